@@ -1,0 +1,197 @@
+"""``airflow-hive-opt``: plan, prune and run a statement without Airflow."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from airflow_hive_opt.planner.catalog import CatalogFileError, JsonCatalog
+from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.explain import error_to_json, to_json, to_text
+from airflow_hive_opt.planner.plan import Plan, plan
+from airflow_hive_opt.planner.settings import Settings
+
+_BAD_INPUT = 2
+_FAILED = 1
+
+
+class _UsageError(Exception):
+    """Arguments that can't be used together, or that name nothing."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; exit code 0, 1 for a failed run, 2 for input that is wrong."""
+    options = _parser().parse_args(arguments)
+    level = logging.INFO if options.verbose else logging.WARNING
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger("airflow_hive_opt").setLevel(level)
+    try:
+        code: int = options.run(options)
+        return code
+    except (CatalogFileError, _UsageError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _BAD_INPUT
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="airflow-hive-opt", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    explain = commands.add_parser("explain", help="show what would be pruned, and why not")
+    explain.add_argument("--format", choices=["text", "json"], default="text")
+    explain.add_argument(
+        "--catalog", type=Path, metavar="FILE", help="a TABLES.json; with it no Spark is started"
+    )
+    explain.set_defaults(run=_explain)
+    prune = commands.add_parser("prune", help="collect keys, write the partition descriptor")
+    prune.add_argument("--descriptor", metavar="URI", help="where to write it")
+    prune.set_defaults(run=_prune)
+    run = commands.add_parser("run", help="prune, then run the statement")
+    run.add_argument("--descriptor", metavar="URI", help="where to write the descriptor")
+    run.add_argument("--rows", type=int, default=20, help="rows of a SELECT to print (20)")
+    run.set_defaults(run=_run)
+    for command in (explain, prune, run):
+        command.add_argument("sql", nargs="?", help="the statement")
+        command.add_argument("-f", "--file", type=Path, help="a file with the statement")
+        command.add_argument(
+            "--set", action="append", default=[], metavar="K=V", help="a Hive setting"
+        )
+        command.add_argument(
+            "--warehouse",
+            type=Path,
+            help="folder of the embedded warehouse (default: "
+            "$AIRFLOW_HIVE_OPT_WAREHOUSE or ~/.airflow-hive-opt/warehouse)",
+        )
+        command.add_argument("-v", "--verbose", action="store_true")
+    for command in (prune, run):
+        command.add_argument("--max-keys", type=int, default=100_000)
+        command.add_argument(
+            "--conf", action="append", default=[], metavar="K=V", help="a Spark setting"
+        )
+    return parser
+
+
+def _explain(options: argparse.Namespace) -> int:
+    sql = _sql(options)
+    settings = Settings.of(_pairs(options.set))
+    try:
+        if options.catalog is not None:
+            planned = plan(sql, JsonCatalog.read(options.catalog), settings)
+        else:
+            planned = _plan_on_spark(options, sql, settings)
+    except PlanError as error:
+        if options.format == "json":
+            print(json.dumps(error_to_json(error)))
+        else:
+            print(f"error: {error}", file=sys.stderr)
+        return _BAD_INPUT
+    for warning in planned.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print(json.dumps(to_json(planned), indent=1) if options.format == "json" else to_text(planned))
+    return 0
+
+
+def _plan_on_spark(options: argparse.Namespace, sql: str, settings: Settings) -> Plan:
+    from airflow_hive_opt.spark.catalog import SparkCatalog
+    from airflow_hive_opt.spark.session import (
+        SparkStartError,
+        default_warehouse,
+        embedded_conf,
+        spark_session,
+    )
+
+    warehouse = options.warehouse or default_warehouse()
+    try:
+        with spark_session("airflow-hive-opt explain", embedded_conf(warehouse)) as session:
+            return plan(sql, SparkCatalog(session), settings)
+    except SparkStartError as error:
+        raise _UsageError(str(error)) from error
+
+
+def _prune(options: argparse.Namespace) -> int:
+    return _on_spark(options, only_prune=True)
+
+
+def _run(options: argparse.Namespace) -> int:
+    return _on_spark(options, only_prune=False)
+
+
+def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
+    from pyspark.errors import PySparkException
+    from upath import UPath
+
+    from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
+    from airflow_hive_opt.runtime.report import headline
+    from airflow_hive_opt.spark.application import Request, join, prune
+    from airflow_hive_opt.spark.session import (
+        SparkStartError,
+        default_warehouse,
+        embedded_conf,
+        spark_session,
+    )
+
+    request = Request(
+        _sql(options),
+        settings=Settings.of(_pairs(options.set)),
+        max_keys=options.max_keys,
+        max_rows=0 if only_prune else options.rows,
+    )
+    warehouse = options.warehouse or default_warehouse()
+    default = warehouse / "descriptors" / f"{query_digest(request.sql, {})[:16]}.json"
+    path = UPath(options.descriptor or default)
+    conf = {**embedded_conf(warehouse), **_pairs(options.conf)}
+    try:
+        with spark_session("airflow-hive-opt", conf) as session:
+            report = prune(session, request, path)
+            if only_prune:
+                print(json.dumps(report.summary(), indent=1))
+            else:
+                result = join(session, request, report, path)
+                _print_rows(result.columns, result.rows)
+            print(headline(report.descriptor), file=sys.stderr)
+            return 0
+    except (PlanError, SparkStartError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _BAD_INPUT
+    except (DescriptorError, PySparkException) as error:
+        print(f"error: {str(error).partition('JVM stacktrace')[0].strip()}", file=sys.stderr)
+        return _FAILED
+
+
+def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    if columns:
+        print("\t".join(columns))
+    for row in rows:
+        print("\t".join("NULL" if value is None else str(value) for value in row))
+
+
+def _sql(options: argparse.Namespace) -> str:
+    if (options.sql is None) == (options.file is None):
+        raise _UsageError("give the statement either as an argument or with -f FILE")
+    if options.sql is not None:
+        return str(options.sql)
+    try:
+        return str(options.file.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise _UsageError(f"can't read {options.file}: {error}") from error
+
+
+def _pairs(assignments: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or not name.strip():
+            raise _UsageError(f"{assignment!r} is no NAME=VALUE")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""What a planner knows of tables, and a catalog read from a JSON file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column and its Hive type, both lower case: ``Column("ds", "string")``."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or view as a catalog describes it.
+
+    ``total_bytes`` is the size of the data where it is known without counting. A table with
+    ``partitions_in_metastore`` false has partition columns that the metastore does not manage.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    partition_columns: tuple[Column, ...] = ()
+    total_bytes: int | None = None
+    partitions_in_metastore: bool = True
+
+    @property
+    def all_columns(self) -> tuple[Column, ...]:
+        """Data columns, then partition columns, as ``SELECT *`` gives them."""
+        return self.columns + self.partition_columns
+
+    @property
+    def short_name(self) -> str:
+        """The name without its database."""
+        return self.name.rpartition(".")[2]
+
+
+class CatalogFileError(ValueError):
+    """A catalog file that can't be read, with what is wrong in it."""
+
+
+class Catalog(Protocol):
+    """Where a planner looks tables up."""
+
+    def table(self, name: str) -> Table | None:
+        """The table called ``name`` (``db.table`` or ``table``, any case), or ``None``."""
+
+
+@dataclass(frozen=True)
+class JsonCatalog:
+    """Tables from a ``TABLES.json`` document; unqualified names are in ``default``."""
+
+    tables: Mapping[str, Table]
+
+    def table(self, name: str) -> Table | None:
+        """See :class:`Catalog`."""
+        key = name.lower()
+        return self.tables.get(key if "." in key else f"default.{key}")
+
+    @classmethod
+    def of(cls, tables: Iterable[Table]) -> JsonCatalog:
+        """A catalog of the given tables."""
+        return cls({table.name: table for table in tables})
+
+    @classmethod
+    def read(cls, path: Path) -> JsonCatalog:
+        """Reads ``{"tables": [...]}``; raises :class:`CatalogFileError`."""
+        try:
+            return cls.of(map(_table, json.loads(path.read_text())["tables"]))
+        except OSError as error:
+            raise CatalogFileError(f"can't read the catalog {path}: {error.strerror}") from error
+        except json.JSONDecodeError as error:
+            raise CatalogFileError(f"the catalog {path} is no JSON: {error}") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CatalogFileError(
+                f"the catalog {path} lacks or mistypes {error}: it must hold "
+                '{"tables": [{"name": "db.table", "columns": [["name", "type"], ...], '
+                '"partition_columns": [...]}]}'
+            ) from error
+
+
+def _table(document: Mapping[str, Any]) -> Table:
+    name = str(document["name"]).lower()
+    return Table(
+        name=name if "." in name else f"default.{name}",
+        columns=_columns(document["columns"]),
+        partition_columns=_columns(document.get("partition_columns") or ()),
+        total_bytes=document.get("total_bytes"),
+    )
+
+
+def _columns(pairs: Iterable[tuple[str, str]]) -> tuple[Column, ...]:
+    return tuple(Column(name.lower(), type_.lower()) for name, type_ in pairs)

@@ -1,0 +1,35 @@
+"""The one error a planner raises: what is wrong, and where in the SQL."""
+
+from __future__ import annotations
+
+
+class PlanError(Exception):
+    """A statement that can't be planned because it is wrong.
+
+    ``code`` is ``PARSE`` or ``SEMANTIC``; ``line`` and ``column`` count from 1 and point at the
+    offending word of the SQL, or are ``None`` where no single word is to blame.
+    """
+
+    def __init__(
+        self, code: str, message: str, line: int | None = None, column: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        if self.line is None:
+            return self.message
+        return f"line {self.line}, column {self.column}: {self.message}"
+
+
+def position(sql: str, offset: int) -> tuple[int, int]:
+    r"""Line and column, both from 1, of a character offset.
+
+    >>> position("SELECT a\nFROM t", 14)
+    (2, 6)
+    """
+    before = sql[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1

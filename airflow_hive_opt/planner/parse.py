@@ -1,0 +1,121 @@
+"""SQL text to a syntax tree whose conditions and subqueries know their place in the text.
+
+Rewritings cut and splice the user's own text, so that Spark reads every expression as it was
+written; the tree only says where to cut.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.hive import Hive
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+
+from airflow_hive_opt.planner.errors import PlanError, position
+
+_SPAN = "span"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Characters ``start`` up to, not including, ``stop`` of the SQL text."""
+
+    start: int
+    stop: int
+
+    def of(self, sql: str) -> str:
+        """The text the span covers."""
+        return sql[self.start : self.stop]
+
+
+class _Spans:
+    """Parser mix-in: notes the span of every condition and table factor in the node's meta."""
+
+    def _parse_equality(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_equality, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_table, *args, **kwargs)  # type: ignore[misc]
+
+    def _noting_span(self, parse: Any, *args: Any, **kwargs: Any) -> Any:
+        first = self._curr  # type: ignore[attr-defined]
+        node = parse(*args, **kwargs)
+        if node is not None and first:
+            last = self._prev  # type: ignore[attr-defined]
+            node.meta[_SPAN] = Span(first.start, last.end + 1)
+        return node
+
+
+class _HiveWithSpans(Hive):
+    class Parser(_Spans, Hive.Parser):  # type: ignore[misc, valid-type]
+        pass
+
+
+class _SparkWithSpans(Spark):
+    class Parser(_Spans, Spark.Parser):  # type: ignore[misc, valid-type]
+        pass
+
+
+def parse(sql: str) -> exp.Expr:
+    """The tree of the one statement in ``sql``: Hive's dialect, else Spark's.
+
+    Raises :class:`PlanError` with code ``PARSE`` where neither dialect reads it, or where there
+    is not exactly one statement.
+    """
+    try:
+        statements = _HiveWithSpans().parse(sql)
+    except (ParseError, TokenError) as error:
+        try:
+            statements = _SparkWithSpans().parse(sql)
+        except (ParseError, TokenError):
+            raise _parse_error(sql, error) from None
+    trees = [
+        tree for tree in statements if tree is not None and not isinstance(tree, exp.Semicolon)
+    ]
+    if len(trees) != 1:
+        raise PlanError("PARSE", f"one SQL statement is expected, here are {len(trees)}")
+    return trees[0]
+
+
+def span_of(node: exp.Expr) -> Span | None:
+    """The node's place in the text, where it was noted."""
+    span = node.meta.get(_SPAN)
+    return span if isinstance(span, Span) else None
+
+
+def identifier_span(identifier: exp.Identifier) -> Span:
+    """An identifier's place in the text, its quotes included."""
+    return Span(identifier.meta["start"], identifier.meta["end"] + 1)
+
+
+def error_at(sql: str, node: exp.Expr, message: str) -> PlanError:
+    """A semantic error that points at the first identifier of ``node``."""
+    starts = [
+        found.meta["start"] for found in node.find_all(exp.Identifier) if "start" in found.meta
+    ]
+    if not starts:
+        return PlanError("SEMANTIC", message)
+    return PlanError("SEMANTIC", message, *position(sql, min(starts)))
+
+
+def _parse_error(sql: str, error: ParseError | TokenError) -> PlanError:
+    if isinstance(error, TokenError):
+        missing = re.search(r"Missing (.+) from \d+:(\d+)", str(error.__cause__))
+        if missing:
+            at = position(sql, int(missing[2]))
+            return PlanError("PARSE", f"{missing[1]} is never closed", *at)
+        return PlanError("PARSE", "the SQL holds characters that can't be read")
+    first = error.errors[0]
+    word = first.get("highlight") or ""
+    column = max(1, first["col"] - max(len(word) - 1, 0))
+    incomplete = re.search(r"missing for <class '.*\.(\w+)'>", first["description"])
+    message = (
+        f"incomplete {incomplete[1].upper()}"
+        if incomplete
+        else first["description"].partition(" / ")[0].rstrip(".").lower()
+    )
+    return PlanError("PARSE", f"{message} near {word!r}", first["line"], column)

@@ -1,0 +1,52 @@
+"""From SQL text to a plan: parse, resolve, build, apply the rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_hive_opt.planner.build import build
+from airflow_hive_opt.planner.catalog import Catalog
+from airflow_hive_opt.planner.operators import Operator
+from airflow_hive_opt.planner.parse import parse
+from airflow_hive_opt.planner.pruning import ScanDecision
+from airflow_hive_opt.planner.reasons import Reason
+from airflow_hive_opt.planner.resolve import resolve
+from airflow_hive_opt.planner.rules import TREE_RULES, prune_partitions
+from airflow_hive_opt.planner.settings import Settings
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be done with ``sql``.
+
+    ``kind`` is ``None`` for a statement that passes through to Spark. ``trees`` holds the main
+    query's operator tree first, then those of CTEs and of subqueries in expressions.
+    """
+
+    sql: str
+    kind: str | None
+    target: str | None
+    trees: tuple[Operator, ...]
+    decisions: tuple[ScanDecision, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
+    """Plans one statement; raises :class:`~airflow_hive_opt.planner.errors.PlanError`."""
+    settings = settings or Settings.of()
+    statement = resolve(sql, parse(sql), catalog)
+    trees: tuple[Operator, ...] = build(statement)
+    for rule in TREE_RULES:
+        trees = tuple(rule(tree) for tree in trees)
+    left = tuple(
+        ScanDecision(alias, table, Reason.PASSED_THROUGH)
+        for alias, table in statement.passed_through
+    )
+    return Plan(
+        sql,
+        statement.kind,
+        statement.target,
+        trees,
+        prune_partitions(trees, settings) + left,
+        settings.warnings,
+    )

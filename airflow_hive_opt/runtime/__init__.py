@@ -1,0 +1,1 @@
+"""What passes between the stages: partitions, the descriptor, the report. No Spark, no Airflow."""

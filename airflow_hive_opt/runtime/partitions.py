@@ -1,0 +1,112 @@
+"""Partitions as the metastore names them, and their values as the table types them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TypeAlias
+from urllib.parse import unquote
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+Value: TypeAlias = int | str | date
+"""A typed, non-NULL partition value or key."""
+
+_INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition: its values in column order, as the metastore has them, ``None`` for NULL.
+
+    ``location``, ``rows`` and ``bytes`` are ``None`` where the metastore was not asked.
+    """
+
+    values: tuple[str | None, ...]
+    location: str | None = None
+    rows: int | None = None
+    bytes: int | None = None
+
+
+def parse_name(name: str) -> Partition:
+    """The partition that a metastore name stands for.
+
+    >>> parse_name("ds=a%2Fb c/n=__HIVE_DEFAULT_PARTITION__").values
+    ('a/b c', None)
+    """
+    return Partition(tuple(value_of(unquote(part.partition("=")[2])) for part in name.split("/")))
+
+
+def value_of(text: str) -> str | None:
+    """A metastore value, ``None`` for the default partition's."""
+    return None if text == DEFAULT_PARTITION else text
+
+
+def family(type_: str) -> str | None:
+    """The family of types that compare exactly with each other, or ``None`` for no such family.
+
+    >>> family("bigint"), family("string"), family("timestamp"), family("char(3)")
+    ('integer', 'string', None, None)
+    """
+    if type_ in _INTEGERS:
+        return "integer"
+    return type_ if type_ in ("string", "date") else None
+
+
+def fits(value: Value, type_: str) -> bool:
+    """Whether a key can be a value of a column of this type (an INT can't hold 2**40)."""
+    if isinstance(value, int) and type_ in _INTEGERS:
+        bound = 1 << (_INTEGERS[type_] - 1)
+        return -bound <= value < bound
+    return True
+
+
+def typed(text: str, type_: str) -> Value | None:
+    """The value as the table types it, or ``None`` where the text is no such value.
+
+    >>> typed("08", "int"), typed("2020-01-31", "date"), typed("x", "int")
+    (8, datetime.date(2020, 1, 31), None)
+    """
+    try:
+        if family(type_) == "integer":
+            return int(text)
+        return date.fromisoformat(text) if type_ == "date" else text
+    except ValueError:
+        return None
+
+
+def matching(
+    partitions: Iterable[Partition],
+    types: Sequence[str],
+    keys: Iterable[tuple[Sequence[int], frozenset[tuple[Value, ...]]]],
+) -> Iterator[Partition]:
+    """The partitions that every key set calls for.
+
+    ``types`` are the partition columns' types; each of ``keys`` has the positions of the columns
+    it speaks of and the tuples wanted there. NULL equals nothing. A value that can't be read as
+    its type is kept: Spark will judge it.
+    """
+    wanted = list(keys)
+    for partition in partitions:
+        if all(_matches(partition, types, at, tuples) for at, tuples in wanted):
+            yield partition
+
+
+def _matches(
+    partition: Partition,
+    types: Sequence[str],
+    positions: Sequence[int],
+    tuples: frozenset[tuple[Value, ...]],
+) -> bool:
+    texts = [partition.values[position] for position in positions]
+    if any(text is None for text in texts):
+        return False
+    values = tuple(
+        typed(text, types[position])
+        for position, text in zip(positions, texts, strict=True)
+        if text is not None
+    )
+    if any(value is None for value in values):
+        return True
+    return values in tuples

@@ -1,0 +1,114 @@
+"""What a run did, for people and for XCom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from airflow_hive_opt.runtime.descriptor import Descriptor, Target
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was asked of the metastore and the file system."""
+
+    metastore_calls: int = 0
+    partitions_fetched: int = 0
+    files_listed: int = 0
+
+    def __sub__(self, earlier: Work) -> Work:
+        return Work(
+            self.metastore_calls - earlier.metastore_calls,
+            self.partitions_fetched - earlier.partitions_fetched,
+            self.files_listed - earlier.files_listed,
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """One run: the descriptor's outcome, where it lies, seconds by phase, work by stage."""
+
+    descriptor: Descriptor
+    uri: str
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    work: Mapping[str, Work] = field(default_factory=dict)
+    application_id: str | None = None
+    vanished: int = 0
+
+    def summary(self) -> dict[str, object]:
+        """The small plain dict that goes to XCom."""
+        return {
+            **descriptor_summary(self.descriptor, self.uri),
+            "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
+            "work": {name: asdict(work) for name, work in self.work.items()},
+            "application_id": self.application_id,
+            "vanished": self.vanished,
+        }
+
+
+def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
+    """``{uri, digest, kept, total, reason}`` and what became of each scan."""
+    return {
+        "uri": uri,
+        "digest": descriptor.digest,
+        "kept": descriptor.kept,
+        "total": descriptor.total,
+        "reason": reason(descriptor),
+        "decisions": [
+            {"alias": found.alias, "table": found.table, "reason": found.reason}
+            for found in descriptor.decisions
+        ],
+    }
+
+
+def reason(descriptor: Descriptor) -> str:
+    """PRUNED where any scan was pruned, else the first scan's reason."""
+    if descriptor.targets:
+        return "PRUNED"
+    if descriptor.decisions:
+        return descriptor.decisions[0].reason
+    return "NO_PARTITIONED_TABLE"
+
+
+def headline(descriptor: Descriptor) -> str:
+    """The log's last line.
+
+    ``kept 28 of 1,823 partitions (98.5 % pruned): store_sales.ss_sold_date_sk by 31 keys of
+    date_dim``
+    """
+    if not descriptor.targets:
+        return (
+            f"pruned nothing: {'; '.join(left_whole(descriptor)) or 'no partitioned table is read'}"
+        )
+    kept, total = descriptor.kept, descriptor.total
+    share = f" ({100 * (total - kept) / total:.1f} % pruned)" if total else ""
+    targets = "; ".join(_target(target) for target in descriptor.targets)
+    return f"kept {kept:,} of {total:,} {_plural(total, 'partition')}{share}: {targets}"
+
+
+def left_whole(descriptor: Descriptor) -> list[str]:
+    """One sentence for each scan of a partitioned table that is read whole."""
+    pruned = {target.alias for target in descriptor.targets}
+    return [
+        f"{found.alias} is read whole, {found.reason}: {found.message}"
+        for found in descriptor.decisions
+        if found.alias not in pruned or found.reason != "PRUNED"
+    ]
+
+
+def _target(target: Target) -> str:
+    table = target.table.rpartition(".")[2]
+    columns = (
+        target.pruned_columns[0]
+        if len(target.pruned_columns) == 1
+        else f"({', '.join(target.pruned_columns)})"
+    )
+    sources = " and ".join(
+        f"{source.keys:,} {_plural(source.keys, 'key')} of {source.name}"
+        for source in target.sources
+    )
+    return f"{table}.{columns} by {sources}"
+
+
+def _plural(number: int, word: str) -> str:
+    return word if number == 1 else word + "s"

@@ -1,0 +1,190 @@
+"""One Spark application that prunes and joins: what the operator and the CLI run."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from upath import UPath
+
+from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.plan import plan
+from airflow_hive_opt.planner.reasons import Reason
+from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, query_digest
+from airflow_hive_opt.runtime.report import Report, Work, headline, left_whole, reason
+from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.local_task import run_local_task
+from airflow_hive_opt.spark.map_join import prelaunch, run_map_join
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+
+class OnEmpty(StrEnum):
+    """What to do when a pruned table keeps no partition."""
+
+    RUN = "run"
+    SKIP = "skip"
+    FAIL = "fail"
+
+
+class OnNoPrune(StrEnum):
+    """What to do when no scan could be pruned."""
+
+    RUN = "run"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class GateClosed(Exception):
+    """The descriptor says that the join must not run; the message says why."""
+
+
+class NothingToDo(Exception):
+    """No partition is left to read, and the request is to skip then."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A statement to run and how.
+
+    ``max_partitions`` bounds what the pruned scans may keep together; of a SELECT the first
+    ``max_rows`` rows are brought back.
+    """
+
+    sql: str
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings.of)
+    max_keys: int = 100_000
+    max_partitions: int | None = None
+    max_rows: int = 20
+    on_empty: OnEmpty = OnEmpty.RUN
+    on_no_prune: OnNoPrune = OnNoPrune.RUN
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run's report and, of a SELECT, the first rows."""
+
+    report: Report
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+
+class Clock:
+    """Seconds and work by phase."""
+
+    def __init__(self, work: Callable[[], Work]) -> None:
+        self.seconds: dict[str, float] = {}
+        self.work: dict[str, Work] = {}
+        self._work = work
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Counts what happens inside under ``name``."""
+        began, before = time.monotonic(), self._work()
+        try:
+            yield
+        finally:
+            self.seconds[name] = time.monotonic() - began
+            self.work[name] = self._work() - before
+
+
+def prune(session: SparkSession, request: Request, path: UPath) -> Report:
+    """The local task: plans, collects keys, asks the metastore, writes the descriptor to ``path``.
+
+    Raises ``PlanError`` only where Spark rejects the statement too, and ``DescriptorError``.
+    """
+    catalog = SparkCatalog(session)
+    clock = Clock(catalog.work)
+    with clock.phase("local task"):
+        descriptor = _descriptor(session, catalog, request)
+    descriptors.write(descriptor, path)
+    log.info("descriptor written to %s", path)
+    for line in left_whole(descriptor):
+        log.info("%s", line)
+    return Report(
+        descriptor, str(path), clock.seconds, clock.work, session.sparkContext.applicationId
+    )
+
+
+def join(session: SparkSession, request: Request, pruned: Report, path: UPath) -> Result:
+    """The map join: gates, prelaunch from the descriptor at ``path``, then the statement.
+
+    Raises :class:`GateClosed`, :class:`NothingToDo` and ``DescriptorError``.
+    """
+    expected = query_digest(request.sql, request.parameters)
+    descriptor = descriptors.read(path, expected, pruned.descriptor.digest)
+    check_gates(request, descriptor)
+    catalog = SparkCatalog(session)
+    clock = Clock(catalog.work)
+    with clock.phase("prelaunch"):
+        targets = prelaunch(catalog, descriptor)
+    with clock.phase("map join"):
+        frame = run_map_join(session, request.sql, targets, request.parameters)
+        columns = tuple(frame.columns)
+        rows = tuple(map(tuple, frame.take(request.max_rows))) if columns else ()
+    vanished = descriptor.kept - sum(target.kept for target in targets)
+    report = replace(
+        pruned,
+        seconds={**pruned.seconds, **clock.seconds},
+        work={**pruned.work, **clock.work},
+        vanished=vanished,
+    )
+    return Result(report, columns, rows)
+
+
+def check_gates(request: Request, descriptor: Descriptor) -> None:
+    """Raises :class:`GateClosed` or :class:`NothingToDo` where the request says so."""
+    if not descriptor.targets:
+        sentence = f"no scan could be pruned ({reason(descriptor)})"
+        if request.on_no_prune is OnNoPrune.FAIL:
+            raise GateClosed(f"{sentence} and on_no_prune is 'fail': {headline(descriptor)}")
+        if request.on_no_prune is OnNoPrune.WARN:
+            log.warning("%s: the statement runs as plain Spark would run it", sentence)
+        return
+    empty = [target.alias for target in descriptor.targets if not target.kept]
+    if empty and request.on_empty is not OnEmpty.RUN:
+        sentence = f"the keys call for no partition of {', '.join(empty)}"
+        if request.on_empty is OnEmpty.SKIP:
+            raise NothingToDo(f"{sentence}, so the join is skipped (on_empty is 'skip')")
+        raise GateClosed(f"{sentence} (on_empty is 'fail')")
+    if request.max_partitions is not None and descriptor.kept > request.max_partitions:
+        raise GateClosed(
+            f"{descriptor.kept:,} partitions are to be read, max_partitions allows "
+            f"{request.max_partitions:,}: {headline(descriptor)}"
+        )
+
+
+def _descriptor(session: SparkSession, catalog: SparkCatalog, request: Request) -> Descriptor:
+    try:
+        planned = plan(request.sql, catalog, request.settings)
+    except PlanError as error:
+        if not _spark_accepts(session, request):
+            raise
+        log.info("the planner does not understand the statement (%s), Spark does", error)
+        why = Decision("", "", Reason.PASSED_THROUGH, f"{Reason.PASSED_THROUGH.sentence}: {error}")
+        digest = query_digest(request.sql, request.parameters)
+        return Descriptor(digest, descriptors.now(), (), (why,))
+    for warning in planned.warnings:
+        log.warning("%s", warning)
+    return run_local_task(session, catalog, planned, request.max_keys, request.parameters)
+
+
+def _spark_accepts(session: SparkSession, request: Request) -> bool:
+    """Whether Spark can parse and resolve the statement; nothing is run."""
+    try:
+        rows = session.sql(f"EXPLAIN {request.sql}", args=request.parameters or None).collect()  # type: ignore[arg-type]
+    except PySparkException:
+        return False
+    return not rows[0][0].startswith("Error occurred during query planning")

@@ -1,0 +1,145 @@
+"""Spark's session catalog as the planner's catalog and as the local task's metastore."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import StructField, StructType
+
+from airflow_hive_opt.planner.catalog import Column, Table
+from airflow_hive_opt.planner.rules.partition_pruning import quote
+from airflow_hive_opt.runtime.partitions import Partition, parse_name, value_of
+from airflow_hive_opt.runtime.report import Work
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Spark's stand-in for "size not known" is close to this.
+_UNKNOWN_BYTES = 2**62
+_EXACT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+
+
+class SparkCatalog:
+    """The tables of one Spark session; each is looked up once."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._jvm: Any = session._jvm
+        self._catalog: Any = session._jsparkSession.sessionState().catalog()
+        self._tables: dict[str, Table | None] = {}
+
+    def table(self, name: str) -> Table | None:
+        """See :class:`~airflow_hive_opt.planner.catalog.Catalog`."""
+        key = name.lower()
+        if key not in self._tables:
+            self._tables[key] = self._look_up(key)
+        return self._tables[key]
+
+    def partition_names(self, table: Table) -> list[Partition]:
+        """Every partition by its name alone: one call, cheap strings."""
+        names = self._catalog.listPartitionNames(
+            self._identifier(table.name), self._jvm.scala.Option.empty()
+        )
+        return [parse_name(name) for name in self._to_list(names)]
+
+    def partitions_by_filter(
+        self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]
+    ) -> list[Partition]:
+        """The partitions for which ``condition``, on ``alias``'s partition columns, is true.
+
+        The metastore filters as far as its language goes and Spark checks what comes back, so
+        the answer is exact and typed as the table types it.
+        """
+        plan = self._analyzed(table, alias, condition, parameters)
+        found = self._catalog.listPartitionsByFilter(
+            self._identifier(table.name), self._to_scala([plan.children().head().condition()])
+        )
+        return [self._partition(table, part) for part in self._to_list(found)]
+
+    def work(self) -> Work:
+        """What this JVM's sessions have asked for so far."""
+        metrics = self._jvm.org.apache.spark.metrics.source.HiveCatalogMetrics
+        return Work(
+            metrics.METRIC_HIVE_CLIENT_CALLS().getCount(),
+            metrics.METRIC_PARTITIONS_FETCHED().getCount(),
+            metrics.METRIC_FILES_DISCOVERED().getCount(),
+        )
+
+    def _look_up(self, name: str) -> Table | None:
+        database, _, short = name.rpartition(".")
+        if not database and self._catalog.isTempView(self._table_identifier(short, None)):
+            return self._unpartitioned(short, short)
+        identifier = self._table_identifier(short, database or self._catalog.getCurrentDatabase())
+        if not self._catalog.tableExists(identifier):
+            return None
+        metadata = self._catalog.getTableMetadata(identifier)
+        full = f"{database or self._catalog.getCurrentDatabase()}.{short}".lower()
+        partitioned = {column.lower() for column in self._to_list(metadata.partitionColumnNames())}
+        if not partitioned:
+            return self._unpartitioned(full, full)
+        schema = StructType.fromJson(json.loads(metadata.schema().json()))
+        columns = [Column(field.name.lower(), _type_of(field)) for field in schema.fields]
+        size = metadata.stats()
+        return Table(
+            full,
+            tuple(column for column in columns if column.name not in partitioned),
+            tuple(column for column in columns if column.name in partitioned),
+            int(size.get().sizeInBytes()) if size.isDefined() else None,
+            partitions_in_metastore=bool(metadata.tracksPartitionsInCatalog())
+            or metadata.provider().getOrElse(None) == "hive",
+        )
+
+    def _unpartitioned(self, full: str, name: str) -> Table:
+        """A table or view; its size is Spark's own estimate, from the files' sizes at best."""
+        frame = self._session.table(".".join(map(quote, name.split("."))))
+        size = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+        return Table(
+            full,
+            tuple(Column(field.name.lower(), _type_of(field)) for field in frame.schema.fields),
+            total_bytes=size if size < _UNKNOWN_BYTES else None,
+        )
+
+    def _analyzed(
+        self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]
+    ) -> Any:
+        name = ".".join(map(quote, table.name.split(".")))
+        sql = f"SELECT 1 FROM {name} AS {quote(alias)} WHERE {condition}"
+        return self._session.sql(sql, args=dict(parameters))._jdf.queryExecution().analyzed()
+
+    def _partition(self, table: Table, part: Any) -> Partition:
+        spec = self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(part.spec())
+        values = {key.lower(): value for key, value in dict(spec).items()}
+        location = part.storage().locationUri()
+        stats = part.stats()
+        rows = stats.get().rowCount() if stats.isDefined() else None
+        return Partition(
+            tuple(value_of(values[column.name]) for column in table.partition_columns),
+            location.get().toString() if location.isDefined() else None,
+            int(rows.get()) if rows is not None and rows.isDefined() else None,
+            int(stats.get().sizeInBytes()) if stats.isDefined() else None,
+        )
+
+    def _identifier(self, name: str) -> Any:
+        database, _, short = name.rpartition(".")
+        return self._table_identifier(short, database)
+
+    def _table_identifier(self, short: str, database: str | None) -> Any:
+        return self._jvm.org.apache.spark.sql.catalyst.TableIdentifier(
+            short, self._jvm.scala.Option.apply(database)
+        )
+
+    def _to_list(self, sequence: Any) -> list[Any]:
+        return list(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(sequence))
+
+    def _to_scala(self, items: list[Any]) -> Any:
+        array = self._jvm.java.util.ArrayList(len(items))
+        for item in items:
+            array.add(item)
+        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(array).toSeq()
+
+
+def _type_of(field: StructField) -> str:
+    exact = (field.metadata or {}).get(_EXACT_TYPE)
+    return str(exact or field.dataType.simpleString()).lower()

@@ -1,0 +1,80 @@
+"""Values to SQL: literals, and conditions that hold for a list of partitions and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+
+from airflow_hive_opt.planner.rules.partition_pruning import quote
+from airflow_hive_opt.runtime.partitions import Value
+
+
+def literal(value: Value) -> str:
+    r"""A Spark SQL literal.
+
+    Text goes through hexadecimal unless it is plain, whatever the session's rules for escapes.
+
+    >>> print(literal("a b"), literal(3), literal(date(2020, 1, 31)))
+    'a b' 3 DATE'2020-01-31'
+    >>> literal("it's")
+    "CAST(X'69742773' AS STRING)"
+    """
+    if isinstance(value, str):
+        if any(character in value for character in "'\"\\\n\r"):
+            return f"CAST(X'{value.encode().hex()}' AS STRING)"
+        return f"'{value}'"
+    if isinstance(value, date):
+        return f"DATE'{value.isoformat()}'"
+    return str(value)
+
+
+def is_plain(value: Value) -> bool:
+    """Whether the metastore's filter language can be trusted with the value."""
+    return not isinstance(value, str) or not any(character in value for character in "'\"\\\n\r")
+
+
+def tuples_condition(alias: str, columns: Sequence[str], tuples: Iterable[Sequence[Value]]) -> str:
+    """A condition that is true for exactly the given tuples of columns, false where there are none.
+
+    Leading columns are grouped, ``(a = 1 AND b IN (2, 3)) OR ...``, the form that Spark hands to
+    the metastore whole. A text value with quotes or backslashes is compared out of the
+    metastore's sight, since its filter language has no escape for it.
+
+    >>> tuples_condition("s", ["ds"], [("b",), ("a",)])
+    "`s`.`ds` IN ('a', 'b')"
+    >>> tuples_condition("s", ["a", "b"], [(1, 2), (1, 3), (4, 2)])
+    '(`s`.`a` = 1 AND `s`.`b` IN (2, 3)) OR (`s`.`a` = 4 AND `s`.`b` IN (2))'
+    >>> tuples_condition("s", ["ds"], [])
+    '1 = 0'
+    """
+    rows = sorted(set(map(tuple, tuples)), key=repr)
+    if not rows:
+        return "1 = 0"
+    name = f"{quote(alias)}.{quote(columns[0])}"
+    if len(columns) == 1:
+        plain = [literal(row[0]) for row in rows if is_plain(row[0])]
+        parts = [f"{name} IN ({', '.join(plain)})"] if plain else []
+        hidden = [literal(row[0]) for row in rows if not is_plain(row[0])]
+        if hidden:
+            parts.append(f"concat({name}, '') IN ({', '.join(hidden)})")
+        return " OR ".join(parts)
+    groups: dict[Value, list[Sequence[Value]]] = {}
+    for row in rows:
+        groups.setdefault(row[0], []).append(row[1:])
+    return " OR ".join(
+        f"({_equals(name, first)} AND {_nested(alias, columns[1:], rest)})"
+        for first, rest in groups.items()
+    )
+
+
+def _equals(name: str, value: Value) -> str:
+    return (
+        f"{name} = {literal(value)}"
+        if is_plain(value)
+        else f"concat({name}, '') = {literal(value)}"
+    )
+
+
+def _nested(alias: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
+    condition = tuples_condition(alias, columns, rows)
+    return f"({condition})" if " OR " in condition else condition

@@ -1,0 +1,164 @@
+"""The local task: keys, metastore, descriptor (HIVE-5119, execution, the local work)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.planner.catalog import Table
+from airflow_hive_opt.planner.plan import Plan
+from airflow_hive_opt.planner.pruning import ScanDecision
+from airflow_hive_opt.planner.reasons import Reason
+from airflow_hive_opt.runtime.descriptor import (
+    Decision,
+    Descriptor,
+    SourceKeys,
+    Target,
+    now,
+    query_digest,
+)
+from airflow_hive_opt.runtime.partitions import Partition, matching, typed
+from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.keys import Keys, collect_keys
+from airflow_hive_opt.spark.literals import is_plain, tuples_condition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+# Above this many values in one filter an embedded Derby metastore overflows its stack (it does at
+# about 600); names and local matching take over.
+FILTER_VALUES = 400
+
+
+def run_local_task(
+    session: SparkSession,
+    catalog: SparkCatalog,
+    plan: Plan,
+    max_keys: int,
+    parameters: Mapping[str, object] | None,
+) -> Descriptor:
+    """Collects the keys of every scan that may be pruned and asks the metastore what matches."""
+    targets = []
+    decisions = []
+    for decision in plan.decisions:
+        outcome = (
+            _prune(session, catalog, decision, max_keys, parameters or {})
+            if decision.pruned
+            else decision.reason
+        )
+        if isinstance(outcome, Target):
+            targets.append(outcome)
+        reason = Reason.PRUNED if isinstance(outcome, Target) else outcome
+        decisions.append(Decision(decision.alias, decision.table.name, reason, reason.sentence))
+    return Descriptor(
+        query_digest(plan.sql, parameters),
+        now(),
+        tuple(targets),
+        tuple(decisions),
+    )
+
+
+def _prune(
+    session: SparkSession,
+    catalog: SparkCatalog,
+    decision: ScanDecision,
+    max_keys: int,
+    parameters: Mapping[str, object],
+) -> Target | Reason:
+    table, relation = decision.table, decision.relation
+    if relation is None:
+        return Reason.PASSED_THROUGH
+    types = {column.name: column.type for column in table.partition_columns}
+    usable: list[Keys] = []
+    failure: Reason = Reason.KEY_TYPE_DIFFERS
+    for source in decision.sources:
+        source_types = [types[name] for name in source.partition_columns]
+        keys = collect_keys(session, source, source_types, max_keys, parameters)
+        if isinstance(keys, Reason):
+            failure = keys
+            log.info("%s: the keys of %s are not used, %s", decision.alias, source.name, keys)
+        else:
+            usable.append(keys)
+    if not usable:
+        return failure
+    names = catalog.partition_names(table)
+    return Target(
+        alias=decision.alias,
+        table=table.name,
+        text=relation.text,
+        aliased=relation.aliased,
+        reference=(relation.reference.start, relation.reference.stop),
+        columns=tuple(types),
+        types=tuple(types.values()),
+        pruned_columns=tuple(
+            name for name in types if any(name in keys.source.partition_columns for keys in usable)
+        ),
+        partitions=tuple(_partitions(session, catalog, decision, usable, names, parameters)),
+        total=len(names),
+        sources=tuple(
+            SourceKeys(keys.source.alias, keys.source.name, keys.source.sql, keys.count)
+            for keys in usable
+        ),
+    )
+
+
+def _partitions(
+    session: SparkSession,
+    catalog: SparkCatalog,
+    decision: ScanDecision,
+    usable: list[Keys],
+    names: list[Partition],
+    parameters: Mapping[str, object],
+) -> list[Partition]:
+    """The partitions that all keys and the statement's own predicates call for."""
+    if any(not keys.tuples for keys in usable):
+        return []
+    values = [value for keys in usable for row in keys.tuples for value in row]
+    if len(values) <= FILTER_VALUES and all(map(is_plain, values)):
+        conditions = [
+            f"({tuples_condition(decision.alias, keys.source.partition_columns, keys.tuples)})"
+            for keys in usable
+        ]
+        conditions += [f"({predicate})" for predicate in decision.static_predicates]
+        return catalog.partitions_by_filter(
+            decision.table, decision.alias, " AND ".join(conditions), parameters
+        )
+    columns = [column.name for column in decision.table.partition_columns]
+    types = [column.type for column in decision.table.partition_columns]
+    wanted = [
+        ([columns.index(name) for name in keys.source.partition_columns], keys.tuples)
+        for keys in usable
+    ]
+    found = list(matching(names, types, wanted))
+    return _fulfilling(session, decision.table, decision, found, parameters)
+
+
+def _fulfilling(
+    session: SparkSession,
+    table: Table,
+    decision: ScanDecision,
+    partitions: list[Partition],
+    parameters: Mapping[str, object],
+) -> list[Partition]:
+    """Those partitions that fulfil the statement's own predicates, as Spark evaluates them."""
+    if not decision.static_predicates or not partitions:
+        return partitions
+    columns = table.partition_columns
+    schema = ", ".join(["__row int", *(f"`{column.name}` {column.type}" for column in columns)])
+    rows = [
+        (
+            number,
+            *(_value(text, column.type) for text, column in zip(part.values, columns, strict=True)),
+        )
+        for number, part in enumerate(partitions)
+    ]
+    view = session.createDataFrame(rows, schema).alias(decision.alias)
+    kept = view.where(" AND ".join(f"({text})" for text in decision.static_predicates))
+    return [partitions[row["__row"]] for row in kept.select("__row").collect()]
+
+
+def _value(text: str | None, type_: str) -> object:
+    return None if text is None else typed(text, type_)

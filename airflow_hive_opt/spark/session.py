@@ -1,0 +1,146 @@
+"""The embedded Spark: a local session on a warehouse in a folder."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.spark.java import ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+WAREHOUSE_VARIABLE = "AIRFLOW_HIVE_OPT_WAREHOUSE"
+_WAREHOUSE_DIR = "spark.sql.warehouse.dir"
+_METASTORE_URIS = ("hive.metastore.uris", "spark.hadoop.hive.metastore.uris")
+_DERBY_URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
+
+
+class SparkStartError(Exception):
+    """Spark could not be started; says why and what to do."""
+
+
+def default_warehouse() -> Path:
+    """The folder of the embedded warehouse: ``$AIRFLOW_HIVE_OPT_WAREHOUSE``, else in the home."""
+    named = os.environ.get(WAREHOUSE_VARIABLE)
+    return Path(named) if named else Path.home() / ".airflow-hive-opt" / "warehouse"
+
+
+def embedded_conf(warehouse: Path, master: str = "local[*]") -> dict[str, str]:
+    """Spark's settings for an embedded warehouse: tables and a Derby metastore in one folder."""
+    folder = warehouse.absolute()
+    return {
+        "spark.master": master,
+        _WAREHOUSE_DIR: str(folder / "tables"),
+        _DERBY_URL: f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "localhost",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # Dynamic partitions in INSERT OVERWRITE, as Hive users have them.
+        "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+    }
+
+
+@contextmanager
+def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
+    """A session with Hive support; an active one of this process is used and left running.
+
+    Raises :class:`SparkStartError`.
+    """
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        log.info("using this process's active Spark session")
+        session = active.newSession()
+        for key, value in conf.items():
+            if session.conf.isModifiable(key):
+                session.conf.set(key, value)
+        yield session
+        return
+    _check_versions()
+    ensure_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = _start(name, conf)
+    try:
+        yield session
+    finally:
+        stop_spark()
+
+
+def stop_spark() -> None:
+    """Stops this process's Spark and ends its JVM. Does nothing where none runs."""
+    from pyspark import SparkContext
+
+    context, gateway = SparkContext._active_spark_context, SparkContext._gateway
+    if context is not None:
+        context.stop()
+    if gateway is not None:
+        gateway.shutdown()
+        process = getattr(gateway, "proc", None)
+        if process is not None:
+            process.stdin.close()  # the JVM ends with its standard input
+            process.wait(timeout=60)
+        SparkContext._gateway = None
+        SparkContext._jvm = None
+
+
+def _start(name: str, conf: Mapping[str, str]) -> SparkSession:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(name).enableHiveSupport()
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    try:
+        if not any(key in conf for key in _METASTORE_URIS) and _WAREHOUSE_DIR in conf:
+            Path(conf[_WAREHOUSE_DIR].removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("WARN")
+        session.catalog.databaseExists("default")  # opens the metastore now
+    except OSError as error:
+        stop_spark()
+        raise SparkStartError(f"the warehouse can't be made: {error}") from error
+    except PySparkException as error:
+        stop_spark()
+        raise SparkStartError(_start_failure(str(error), conf)) from error
+    except Exception as error:  # Py4J has no class of its own for a driver that dies at once
+        stop_spark()
+        raise SparkStartError(f"Spark could not start: {error}") from error
+    return session
+
+
+def _start_failure(message: str, conf: Mapping[str, str]) -> str:
+    if (
+        "XSDB6" in message
+        or "another instance of Derby" in message
+        or "SessionHiveMetaStore" in message
+    ):
+        return (
+            f"the embedded metastore of {conf.get(_WAREHOUSE_DIR)} can't be opened. Another Spark "
+            "application is probably using it: Derby serves one at a time. Wait for it, put the "
+            "tasks in an Airflow pool of one slot, or use a metastore service"
+        )
+    return f"Spark could not start: {message.splitlines()[0]}"
+
+
+def _check_versions() -> None:
+    """pyspark-client writes into pyspark's own folder; a mixture of two versions fails oddly."""
+    from pyspark.version import __version__ as files
+
+    installed = version("pyspark")
+    if files != installed:
+        raise SparkStartError(
+            f"pyspark {installed} is installed, but files of version {files} lie over it, from "
+            "pyspark-client. Repair it: "
+            f"pip install --force-reinstall --no-deps pyspark=={installed}"
+        )
