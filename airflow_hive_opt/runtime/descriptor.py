@@ -13,11 +13,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from upath import UPath
+from upath.extensions import ProxyUPath
 
 from airflow_hive_opt.runtime.partitions import Partition
+
+StoragePath: TypeAlias = UPath | ProxyUPath
+"""A place in any storage that fsspec knows; Airflow's ObjectStoragePath is one."""
 
 VERSION = 1
 _GZIP_ABOVE_BYTES = 64 * 1024
@@ -144,18 +148,23 @@ def decode(data: bytes) -> Descriptor:
         raise DescriptorError(f"a field is missing or of the wrong type: {error}") from error
 
 
-def write(descriptor: Descriptor, path: UPath) -> None:
+def write(descriptor: Descriptor, path: StoragePath) -> None:
     """Writes the document whole or not at all; raises :class:`DescriptorError`."""
+    write_whole(encode(descriptor), path)
+
+
+def write_whole(data: bytes, path: StoragePath) -> None:
+    """Writes a file that appears with all its content; raises :class:`DescriptorError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file_system = path.fs
         with file_system.transaction, file_system.open(path.path, "wb") as file:
-            file.write(encode(descriptor))
+            file.write(data)
     except (OSError, ValueError, ImportError) as error:
-        raise DescriptorError(f"can't write the descriptor {path}: {error}") from error
+        raise DescriptorError(f"can't write {path}: {error}") from error
 
 
-def read(path: UPath, expected_query: str, expected_digest: str | None = None) -> Descriptor:
+def read(path: StoragePath, expected_query: str, expected_digest: str | None = None) -> Descriptor:
     """The descriptor at ``path``, verified.
 
     ``expected_query`` is the :func:`query_digest` of the statement to be run, ``expected_digest``

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,14 +12,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
-from upath import UPath
 
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.plan import plan
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, query_digest
+from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, StoragePath, query_digest
 from airflow_hive_opt.runtime.report import Report, Work, headline, left_whole, reason
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task import run_local_task
@@ -100,7 +100,7 @@ class Clock:
             self.work[name] = self._work() - before
 
 
-def prune(session: SparkSession, request: Request, path: UPath) -> Report:
+def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
     """The local task: plans, collects keys, asks the metastore, writes the descriptor to ``path``.
 
     Raises ``PlanError`` only where Spark rejects the statement too, and ``DescriptorError``.
@@ -118,10 +118,11 @@ def prune(session: SparkSession, request: Request, path: UPath) -> Report:
     )
 
 
-def join(session: SparkSession, request: Request, pruned: Report, path: UPath) -> Result:
+def join(session: SparkSession, request: Request, pruned: Report, path: StoragePath) -> Result:
     """The map join: gates, prelaunch from the descriptor at ``path``, then the statement.
 
-    Raises :class:`GateClosed`, :class:`NothingToDo` and ``DescriptorError``.
+    The report is written beside the descriptor. Raises :class:`GateClosed`,
+    :class:`NothingToDo` and ``DescriptorError``.
     """
     expected = query_digest(request.sql, request.parameters)
     descriptor = descriptors.read(path, expected, pruned.descriptor.digest)
@@ -141,6 +142,8 @@ def join(session: SparkSession, request: Request, pruned: Report, path: UPath) -
         work={**pruned.work, **clock.work},
         vanished=vanished,
     )
+    document = json.dumps(report.summary(), indent=1).encode()
+    descriptors.write_whole(document, path.with_name(f"{path.stem}.report.json"))
     return Result(report, columns, rows)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.spark.java import ensure_java
 
@@ -79,19 +80,35 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
 
 def stop_spark() -> None:
     """Stops this process's Spark and ends its JVM. Does nothing where none runs."""
+    from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
-    context, gateway = SparkContext._active_spark_context, SparkContext._gateway
-    if context is not None:
-        context.stop()
+    if SparkContext._active_spark_context is not None:
+        with suppress(Py4JError, OSError):  # a JVM that is dead already has stopped
+            SparkContext._active_spark_context.stop()
+    gateway: Any = SparkContext._gateway
     if gateway is not None:
         gateway.shutdown()
-        process = getattr(gateway, "proc", None)
-        if process is not None:
-            process.stdin.close()  # the JVM ends with its standard input
-            process.wait(timeout=60)
+        gateway.proc.stdin.close()  # the JVM ends with its standard input
+        gateway.proc.wait(timeout=60)
         SparkContext._gateway = None
         SparkContext._jvm = None
+
+
+def kill_spark() -> None:
+    """Ends this process's JVM, and with it what Spark is doing, from a signal handler too.
+
+    A call that waits for the JVM in another frame fails then.
+    """
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        gateway.proc.terminate()  # runs Spark's shutdown hooks
+        try:
+            gateway.proc.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            gateway.proc.kill()
 
 
 def _start(name: str, conf: Mapping[str, str]) -> SparkSession:

@@ -1,0 +1,59 @@
+"""What Airflow needs to know of this provider: a plain dictionary, nothing imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def get_provider_info() -> dict[str, Any]:
+    """The provider's entry point, after Airflow's ``provider_info.schema.json``."""
+    return {
+        "package-name": "airflow-hive-opt",
+        "name": "Hive Opt",
+        "description": (
+            "Star joins that know their partitions before they start: "
+            "Hive's map-join partition pruning on Spark."
+        ),
+        "integrations": [
+            {
+                "integration-name": "Hive Opt",
+                "external-doc-url": "https://cwiki.apache.org/confluence/display/Hive/MapJoin+and+Partition+Pruning",
+                "tags": ["software"],
+            }
+        ],
+        "operators": [
+            {
+                "integration-name": "Hive Opt",
+                "python-modules": ["airflow_hive_opt.operators.map_join_prune"],
+            }
+        ],
+        "config": {
+            "hive_opt": {
+                "description": "Settings of airflow-hive-opt.",
+                "options": {
+                    "descriptor_path": {
+                        "description": (
+                            "Folder, as a local path or an object storage URI, under which every "
+                            "task attempt writes its partition descriptor. Default: "
+                            "hive_opt_descriptors under AIRFLOW_HOME."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "s3://aws_default@bucket/descriptors",
+                        "default": "",
+                    },
+                    "warehouse": {
+                        "description": (
+                            "Folder of the embedded warehouse, for tasks without a connection. "
+                            "Default: $AIRFLOW_HIVE_OPT_WAREHOUSE, else "
+                            "~/.airflow-hive-opt/warehouse."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "/srv/warehouse",
+                        "default": "",
+                    },
+                },
+            }
+        },
+    }

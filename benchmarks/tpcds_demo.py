@@ -1,0 +1,202 @@
+"""The main job on real input: TPC-DS data, a partitioned warehouse, the example DAG in Airflow.
+
+Everything lies under ``.demo/``; what is there is used again. Prints the rows, what was pruned,
+and the times of plain Spark and of the operator on the same statement.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+DEMO = PROJECT / ".demo"
+DATA = DEMO / "tpcds"
+WAREHOUSE = DEMO / "warehouse"
+READY = WAREHOUSE / "ready"
+TABLES = ("store_sales", "date_dim", "item", "store")
+BIN = Path(sys.executable).parent
+PARTITION_COLUMN = "ss_sold_date_sk"
+RESULT = "i_category string, s_state string, sales bigint, quantity bigint, revenue decimal(17,2)"
+
+
+def main() -> None:
+    """Runs the demo, or one part of it in a process of its own, since Derby serves one JVM."""
+    if len(sys.argv) > 1:
+        {"build": build, "plain": plain, "compare": compare}[sys.argv[1]]()
+        return
+    began = time.monotonic()
+    generate()
+    if not READY.exists():
+        shutil.rmtree(WAREHOUSE, ignore_errors=True)
+        say("building the warehouse: store_sales partitioned by day (about a minute)")
+        part("build")
+    say("running the DAG tpcds_star_join: airflow dags test")
+    summary = run_dag()
+    say("running the same statement on plain Spark")
+    part("plain")
+    part("compare", json.dumps(summary))
+    say(f"done in {time.monotonic() - began:.0f} s; all of it lies in {DEMO}")
+
+
+def say(text: str) -> None:
+    """One line of progress."""
+    print(f"==> {text}", flush=True)
+
+
+def part(name: str, *arguments: str) -> None:
+    """One part in a process of its own."""
+    subprocess.run([sys.executable, __file__, name, *arguments], check=True)
+
+
+def generate() -> None:
+    """TPC-DS at scale 1, as Parquet."""
+    if all((DATA / f"{table}.parquet").exists() for table in TABLES):
+        return
+    say("generating TPC-DS data at scale 1")
+    unfinished = DEMO / "tpcds.unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    subprocess.run(
+        [
+            BIN / "tpcgen-cli",
+            *("tpcds", "parquet", "--scale-factor", "1"),
+            f"--tables={','.join(TABLES)}",
+            f"--output-dir={unfinished}",
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    shutil.rmtree(DATA, ignore_errors=True)
+    unfinished.rename(DATA)
+
+
+def session(name: str):
+    """A session on the demo's warehouse."""
+    from airflow_hive_opt.spark.session import embedded_conf, spark_session
+
+    return spark_session(name, embedded_conf(WAREHOUSE))
+
+
+def build() -> None:
+    """The warehouse: three dimension tables, one partitioned fact table, two result tables."""
+    with session("build") as spark:
+        spark.sparkContext.setLogLevel("ERROR")
+        for table in TABLES:
+            frame = spark.read.parquet(str(DATA / f"{table}.parquet"))
+            if table == "store_sales":
+                writer = frame.repartition(8, PARTITION_COLUMN).sortWithinPartitions(
+                    PARTITION_COLUMN
+                )
+                writer.write.partitionBy(PARTITION_COLUMN).saveAsTable(table)
+            else:
+                frame.coalesce(1).write.saveAsTable(table)
+        for table in ("sales_by_category", "sales_by_category_plain"):
+            spark.sql(f"CREATE TABLE {table} ({RESULT}) STORED AS PARQUET")
+    READY.touch()
+
+
+def run_dag() -> dict:
+    """The example DAG in Airflow; gives the report that its task wrote."""
+    home = DEMO / "airflow"
+    environment = {
+        **os.environ,
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
+        "AIRFLOW__HIVE_OPT__WAREHOUSE": str(WAREHOUSE),
+    }
+    log = DEMO / "airflow.log"
+    shutil.rmtree(home / "hive_opt_descriptors", ignore_errors=True)
+    with log.open("w") as file:
+        for command in (["db", "migrate"], ["dags", "test", "tpcds_star_join"]):
+            done = subprocess.run(
+                [BIN / "airflow", *command],
+                env=environment,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+            if done.returncode:
+                sys.exit(f"airflow {' '.join(command)} failed, see {log}")
+    for line in log.read_text().splitlines():
+        if "kept " in line:
+            print(line[line.index("kept ") :])
+    (report,) = (home / "hive_opt_descriptors").rglob("*.report.json")
+    return json.loads(report.read_text())
+
+
+def statement(target: str) -> str:
+    """The DAG's statement with its default parameters, into another table."""
+    text = (PROJECT / "dags" / "sql" / "sales_by_category.sql").read_text()
+    text = text.replace("{{ params.year }}", "2000").replace("{{ params.month }}", "11")
+    return text.replace("TABLE sales_by_category", f"TABLE {target}")
+
+
+def plain() -> None:
+    """The same statement as Spark runs it by itself, in a fresh session like the operator's."""
+    from airflow_hive_opt.spark.catalog import SparkCatalog
+
+    with session("plain") as spark:
+        before = SparkCatalog(spark).work()
+        began = time.monotonic()
+        spark.sql(statement("sales_by_category_plain"))
+        seconds = time.monotonic() - began
+        work = SparkCatalog(spark).work() - before
+    (DEMO / "plain.json").write_text(
+        json.dumps(
+            {
+                "seconds": seconds,
+                "metastore_calls": work.metastore_calls,
+                "partitions_fetched": work.partitions_fetched,
+                "files_listed": work.files_listed,
+            }
+        )
+    )
+
+
+def compare() -> None:
+    """Rows, and both runs side by side."""
+    summary = json.loads(sys.argv[2])
+    other = json.loads((DEMO / "plain.json").read_text())
+    with session("compare") as spark:
+        spark.sparkContext.setLogLevel("ERROR")
+        ours, theirs = (
+            spark.table(name).orderBy("i_category", "s_state").collect()
+            for name in ("sales_by_category", "sales_by_category_plain")
+        )
+    print(f"\n{'category':<14}{'state':<7}{'sales':>8}{'quantity':>10}{'revenue':>16}")
+    for row in ours:
+        print(
+            f"{row[0] or 'NULL':<14}{row[1] or 'NULL':<7}{row[2]:>8,}{row[3] or 0:>10,}"
+            f"{row[4] or 0:>16,}"
+        )
+    same = sorted(ours, key=repr) == sorted(theirs, key=repr)
+    print(f"\nrows equal to plain Spark's: {'yes' if same else 'NO'} ({len(ours)} rows)")
+    work = {
+        name: sum(phase[name] for phase in summary["work"].values())
+        for name in ("metastore_calls", "partitions_fetched", "files_listed")
+    }
+    seconds = sum(summary["seconds"].values())
+    lines = [
+        ("seconds, session apart", f"{other['seconds']:.1f}", f"{seconds:.1f}"),
+        *(
+            (name.replace("_", " "), f"{other[name]:,}", f"{work[name]:,}")
+            for name in ("metastore_calls", "partitions_fetched", "files_listed")
+        ),
+    ]
+    print(f"\n{'':<26}{'plain Spark':>12}{'operator':>12}")
+    for label, left, right in lines:
+        print(f"{label:<26}{left:>12}{right:>12}")
+    print()
+    if not same:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
