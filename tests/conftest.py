@@ -1,0 +1,33 @@
+"""What all tests share: an Airflow home of their own, and one Spark session with Hive support."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+_SCRATCH = Path(tempfile.mkdtemp(prefix="airflow-hive-opt-tests-"))
+# Before anything imports Airflow, which reads its home once.
+os.environ["AIRFLOW_HOME"] = str(_SCRATCH / "airflow")
+os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+os.environ["AIRFLOW__CORE__DAGS_FOLDER"] = str(Path(__file__).parents[1] / "dags")
+os.environ["AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS"] = "False"
+os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "False"
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A session with Hive support on a fresh embedded warehouse."""
+    from airflow_hive_opt.spark.session import embedded_conf, spark_session
+
+    conf = {
+        **embedded_conf(_SCRATCH / "warehouse", "local[2]"),
+        "spark.sql.shuffle.partitions": "2",
+        # A JVM that lives for minutes gains nothing from its best compiler.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    with spark_session("tests", conf) as session:
+        session.sparkContext.setLogLevel("ERROR")
+        yield session

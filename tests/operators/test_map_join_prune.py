@@ -1,0 +1,147 @@
+"""The operator as a task runs it, on real Spark and without Airflow's database."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+
+RUN_ID = "manual__2026-01-31T00:00:00+00:00"
+SQL = "SELECT f.id, f.p FROM op.fact f JOIN op.keys k ON f.p = k.p AND k.id < {{ params.below }}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS op")
+    frame = spark.range(10).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
+    frame.coalesce(1).write.partitionBy("p").saveAsTable("op.fact")
+    frame.coalesce(1).write.saveAsTable("op.keys")
+    spark.sql("CREATE TABLE op.result (id INT, p INT) STORED AS PARQUET")
+    yield
+    spark.sql("DROP DATABASE op CASCADE")
+
+
+@pytest.fixture
+def context():
+    instance = SimpleNamespace(
+        dag_id="d:ag", run_id=RUN_ID, task_id="task", map_index=-1, try_number=2
+    )
+    return {"ti": instance, "params": {"below": 3}}
+
+
+def run(context, tmp_path, **options):
+    options = {"sql": SQL, "descriptor_path": str(tmp_path), **options}
+    operator = MapJoinPruneOperator(task_id="task", **options)
+    operator.render_template_fields(context)
+    return operator.execute(context)
+
+
+def test_summary_and_log(spark, context, tmp_path, capsys):
+    summary = run(context, tmp_path)
+    assert summary["kept"] == 3
+    assert summary["total"] == 10
+    assert summary["reason"] == "PRUNED"
+    assert summary["decisions"] == [{"alias": "f", "table": "op.fact", "reason": "PRUNED"}]
+    last = capsys.readouterr().out.strip().splitlines()[-1]
+    assert "kept 3 of 10 partitions (70.0 % pruned): fact.p by 3 keys of keys" in last
+
+
+def test_each_attempt_has_its_own_path(spark, context, tmp_path):
+    first = run(context, tmp_path)["uri"]
+    context["ti"].try_number = 3
+    second = run(context, tmp_path)["uri"]
+    assert first != second
+    for uri in (first, second):
+        assert uri.startswith(str(tmp_path))
+        assert ":" not in uri.removeprefix("file:")
+        assert "+" not in uri
+
+
+def test_writes_a_result_table(spark, context, tmp_path):
+    run(context, tmp_path, sql="INSERT OVERWRITE TABLE op.result " + SQL)
+    assert sorted(map(tuple, spark.table("op.result").collect())) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_a_file_is_a_template_too(spark, context, tmp_path, monkeypatch):
+    operator = MapJoinPruneOperator(task_id="task", sql="q.hql")
+    assert {".sql", ".hql"} == set(operator.template_ext)
+
+
+def test_parameters_and_confs(spark, context, tmp_path):
+    summary = run(
+        context,
+        tmp_path,
+        sql="SELECT f.id FROM op.fact f JOIN op.keys k ON f.p = k.p AND k.id < :below",
+        parameters={"below": 4},
+        conf={"spark.sql.shuffle.partitions": 3},
+        hive_conf={"hive.mapjoin.smalltable.filesize": "{{ 1 }}"},
+    )
+    assert summary["reason"] == "KEY_SOURCE_NOT_SMALL"
+
+
+def test_an_unknown_setting_is_warned_of(spark, context, tmp_path, caplog):
+    run(context, tmp_path, hive_conf={"hive.optimize.mapjoin.partition.prune": True})
+    assert "did you mean hive.optimize.mapjoin.partition.pruning?" in caplog.text
+
+
+def test_on_empty(spark, context, tmp_path):
+    context["params"]["below"] = -1
+    assert run(context, tmp_path)["kept"] == 0
+    with pytest.raises(AirflowSkipException):
+        run(context, tmp_path, on_empty="skip")
+    with pytest.raises(AirflowFailException):
+        run(context, tmp_path, on_empty="fail")
+
+
+def test_a_budget_fails_without_retries(spark, context, tmp_path):
+    with pytest.raises(AirflowFailException, match="max_partitions allows 2"):
+        run(context, tmp_path, max_partitions=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sql": "SELECT\n  x y z FROM t"}, "line 2, column 7"),
+        ({"sql": "SELECT a FROM op.nowhere"}, "line 1, column 48: there is no table op.nowhere"),
+        ({"sql": "SELECT nope FROM op.fact"}, "line 1, column 41: there is no column nope"),
+        (
+            {"sql": "SELECT p FROM op.fact f JOIN op.keys k ON f.p = k.p"},
+            "line 1, column 41: column p is ambiguous",
+        ),
+        ({"conn_id": "no_such"}, "there is no connection 'no_such'"),
+        ({"conn_id": "on_yarn"}, "has the master 'yarn'.*local masters only"),
+        ({"descriptor_path": "/proc/nowhere"}, "can't write /proc/nowhere"),
+        ({"descriptor_path": "nostore://x/y"}, "nostore"),
+    ],
+)
+def test_bad_input_fails_with_one_clear_message(
+    spark, context, tmp_path, monkeypatch, options, message
+):
+    monkeypatch.setenv("AIRFLOW_CONN_ON_YARN", "spark://yarn")
+    spark.sql("INSERT OVERWRITE TABLE op.result VALUES (4, 2)")
+    insert = "INSERT OVERWRITE TABLE op.result " + options.get("sql", SQL)
+    with pytest.raises(AirflowException, match=message):
+        run(context, tmp_path, **{**options, "sql": insert})
+    assert [tuple(row) for row in spark.table("op.result").collect()] == [(4, 2)]
+
+
+def test_what_spark_rejects_is_told_in_its_words(spark, context, tmp_path):
+    with pytest.raises(AirflowException, match="no_such_function"):
+        run(context, tmp_path, sql="SELECT no_such_function(f.id) FROM op.fact f")
+
+
+@pytest.mark.parametrize("name", ["on_empty", "on_no_prune"])
+def test_a_wrong_choice_is_refused_when_the_dag_is_parsed(name):
+    with pytest.raises(ValueError, match=f"{name} must be one of run, "):
+        MapJoinPruneOperator(task_id="task", sql="SELECT 1", **{name: "stop"})
+
+
+def test_a_local_connection_is_used(monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_HERE", "spark://local[3]")
+    monkeypatch.setenv("AIRFLOW_CONN_ALSO", '{"conn_type": "spark", "host": "local[3]"}')
+    operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", conn_id="also")
+    assert operator._spark_conf()["spark.master"] == "local[3]"
+    assert MapJoinPruneOperator(task_id="t", sql="")._spark_conf()["spark.master"] == "local[*]"

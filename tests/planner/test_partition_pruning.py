@@ -1,0 +1,202 @@
+import pytest
+
+from airflow_hive_opt.planner.plan import plan
+from airflow_hive_opt.planner.settings import Settings
+from tests.planner.catalogs import STAR
+
+
+def reasons(sql: str, **conf) -> dict[str, str]:
+    found = plan(sql, STAR, Settings.of(conf)).decisions
+    return {decision.alias: decision.reason.value for decision in found}
+
+
+def sources(sql: str, alias: str = "s") -> list[str]:
+    (decision,) = [found for found in plan(sql, STAR).decisions if found.alias == alias]
+    return [source.sql for source in decision.sources]
+
+
+DAYS = "SELECT DISTINCT `d`.`ds` FROM days AS `d` WHERE "
+
+
+@pytest.mark.parametrize(
+    ("joined", "reason"),
+    [
+        # 4.1: the big table on the inner side
+        ("JOIN days d ON s.ds = d.ds", "PRUNED"),
+        ("JOIN days d ON d.ds = s.ds", "PRUNED"),
+        (", days d WHERE s.ds = d.ds", "PRUNED"),
+        ("CROSS JOIN days d WHERE s.ds = d.ds", "PRUNED"),
+        ("RIGHT JOIN days d ON s.ds = d.ds", "PRUNED"),
+        ("LEFT SEMI JOIN days d ON s.ds = d.ds", "PRUNED"),
+        ("LEFT JOIN days d ON s.ds = d.ds", "PRESERVED_SIDE"),
+        ("FULL JOIN days d ON s.ds = d.ds", "PRESERVED_SIDE"),
+        ("LEFT ANTI JOIN days d ON s.ds = d.ds", "PRESERVED_SIDE"),
+        ("LEFT JOIN days d ON true WHERE s.ds = d.ds", "PRUNED"),
+        ("FULL JOIN days d ON true WHERE s.ds = d.ds", "PRUNED"),
+        # 4.2, 4.3: no function on either key
+        ("JOIN days d ON substr(s.ds, 1) = d.ds", "FUNCTION_ON_KEY"),
+        ("JOIN days d ON CAST(s.ds AS int) = d.year", "FUNCTION_ON_KEY"),
+        ("JOIN days d ON s.ds = concat(d.ds, '')", "FUNCTION_ON_SMALL_KEY"),
+        # 4.4: a partition column
+        ("JOIN items i ON s.item = i.item", "NO_JOIN_ON_PARTITION_COLUMN"),
+        ("", "NO_JOIN_ON_PARTITION_COLUMN"),
+        ("JOIN items i ON s.item = i.item WHERE s.ds = '1'", "NO_JOIN_ON_PARTITION_COLUMN"),
+        # equality only
+        ("JOIN days d ON s.ds >= d.ds", "NOT_EQUALITY"),
+        ("JOIN days d ON s.ds <=> d.ds", "NOT_EQUALITY"),
+        ("JOIN days d ON s.ds = d.ds OR s.item = d.year", "NOT_EQUALITY"),
+        # the other side
+        ("JOIN customers c ON s.ds = c.ds", "KEY_SOURCE_NOT_SMALL"),
+        ("JOIN returns r ON s.ds = r.ds", "KEY_SOURCE_NOT_SMALL"),
+        ("JOIN days TABLESAMPLE (10 PERCENT) d ON s.ds = d.ds", "KEY_SOURCE_NOT_DETERMINISTIC"),
+        ("JOIN (SELECT ds FROM days LIMIT 3) d ON s.ds = d.ds", "KEY_SOURCE_NOT_DETERMINISTIC"),
+        (
+            "JOIN (SELECT ds FROM days WHERE day < current_date) d ON s.ds = d.ds",
+            "KEY_SOURCE_NOT_DETERMINISTIC",
+        ),
+        ("JOIN (VALUES ('1')) AS v (ds) ON s.ds = v.ds", "KEY_SOURCE_NOT_PLANNED"),
+        ("JOIN (SELECT max(ds) ds FROM days) d ON s.ds = d.ds", "PRUNED"),
+        # an outer join elsewhere
+        ("LEFT JOIN items i ON s.item = i.item JOIN days d ON s.ds = d.ds", "PRUNED"),
+        ("JOIN days d ON s.ds = d.ds LEFT JOIN items i ON s.item = i.item", "PRUNED"),
+        ("JOIN items i ON s.item = i.item LEFT JOIN days d ON s.ds = d.ds", "PRESERVED_SIDE"),
+    ],
+)
+def test_steps_of_the_document(joined, reason):
+    expected = {"s": reason}
+    found = reasons(f"SELECT s.item FROM sales s {joined}")
+    found.pop("r", None)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("inside", "reason"),
+    [
+        ("SELECT item, ds FROM sales b", "PRUNED"),
+        ("SELECT item, b.ds FROM sales b WHERE item > 1", "PRUNED"),
+        ("SELECT * FROM sales b", "PRUNED"),
+        ("SELECT ds, sum(amount) FROM sales b GROUP BY ds", "PRUNED"),
+        ("SELECT DISTINCT ds FROM sales b", "PRUNED"),
+        ("SELECT concat(ds, '') ds FROM sales b", "VALUE_CHANGED"),
+        ("SELECT max(ds) ds FROM sales b", "VALUE_CHANGED"),
+        ("SELECT item, max(ds) ds FROM sales b GROUP BY item", "VALUE_CHANGED"),
+        ("SELECT ds, count(*) FROM sales b GROUP BY ds WITH ROLLUP", "VALUE_CHANGED"),
+        ("SELECT ds FROM sales b LIMIT 5", "VALUE_CHANGED"),
+        ("SELECT ds, row_number() OVER (ORDER BY item) n FROM sales b", "VALUE_CHANGED"),
+        ("SELECT i.item, b.ds FROM items i LEFT JOIN sales b ON i.item = b.item", "PRUNED"),
+    ],
+)
+def test_the_value_must_reach_the_join_unchanged(inside, reason):
+    """Step 4.5."""
+    sql = f"SELECT 1 FROM ({inside}) q JOIN days d ON q.ds = d.ds"
+    assert reasons(sql) == {"b": reason}
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        (
+            "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds AND year > 1 WHERE d.day = 'x'",
+            [DAYS + "(d.day = 'x') AND (year > 1) AND `d`.`ds` IS NOT NULL"],
+        ),
+        # S preserved: its own ON condition still picks the keys, WHERE does too
+        (
+            "SELECT 1 FROM days d LEFT JOIN sales s ON s.ds = d.ds AND year > 1 WHERE d.day = 'x'",
+            [DAYS + "(d.day = 'x') AND (year > 1) AND `d`.`ds` IS NOT NULL"],
+        ),
+        # S supplied with NULLs above the join: WHERE must not pick the keys
+        (
+            "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds RIGHT JOIN items i "
+            "ON s.item = i.item WHERE d.year IS NULL",
+            [DAYS + "`d`.`ds` IS NOT NULL"],
+        ),
+        # nor may what changes from run to run, or needs more than S
+        (
+            "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds WHERE d.day < current_date "
+            "AND d.year > s.item AND d.year IN (SELECT item FROM items)",
+            [DAYS + "`d`.`ds` IS NOT NULL"],
+        ),
+    ],
+)
+def test_which_conditions_pick_the_keys(sql, expected):
+    assert sources(sql) == expected
+
+
+def test_two_columns_of_one_source_are_one_tuple():
+    sql = "SELECT 1 FROM returns r, days d WHERE r.hr = d.year AND d.ds = r.ds"
+    assert sources(sql, "r") == [
+        "SELECT DISTINCT `d`.`year`, `d`.`ds` FROM days AS `d` "
+        "WHERE `d`.`year` IS NOT NULL AND `d`.`ds` IS NOT NULL"
+    ]
+
+
+def test_two_sources_of_one_scan():
+    sql = "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds JOIN days e ON s.ds = e.day"
+    assert len(sources(sql)) == 2
+
+
+def test_static_predicates_of_the_statement():
+    sql = """SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds
+             WHERE s.ds > '2' AND s.item = 1 AND s.ds > current_date AND s.ds <> d.day"""
+    (decision,) = plan(sql, STAR).decisions
+    assert decision.static_predicates == ("s.ds > '2'",)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        (
+            "SELECT sales.ds FROM default.sales JOIN days d ON default.sales.ds = d.ds",
+            {"sales": "SCAN_NOT_RESTRICTABLE"},
+        ),
+        ("SELECT 1 FROM dw.sales s JOIN days d ON s.ds = d.ds", {"s": "PRUNED"}),
+        (
+            "SELECT s._metadata.file_path FROM sales s JOIN days d ON s.ds = d.ds",
+            {"s": "SCAN_NOT_RESTRICTABLE"},
+        ),
+        (
+            "SELECT 1 FROM sales TABLESAMPLE (5 ROWS) s JOIN days d ON s.ds = d.ds",
+            {"s": "SCAN_NOT_RESTRICTABLE"},
+        ),
+        ("SELECT 1 FROM (sales s JOIN days d ON s.ds = d.ds)", {"s": "PASSED_THROUGH"}),
+        (
+            "WITH q AS (SELECT s.item FROM sales s JOIN days d ON s.ds = d.ds) SELECT * FROM q",
+            {"s": "PRUNED"},
+        ),
+        (
+            "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds UNION ALL SELECT 2 FROM returns r",
+            {"s": "PRUNED", "r": "NO_JOIN_ON_PARTITION_COLUMN"},
+        ),
+        (
+            "SELECT 1 FROM items WHERE item IN "
+            "(SELECT s.item FROM sales s JOIN days d ON s.ds = d.ds)",
+            {"s": "PRUNED"},
+        ),
+        (
+            "INSERT OVERWRITE TABLE items SELECT s.item, d.day FROM sales s JOIN days d USING (ds)",
+            {"s": "PRUNED"},
+        ),
+        ("CREATE TABLE t AS SELECT 1 FROM sales s, days d WHERE s.ds = d.ds", {"s": "PRUNED"}),
+        (
+            "SELECT sum(s.amount) OVER (PARTITION BY s.item) FROM sales s "
+            "JOIN days d ON s.ds = d.ds LATERAL VIEW explode(array(1)) v AS c",
+            {"s": "PRUNED"},
+        ),
+        ("ANALYZE TABLE sales COMPUTE STATISTICS", {"sales": "PASSED_THROUGH"}),
+        ("WITH sales AS (SELECT * FROM days) SELECT * FROM sales s JOIN days d ON s.ds = d.ds", {}),
+    ],
+)
+def test_forms_of_statements(sql, expected):
+    assert reasons(sql) == expected
+
+
+def test_switched_off():
+    sql = "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds"
+    assert reasons(sql, **{"hive.optimize.mapjoin.partition.pruning": "false"}) == {"s": "DISABLED"}
+
+
+def test_the_size_setting_is_inclusive():
+    sql = "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds"
+    name = "hive.mapjoin.smalltable.filesize"
+    assert reasons(sql, **{name: "5000"}) == {"s": "PRUNED"}
+    assert reasons(sql, **{name: "4999"}) == {"s": "KEY_SOURCE_NOT_SMALL"}

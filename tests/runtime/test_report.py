@@ -1,0 +1,60 @@
+import dataclasses
+
+from airflow_hive_opt.runtime.descriptor import Decision, SourceKeys
+from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.runtime.report import Report, Work, headline, left_whole
+from tests.runtime.test_descriptor import descriptor
+
+
+def of(kept: int, total: int, keys: int):
+    base = descriptor()
+    target = dataclasses.replace(
+        base.targets[0],
+        alias="ss",
+        table="default.store_sales",
+        pruned_columns=("ss_sold_date_sk",),
+        partitions=tuple(Partition((str(n),)) for n in range(kept)),
+        total=total,
+        sources=(SourceKeys("d", "date_dim", "SELECT", keys),),
+    )
+    return dataclasses.replace(base, targets=(target,))
+
+
+def test_the_logs_last_line():
+    assert headline(of(28, 1823, 31)) == (
+        "kept 28 of 1,823 partitions (98.5 % pruned): "
+        "store_sales.ss_sold_date_sk by 31 keys of date_dim"
+    )
+    assert headline(of(0, 1, 1)) == (
+        "kept 0 of 1 partition (100.0 % pruned): store_sales.ss_sold_date_sk by 1 key of date_dim"
+    )
+    assert headline(of(0, 0, 2)).startswith("kept 0 of 0 partitions: ")
+
+
+def test_several_columns():
+    base = of(1, 2, 3)
+    target = dataclasses.replace(base.targets[0], pruned_columns=("a", "b"))
+    assert "store_sales.(a, b) by" in headline(dataclasses.replace(base, targets=(target,)))
+
+
+def test_nothing_pruned():
+    whole = Decision("s", "default.sales", "PRESERVED_SIDE", "because")
+    found = dataclasses.replace(descriptor(), targets=(), decisions=(whole,))
+    line = "s is read whole, PRESERVED_SIDE: because"
+    assert headline(found) == f"pruned nothing: {line}"
+    assert left_whole(found) == [line]
+    nothing = dataclasses.replace(found, decisions=())
+    assert headline(nothing) == "pruned nothing: no partitioned table is read"
+
+
+def test_the_summary_is_small_and_plain():
+    report = Report(
+        of(28, 1823, 31), "file:/x", {"map join": 1.23456}, {"map join": Work(3, 28, 30)}
+    )
+    summary = report.summary()
+    assert summary["kept"] == 28
+    assert summary["total"] == 1823
+    assert summary["reason"] == "PRUNED"
+    assert summary["seconds"] == {"map join": 1.235}
+    assert summary["work"]["map join"]["partitions_fetched"] == 28
+    assert "partitions" not in summary

@@ -1,0 +1,194 @@
+"""Bounds, many keys, gates, and what happens between the stages."""
+
+from __future__ import annotations
+
+import pytest
+from upath import UPath
+
+from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.runtime.descriptor import DescriptorError
+from airflow_hive_opt.spark.application import (
+    GateClosed,
+    NothingToDo,
+    OnEmpty,
+    OnNoPrune,
+    Request,
+    join,
+    prune,
+)
+from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.local_task import FILTER_VALUES
+from tests.spark.answers import ask
+
+PARTITIONS = 450
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS local_task")
+    spark.sql("USE local_task")
+    frame = spark.range(PARTITIONS).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
+    frame.coalesce(1).write.partitionBy("p").saveAsTable("fact")
+    frame.coalesce(1).withColumn("g", frame.id % 3).write.saveAsTable("keys")
+    yield
+    spark.sql("USE default")
+    spark.sql("DROP DATABASE local_task CASCADE")
+
+
+SQL = "SELECT f.id FROM fact f JOIN keys k ON f.p = k.p AND k.id < {}"
+
+
+def test_few_keys_go_to_the_metastore_as_a_filter(spark, tmp_path):
+    answer = ask(spark, tmp_path, SQL.format(10))
+    assert answer.target.kept == 10
+    assert answer.target.total == PARTITIONS
+    assert answer.report.work["local task"].partitions_fetched == 10
+    assert all(part.location for part in answer.target.partitions)
+
+
+def test_many_keys_are_matched_against_names(spark, tmp_path):
+    answer = ask(spark, tmp_path, SQL.format(FILTER_VALUES + 1))
+    assert answer.target.kept == FILTER_VALUES + 1
+    assert answer.report.work["local task"].partitions_fetched == 0
+    assert answer.partitions_fetched == FILTER_VALUES + 1
+
+
+def test_many_keys_and_the_statements_own_predicates(spark, tmp_path):
+    sql = SQL.format(FILTER_VALUES + 1) + " WHERE f.p % 2 = 0 AND f.p > 5"
+    answer = ask(spark, tmp_path, sql)
+    assert answer.target.kept == (FILTER_VALUES + 2) // 2 - 3
+
+
+def test_too_many_keys_leave_the_scan_whole(spark, tmp_path):
+    assert ask(spark, tmp_path, SQL.format(11), max_keys=11).target.kept == 11
+    answer = ask(spark, tmp_path, SQL.format(12), max_keys=11)
+    assert answer.reasons == {"f": "TOO_MANY_KEYS"}
+
+
+def test_one_unusable_source_of_two_prunes_by_the_other(spark, tmp_path):
+    sql = SQL.format(50) + " JOIN keys j ON f.p = j.p AND j.id < 3"
+    assert ask(spark, tmp_path, sql, max_keys=10).target.kept == 3
+
+
+def test_a_large_small_side_is_left_alone(spark, tmp_path):
+    settings = Settings.of({"hive.mapjoin.smalltable.filesize": 10})
+    answer = ask(spark, tmp_path, SQL.format(10), settings=settings)
+    assert answer.reasons == {"f": "KEY_SOURCE_NOT_SMALL"}
+
+
+def run(spark, tmp_path, sql, **options):
+    request = Request(sql, **options)
+    path = UPath(tmp_path) / "1.json"
+    return join(spark, request, prune(spark, request, path), path)
+
+
+def test_the_report_lies_beside_the_descriptor(spark, tmp_path):
+    result = run(spark, tmp_path, SQL.format(2))
+    assert sorted(result.rows) == [(0,), (1,)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.json", "1.report.json"]
+    assert set(result.report.seconds) == {"local task", "prelaunch", "map join"}
+    assert result.report.application_id.startswith("local-")
+
+
+def test_an_empty_key_set(spark, tmp_path):
+    none = "SELECT count(*) FROM fact f JOIN keys k ON f.p = k.p AND k.id < 0"
+    assert run(spark, tmp_path, none).rows == ((0,),)
+    with pytest.raises(NothingToDo, match="no partition of f.*skipped"):
+        run(spark, tmp_path, none, on_empty=OnEmpty.SKIP)
+    with pytest.raises(GateClosed, match="no partition of f.*'fail'"):
+        run(spark, tmp_path, none, on_empty=OnEmpty.FAIL)
+
+
+def test_a_budget_stops_the_join_before_it_starts(spark, tmp_path):
+    insert = "CREATE TABLE local_task.never AS " + SQL.format(3)
+    with pytest.raises(GateClosed, match="3 partitions are to be read, max_partitions allows 2"):
+        run(spark, tmp_path, insert, max_partitions=2)
+    assert not spark.catalog.tableExists("local_task.never")
+    assert run(spark, tmp_path, SQL.format(3), max_partitions=3).rows
+
+
+def test_nothing_to_prune(spark, tmp_path, caplog):
+    sql = "SELECT count(*) FROM fact"
+    assert run(spark, tmp_path, sql).rows == ((PARTITIONS,),)
+    assert run(spark, tmp_path, sql, on_no_prune=OnNoPrune.WARN).rows == ((PARTITIONS,),)
+    assert "no scan could be pruned (NO_JOIN_ON_PARTITION_COLUMN)" in caplog.text
+    with pytest.raises(GateClosed, match="on_no_prune is 'fail'"):
+        run(spark, tmp_path, sql, on_no_prune=OnNoPrune.FAIL)
+
+
+def test_a_partition_that_vanishes_between_the_stages(spark, tmp_path):
+    spark.sql("CREATE TABLE goes (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    spark.sql("INSERT INTO goes SELECT id, p FROM fact WHERE p < 3")
+    request = Request("SELECT g.id FROM goes g JOIN keys k ON g.p = k.p AND k.id < 2")
+    path = UPath(tmp_path) / "1.json"
+    pruned = prune(spark, request, path)
+    spark.sql("ALTER TABLE goes DROP PARTITION (p = 1)")
+    spark.sql("INSERT INTO goes PARTITION (p = 1000) VALUES (1000)")
+    result = join(spark, request, pruned, path)
+    assert result.rows == ((0,),)
+    assert result.report.vanished == 1
+
+
+def test_insert_overwrite_and_create_table_as(spark, tmp_path):
+    spark.sql("CREATE TABLE result (id INT) STORED AS PARQUET")
+    spark.sql("INSERT INTO result VALUES (-1)")
+    result = run(spark, tmp_path, "INSERT OVERWRITE TABLE result " + SQL.format(2))
+    assert (result.columns, result.rows) == ((), ())
+    assert sorted(row.id for row in spark.table("result").collect()) == [0, 1]
+    run(spark, tmp_path, "INSERT INTO result " + SQL.format(1))
+    assert sorted(row.id for row in spark.table("result").collect()) == [0, 0, 1]
+    run(spark, tmp_path, "CREATE TABLE made STORED AS PARQUET AS " + SQL.format(2))
+    assert spark.table("made").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("INSERT OVERWRITE TABLE kept SELECT id FROM", "line 1, column"),
+        ("INSERT OVERWRITE TABLE kept SELECT id FROM nowhere", "there is no table nowhere"),
+        ("INSERT OVERWRITE TABLE kept SELECT nope FROM fact", "line 1, column 36: there is no"),
+        (
+            "INSERT OVERWRITE TABLE kept SELECT p FROM fact JOIN keys ON fact.p = keys.p",
+            "column p is ambiguous",
+        ),
+    ],
+)
+def test_wrong_sql_leaves_the_result_untouched(spark, tmp_path, sql, message):
+    spark.sql("CREATE TABLE IF NOT EXISTS kept (id INT) STORED AS PARQUET")
+    spark.sql("INSERT OVERWRITE TABLE kept VALUES (42)")
+    with pytest.raises(PlanError, match=message):
+        run(spark, tmp_path, sql)
+    assert [row.id for row in spark.table("kept").collect()] == [42]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_descriptor_that_was_altered_runs_nothing(spark, tmp_path):
+    request = Request("CREATE TABLE local_task.nothing AS " + SQL.format(2))
+    path = UPath(tmp_path) / "1.json"
+    pruned = prune(spark, request, path)
+    path.write_text(path.read_text().replace('"1"', '"2"'))
+    with pytest.raises(DescriptorError, match="is refused: its digest"):
+        join(spark, request, pruned, path)
+    assert not spark.catalog.tableExists("local_task.nothing")
+
+
+def test_partitions_outside_the_metastore(spark, tmp_path):
+    spark.sql("SET spark.sql.hive.manageFilesourcePartitions=false")
+    try:
+        spark.table("fact").where("p < 3").write.partitionBy("p").saveAsTable("unmanaged")
+        sql = "SELECT u.id FROM unmanaged u JOIN keys k ON u.p = k.p"
+        assert ask(spark, tmp_path, sql).reasons == {"u": "PARTITIONS_NOT_IN_METASTORE"}
+    finally:
+        spark.sql("RESET spark.sql.hive.manageFilesourcePartitions")
+
+
+def test_the_catalog_knows_tables_views_and_types(spark):
+    spark.sql("CREATE TABLE typed (A INT, v VARCHAR(3)) PARTITIONED BY (c CHAR(2), d DATE)")
+    catalog = SparkCatalog(spark)
+    table = catalog.table("local_task.TYPED")
+    assert table.name == "local_task.typed"
+    assert [(c.name, c.type) for c in table.columns] == [("a", "int"), ("v", "varchar(3)")]
+    assert [(c.name, c.type) for c in table.partition_columns] == [("c", "char(2)"), ("d", "date")]
+    assert catalog.table("keys").total_bytes > 0
+    assert catalog.table("no_such_table") is None

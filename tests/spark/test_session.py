@@ -1,0 +1,106 @@
+"""Sessions and the Java they run on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from airflow_hive_opt.spark import java
+from airflow_hive_opt.spark.java import JavaNotFoundError, ensure_java
+
+
+def test_the_machines_own_java_is_used_where_it_is_new_enough(tmp_path, monkeypatch):
+    fake_java(tmp_path, 'openjdk version "17.0.1"')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    ensure_java()
+    assert os.environ["JAVA_HOME"] == str(tmp_path)
+
+
+@pytest.mark.parametrize("version", ['java version "1.8.0_292"', 'openjdk version "11.0.2"', ""])
+def test_an_old_java_is_not(tmp_path, monkeypatch, version):
+    fake_java(tmp_path, version)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(java, "find_spec", lambda _: None)
+    with pytest.raises(JavaNotFoundError, match="Java 17 or newer.*is older.*install"):
+        ensure_java()
+
+
+def fake_java(home, version: str) -> None:
+    launcher = home / "bin" / "java"
+    launcher.parent.mkdir()
+    launcher.write_text(f"#!/bin/sh\necho '{version}' >&2\n")
+    launcher.chmod(0o755)
+
+
+SCRIPT = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from airflow_hive_opt.spark.session import embedded_conf, kill_spark, spark_session
+mode, folder = sys.argv[1:]
+if mode == "kill":
+    signal.signal(signal.SIGALRM, lambda *_: kill_spark())
+    signal.alarm(25)
+with spark_session("test", embedded_conf(Path(folder), "local[1]")) as spark:
+    print("PID", spark._jvm.java.lang.ProcessHandle.current().pid(), flush=True)
+    print("HOME", os.environ.get("JAVA_HOME"), flush=True)
+    if mode == "kill":
+        spark.range(1).selectExpr("java_method('java.lang.Thread', 'sleep', 600000L)").collect()
+    if mode == "orphan":
+        os.kill(os.getpid(), signal.SIGKILL)
+    print("ROWS", spark.range(3).count(), flush=True)
+"""
+
+
+def start(mode: str, folder, environment=None):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, mode, str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        env=environment,
+        check=False,
+    )
+    words = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
+    return done, words
+
+
+def is_running(pid: str) -> bool:
+    """Whether the process is there, waiting a little for one that is on its way out."""
+    for _ in range(100):
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def test_runs_on_the_java_of_the_extra_where_the_machine_has_none(tmp_path):
+    binaries = tmp_path / "bin"
+    binaries.mkdir()
+    for tool in ("bash", "dirname", "env", "ps", "cat", "uname", "sed", "rm", "ls", "readlink"):
+        for folder in ("/usr/bin", "/bin"):
+            if Path(folder, tool).exists() and not (binaries / tool).exists():
+                (binaries / tool).symlink_to(Path(folder, tool))
+    environment = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"}
+    done, words = start("run", tmp_path / "w", {**environment, "PATH": str(binaries)})
+    assert words.get("ROWS") == "3", done.stderr[-2000:]
+    assert "airflow-hive-opt-java" in words["HOME"]
+    assert not is_running(words["PID"])
+
+
+def test_killing_ends_the_jvm_in_the_middle_of_a_query(tmp_path):
+    done, words = start("kill", tmp_path)
+    assert done.returncode != 0
+    assert "ROWS" not in words
+    assert not is_running(words["PID"])
+
+
+def test_no_jvm_outlives_a_killed_task(tmp_path):
+    _, words = start("orphan", tmp_path)
+    assert not is_running(words["PID"])

@@ -1,0 +1,149 @@
+"""Partition values and keys of every kind: NULL, odd characters, types that differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark.answers import ask, files_of
+
+ODD = [
+    "it's",
+    'say "x"',
+    "a b",
+    "a/b",
+    "100%",
+    "a=b",
+    "c:d",
+    "ü",
+    "back\\slash",
+    "%41",
+    "'\"",
+    "x{y}",
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS vals")
+    spark.sql("USE vals")
+    spark.createDataFrame(
+        [(n, value) for n, value in enumerate([*ODD, None, "plain"])], "id int, p string"
+    ).write.partitionBy("p").saveAsTable("odd")
+    spark.createDataFrame(
+        [(value, n) for n, value in enumerate([*ODD, None, "nowhere"])], "p string, n int"
+    ).write.saveAsTable("odd_keys")
+    for name, type_, values in [
+        ("by_int", "INT", "(1), (2), (8), (NULL)"),
+        ("by_date", "DATE", "(DATE'2020-01-01'), (DATE'2020-01-02'), (NULL)"),
+        ("by_string", "STRING", "('1'), ('01'), ('2020-01-01'), ('x')"),
+        ("by_tiny", "TINYINT", "(1), (2), (-3)"),
+        ("by_decimal", "DECIMAL(5,2)", "(1.50), (2.00)"),
+    ]:
+        spark.sql(f"CREATE TABLE {name} (id INT) PARTITIONED BY (p {type_}) STORED AS PARQUET")
+        spark.sql(f"INSERT INTO {name} SELECT 7, col1 FROM VALUES {values}")
+    spark.sql("ALTER TABLE by_int ADD PARTITION (p = 9)")
+    yield
+    spark.sql("USE default")
+    spark.sql("DROP DATABASE vals CASCADE")
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_odd_values_one_at_a_time(spark, tmp_path, value):
+    sql = "SELECT o.id, o.p FROM odd o JOIN odd_keys k ON o.p = k.p WHERE k.n = :n"
+    answer = ask(spark, tmp_path, sql, parameters={"n": ODD.index(value)})
+    assert answer.rows == [(ODD.index(value), value)]
+    assert answer.kept == [(value,)]
+    assert files_of(answer, "odd") == 1
+
+
+def test_odd_values_all_at_once(spark, tmp_path):
+    answer = ask(spark, tmp_path, "SELECT o.id FROM odd o JOIN odd_keys k ON o.p = k.p")
+    assert answer.target.kept == len(ODD)
+    assert answer.target.total == len(ODD) + 2
+    assert answer.target.sources[0].keys == len(ODD) + 1  # NULL is no key
+
+
+def test_null_matches_nothing(spark, tmp_path):
+    sql = "SELECT o.id FROM odd o JOIN odd_keys k ON o.p = k.p WHERE k.p IS NULL"
+    answer = ask(spark, tmp_path, sql)
+    assert (answer.target.kept, answer.rows) == (0, [])
+
+
+def keys_of(spark, type_: str, values: str) -> None:
+    spark.sql(
+        f"CREATE OR REPLACE TEMP VIEW k AS SELECT CAST(col1 AS {type_}) k FROM VALUES {values}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "type_", "values", "kept"),
+    [
+        ("by_int", "INT", "(1), (8), (9), (77), (NULL)", ["1", "8", "9"]),
+        ("by_int", "BIGINT", "(1), (1099511627777)", ["1"]),
+        ("by_int", "SMALLINT", "(2)", ["2"]),
+        ("by_tiny", "BIGINT", "(1), (257), (-3)", ["-3", "1"]),
+        ("by_date", "DATE", "('2020-01-02')", ["2020-01-02"]),
+        ("by_string", "STRING", "('01')", ["01"]),
+    ],
+)
+def test_keys_of_the_same_family_prune(spark, tmp_path, table, type_, values, kept):
+    keys_of(spark, type_, values)
+    answer = ask(spark, tmp_path, f"SELECT t.p, t.id FROM {table} t JOIN k ON t.p = k.k")
+    assert [values[0] for values in answer.kept] == kept
+
+
+@pytest.mark.parametrize(
+    ("table", "type_", "values"),
+    [
+        ("by_int", "STRING", "('1'), ('08')"),
+        ("by_int", "DOUBLE", "(1.0), (2.5)"),
+        ("by_date", "STRING", "('2020-01-01')"),
+        ("by_date", "TIMESTAMP", "('2020-01-01 00:00:00')"),
+        ("by_string", "DATE", "('2020-01-01')"),
+        ("by_decimal", "DECIMAL(5,2)", "(1.5)"),
+        ("by_decimal", "INT", "(2)"),
+    ],
+)
+def test_keys_of_another_family_leave_the_scan_whole(spark, tmp_path, table, type_, values):
+    keys_of(spark, type_, values)
+    condition = "t.p = k.k" if table != "by_string" else "t.p = k.k AND t.p LIKE '2020%'"
+    spark.sql("SET spark.sql.ansi.enabled=false")
+    try:
+        answer = ask(spark, tmp_path, f"SELECT t.p FROM {table} t JOIN k ON {condition}")
+    finally:
+        spark.sql("RESET spark.sql.ansi.enabled")
+    assert answer.reasons == {"t": "KEY_TYPE_DIFFERS"}
+    assert answer.rows
+
+
+def test_an_int_partition_with_a_leading_zero(spark, tmp_path):
+    spark.sql("CREATE TABLE padded (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    location = tmp_path / "elsewhere"
+    spark.createDataFrame([(5,)], "id int").write.parquet(str(location))
+    spark.sql("SET spark.sql.legacy.skipTypeValidationOnAlterPartition=true")
+    spark.sql(f"ALTER TABLE padded ADD PARTITION (p = '08') LOCATION '{location}'")
+    spark.sql("RESET spark.sql.legacy.skipTypeValidationOnAlterPartition")
+    assert spark.sql("SHOW PARTITIONS padded").collect()[0][0] == "p=08"
+    spark.sql("INSERT INTO padded PARTITION (p = 9) VALUES (6)")
+    keys_of(spark, "INT", "(8)")
+    answer = ask(spark, tmp_path, "SELECT t.id, t.p FROM padded t JOIN k ON t.p = k.k")
+    assert answer.target.kept == 1
+    assert answer.rows == [(5, 8)]
+
+
+def test_an_empty_partition_counts(spark, tmp_path):
+    keys_of(spark, "INT", "(9)")
+    answer = ask(spark, tmp_path, "SELECT t.id FROM by_int t JOIN k ON t.p = k.k")
+    assert (answer.target.kept, answer.rows) == (1, [])
+
+
+def test_names_in_other_case_and_in_backquotes(spark, tmp_path):
+    keys_of(spark, "INT", "(1)")
+    sql = "SELECT `BY_INT`.ID FROM `VALS`.`BY_INT` JOIN K ON `By_Int`.`P` = K.K"
+    assert ask(spark, tmp_path, sql).target.kept == 1
+
+
+def test_stars_keep_their_columns_and_order(spark, tmp_path):
+    keys_of(spark, "INT", "(1)")
+    answer = ask(spark, tmp_path, "SELECT *, t.* FROM by_int t JOIN k ON t.p = k.k")
+    assert answer.rows == [(7, 1, 1, 7, 1)]

