@@ -1,0 +1,22 @@
+"""The docs say what the code says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow_hive_opt.planner.reasons import Reason
+
+PROJECT = Path(__file__).parents[1]
+
+
+def test_every_reason_is_listed_with_its_sentence():
+    text = (PROJECT / "docs" / "reasons.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    assert rows == [f"| `{reason.value}` | {reason.sentence} |" for reason in Reason]
+
+
+def test_links_lead_somewhere():
+    readme = (PROJECT / "README.md").read_text()
+    for target in ("architecture", "reasons", "descriptor", "surprises"):
+        assert f"(docs/{target}.md)" in readme
+        assert (PROJECT / "docs" / f"{target}.md").exists()
