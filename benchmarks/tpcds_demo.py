@@ -50,8 +50,14 @@ def say(text: str) -> None:
 
 
 def part(name: str, *arguments: str) -> None:
-    """One part in a process of its own."""
-    subprocess.run([sys.executable, __file__, name, *arguments], check=True)
+    """One part in a process of its own; Spark's own words go to a log."""
+    log = DEMO / f"{name}.log"
+    with log.open("w") as file:
+        done = subprocess.run(
+            [sys.executable, __file__, name, *arguments], stderr=file, check=False
+        )
+    if done.returncode:
+        sys.exit(f"the part {name!r} of the demo failed, see {log}")
 
 
 def generate() -> None:
@@ -126,7 +132,7 @@ def run_dag() -> dict:
                 sys.exit(f"airflow {' '.join(command)} failed, see {log}")
     for line in log.read_text().splitlines():
         if "kept " in line:
-            print(line[line.index("kept ") :])
+            print(f"    {line[line.index('kept ') :].partition(' [')[0]}")
     (report,) = (home / "hive_opt_descriptors").rglob("*.report.json")
     return json.loads(report.read_text())
 

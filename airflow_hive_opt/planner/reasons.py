@@ -23,6 +23,7 @@ class Reason(StrEnum):
     KEY_SOURCE_NOT_DETERMINISTIC = "KEY_SOURCE_NOT_DETERMINISTIC"
     KEY_SOURCE_NOT_SMALL = "KEY_SOURCE_NOT_SMALL"
     KEY_TYPE_DIFFERS = "KEY_TYPE_DIFFERS"
+    KEY_SOURCE_FAILED = "KEY_SOURCE_FAILED"
     TOO_MANY_KEYS = "TOO_MANY_KEYS"
 
     @property
@@ -72,6 +73,9 @@ _SENTENCES = {
     Reason.KEY_TYPE_DIFFERS: (
         "the key and the partition column have different types, or a type whose values can't be "
         "compared as text"
+    ),
+    Reason.KEY_SOURCE_FAILED: (
+        "Spark could not run the key query or answer which partitions match; the log says why"
     ),
     Reason.TOO_MANY_KEYS: "the small side has more distinct keys than max_keys allows",
 }

@@ -200,8 +200,10 @@ class _Resolver:
         if isinstance(factor, exp.Table):
             return self._table_relation(factor, alias, ctes)
         query = factor.this if isinstance(factor, exp.Subquery) else None
-        plain = query is not None and not any(
-            factor.args.get(name) for name in ("joins", "pivots", "sample", "laterals")
+        plain = (
+            query is not None
+            and not any(factor.args.get(name) for name in ("joins", "pivots", "sample", "laterals"))
+            and not _renames_columns(factor)
         )
         if plain and isinstance(query, exp.Select) and not query.args.get("with_"):
             inner: list[QueryBlock] = []
@@ -246,7 +248,7 @@ class _Resolver:
         if table is None:
             raise error_at(self._sql, node, f"there is no table {name}")
         decorated = {key for key, value in node.args.items() if value} - _PLAIN_TABLE
-        if node.args.get("alias") and node.args["alias"].args.get("columns"):
+        if _renames_columns(node):
             return OpaqueRelation(alias)
         self._planned.add(id(node))
         reference = Span(
@@ -281,6 +283,12 @@ def _using(join: exp.Join, right: Relation, scope: Scope) -> tuple[Condition, ..
         if left is not None:
             conditions.append(using_condition(left, ColumnRef(right.alias, left.name)))
     return tuple(conditions)
+
+
+def _renames_columns(factor: exp.Expr) -> bool:
+    """Whether the alias has a column list, ``AS q (a, b)``."""
+    alias = factor.args.get("alias")
+    return alias is not None and bool(alias.args.get("columns"))
 
 
 def _join_kind(join: exp.Join) -> JoinKind:

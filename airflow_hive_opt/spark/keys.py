@@ -46,7 +46,7 @@ def collect_keys(
     families = [family(type_) for type_ in types]
     if None in families or families != [family(type_) for type_ in key_types]:
         return Reason.KEY_TYPE_DIFFERS
-    if not _is_stable(session.sql(source.sql, args=dict(parameters))):
+    if not is_stable(session.sql(source.sql, args=dict(parameters))):
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
     rows = frame.collect()
     if len(rows) > max_keys:
@@ -59,7 +59,8 @@ def collect_keys(
     return Keys(source, tuples, len(rows))
 
 
-def _is_stable(frame: DataFrame) -> bool:
+def is_stable(frame: DataFrame) -> bool:
+    """Whether Spark knows the query to give the same rows each time, views and UDFs opened."""
     plan = frame._jdf.queryExecution().analyzed()
     if not plan.deterministic():
         return False

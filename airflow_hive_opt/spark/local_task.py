@@ -6,10 +6,13 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.planner.catalog import Table
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
 from airflow_hive_opt.planner.plan import Plan
 from airflow_hive_opt.planner.pruning import ScanDecision
 from airflow_hive_opt.planner.reasons import Reason
+from airflow_hive_opt.planner.rules.partition_pruning import quote
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
@@ -20,7 +23,7 @@ from airflow_hive_opt.runtime.descriptor import (
 )
 from airflow_hive_opt.runtime.partitions import Partition, matching, typed
 from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.keys import Keys, collect_keys
+from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ log = logging.getLogger(__name__)
 # Above this many values in one filter an embedded Derby metastore overflows its stack (it does at
 # about 600); names and local matching take over.
 FILTER_VALUES = 400
+_NAMES_VIEW = "__partition_names"
 
 
 def run_local_task(
@@ -44,11 +48,7 @@ def run_local_task(
     targets = []
     decisions = []
     for decision in plan.decisions:
-        outcome = (
-            _prune(session, catalog, decision, max_keys, parameters or {})
-            if decision.pruned
-            else decision.reason
-        )
+        outcome = _outcome(session, catalog, decision, max_keys, parameters or {})
         if isinstance(outcome, Target):
             targets.append(outcome)
         reason = Reason.PRUNED if isinstance(outcome, Target) else outcome
@@ -59,6 +59,24 @@ def run_local_task(
         tuple(targets),
         tuple(decisions),
     )
+
+
+def _outcome(
+    session: SparkSession,
+    catalog: SparkCatalog,
+    decision: ScanDecision,
+    max_keys: int,
+    parameters: Mapping[str, object],
+) -> Target | Reason:
+    """The scan's target, or why it is read whole; a question that fails costs the pruning only."""
+    if not decision.pruned:
+        return decision.reason
+    try:
+        return _prune(session, catalog, decision, max_keys, parameters)
+    except (PySparkException, Py4JJavaError) as error:
+        text = str(error).partition("JVM stacktrace")[0].strip()
+        log.warning("%s can't be pruned: %s", decision.alias, text)
+        return Reason.KEY_SOURCE_FAILED
 
 
 def _prune(
@@ -116,13 +134,15 @@ def _partitions(
     """The partitions that all keys and the statement's own predicates call for."""
     if any(not keys.tuples for keys in usable):
         return []
+    static = _static_condition(session, decision, parameters)
     values = [value for keys in usable for row in keys.tuples for value in row]
     if len(values) <= FILTER_VALUES and all(map(is_plain, values)):
         conditions = [
             f"({tuples_condition(decision.alias, keys.source.partition_columns, keys.tuples)})"
             for keys in usable
         ]
-        conditions += [f"({predicate})" for predicate in decision.static_predicates]
+        if static:
+            conditions.append(static)
         return catalog.partitions_by_filter(
             decision.table, decision.alias, " AND ".join(conditions), parameters
         )
@@ -133,32 +153,49 @@ def _partitions(
         for keys in usable
     ]
     found = list(matching(names, types, wanted))
-    return _fulfilling(session, decision.table, decision, found, parameters)
+    return _fulfilling(session, decision, static, found, parameters)
+
+
+def _static_condition(
+    session: SparkSession, decision: ScanDecision, parameters: Mapping[str, object]
+) -> str:
+    """The statement's own predicates on partition columns, unless they may change; else empty."""
+    condition = " AND ".join(f"({text})" for text in decision.static_predicates)
+    if not condition:
+        return ""
+    table = ".".join(map(quote, decision.table.name.split(".")))
+    sql = f"SELECT 1 FROM {table} AS {quote(decision.alias)} WHERE {condition}"
+    return condition if is_stable(session.sql(sql, args=dict(parameters))) else ""
 
 
 def _fulfilling(
     session: SparkSession,
-    table: Table,
     decision: ScanDecision,
+    condition: str,
     partitions: list[Partition],
     parameters: Mapping[str, object],
 ) -> list[Partition]:
-    """Those partitions that fulfil the statement's own predicates, as Spark evaluates them."""
-    if not decision.static_predicates or not partitions:
+    """Those partitions that fulfil ``condition``, as Spark evaluates it."""
+    if not condition or not partitions:
         return partitions
-    columns = table.partition_columns
-    schema = ", ".join(["__row int", *(f"`{column.name}` {column.type}" for column in columns)])
+    columns = decision.table.partition_columns
+    schema = ", ".join(
+        ["__row int", *(f"{quote(column.name)} {column.type}" for column in columns)]
+    )
     rows = [
         (
             number,
-            *(_value(text, column.type) for text, column in zip(part.values, columns, strict=True)),
+            *(
+                None if text is None else typed(text, column.type)
+                for text, column in zip(part.values, columns, strict=True)
+            ),
         )
         for number, part in enumerate(partitions)
     ]
-    view = session.createDataFrame(rows, schema).alias(decision.alias)
-    kept = view.where(" AND ".join(f"({text})" for text in decision.static_predicates))
-    return [partitions[row["__row"]] for row in kept.select("__row").collect()]
-
-
-def _value(text: str | None, type_: str) -> object:
-    return None if text is None else typed(text, type_)
+    session.createDataFrame(rows, schema).createOrReplaceTempView(_NAMES_VIEW)
+    try:
+        sql = f"SELECT __row FROM {_NAMES_VIEW} AS {quote(decision.alias)} WHERE {condition}"
+        kept = session.sql(sql, args=dict(parameters)).collect()
+    finally:
+        session.catalog.dropTempView(_NAMES_VIEW)
+    return [partitions[row["__row"]] for row in kept]

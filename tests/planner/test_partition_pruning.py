@@ -54,6 +54,7 @@ DAYS = "SELECT DISTINCT `d`.`ds` FROM days AS `d` WHERE "
             "JOIN (SELECT ds FROM days WHERE day < current_date) d ON s.ds = d.ds",
             "KEY_SOURCE_NOT_DETERMINISTIC",
         ),
+        ("JOIN (SELECT day, ds FROM days) d (ds, x) ON s.ds = d.ds", "KEY_SOURCE_NOT_PLANNED"),
         ("JOIN (VALUES ('1')) AS v (ds) ON s.ds = v.ds", "KEY_SOURCE_NOT_PLANNED"),
         ("JOIN (SELECT max(ds) ds FROM days) d ON s.ds = d.ds", "PRUNED"),
         # an outer join elsewhere

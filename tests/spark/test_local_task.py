@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql.functions import udf
 from upath import UPath
 
 from airflow_hive_opt.planner.errors import PlanError
@@ -55,9 +56,40 @@ def test_many_keys_are_matched_against_names(spark, tmp_path):
 
 
 def test_many_keys_and_the_statements_own_predicates(spark, tmp_path):
-    sql = SQL.format(FILTER_VALUES + 1) + " WHERE f.p % 2 = 0 AND f.p > 5"
-    answer = ask(spark, tmp_path, sql)
+    sql = SQL.format(FILTER_VALUES + 1) + " WHERE f.p % 2 = 0 AND f.p > :above"
+    answer = ask(spark, tmp_path, sql, parameters={"above": 5})
     assert answer.target.kept == (FILTER_VALUES + 2) // 2 - 3
+
+
+def test_many_tuples(spark, tmp_path):
+    frame = spark.table("fact").selectExpr("id", "p % 30 a", "p DIV 30 b")
+    frame.coalesce(1).write.partitionBy("a", "b").saveAsTable("pairs")
+    for below in (190, 430):
+        sql = (
+            "SELECT f.id FROM pairs f JOIN keys k ON f.a = k.p % 30 AND f.b = k.p DIV 30 "
+            f"AND k.id < {below}"
+        )
+        assert ask(spark, tmp_path, sql).reasons == {"f": "FUNCTION_ON_SMALL_KEY"}
+        source = f"(SELECT p % 30 a, CAST(p DIV 30 AS INT) b FROM keys WHERE id < {below})"
+        sql = f"SELECT f.id FROM pairs f JOIN {source} k ON f.a = k.a AND f.b = k.b"
+        assert ask(spark, tmp_path, sql).target.kept == below
+
+
+def test_predicates_of_the_statement_that_may_change_are_left_to_it(spark, tmp_path):
+    function = spark.udf.register("changing", udf(lambda value: value, "int").asNondeterministic())
+    assert not function.deterministic
+    sql = SQL.format(5) + " WHERE changing(f.p) < 3"
+    answer = ask(spark, tmp_path, sql)
+    assert (answer.target.kept, len(answer.rows)) == (5, 3)
+
+
+def test_a_key_query_that_fails_costs_the_pruning_only(spark, tmp_path):
+    sql = (
+        "SELECT f.id FROM fact f JOIN keys k ON f.p = k.p "
+        "AND (k.id < 3 OR CAST(concat(k.id, 'x') AS INT) = 1) LIMIT 0"
+    )
+    answer = ask(spark, tmp_path, sql)
+    assert answer.reasons == {"f": "KEY_SOURCE_FAILED"}
 
 
 def test_too_many_keys_leave_the_scan_whole(spark, tmp_path):
