@@ -170,18 +170,35 @@ def check_gates(request: Request, descriptor: Descriptor) -> None:
 
 
 def _descriptor(session: SparkSession, catalog: SparkCatalog, request: Request) -> Descriptor:
+    if dialect := _dialect_setting(session, request.sql):
+        return _passed_through(request, f"{dialect} changes how names are read")
     try:
         planned = plan(request.sql, catalog, request.settings)
     except PlanError as error:
         if not _spark_accepts(session, request):
             raise
-        log.info("the planner does not understand the statement (%s), Spark does", error)
-        why = Decision("", "", Reason.PASSED_THROUGH, f"{Reason.PASSED_THROUGH.sentence}: {error}")
-        digest = query_digest(request.sql, request.parameters)
-        return Descriptor(digest, descriptors.now(), (), (why,))
+        return _passed_through(request, f"the planner says {error}, but Spark accepts it")
     for warning in planned.warnings:
         log.warning("%s", warning)
     return run_local_task(session, catalog, planned, request.max_keys, request.parameters)
+
+
+def _passed_through(request: Request, why: str) -> Descriptor:
+    message = f"{Reason.PASSED_THROUGH.sentence}: {why}"
+    digest = query_digest(request.sql, request.parameters)
+    decision = Decision("the statement", "", Reason.PASSED_THROUGH, message)
+    return Descriptor(digest, descriptors.now(), (), (decision,))
+
+
+def _dialect_setting(session: SparkSession, sql: str) -> str | None:
+    """A setting of the session under which names mean something else than to the planner."""
+    for name, matters in (
+        ("spark.sql.caseSensitive", True),
+        ("spark.sql.ansi.doubleQuotedIdentifiers", '"' in sql),
+    ):
+        if matters and session.conf.get(name, "false") == "true":
+            return name
+    return None
 
 
 def _spark_accepts(session: SparkSession, request: Request) -> bool:
