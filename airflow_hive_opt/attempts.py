@@ -36,7 +36,7 @@ def safe_part(name: str) -> str:
     >>> safe_part("sales")
     'sales'
     >>> safe_part("manual__2026-01-31T00:00:00+00:00")
-    'manual__2026-01-31T00-00-00-00-00-2d3a7b42'
+    'manual__2026-01-31T00-00-00-00-00-7fd99edd'
     """
     safe = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip(".") or "-"
     if safe == name:

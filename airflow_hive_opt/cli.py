@@ -99,18 +99,15 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _plan_on_spark(options: argparse.Namespace, sql: str, settings: Settings) -> Plan:
+    from airflow_hive_opt.spark.application import Request, plan_on_spark
     from airflow_hive_opt.spark.catalog import SparkCatalog
-    from airflow_hive_opt.spark.session import (
-        SparkStartError,
-        default_warehouse,
-        embedded_conf,
-        spark_session,
-    )
+    from airflow_hive_opt.spark.java import SparkStartError
+    from airflow_hive_opt.spark.session import default_warehouse, embedded_conf, spark_session
 
     warehouse = options.warehouse or default_warehouse()
     try:
         with spark_session("airflow-hive-opt explain", embedded_conf(warehouse)) as session:
-            return plan(sql, SparkCatalog(session), settings)
+            return plan_on_spark(session, SparkCatalog(session), Request(sql, settings=settings))
     except SparkStartError as error:
         raise _UsageError(str(error)) from error
 
@@ -130,19 +127,18 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
     from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
     from airflow_hive_opt.runtime.report import headline
     from airflow_hive_opt.spark.application import Request, join, prune
-    from airflow_hive_opt.spark.session import (
-        SparkStartError,
-        default_warehouse,
-        embedded_conf,
-        spark_session,
-    )
+    from airflow_hive_opt.spark.java import SparkStartError
+    from airflow_hive_opt.spark.session import default_warehouse, embedded_conf, spark_session
 
-    request = Request(
-        _sql(options),
-        settings=Settings.of(_pairs(options.set)),
-        max_keys=options.max_keys,
-        max_rows=0 if only_prune else options.rows,
-    )
+    try:
+        request = Request(
+            _sql(options),
+            settings=Settings.of(_pairs(options.set)),
+            max_keys=options.max_keys,
+            max_rows=0 if only_prune else options.rows + 1,
+        )
+    except ValueError as error:
+        raise _UsageError(str(error)) from error
     warehouse = options.warehouse or default_warehouse()
     default = warehouse / "descriptors" / f"{query_digest(request.sql, {})[:16]}.json"
     path = UPath(options.descriptor or default)
@@ -154,7 +150,9 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
                 print(json.dumps(report.summary(), indent=1))
             else:
                 result = join(session, request, report, path)
-                _print_rows(result.columns, result.rows)
+                _print_rows(result.columns, result.rows[: options.rows])
+                if len(result.rows) > options.rows:
+                    print(f"... and more: these are the first {options.rows}", file=sys.stderr)
             print(headline(report.descriptor), file=sys.stderr)
             return 0
     except (PlanError, SparkStartError) as error:

@@ -112,6 +112,18 @@ def test_explain_asks_spark_without_a_catalog_file(tables, tmp_path, capsys):
     assert "f (cli.fact): PRUNED" in capsys.readouterr().out
 
 
+def test_run_says_where_it_stopped(tables, tmp_path, capsys):
+    assert main(["run", "--warehouse", str(tmp_path), "--rows", "1", JOIN]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "id\tn\n0\tNULL\n"
+    assert "and more: these are the first 1" in printed.err
+
+
+def test_explain_passes_through_what_run_would(tables, tmp_path, capsys):
+    assert main(["explain", "--warehouse", str(tmp_path), "FROM cli.fact |> LIMIT 1"]) == 0
+    assert "it is written with pipes" in capsys.readouterr().out
+
+
 def test_run_failures(tables, tmp_path, capsys):
     assert main(["run", "--warehouse", str(tmp_path), "SELECT x FROM cli.fact"]) == 2
     assert "line 1, column 8: there is no column x" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -92,6 +93,10 @@ class MapJoinPruneOperator(BaseOperator):
             raise ValueError(
                 f"on_no_prune must be one of {', '.join(_ON_NO_PRUNE)}, not {on_no_prune!r}"
             )
+        if max_keys < 1:
+            raise ValueError(f"max_keys must be at least 1, not {max_keys}")
+        if max_partitions is not None and max_partitions < 0:
+            raise ValueError(f"max_partitions can't be negative: {max_partitions}")
         self.sql = sql
         self.parameters = parameters
         self.conn_id = conn_id
@@ -112,8 +117,8 @@ class MapJoinPruneOperator(BaseOperator):
         from airflow_hive_opt.runtime.descriptor import DescriptorError
         from airflow_hive_opt.runtime.report import headline
         from airflow_hive_opt.spark import application
-        from airflow_hive_opt.spark.java import JavaNotFoundError
-        from airflow_hive_opt.spark.session import SparkStartError, spark_session
+        from airflow_hive_opt.spark.java import SparkStartError
+        from airflow_hive_opt.spark.session import spark_session
 
         request = self._request()
         path = self._attempt_path(context)
@@ -127,7 +132,7 @@ class MapJoinPruneOperator(BaseOperator):
             raise AirflowSkipException(str(nothing)) from None
         except (PlanError, application.GateClosed) as error:
             raise AirflowFailException(str(error)) from None
-        except (DescriptorError, JavaNotFoundError, SparkStartError) as error:
+        except (DescriptorError, SparkStartError) as error:
             raise AirflowException(str(error)) from None
         except PySparkException as error:
             raise AirflowException(_first_lines(error)) from None
@@ -200,7 +205,7 @@ class MapJoinPruneOperator(BaseOperator):
                 f"there is no connection {self.conn_id!r}: add it under Admin > Connections, or "
                 "leave conn_id out for the embedded local Spark"
             ) from None
-        if host.startswith("local") or not host:
+        if re.fullmatch(r"(local(\[.+\])?)?", host):
             return host or "local[*]"
         raise AirflowFailException(
             f"connection {self.conn_id!r} has the master {host!r}: this version runs on local "

@@ -92,7 +92,7 @@ def _table(document: Mapping[str, Any]) -> Table:
         name=name if "." in name else f"default.{name}",
         columns=_columns(document["columns"]),
         partition_columns=_columns(document.get("partition_columns") or ()),
-        total_bytes=document.get("total_bytes"),
+        total_bytes=None if (size := document.get("total_bytes")) is None else int(size),
     )
 
 

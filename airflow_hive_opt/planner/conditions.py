@@ -11,13 +11,17 @@ from airflow_hive_opt.planner.parse import span_of
 from airflow_hive_opt.planner.query import ColumnRef, Condition, Operand
 from airflow_hive_opt.planner.scope import Scope
 
-# Functions whose value may differ between two runs of the same text. Time is among them: the
-# stages may run on either side of midnight.
+# Functions whose value may differ between two runs of the same text. Time is among them, since
+# the stages may run on either side of midnight.
 NOT_DETERMINISTIC = re.compile(
-    r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id"
+    r"\b(?:current_date|current_timestamp|current_time|localtimestamp)\b"
+    r"|\b(?:rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id"
     r"|spark_partition_id|input_file_name|input_file_block_start|input_file_block_length"
-    r"|current_date|curdate|current_timestamp|current_time|now|localtimestamp|sysdate|getdate"
-    r"|unix_timestamp|reflect|reflect2|java_method)\b",
+    r"|curdate|now|sysdate|getdate|unix_timestamp|reflect|reflect2|java_method"
+    # which row they take depends on the order of rows
+    r"|first|first_value|last|last_value|any_value|min_by|max_by|mode|collect_list|collect_set"
+    r"|array_agg|listagg|string_agg|approx_percentile|percentile_approx|approx_count_distinct"
+    r"|approx_top_k)\s*\(",
     re.IGNORECASE,
 )
 _COMPARISONS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NullSafeEQ: "<=>"}
@@ -34,14 +38,14 @@ def is_deterministic(text: str) -> bool:
 
 def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
     """The parts of ``node`` that AND joins, left to right, parentheses opened."""
-    if node is None:
-        return
-    inner = node.unnest()
-    if isinstance(inner, exp.And):
-        yield from conjuncts(inner.this)
-        yield from conjuncts(inner.expression)
-    else:
-        yield node
+    waiting = [node] if node is not None else []
+    while waiting:
+        part = waiting.pop()
+        inner = part.unnest()
+        if isinstance(inner, exp.And):
+            waiting += [inner.expression, inner.this]
+        else:
+            yield part
 
 
 def to_condition(node: exp.Expr, sql: str, scope: Scope) -> Condition:
@@ -56,6 +60,7 @@ def to_condition(node: exp.Expr, sql: str, scope: Scope) -> Condition:
         columns=columns,
         deterministic=is_deterministic(text),
         self_contained=bool(text) and complete and not _positional(node),
+        known_functions=node.find(exp.Anonymous) is None,
         comparison=comparison,
         operands=(_operand(inner.this, scope), _operand(inner.expression, scope))
         if comparison
@@ -67,7 +72,7 @@ def using_condition(left: ColumnRef, right: ColumnRef) -> Condition:
     """The equality that one column of USING stands for."""
     columns = frozenset({left, right})
     operands = (Operand(left, frozenset({left})), Operand(right, frozenset({right})))
-    return Condition("", columns, True, False, "=", operands)
+    return Condition("", columns, True, False, True, "=", operands)
 
 
 def _operand(node: exp.Expr, scope: Scope) -> Operand:
@@ -87,10 +92,10 @@ def _columns(node: exp.Expr, scope: Scope) -> tuple[frozenset[ColumnRef], bool]:
             complete = False
         elif isinstance(part, exp.Column):
             ref, _ = scope.resolve(part)
-            if ref is None:
-                complete = False
-            else:
+            if ref is not None:
                 found.add(ref)
+            # db.table.column means nothing once the table has another alias
+            complete = complete and ref is not None and not part.args.get("db")
     return frozenset(found), complete
 
 

@@ -14,6 +14,7 @@ def to_json(plan: Plan) -> dict[str, object]:
     return {
         "verdict": "ok",
         "statement": plan.kind,
+        "passed_through": plan.passed_through,
         "filters": [
             {"alias": alias, "at": "scan" if at_scan else "after_join", "predicate": predicate}
             for tree in plan.trees
@@ -40,10 +41,12 @@ def to_text(plan: Plan) -> str:
     parts = ["OPERATOR TREES:"]
     parts.extend(draw(tree, 1) for tree in plan.trees)
     if plan.kind is None:
-        parts.append("  (the statement passes through to Spark as it is)")
+        parts.append(f"  the statement passes through to Spark as it is: {plan.passed_through}")
     parts.append("\nPARTITION PRUNING:")
     parts.extend(_pruning_text(decision) for decision in plan.decisions)
-    if not plan.decisions:
+    if plan.kind is None:
+        parts.append("  none: the statement is not planned")
+    elif not plan.decisions:
         parts.append("  no partitioned table is read")
     return "\n".join(parts)
 

@@ -6,6 +6,7 @@ written; the tree only says where to cut.
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from sqlglot.errors import ParseError, TokenError
 from airflow_hive_opt.planner.errors import PlanError, position
 
 _SPAN = "span"
+# What it warns of, statements that it does not read, is said in our own words.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,22 @@ class _SparkWithSpans(Spark):
         pass
 
 
+# Ways of Spark's to make other SQL of the text, or to name things, that the planner can't follow.
+_BEYOND = (
+    (re.compile(r"\$\{"), "it has a ${variable}"),
+    (re.compile(r"\|>"), "it is written with pipes"),
+    (re.compile(r"\\\r?\n"), "it has a line that ends in a backslash"),
+    (re.compile(r"\bidentifier\s*\(", re.IGNORECASE), "it names things through IDENTIFIER()"),
+)
+# A statement that has a query, which sqlglot gave up on.
+_HAS_QUERY = re.compile(r"\s*(select|with|from|insert|create\s.*\bas\s+select)\b", re.I | re.S)
+
+
+def beyond(sql: str) -> str | None:
+    """Why the planner must not interpret this text, if so; Spark may well run it."""
+    return next((why for pattern, why in _BEYOND if pattern.search(sql)), None)
+
+
 def parse(sql: str) -> exp.Expr:
     """The tree of the one statement in ``sql``: Hive's dialect, else Spark's.
 
@@ -77,7 +96,11 @@ def parse(sql: str) -> exp.Expr:
         tree for tree in statements if tree is not None and not isinstance(tree, exp.Semicolon)
     ]
     if len(trees) != 1:
-        raise PlanError("PARSE", f"one SQL statement is expected, here are {len(trees)}")
+        found = error_at(sql, trees[1], "") if trees else PlanError("PARSE", "")
+        message = f"one SQL statement is expected, here are {len(trees)}"
+        raise PlanError("PARSE", message, found.line, found.column)
+    if isinstance(trees[0], exp.Command) and _HAS_QUERY.match(sql):
+        raise PlanError("PARSE", "the statement's form is not understood")
     return trees[0]
 
 
@@ -93,10 +116,8 @@ def identifier_span(identifier: exp.Identifier) -> Span:
 
 
 def error_at(sql: str, node: exp.Expr, message: str) -> PlanError:
-    """A semantic error that points at the first identifier of ``node``."""
-    starts = [
-        found.meta["start"] for found in node.find_all(exp.Identifier) if "start" in found.meta
-    ]
+    """A semantic error that points at the first word of ``node``."""
+    starts = [found.meta["start"] for found in node.find_all(exp.Expr) if "start" in found.meta]
     if not starts:
         return PlanError("SEMANTIC", message)
     return PlanError("SEMANTIC", message, *position(sql, min(starts)))

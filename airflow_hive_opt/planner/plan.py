@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from airflow_hive_opt.planner.build import build
 from airflow_hive_opt.planner.catalog import Catalog
+from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.operators import Operator
-from airflow_hive_opt.planner.parse import parse
+from airflow_hive_opt.planner.parse import beyond, parse
 from airflow_hive_opt.planner.pruning import ScanDecision
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.resolve import resolve
@@ -19,8 +20,9 @@ from airflow_hive_opt.planner.settings import Settings
 class Plan:
     """What will be done with ``sql``.
 
-    ``kind`` is ``None`` for a statement that passes through to Spark. ``trees`` holds the main
-    query's operator tree first, then those of CTEs and of subqueries in expressions.
+    ``kind`` is ``None`` for a statement that passes through to Spark, and ``passed_through`` says
+    why. ``trees`` holds the main query's operator tree first, then those of CTEs and of
+    subqueries in expressions.
     """
 
     sql: str
@@ -29,12 +31,25 @@ class Plan:
     trees: tuple[Operator, ...]
     decisions: tuple[ScanDecision, ...]
     warnings: tuple[str, ...] = ()
+    passed_through: str | None = None
+
+
+def passing_through(sql: str, why: str) -> Plan:
+    """The plan that leaves a statement to Spark as it is."""
+    return Plan(sql, None, None, (), (), passed_through=why)
 
 
 def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
     """Plans one statement; raises :class:`~airflow_hive_opt.planner.errors.PlanError`."""
     settings = settings or Settings.of()
-    statement = resolve(sql, parse(sql), catalog)
+    if why := beyond(sql):
+        return passing_through(sql, why)
+    try:
+        statement = resolve(sql, parse(sql), catalog)
+    except RecursionError:
+        raise PlanError("PARSE", "the statement is nested too deeply to be planned") from None
+    if statement.kind is None:
+        return passing_through(sql, "it is no query, INSERT or CREATE TABLE AS that can be planned")
     trees: tuple[Operator, ...] = build(statement)
     for rule in TREE_RULES:
         trees = tuple(rule(tree) for tree in trees)

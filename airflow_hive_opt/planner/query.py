@@ -35,13 +35,15 @@ class Condition:
 
     ``comparison`` is ``=``, ``<=>`` or ``None`` for any other form; only a comparison has
     ``operands``. ``self_contained`` says that the text means the same wherever its columns are in
-    scope: no subquery, no column of an outer query, no positional parameter.
+    scope: no subquery, no column of an outer query, no positional parameter. ``known_functions``
+    says that it calls no function of the user's.
     """
 
     text: str
     columns: frozenset[ColumnRef]
     deterministic: bool
     self_contained: bool
+    known_functions: bool
     comparison: str | None = None
     operands: tuple[Operand, Operand] | None = None
 

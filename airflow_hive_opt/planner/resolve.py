@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlglot import exp
@@ -15,20 +15,25 @@ from airflow_hive_opt.planner.conditions import (
     using_condition,
 )
 from airflow_hive_opt.planner.parse import Span, error_at, identifier_span, span_of
+from airflow_hive_opt.planner.projections import group_by, outside_subqueries, projections
 from airflow_hive_opt.planner.query import (
     ColumnRef,
     Condition,
     JoinKind,
     JoinStep,
     OpaqueRelation,
-    Projection,
     QueryBlock,
     Relation,
     Statement,
     SubqueryRelation,
     TableRelation,
 )
-from airflow_hive_opt.planner.scope import HIDDEN_COLUMNS, Scope, by_alias, relation_columns
+from airflow_hive_opt.planner.scope import (
+    HIDDEN_COLUMNS,
+    UNNAMED,
+    Scope,
+    by_alias,
+)
 
 _JOIN_KINDS = {
     "": JoinKind.INNER,
@@ -50,9 +55,9 @@ def resolve(sql: str, tree: exp.Expr, catalog: Catalog) -> Statement:
     Raises :class:`PlanError` for unknown tables and columns and for ambiguous names.
     """
     kind, target, query = _form(tree)
-    resolver = _Resolver(sql, tree, catalog)
     if query is None:
-        return Statement(None, target, (), tuple(resolver.passed_through(tree)))
+        return Statement(None, target, ())
+    resolver = _Resolver(sql, tree, catalog)
     blocks = tuple(resolver.outermost(tree, query))
     return Statement(kind, target, blocks, tuple(resolver.passed_through(query)))
 
@@ -61,9 +66,11 @@ def _form(tree: exp.Expr) -> tuple[str | None, str | None, exp.Expr | None]:
     """The statement's kind, its target table and its query."""
     if isinstance(tree, exp.Query):
         return "SELECT", None, tree
-    target = tree.find(exp.Table) if isinstance(tree, exp.Insert | exp.Create) else None
-    name = exp.table_name(target).lower() if target is not None else None
-    query = tree.args.get("expression") if target is not None else None
+    if not isinstance(tree, exp.Insert | exp.Create):
+        return None, None, None
+    target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    name = exp.table_name(target).lower() if isinstance(target, exp.Table) else None
+    query = tree.args.get("expression")
     if not isinstance(query, exp.Query):
         return None, name, None
     if isinstance(tree, exp.Insert):
@@ -80,9 +87,13 @@ class _Resolver:
         self._sql = sql
         self._catalog = catalog
         self._planned: set[int] = set()
+        self._numbered = 0
         # Spark resolves db.table.column only while the table keeps its name.
         self._named_with_database = {
-            column.table.lower() for column in tree.find_all(exp.Column) if column.args.get("db")
+            part.name.lower()
+            for column in tree.find_all(exp.Column)
+            if column.args.get("db")
+            for part in column.parts[:-1]
         }
         self._hidden_columns_read = any(
             column.name.lower() in HIDDEN_COLUMNS or column.table.lower() in HIDDEN_COLUMNS
@@ -125,16 +136,21 @@ class _Resolver:
     ) -> QueryBlock | None:
         """One SELECT with FROM; blocks in its expressions and set operations go to ``nested``."""
         from_ = select.args.get("from_")
-        if from_ is None:
+        if from_ is None or from_.this is None:
             for expression in _expressions(select):
                 for subquery in _outermost_queries(expression):
                     nested.extend(self._queries(subquery, ctes, outer))
             return None
-        joins: list[exp.Join] = select.args.get("joins") or []
+        # FROM a JOIN b SELECT ... hangs its joins on the first table
+        first_joins = from_.this.args.get("joins") if isinstance(from_.this, exp.Table) else None
+        joins: list[exp.Join] = [*(first_joins or ()), *(select.args.get("joins") or ())]
         lateral_nodes: list[exp.Expr] = select.args.get("laterals") or []
         factors = [from_.this, *(join.this for join in joins)]
-        relations = [self._relation(factor, ctes, outer, nested) for factor in factors]
-        laterals = tuple(OpaqueRelation(node.alias.lower()) for node in lateral_nodes)
+        relations = [
+            self._relation(factor, ctes, outer, nested, joined=number == 0)
+            for number, factor in enumerate(factors)
+        ]
+        laterals = tuple(OpaqueRelation(self._alias(node)) for node in lateral_nodes)
         named = zip((*relations, *laterals), (*factors, *lateral_nodes), strict=True)
         scope = Scope(
             self._sql,
@@ -152,9 +168,9 @@ class _Resolver:
             joins=steps,
             lateral=laterals,
             where=self._conditions(where.this if where else None, scope),
-            group_by=_group_by(select, select_scope),
-            projections=_projections(select, select_scope),
-            windowed=_outside_subqueries(select, exp.Window) or bool(select.args.get("qualify")),
+            group_by=group_by(select, select_scope),
+            projections=projections(select, select_scope),
+            windowed=outside_subqueries(select, exp.Window) or bool(select.args.get("qualify")),
             limited=any(select.args.get(name) for name in ("limit", "offset", "fetch")),
         )
         for expression in _expressions(select):
@@ -175,7 +191,7 @@ class _Resolver:
         gone = set()
         for join, right in zip(joins, relations[1:], strict=True):
             on_scope = replace(scope, relations={**visible, right.alias: right})
-            kind = _join_kind(join)
+            kind = _join_kind(join, self._sql)
             on = self._conditions(join.args.get("on"), on_scope)
             using = _using(join, right, replace(scope, relations=visible))
             steps.append(JoinStep(kind, right, on + using))
@@ -195,10 +211,12 @@ class _Resolver:
         ctes: frozenset[str],
         outer: Scope | None,
         nested: list[QueryBlock],
+        joined: bool,
     ) -> Relation:
-        alias = factor.alias_or_name.lower()
+        """A table factor; ``joined`` says that joins on its node are the block's own."""
+        alias = self._alias(factor)
         if isinstance(factor, exp.Table):
-            return self._table_relation(factor, alias, ctes)
+            return self._table_relation(factor, alias, ctes, joined)
         query = factor.this if isinstance(factor, exp.Subquery) else None
         plain = (
             query is not None
@@ -210,7 +228,7 @@ class _Resolver:
             block = self._block(query, ctes, outer, inner)
             nested.extend(inner)
             if block is not None:
-                return self._subquery_relation(alias, block, query, ctes, outer)
+                return self._subquery_relation(alias, block, query, ctes, outer, bool(inner))
         elif isinstance(query, exp.Query):
             nested.extend(self._queries(query, ctes, outer))
         return OpaqueRelation(alias)
@@ -222,6 +240,7 @@ class _Resolver:
         query: exp.Select,
         ctes: frozenset[str],
         outer: Scope | None,
+        has_subqueries: bool,
     ) -> Relation:
         span = span_of(query)
         text = span.of(self._sql) if span else ""
@@ -232,11 +251,19 @@ class _Resolver:
             alias,
             block,
             text,
-            self_contained=bool(text) and outer is None and not reads_cte and not positional,
+            self_contained=bool(text)
+            and outer is None
+            and not (reads_cte or positional or has_subqueries),
             stable=is_deterministic(text) and query.find(*unstable) is None,
         )
 
-    def _table_relation(self, node: exp.Table, alias: str, ctes: frozenset[str]) -> Relation:
+    def _alias(self, factor: exp.Expr) -> str:
+        self._numbered += 1
+        return factor.alias_or_name.lower() or f"{UNNAMED}{self._numbered}"
+
+    def _table_relation(
+        self, node: exp.Table, alias: str, ctes: frozenset[str], joined: bool
+    ) -> Relation:
         parts = node.parts
         if len(parts) == 1 and node.name.lower() in ctes:
             return OpaqueRelation(alias)
@@ -247,7 +274,8 @@ class _Resolver:
         table = self._catalog.table(name)
         if table is None:
             raise error_at(self._sql, node, f"there is no table {name}")
-        decorated = {key for key, value in node.args.items() if value} - _PLAIN_TABLE
+        plain = _PLAIN_TABLE | {"joins"} if joined else _PLAIN_TABLE
+        decorated = {key for key, value in node.args.items() if value} - plain
         if _renames_columns(node):
             return OpaqueRelation(alias)
         self._planned.add(id(node))
@@ -278,10 +306,12 @@ class _Resolver:
 
 def _using(join: exp.Join, right: Relation, scope: Scope) -> tuple[Condition, ...]:
     conditions = []
-    for name in join.args.get("using") or ():
-        left, _ = scope.resolve(exp.column(name.name))
+    for identifier in join.args.get("using") or ():
+        name = identifier.name.lower()
+        left = scope.sole_owner(name)
         if left is not None:
-            conditions.append(using_condition(left, ColumnRef(right.alias, left.name)))
+            pair = ColumnRef(left, name), ColumnRef(right.alias, name)
+            conditions.append(using_condition(*pair))
     return tuple(conditions)
 
 
@@ -291,79 +321,12 @@ def _renames_columns(factor: exp.Expr) -> bool:
     return alias is not None and bool(alias.args.get("columns"))
 
 
-def _join_kind(join: exp.Join) -> JoinKind:
+def _join_kind(join: exp.Join, sql: str) -> JoinKind:
+    if join.kind == "OUTER" and not join.side:  # Spark takes OUTER for the table's alias here
+        raise error_at(sql, join, "OUTER JOIN must be LEFT, RIGHT or FULL")
     if join.kind in ("SEMI", "ANTI"):
         return _JOIN_KINDS[join.kind]
     return _JOIN_KINDS.get(join.side, JoinKind.FULL_OUTER)
-
-
-def _group_by(select: exp.Select, scope: Scope) -> tuple[Projection, ...] | None:
-    group = select.args.get("group")
-    if group is None:
-        return () if _outside_subqueries(select, exp.AggFunc) else None
-    keys: list[Projection] = []
-    for key in group.expressions:
-        if isinstance(key, exp.Literal) and not key.is_string:
-            position = int(key.name) - 1
-            named = _projections(select, scope)
-            keys.extend(named[position : position + 1])
-        else:
-            keys.append(_projection(key, key.alias_or_name, scope))
-    # ROLLUP, CUBE and GROUPING SETS put NULLs into key columns: no key passes unchanged.
-    plain = not any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals"))
-    return tuple(key if plain else replace(key, column=None) for key in keys)
-
-
-def _projections(select: exp.Select, scope: Scope) -> tuple[Projection, ...]:
-    found: list[Projection] = []
-    for node in select.expressions:
-        star = node.this if isinstance(node, exp.Column) else node
-        if isinstance(star, exp.Star):
-            found.extend(_star(node, star, scope))
-        else:
-            found.append(_projection(node, node.alias_or_name, scope))
-    return tuple(found)
-
-
-def _star(node: exp.Expr, star: exp.Star, scope: Scope) -> Iterable[Projection]:
-    qualifier = node.table.lower() if isinstance(node, exp.Column) else ""
-    aliases = [qualifier] if qualifier else list(scope.relations)
-    unusual = scope.merged or scope.lenient or any(star.args.values())
-    for alias in aliases:
-        relation = scope.relations.get(alias)
-        columns = relation_columns(relation) if relation is not None else None
-        if columns is None or unusual:
-            yield Projection("*", None, frozenset())
-            continue
-        for name in columns:
-            ref, _ = scope.resolve(exp.column(name, alias))
-            yield Projection(name, ref, frozenset({ref} if ref else ()))
-
-
-def _projection(node: exp.Expr, name: str, scope: Scope) -> Projection:
-    bare = node.unalias().unnest()
-    columns = set()
-    for column in _own_columns(bare):
-        ref, _ = scope.resolve(column)
-        if ref is not None:
-            columns.add(ref)
-    ref, itself = scope.resolve(bare) if isinstance(bare, exp.Column) else (None, False)
-    return Projection(name.lower(), ref if itself else None, frozenset(columns))
-
-
-def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:
-    """Columns of this block's expression: not those of subqueries, lambdas or other aliases."""
-    for found in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Lambda)):
-        if isinstance(found, exp.Column) and not isinstance(found.this, exp.Star):
-            yield found
-
-
-def _outside_subqueries(select: exp.Select, kind: type[exp.Expr]) -> bool:
-    return any(
-        isinstance(found, kind)
-        for expression in select.expressions
-        for found in expression.walk(prune=lambda part: isinstance(part, exp.Query))
-    )
 
 
 def _expressions(select: exp.Select) -> Iterator[exp.Expr]:

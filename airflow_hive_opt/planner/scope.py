@@ -22,13 +22,17 @@ HIDDEN_COLUMNS = frozenset(
 )
 
 
+# How relations without an alias are called inside the planner, a number behind it.
+UNNAMED = "__unnamed_"
+
+
 @dataclass(frozen=True)
 class Scope:
     """The relations of a block by alias, and the scope of the query around it, if there is one.
 
-    ``merged`` are columns named in USING, which belong to both sides. ``aliases`` are names of
-    the select list that expressions may use. ``lenient`` is set where the planner's idea of the
-    names is incomplete (a NATURAL join).
+    ``merged`` are columns named in USING, whose value may be either side's. ``aliases`` are names
+    of the select list that expressions may use. ``lenient`` is set where any column may be merged
+    (a NATURAL join).
     """
 
     sql: str
@@ -48,14 +52,16 @@ class Scope:
         name = column.name.lower()
         qualifier = column.table.lower()
         database = column.args["db"].name.lower() if column.args.get("db") else ""
-        if database in self.relations:  # alias.struct.field
+        if database and database in self.relations:  # alias.struct.field
             return ColumnRef(database, qualifier), False
         if database and (owners := self._owners(database)):  # struct.field.field
             return (ColumnRef(owners[0], database), False) if len(owners) == 1 else (None, False)
         if qualifier:
             return self._qualified(column, qualifier, name)
+        if name in self.merged or self.lenient:
+            return None, False  # the value may come from either side
         owners = self._owners(name)
-        if len(owners) > 1 and name not in self.merged and not self.lenient:
+        if len(owners) > 1:
             raise self._error(
                 column,
                 f"column {column.name} is ambiguous: it is in {' and in '.join(sorted(owners))}; "
@@ -66,6 +72,13 @@ class Scope:
         if not owners and not self._may_be_hidden(name):
             raise self._error(column, f"there is no column {column.name} in {self._names()}")
         return None, False
+
+    def sole_owner(self, name: str) -> str | None:
+        """The one relation with a column of that name, if all relations' columns are known."""
+        if any(self.columns(alias) is None for alias in self.relations):
+            return None
+        owners = self._owners(name)
+        return owners[0] if len(owners) == 1 else None
 
     def knows(self, alias: str) -> bool:
         """Whether ``alias`` is a relation here or in a query around."""
@@ -111,7 +124,8 @@ class Scope:
         )
 
     def _names(self) -> str:
-        return ", ".join(self.relations) or "a query without FROM"
+        named = [alias for alias in self.relations if not alias.startswith(UNNAMED)]
+        return ", ".join(named) or "the tables here"
 
     def _error(self, column: exp.Column, message: str) -> PlanError:
         return error_at(self.sql, column, message)
@@ -131,7 +145,7 @@ def by_alias(sql: str, relations: Iterable[tuple[Relation, exp.Expr]]) -> dict[s
     """Relations by alias; raises :class:`PlanError` where two share one."""
     found: dict[str, Relation] = {}
     for relation, node in relations:
-        if relation.alias in found and relation.alias:
+        if relation.alias in found:
             raise error_at(
                 sql, node, f"two tables here are called {relation.alias}: give one an alias"
             )

@@ -11,18 +11,25 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.planner.errors import PlanError
-from airflow_hive_opt.planner.plan import plan
+from airflow_hive_opt.planner.plan import Plan, passing_through, plan
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, StoragePath, query_digest
+from airflow_hive_opt.runtime.descriptor import (
+    Decision,
+    Descriptor,
+    DescriptorError,
+    StoragePath,
+    query_digest,
+)
 from airflow_hive_opt.runtime.report import Report, Work, headline, left_whole, reason
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task import run_local_task
-from airflow_hive_opt.spark.map_join import prelaunch, run_map_join
+from airflow_hive_opt.spark.map_join import accepts, prelaunch, run_map_join
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +66,7 @@ class Request:
     """A statement to run and how.
 
     ``max_partitions`` bounds what the pruned scans may keep together; of a SELECT the first
-    ``max_rows`` rows are brought back.
+    ``max_rows`` rows are brought back. Raises ``ValueError`` for bounds that bound nothing.
     """
 
     sql: str
@@ -70,6 +77,13 @@ class Request:
     max_rows: int = 20
     on_empty: OnEmpty = OnEmpty.RUN
     on_no_prune: OnNoPrune = OnNoPrune.RUN
+
+    def __post_init__(self) -> None:
+        """Checks the bounds."""
+        if self.max_keys < 1:
+            raise ValueError(f"max_keys must be at least 1, not {self.max_keys}")
+        if self.max_partitions is not None and self.max_partitions < 0:
+            raise ValueError(f"max_partitions can't be negative: {self.max_partitions}")
 
 
 @dataclass(frozen=True)
@@ -126,24 +140,24 @@ def join(session: SparkSession, request: Request, pruned: Report, path: StorageP
     """
     expected = query_digest(request.sql, request.parameters)
     descriptor = descriptors.read(path, expected, pruned.descriptor.digest)
-    check_gates(request, descriptor)
     catalog = SparkCatalog(session)
     clock = Clock(catalog.work)
     with clock.phase("prelaunch"):
         targets = prelaunch(catalog, descriptor)
+    check_gates(request, replace(descriptor, targets=targets))
     with clock.phase("map join"):
-        frame = run_map_join(session, request.sql, targets, request.parameters)
+        frame, objection = run_map_join(session, request.sql, targets, request.parameters)
         columns = tuple(frame.columns)
         rows = tuple(map(tuple, frame.take(request.max_rows))) if columns else ()
     vanished = descriptor.kept - sum(target.kept for target in targets)
     report = replace(
         pruned,
+        descriptor=_passed_through(request, objection) if objection else descriptor,
         seconds={**pruned.seconds, **clock.seconds},
         work={**pruned.work, **clock.work},
         vanished=vanished,
     )
-    document = json.dumps(report.summary(), indent=1).encode()
-    descriptors.write_whole(document, path.with_name(f"{path.stem}.report.json"))
+    _write_report(report, path)
     return Result(report, columns, rows)
 
 
@@ -169,17 +183,30 @@ def check_gates(request: Request, descriptor: Descriptor) -> None:
         )
 
 
-def _descriptor(session: SparkSession, catalog: SparkCatalog, request: Request) -> Descriptor:
-    if dialect := _dialect_setting(session, request.sql):
-        return _passed_through(request, f"{dialect} changes how names are read")
+def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request) -> Plan:
+    """The plan of the request's statement; what only Spark understands passes through.
+
+    Raises ``PlanError`` where Spark rejects the statement too.
+    """
+    sql = request.sql
+    if setting := _dialect_setting(session, sql):
+        return passing_through(sql, f"{setting} changes what names mean")
     try:
-        planned = plan(request.sql, catalog, request.settings)
+        return plan(sql, catalog, request.settings)
     except PlanError as error:
-        if not _spark_accepts(session, request):
+        if not accepts(session, sql, request.parameters):
             raise
-        return _passed_through(request, f"the planner says {error}, but Spark accepts it")
+        return passing_through(sql, f"the planner says {error}, but Spark accepts it")
+    except (PySparkException, Py4JJavaError) as error:
+        return passing_through(sql, f"a table can't be looked up: {str(error).splitlines()[0]}")
+
+
+def _descriptor(session: SparkSession, catalog: SparkCatalog, request: Request) -> Descriptor:
+    planned = plan_on_spark(session, catalog, request)
     for warning in planned.warnings:
         log.warning("%s", warning)
+    if planned.passed_through:
+        return _passed_through(request, planned.passed_through)
     return run_local_task(session, catalog, planned, request.max_keys, request.parameters)
 
 
@@ -198,13 +225,15 @@ def _dialect_setting(session: SparkSession, sql: str) -> str | None:
     ):
         if matters and session.conf.get(name, "false") == "true":
             return name
+    if session.catalog.currentCatalog() != "spark_catalog":
+        return f"the current catalog {session.catalog.currentCatalog()}"
     return None
 
 
-def _spark_accepts(session: SparkSession, request: Request) -> bool:
-    """Whether Spark can parse and resolve the statement; nothing is run."""
+def _write_report(report: Report, path: StoragePath) -> None:
+    """Beside the descriptor. The statement has run: failing now would run it again on a retry."""
+    document = json.dumps(report.summary(), indent=1).encode()
     try:
-        rows = session.sql(f"EXPLAIN {request.sql}", args=request.parameters or None).collect()  # type: ignore[arg-type]
-    except PySparkException:
-        return False
-    return not rows[0][0].startswith("Error occurred during query planning")
+        descriptors.write_whole(document, path.with_name(f"{path.stem}.report.json"))
+    except DescriptorError as error:
+        log.warning("the report is not kept: %s", error)

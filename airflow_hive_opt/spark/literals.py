@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 
-from airflow_hive_opt.planner.rules.partition_pruning import quote
+from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.runtime.partitions import Value
+
+# No quote, no escape, nothing that Spark would take for a ${variable}.
+_PLAIN = re.compile(r"[\w .:/=+%,@-]*")
 
 
 def literal(value: Value) -> str:
@@ -20,7 +24,7 @@ def literal(value: Value) -> str:
     "CAST(X'69742773' AS STRING)"
     """
     if isinstance(value, str):
-        if any(character in value for character in "'\"\\\n\r"):
+        if not is_plain(value):
             return f"CAST(X'{value.encode().hex()}' AS STRING)"
         return f"'{value}'"
     if isinstance(value, date):
@@ -29,8 +33,8 @@ def literal(value: Value) -> str:
 
 
 def is_plain(value: Value) -> bool:
-    """Whether the metastore's filter language can be trusted with the value."""
-    return not isinstance(value, str) or not any(character in value for character in "'\"\\\n\r")
+    """Whether the value means itself in SQL and in the metastore's filter language."""
+    return not isinstance(value, str) or _PLAIN.fullmatch(value) is not None
 
 
 def tuples_condition(alias: str, columns: Sequence[str], tuples: Iterable[Sequence[Value]]) -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.planner.identifiers import quote, quote_table
 from airflow_hive_opt.planner.plan import Plan
 from airflow_hive_opt.planner.pruning import ScanDecision
 from airflow_hive_opt.planner.reasons import Reason
-from airflow_hive_opt.planner.rules.partition_pruning import quote
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
@@ -21,7 +21,7 @@ from airflow_hive_opt.runtime.descriptor import (
     now,
     query_digest,
 )
-from airflow_hive_opt.runtime.partitions import Partition, matching, typed
+from airflow_hive_opt.runtime.partitions import Partition, family, matching
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
@@ -163,7 +163,7 @@ def _static_condition(
     condition = " AND ".join(f"({text})" for text in decision.static_predicates)
     if not condition:
         return ""
-    table = ".".join(map(quote, decision.table.name.split(".")))
+    table = quote_table(decision.table.name)
     sql = f"SELECT 1 FROM {table} AS {quote(decision.alias)} WHERE {condition}"
     return condition if is_stable(session.sql(sql, args=dict(parameters))) else ""
 
@@ -175,26 +175,29 @@ def _fulfilling(
     partitions: list[Partition],
     parameters: Mapping[str, object],
 ) -> list[Partition]:
-    """Those partitions that fulfil ``condition``, as Spark evaluates it."""
-    if not condition or not partitions:
-        return partitions
+    """Those partitions that fulfil ``condition``, as Spark evaluates it; all where it can't."""
     columns = decision.table.partition_columns
-    schema = ", ".join(
-        ["__row int", *(f"{quote(column.name)} {column.type}" for column in columns)]
+    # CHAR pads, TIMESTAMP knows time zones: a cast of the text is not what the scan gives
+    if not condition or not partitions or any(family(column.type) is None for column in columns):
+        return partitions
+    texts = [f"__text_{number}" for number in range(len(columns))]
+    rows = [(number, *partition.values) for number, partition in enumerate(partitions)]
+    schema = ", ".join(["__row int", *(f"{text} string" for text in texts)])
+    values = ", ".join(
+        f"try_cast({text} AS {column.type}) AS {quote(column.name)}"
+        for text, column in zip(texts, columns, strict=True)
     )
-    rows = [
-        (
-            number,
-            *(
-                None if text is None else typed(text, column.type)
-                for text, column in zip(part.values, columns, strict=True)
-            ),
-        )
-        for number, part in enumerate(partitions)
-    ]
+    # a text that is no value of its type is Spark's to judge when it scans
+    odd = " OR ".join(
+        f"({text} IS NOT NULL AND try_cast({text} AS {column.type}) IS NULL)"
+        for text, column in zip(texts, columns, strict=True)
+    )
     session.createDataFrame(rows, schema).createOrReplaceTempView(_NAMES_VIEW)
     try:
-        sql = f"SELECT __row FROM {_NAMES_VIEW} AS {quote(decision.alias)} WHERE {condition}"
+        sql = (
+            f"SELECT __row FROM (SELECT __row, {odd} AS __odd, {values} FROM {_NAMES_VIEW}) "
+            f"AS {quote(decision.alias)} WHERE ({condition}) OR __odd"
+        )
         kept = session.sql(sql, args=dict(parameters)).collect()
     finally:
         session.catalog.dropTempView(_NAMES_VIEW)

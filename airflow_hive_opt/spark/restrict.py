@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_hive_opt.planner.rules.partition_pruning import quote
+from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.partitions import Value, typed
 from airflow_hive_opt.spark.literals import tuples_condition

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.spark.java import ensure_java
+from airflow_hive_opt.spark.java import SparkStartError, ensure_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,10 +23,6 @@ WAREHOUSE_VARIABLE = "AIRFLOW_HIVE_OPT_WAREHOUSE"
 _WAREHOUSE_DIR = "spark.sql.warehouse.dir"
 _METASTORE_URIS = ("hive.metastore.uris", "spark.hadoop.hive.metastore.uris")
 _DERBY_URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
-
-
-class SparkStartError(Exception):
-    """Spark could not be started; says why and what to do."""
 
 
 def default_warehouse() -> Path:
@@ -57,16 +53,16 @@ def embedded_conf(warehouse: Path, master: str = "local[*]") -> dict[str, str]:
 
 @contextmanager
 def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    """A session with Hive support; an active one of this process is used and left running.
+    """A session with Hive support; where this process has a Spark, a new session of that one.
 
     Raises :class:`SparkStartError`.
     """
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        log.info("using this process's active Spark session")
-        session = active.newSession()
+    if SparkContext._active_spark_context is not None:
+        log.info("using the Spark that this process has")
+        session = SparkSession.builder.getOrCreate().newSession()
         for key, value in conf.items():
             if session.conf.isModifiable(key):
                 session.conf.set(key, value)

@@ -122,7 +122,7 @@ def _block(rng: random.Random, depth: int) -> str:
 def _relation(rng: random.Random, number: int, depth: int) -> Relation:
     alias = f"t{number}_{depth}"
     draw = rng.random()
-    if draw < 0.5 or number == 0 and draw < 0.65:
+    if draw < 0.5 or (number == 0 and draw < 0.65):
         table = rng.choice(list(FACTS))
         data, partitions = FACTS[table]
         columns = {**data, **partitions}

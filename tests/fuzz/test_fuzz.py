@@ -39,7 +39,9 @@ def test_pruned_is_plain(spark, database, tmp_path):
         kept += descriptor.kept
         total += descriptor.total
         targets = prelaunch(SparkCatalog(spark), descriptor)
-        rows = sorted(map(repr, run_map_join(spark, sql, targets, {}).collect()))
+        frame, objection = run_map_join(spark, sql, targets, {})
+        assert objection is None
+        rows = sorted(map(repr, frame.collect()))
         if rows != sorted(map(repr, spark.sql(sql).collect())):
             wrong.append(sql)
     print(f"{QUERIES} queries, {pruned} pruned, kept {kept} of {total} partitions")

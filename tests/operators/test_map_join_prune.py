@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
@@ -65,9 +66,13 @@ def test_writes_a_result_table(spark, context, tmp_path):
     assert sorted(map(tuple, spark.table("op.result").collect())) == [(0, 0), (1, 1), (2, 2)]
 
 
-def test_a_file_is_a_template_too(spark, context, tmp_path, monkeypatch):
-    operator = MapJoinPruneOperator(task_id="task", sql="q.hql")
-    assert {".sql", ".hql"} == set(operator.template_ext)
+@pytest.mark.parametrize("name", ["q.sql", "q.hql"])
+def test_a_file_is_a_template_too(context, tmp_path, name):
+    (tmp_path / name).write_text(SQL)
+    with DAG("d", template_searchpath=str(tmp_path)) as dag:
+        operator = MapJoinPruneOperator(task_id="task", sql=name)
+    operator.render_template_fields(context, dag.get_template_env())
+    assert operator.sql.endswith("k.id < 3")
 
 
 def test_parameters_and_confs(spark, context, tmp_path):
@@ -113,6 +118,7 @@ def test_a_budget_fails_without_retries(spark, context, tmp_path):
         ),
         ({"conn_id": "no_such"}, "there is no connection 'no_such'"),
         ({"conn_id": "on_yarn"}, "has the master 'yarn'.*local masters only"),
+        ({"conn_id": "elsewhere"}, "has the master 'localhost'"),
         ({"descriptor_path": "/proc/nowhere"}, "can't write /proc/nowhere"),
         ({"descriptor_path": "nostore://x/y"}, "nostore"),
     ],
@@ -121,6 +127,7 @@ def test_bad_input_fails_with_one_clear_message(
     spark, context, tmp_path, monkeypatch, options, message
 ):
     monkeypatch.setenv("AIRFLOW_CONN_ON_YARN", "spark://yarn")
+    monkeypatch.setenv("AIRFLOW_CONN_ELSEWHERE", "spark://localhost:7077")
     spark.sql("INSERT OVERWRITE TABLE op.result VALUES (4, 2)")
     insert = "INSERT OVERWRITE TABLE op.result " + options.get("sql", SQL)
     with pytest.raises(AirflowException, match=message):
@@ -139,8 +146,13 @@ def test_a_wrong_choice_is_refused_when_the_dag_is_parsed(name):
         MapJoinPruneOperator(task_id="task", sql="SELECT 1", **{name: "stop"})
 
 
+@pytest.mark.parametrize("bound", [{"max_keys": 0}, {"max_partitions": -1}])
+def test_so_is_a_bound_that_bounds_nothing(bound):
+    with pytest.raises(ValueError, match=next(iter(bound))):
+        MapJoinPruneOperator(task_id="task", sql="SELECT 1", **bound)
+
+
 def test_a_local_connection_is_used(monkeypatch):
-    monkeypatch.setenv("AIRFLOW_CONN_HERE", "spark://local[3]")
     monkeypatch.setenv("AIRFLOW_CONN_ALSO", '{"conn_type": "spark", "host": "local[3]"}')
     operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", conn_id="also")
     assert operator._spark_conf()["spark.master"] == "local[3]"

@@ -30,8 +30,9 @@ def test_conditions_keep_the_users_own_text():
         ("SELECT a FROM b WHERE", 1, 17, "incomplete WHERE"),
         ("SELECT a\nFROM b\nWHERE c = 'abc", 3, 11, "' is never closed"),
         ("SELECT a b c\nFROM t", 1, 12, "near 'c'"),
-        ("SELECT 1; SELECT 2", None, None, "one SQL statement is expected, here are 2"),
+        ("SELECT 1; SELECT 2", 1, 18, "one SQL statement is expected, here are 2"),
         ("", None, None, "here are 0"),
+        ("CREATE TABLE x AS SELECT item FRM sales s", None, None, "is not understood"),
     ],
 )
 def test_what_can_not_be_read_is_said_with_its_place(sql, line, column, message):

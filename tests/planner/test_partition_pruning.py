@@ -1,5 +1,6 @@
 import pytest
 
+from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.plan import plan
 from airflow_hive_opt.planner.settings import Settings
 from tests.planner.catalogs import STAR
@@ -183,12 +184,82 @@ def test_static_predicates_of_the_statement():
             "JOIN days d ON s.ds = d.ds LATERAL VIEW explode(array(1)) v AS c",
             {"s": "PRUNED"},
         ),
-        ("ANALYZE TABLE sales COMPUTE STATISTICS", {"sales": "PASSED_THROUGH"}),
+        ("ANALYZE TABLE sales COMPUTE STATISTICS", {}),
+        ("FROM sales s JOIN days d ON s.ds = d.ds SELECT s.item", {"s": "PRUNED"}),
+        ("SELECT 1 FROM sales s JOIN (SELECT ds k FROM days) ON s.ds = k", {"s": "PRUNED"}),
+        (
+            "WITH c AS (SELECT ds FROM days) "
+            "SELECT 1 FROM c LEFT JOIN days USING (ds) JOIN sales s ON s.ds = ds",
+            {"s": "NO_JOIN_ON_PARTITION_COLUMN"},
+        ),
+        (
+            "WITH c AS (SELECT ds FROM days) "
+            "SELECT 1 FROM c NATURAL LEFT JOIN days JOIN sales s ON s.ds = ds",
+            {"s": "NO_JOIN_ON_PARTITION_COLUMN"},
+        ),
+        (
+            "SELECT 1 FROM default.sales JOIN days d ON sales.ds = d.ds "
+            "WHERE default.sales.info.a > 1",
+            {"sales": "SCAN_NOT_RESTRICTABLE"},
+        ),
         ("WITH sales AS (SELECT * FROM days) SELECT * FROM sales s JOIN days d ON s.ds = d.ds", {}),
     ],
 )
 def test_forms_of_statements(sql, expected):
     assert reasons(sql) == expected
+
+
+def test_one_key_query_for_one_condition_said_twice():
+    sql = "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds WHERE s.ds = d.ds"
+    assert len(sources(sql)) == 1
+
+
+@pytest.mark.parametrize(
+    "aggregate", ["first(ds)", "max_by(ds, year)", "collect_list(ds)[0]", "any_value (ds)"]
+)
+def test_sources_that_depend_on_the_order_of_rows(aggregate):
+    sql = f"SELECT 1 FROM sales s JOIN (SELECT {aggregate} ds FROM days) d ON s.ds = d.ds"
+    assert reasons(sql) == {"s": "KEY_SOURCE_NOT_DETERMINISTIC"}
+
+
+def test_a_source_with_a_database_in_its_conditions_loses_them():
+    sql = "SELECT 1 FROM sales s JOIN default.days ON s.ds = days.ds WHERE default.days.year = 1"
+    assert sources(sql) == [
+        "SELECT DISTINCT `days`.`ds` FROM default.days AS `days` WHERE `days`.`ds` IS NOT NULL"
+    ]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds -- x \\\n AND d.year = 1",
+        "FROM sales |> LIMIT 4 |> JOIN days d ON sales.ds = d.ds",
+        "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds AND d.year = 1 /* ${x} */",
+        "SELECT 1 FROM sales s JOIN days d ON s.ds = IDENTIFIER('d.ds')",
+        "TABLE sales",
+        "SHOW TABLES",
+        "DROP VIEW sales",
+    ],
+)
+def test_text_beyond_the_planner(sql):
+    found = plan(sql, STAR)
+    assert found.kind is None
+    assert found.passed_through
+    assert found.decisions == ()
+
+
+def test_the_target_is_the_target():
+    sql = "INSERT OVERWRITE DIRECTORY '/x' STORED AS PARQUET SELECT item FROM sales"
+    assert plan(sql, STAR).target is None
+    assert plan("INSERT INTO items SELECT item, ds FROM sales", STAR).target == "items"
+
+
+def test_long_and_deep_statements():
+    long = " AND ".join(f"item <> {n}" for n in range(3000))
+    assert reasons(f"SELECT 1 FROM sales WHERE {long}") == {"sales": "NO_JOIN_ON_PARTITION_COLUMN"}
+    deep = "(" * 400 + "item = 1" + ")" * 400
+    with pytest.raises(PlanError, match="nested too deeply"):
+        plan(f"SELECT 1 FROM sales WHERE {deep}", STAR)
 
 
 def test_switched_off():

@@ -26,6 +26,8 @@ from tests.planner.catalogs import STAR
             8,
             "there is no table or alias d here",
         ),
+        ("SELECT a FROM sales s OUTER JOIN days d ON s.ds = d.ds", 1, 34, "must be LEFT, RIGHT"),
+        ("SELECT nope FROM sales JOIN (SELECT ds k FROM days)", 1, 8, "no column nope in sales"),
         ("SELECT 1 FROM sales s WHERE EXISTS (SELECT nope FROM days d)", 1, 44, "no column nope"),
     ],
 )

@@ -59,7 +59,8 @@ def ask(
     catalog = SparkCatalog(spark)
     targets = prelaunch(catalog, descriptor)
     before = catalog.work()
-    frame = run_map_join(spark, sql, targets, request.parameters)
+    frame, objection = run_map_join(spark, sql, targets, request.parameters)
+    assert objection is None
     rows = _sorted(frame)
     fetched = (catalog.work() - before).partitions_fetched
     plain = _sorted(spark.sql(sql, args=dict(request.parameters)))

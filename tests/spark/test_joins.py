@@ -245,10 +245,59 @@ def test_settings_that_change_how_names_are_read(spark, tmp_path, setting):
         "SELECT transform(array(id), x -> x + 1) FROM fact",
         "SELECT * FROM fact |> WHERE id < 3",
         "SHOW TABLES",
+        "TABLE fact",
+        "BEGIN SELECT id FROM fact WHERE ds = '2020-01-08'; END",
+        "SELECT count(*) FROM fact GROUP BY 1.5",
+        "SELECT id FROM fact outer JOIN items i ON outer.item = i.item",
+        "FROM fact |> ORDER BY id |> LIMIT 4 |> JOIN days ON fact.ds = days.ds |> SELECT id",
+        "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds AND d.week = 1 /* ${spark.no} */",
         "FROM fact SELECT id WHERE id < 3",
         "SELECT id FROM fact f WHERE EXISTS (SELECT 1 FROM (SELECT ds FROM days x "
         "WHERE x.ds = f.ds) y)",
     ],
 )
 def test_what_is_not_planned_passes_through(spark, tmp_path, sql):
-    assert ask(spark, tmp_path, sql).descriptor.targets == ()
+    answer = ask(spark, tmp_path, sql)
+    assert answer.descriptor.targets == ()
+    assert answer.reasons
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH c AS (SELECT ds k FROM days) SELECT f.id FROM c LEFT JOIN one USING (k) "
+        "JOIN fact f ON f.ds = k",
+        "WITH c AS (SELECT ds k FROM days) SELECT f.id FROM c NATURAL LEFT JOIN one "
+        "JOIN fact f ON f.ds = k",
+        "SELECT f.id FROM one RIGHT JOIN (SELECT ds k FROM days UNION SELECT 'x') c USING (k) "
+        "JOIN fact f ON f.ds = k",
+    ],
+)
+def test_a_merged_column_is_no_ones(spark, tmp_path, sql):
+    spark.sql("CREATE OR REPLACE TEMP VIEW one AS SELECT '2020-01-08' k, 1 v")
+    assert len(ask(spark, tmp_path, sql).rows) > 3
+
+
+def test_a_function_of_the_users_on_the_partition_column(spark, tmp_path):
+    spark.udf.register("py_late", lambda ds: ds is not None and ds > "2020-01-12", "boolean")
+    sql = "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds WHERE d.week = 1 AND py_late(f.ds)"
+    answer = ask(spark, tmp_path, sql)
+    assert (answer.target.kept, bool(answer.rows)) == (7, True)
+
+
+def test_a_comment_that_spark_reads_on(spark, tmp_path):
+    sql = "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds -- and so on \\\n AND d.week = 1"
+    assert len(ask(spark, tmp_path, sql).rows) > 50
+
+
+def test_a_source_named_with_its_database(spark, tmp_path):
+    sql = (
+        "SELECT f.id FROM fact f JOIN joins.days ON f.ds = joins.days.ds WHERE joins.days.week = 1"
+    )
+    assert ask(spark, tmp_path, sql).rows
+
+
+def test_a_large_view_gives_no_keys(spark, tmp_path):
+    spark.sql("CREATE OR REPLACE TEMP VIEW vfact AS SELECT * FROM fact")
+    answer = ask(spark, tmp_path, "SELECT f.id FROM fact f JOIN vfact v ON f.ds = v.ds")
+    assert answer.reasons == {"f": "KEY_SOURCE_NOT_SMALL"}

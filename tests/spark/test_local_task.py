@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql.functions import udf
 from upath import UPath
 
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.runtime import descriptor
 from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.spark.application import (
     GateClosed,
@@ -121,6 +123,46 @@ def test_the_report_lies_beside_the_descriptor(spark, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.json", "1.report.json"]
     assert set(result.report.seconds) == {"local task", "prelaunch", "map join"}
     assert result.report.application_id.startswith("local-")
+
+
+def test_a_report_that_can_not_be_written_does_not_undo_the_run(
+    spark, tmp_path, caplog, monkeypatch
+):
+    def full_disk(_, path):
+        if "report" in path.name:
+            raise DescriptorError("no space left")
+        write_whole(_, path)
+
+    write_whole = descriptor.write_whole
+    monkeypatch.setattr(descriptor, "write_whole", full_disk)
+    assert run(spark, tmp_path, SQL.format(2)).rows
+    assert "the report is not kept" in caplog.text
+
+
+def test_a_narrowed_statement_that_spark_refuses(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.spark.map_join.restrict", lambda sql, _: sql + " oh no")
+    result = run(spark, tmp_path, SQL.format(2) + " WHERE true")
+    assert sorted(result.rows) == [(0,), (1,)]
+    (decision,) = result.report.descriptor.decisions
+    assert decision.reason == "PASSED_THROUGH"
+    assert "PARSE_SYNTAX_ERROR" in decision.message
+
+
+def test_bounds_must_bound():
+    with pytest.raises(ValueError, match="max_keys must be at least 1"):
+        Request("SELECT 1", max_keys=0)
+    with pytest.raises(ValueError, match="max_partitions can't be negative"):
+        Request("SELECT 1", max_partitions=-1)
+
+
+def test_views_on_what_is_gone_are_sparks_business(spark, tmp_path):
+    spark.sql("CREATE TABLE base (id INT)")
+    spark.sql("CREATE VIEW broken AS SELECT * FROM base")
+    spark.sql("DROP TABLE base")
+    with pytest.raises(AnalysisException, match="base"):
+        run(spark, tmp_path, "SELECT * FROM broken")
+    run(spark, tmp_path, "DROP VIEW broken")
+    assert not spark.catalog.tableExists("broken")
 
 
 def test_an_empty_key_set(spark, tmp_path):

@@ -19,6 +19,7 @@ ODD = [
     "%41",
     "'\"",
     "x{y}",
+    "${env:HOME}",
 ]
 
 
@@ -129,6 +130,27 @@ def test_an_int_partition_with_a_leading_zero(spark, tmp_path):
     answer = ask(spark, tmp_path, "SELECT t.id, t.p FROM padded t JOIN k ON t.p = k.k")
     assert answer.target.kept == 1
     assert answer.rows == [(5, 8)]
+
+
+def test_values_that_spark_reads_more_freely_than_we(spark, tmp_path):
+    """On the path by names: a date without zeroes, and types that are no keys."""
+    spark.sql(
+        "CREATE TABLE loose (id INT) PARTITIONED BY (d DATE, p STRING, m DECIMAL(5,2), c CHAR(3)) "
+        "STORED AS PARQUET"
+    )
+    spark.sql("SET spark.sql.legacy.skipTypeValidationOnAlterPartition=true")
+    location = tmp_path / "loose"
+    spark.createDataFrame([(5,)], "id int").write.parquet(str(location))
+    spark.sql(
+        "ALTER TABLE loose ADD PARTITION (d = '2020-1-1', p = 'it\\'s', m = '1.50', c = 'a') "
+        f"LOCATION '{location}'"
+    )
+    spark.sql("RESET spark.sql.legacy.skipTypeValidationOnAlterPartition")
+    keys_of(spark, "STRING", "('it\\'s')")
+    for predicate in ("t.d > DATE'2019-01-01'", "t.m > 1", "t.c = 'a'", "t.m > :x"):
+        sql = f"SELECT t.id FROM loose t JOIN k ON t.p = k.k WHERE {predicate}"
+        answer = ask(spark, tmp_path, sql, parameters={"x": 1} if ":x" in sql else None)
+        assert answer.rows == [(5,)], predicate
 
 
 def test_an_empty_partition_counts(spark, tmp_path):

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.operators import (
     Filter,
     GroupBy,
@@ -240,12 +241,14 @@ def _decide(findings: _Findings, settings: Settings) -> ScanDecision:
     static = tuple(
         condition.text
         for condition in findings.static
-        if _usable(condition) and {column.name for column in condition.columns} <= partition_columns
+        if _usable(condition)
+        and condition.known_functions
+        and {column.name for column in condition.columns} <= partition_columns
     )
-    sources = tuple(
+    sources = dict.fromkeys(
         _key_source(*findings.sources[key], columns) for key, columns in findings.keys.items()
     )
-    return ScanDecision(relation.alias, table, reason, relation, sources, static)
+    return ScanDecision(relation.alias, table, reason, relation, tuple(sources), static)
 
 
 def _key_source(
@@ -268,8 +271,3 @@ def _key_source(
 
 def _usable(condition: Condition) -> bool:
     return condition.deterministic and condition.self_contained
-
-
-def quote(name: str) -> str:
-    """An identifier in backquotes."""
-    return "`" + name.replace("`", "``") + "`"
