@@ -1,0 +1,118 @@
+"""A statement to Hive's stages: parse, generate, rules, tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from airflow_hive_opt.planner.catalog import Catalog
+from airflow_hive_opt.planner.hive.generate import Generator
+from airflow_hive_opt.planner.hive.operators import FileSink, MapJoin, OperatorGraph
+from airflow_hive_opt.planner.hive.parser import parse_hive
+from airflow_hive_opt.planner.hive.tasks import Task, cut, depend
+from airflow_hive_opt.planner.settings import Settings
+
+
+@dataclass(frozen=True)
+class HivePlan:
+    """Hive's plan: its stages in the order of their dependencies."""
+
+    sql: str
+    kind: str
+    stages: tuple[Task, ...]
+    correlated: bool
+
+
+def compile_statement(
+    sql: str,
+    catalog: Catalog,
+    settings: Settings,
+    watch: Callable[[str, OperatorGraph], None] | None = None,
+) -> HivePlan:
+    """Hive's plan for one statement; raises :class:`PlanError` where Hive rejects it.
+
+    ``watch`` is called after every rule with its name.
+    """
+    from airflow_hive_opt.planner.rules import GRAPH_RULES, TASK_RULES
+    from airflow_hive_opt.planner.rules.fetch import only_fetches
+
+    statement = parse_hive(sql)
+    generator = Generator(sql, catalog, settings)
+    generator.statement(statement)
+    graph = OperatorGraph(sql, settings, generator.scans, generator.sinks)
+    if watch:
+        watch("generate", graph)
+    for rule in GRAPH_RULES:
+        rule(graph)
+        if watch:
+            watch(rule.__name__, graph)
+    if statement.kind == "SELECT" and only_fetches(graph):
+        return HivePlan(sql, statement.kind, (Task("Fetch", list(graph.scans)),), False)
+    tasks = cut(graph)
+    for task_rule in TASK_RULES:
+        tasks = task_rule(tasks, settings)
+    tasks = _with_local_work(tasks)
+    _finish(tasks, statement.kind, graph)
+    _number(tasks)
+    return HivePlan(sql, statement.kind, tuple(tasks), graph.correlated)
+
+
+def _with_local_work(tasks: list[Task]) -> list[Task]:
+    """A LocalWork before every job that reads small tables into memory."""
+    found: list[Task] = []
+    for task in tasks:
+        if task.kind == "MapReduce" and task.local_scans():
+            local = Task("LocalWork", task.local_scans())
+            for parent in task.parents:
+                parent.children[parent.children.index(task)] = local
+            local.parents, task.parents = task.parents, []
+            depend(task, local)
+            if task.branch_of is not None:
+                branches = task.branch_of.branches
+                branches[branches.index(task)] = local
+            found.append(local)
+        found.append(task)
+    return found
+
+
+def _finish(tasks: list[Task], kind: str, graph: OperatorGraph) -> None:
+    """The fetch of a query, or the moves of its inserts."""
+    last = [
+        task
+        for task in tasks
+        if task.kind == "MapReduce"
+        and any(
+            isinstance(operator, FileSink) and operator.kind != "temporary"
+            for operator in task.operators()
+        )
+    ]
+    if kind == "SELECT":
+        fetch = Task("Fetch")
+        for task in last:
+            depend(fetch, task)
+        tasks.append(fetch)
+        return
+    for sink in graph.sinks:
+        move = Task("Move")
+        for task in last:
+            if sink in task.operators() or task.backup is not None:
+                depend(move, task)
+        tasks.append(move)
+        if sink.table is not None and graph.settings.is_on("hive.stats.autogather"):
+            stats = Task("Stats")
+            depend(stats, move)
+            tasks.append(stats)
+
+
+def _number(tasks: list[Task]) -> None:
+    """Stage-0 is the fetch or the move, then every other task in order."""
+    number = 0
+    for task in tasks:
+        if task.kind in ("Fetch", "Move"):
+            task.number, number = number, number + 1
+    for task in tasks:
+        if task.kind not in ("Fetch", "Move"):
+            task.number, number = number, number + 1
+
+
+__all__ = ["HivePlan", "MapJoin", "compile_statement"]
