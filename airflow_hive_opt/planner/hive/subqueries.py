@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from airflow_hive_opt.planner.hive.names import aggregates_in, error
+from airflow_hive_opt.planner.hive.names import error
 from airflow_hive_opt.planner.hive.operators import ColumnInfo
 from airflow_hive_opt.planner.hive.syntax import (
     Block,
@@ -118,9 +118,9 @@ def _join(
         raise error(sql, 10250, message, subquery.at)
     on: list[Expression] = []
     if operand is not None:
-        on.append(Call("=", (operand, Name((alias, _first_name(query))))))
+        on.append(Call("=", (_qualified(operand, outer), Name((alias, _first_name(query))))))
     for at, (outside, _) in enumerate(correlations):
-        on.append(Call("=", (outside, Name((alias, f"sq_corr_{at}")))))
+        on.append(Call("=", (_qualified(outside, outer), Name((alias, f"sq_corr_{at}")))))
     if operand is None and len(correlations) > 1 and not negated:
         raise error(sql, 40000, "EXISTS takes one equality with the outer query", subquery.at)
     joined = on[0]
@@ -136,6 +136,18 @@ def _join(
     return SubqueryJoin(
         "LEFT OUTER", alias, query, joined, after, nulls, f"{alias}_notin_nullcheck"
     )
+
+
+def _qualified(expression: Expression, outer: Sequence[ColumnInfo]) -> Expression:
+    """An expression of the outer query whose columns name their tables."""
+    if isinstance(expression, Name) and len(expression.parts) == 1:
+        tables = [info.table for info in outer if info.name == expression.parts[0]]
+        if len(tables) == 1 and tables[0]:
+            return Name((tables[0], *expression.parts), expression.at)
+    if isinstance(expression, Call):
+        arguments = tuple(_qualified(part, outer) for part in expression.arguments)
+        return replace(expression, arguments=arguments)
+    return expression
 
 
 def _decorrelate(
@@ -179,8 +191,7 @@ def _decorrelate(
     for at, (_, own) in enumerate(correlations):
         items = (*items, SelectItem(own, (f"sq_corr_{at}",)))
     group_by = body.group_by
-    aggregated = any(aggregates_in(item.expression) for item in items) or group_by
-    if aggregated:
+    if group_by:
         group_by = (
             *group_by,
             *dict.fromkeys(own for _, own in correlations if own not in group_by),

@@ -13,13 +13,16 @@ from airflow_hive_opt.planner.hive.operators import OperatorGraph
 from airflow_hive_opt.planner.hive.tasks import Task
 from airflow_hive_opt.planner.operators import Operator
 from airflow_hive_opt.planner.rules.automatic_map_join import convert_joins
+from airflow_hive_opt.planner.rules.bucket_map_join import use_buckets
 from airflow_hive_opt.planner.rules.constant_folding import fold_constants
+from airflow_hive_opt.planner.rules.correlation import correlate
 from airflow_hive_opt.planner.rules.filter_propagation import propagate_filters
 from airflow_hive_opt.planner.rules.hinted_map_join import convert_hinted
 from airflow_hive_opt.planner.rules.join_order import order_joins
 from airflow_hive_opt.planner.rules.operator_pushdown import push_predicates
 from airflow_hive_opt.planner.rules.partition_pruning import prune_partitions
 from airflow_hive_opt.planner.rules.predicate_pushdown import push_down
+from airflow_hive_opt.planner.rules.reduce_sink_deduplication import deduplicate
 from airflow_hive_opt.planner.rules.sorted_group_by import group_sorted
 from airflow_hive_opt.planner.rules.static_pruning import prune_static
 from airflow_hive_opt.planner.settings import Settings
@@ -32,7 +35,10 @@ GRAPH_RULES: tuple[Callable[[OperatorGraph], None], ...] = (
     prune_static,
     group_sorted,
     convert_hinted,
+    use_buckets,
     order_joins,
+    deduplicate,
+    correlate,
 )
 TASK_RULES: tuple[Callable[[list[Task], Settings], list[Task]], ...] = (convert_joins,)
 
