@@ -12,7 +12,6 @@ from airflow_hive_opt.planner.hive.operators import (
     TableScan,
 )
 from airflow_hive_opt.planner.hive.render import render
-from airflow_hive_opt.planner.hive.syntax import Call, Expression
 from airflow_hive_opt.planner.hive.tasks import Task, scans_below
 
 
@@ -66,9 +65,7 @@ def _big_alias(join: Join) -> str | None:
 
 
 def _filters(plan: HivePlan) -> list[dict[str, str]]:
-    found: dict[tuple[str, str, str], None] = {}
     listed: list[tuple[str, str, str]] = []
-    seen_scans: set[str] = set()
     for task in plan.stages:
         if task.kind != "MapReduce" or task.backup is not None:
             continue
@@ -86,7 +83,6 @@ def _filters(plan: HivePlan) -> list[dict[str, str]]:
                     for scan in scans:
                         if scan.path:
                             listed.append((scan.alias, "scan", render(part)))
-    del found, seen_scans
     return [
         {"alias": alias, "at": place, "predicate": predicate}
         for alias, place, predicate in listed
@@ -103,7 +99,8 @@ def _joins_below(operator: Operator) -> list[str]:
         seen.add(id(current))
         if isinstance(current, Join):
             return [alias for aliases in current.aliases for alias in aliases]
-        stack.extend(current.parents)
+        if not isinstance(current, ReduceSink):
+            stack.extend(current.parents)
     return []
 
 
@@ -114,7 +111,3 @@ def _in_mapper(operator: Operator) -> bool:
             return False
     return isinstance(operator, TableScan)
 
-
-def comparisons(expression: Expression) -> bool:
-    """Whether an expression compares anything."""
-    return isinstance(expression, Call)

@@ -39,6 +39,10 @@ from airflow_hive_opt.planner.hive.syntax import (
 from airflow_hive_opt.planner.hive.syntax import Union as UnionQuery
 from airflow_hive_opt.planner.settings import Settings
 
+_GROUPS = (
+    frozenset("tinyint smallint int bigint decimal float double".split()),
+    frozenset("string varchar char".split()),
+)
 _VIRTUAL = (("block__offset__inside__file", "bigint"), ("input__file__name", "string"))
 
 
@@ -70,6 +74,13 @@ class Generator:
         if len(first) != len(second):
             message = f"the sides of the UNION have {len(first)} and {len(second)} columns"
             raise error(self.sql, 40000, message)
+        for mine, other in zip(first, second, strict=True):
+            if not _same_group(mine.type, other.type):
+                message = (
+                    f"column {mine.name} of the UNION is {mine.type} on one side and "
+                    f"{other.type} on the other: cast one"
+                )
+                raise error(self.sql, 40000, message)
         columns = [replace(info, table=None) for info in first]
         found = Union(columns)
         inputs: list[Operator] = []
@@ -166,9 +177,13 @@ class Generator:
             expressions={f"_col{at}": argument for at, argument in enumerate(arguments)},
         )
         attach(given, forward)
-        made = [ColumnInfo(name, source.alias, name) for name in names]
+        internals = _function_columns(source.call.name, len(names))
+        made = [
+            ColumnInfo(internal, source.alias, name, "unknown")
+            for internal, name in zip(internals, names, strict=True)
+        ]
         function = UserTableFunction(
-            made, expressions={name: None for name in names}, function=source.call.name
+            made, expressions={name: None for name in internals}, function=source.call.name
         )
         attach(function, given)
         columns: list[ColumnInfo] = []
@@ -180,7 +195,7 @@ class Generator:
         for info in made:
             internal = f"_col{len(columns)}"
             columns.append(replace(info, internal=internal))
-            expressions[internal] = None
+            expressions[internal] = info.column
         joined = LateralViewJoin(columns, expressions=expressions, alias=source.alias)
         attach(joined, kept, function)
         return joined
@@ -261,6 +276,24 @@ def _visible(operator: Operator) -> list[ColumnInfo]:
 
 def _width(call: Call) -> int:
     return {"posexplode": 2}.get(call.name, max(1, len(call.arguments) - 1))
+
+
+def _same_group(first: str, second: str) -> bool:
+    """UNION takes types of one group: numbers, texts, or the same."""
+    groups = [
+        next((at for at, group in enumerate(_GROUPS) if kind.partition("(")[0] in group), kind)
+        for kind in (first, second)
+    ]
+    return groups[0] == groups[1] or bool({first, second} & {"unknown", "void"})
+
+
+def _function_columns(function: str, count: int) -> list[str]:
+    """What a table function calls its columns itself."""
+    if function == "explode":
+        return ["col"] if count == 1 else ["key", "value"]
+    if function == "posexplode":
+        return ["pos", "val"][:count]
+    return [f"c{at}" if function == "json_tuple" else f"col{at}" for at in range(count)]
 
 
 def _table_columns(table: Table, alias: str) -> list[ColumnInfo]:

@@ -83,7 +83,10 @@ def join_subquery(
 ) -> Operator:
     """Joins the rows of a query with the subquery of its WHERE or HAVING."""
     if scope is not None:  # HAVING: what the group-by gives is one relation
-        operator.columns = [replace(info, table=info.table or "gby_sq1") for info in scope.columns]
+        operator.columns = [
+            replace(info, table=info.table or "gby_sq1", name=info.name or info.internal)
+            for info in scope.columns
+        ]
     inner = f"{path}:{join.alias}" if path else join.alias
     query = generator.query(join.query, inner, nested=True)
     width = len([info for info in query.columns if not info.hidden])
@@ -253,7 +256,7 @@ def _keys(
         else:
             keys.append([scope.resolve(part) for part in tree.keys[tag]])
     for at in range(len(keys[0])):
-        kinds = {_base(type_of(key[at])) for key in keys}
+        kinds = {_base(type_of(key[at])) for key in keys} - {"unknown"}
         if len(kinds) > 1:
             common = _common_type(kinds)
             for key in keys:
@@ -294,7 +297,11 @@ def _reduce_sink(
             and not isinstance(key, Constant)
         ]
         predicate = tuple(dict.fromkeys(wanted))
-        if predicate:
+        if predicate and isinstance(operator, Filter) and not operator.children:
+            new = tuple(part for part in predicate if part not in operator.predicate)
+            operator.predicate += new
+            operator.generated |= frozenset(new)
+        elif predicate:
             present = Filter(
                 list(operator.columns), predicate=predicate, generated=frozenset(predicate)
             )

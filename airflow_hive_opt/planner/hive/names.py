@@ -32,6 +32,10 @@ NOT_DETERMINISTIC = frozenset(
     ["rand", "uuid", "reflect", "reflect2", "java_method", "unix_timestamp"]
 )
 _COMPARISONS = frozenset(["=", "<=>", "<>", "<", "<=", ">", ">=", "like", "rlike", "between", "in"])
+_TEXT = frozenset(
+    "concat upper lower ucase lcase substr substring trim ltrim rtrim concat_ws regexp_replace "
+    "regexp_extract lpad rpad repeat reverse from_unixtime get_json_object hex".split()
+)
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
 
 
@@ -81,6 +85,9 @@ class Scope:
             self.resolve(argument) if not isinstance(argument, Star) else Constant("1", "int")
             for argument in call.arguments
         )
+        inner = arguments[0] if call.name == "not" else None
+        if isinstance(inner, Call) and inner.name == "=":
+            return Call("<>", inner.arguments, call.at)
         return Call(call.name, arguments, call.at, call.distinct, None, call.note)
 
     def _name(self, name: Name) -> Expression:
@@ -171,21 +178,27 @@ def type_of(expression: Expression) -> str:
         return "int"
     if name in ("sum", "+", "-", "*", "%", "max", "min", "coalesce", "nvl", "unary -"):
         return _arithmetic(name, [type_of(argument) for argument in arguments])
+    if name == "field":
+        return "unknown"
     if name in ("/", "avg", "rand", "pow", "sqrt", "exp", "ln", "log"):
         return "double"
     if name in ("if", "when", "case"):
         return type_of(arguments[-1])
-    if name in ("floor", "ceil", "ceiling", "round", "unix_timestamp"):
+    if name in ("floor", "ceil", "ceiling", "unix_timestamp"):
         return "bigint"
-    return "string"
+    return "string" if name in _TEXT else "unknown"
 
 
 def _arithmetic(name: str, types: list[str]) -> str:
     if name in ("max", "min", "coalesce", "nvl"):
         return next((found for found in types if found != "void"), "string")
     bases = [found.partition("(")[0] for found in types]
+    if name == "sum" and bases[0] == "unknown":
+        return "unknown"
     if name == "sum":
         return "bigint" if bases[0] in _NUMBERS[:4] else bases[0].replace("string", "double")
+    if "unknown" in bases:
+        return "unknown"
     if any(base not in _NUMBERS for base in bases):
         return "double"
     return max(bases, key=_NUMBERS.index, default="int")

@@ -286,6 +286,22 @@ def graph(roots: Iterable[Operator]) -> Iterator[Operator]:
         stack.extend(reversed(operator.children))
 
 
+def topological(scans: Iterable[Operator]) -> list[Operator]:
+    """Every operator once, after all its parents."""
+    operators = list(graph(scans))
+    waiting = {id(operator): len(operator.parents) for operator in operators}
+    ready = [operator for operator in operators if not operator.parents]
+    found = []
+    while ready:
+        operator = ready.pop(0)
+        found.append(operator)
+        for child in operator.children:
+            waiting[id(child)] -= 1
+            if waiting[id(child)] == 0:
+                ready.append(child)
+    return found
+
+
 def substitute(
     expression: Expression, columns: dict[str, Expression | None]
 ) -> Expression | None:

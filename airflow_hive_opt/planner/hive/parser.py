@@ -373,11 +373,13 @@ class _Parser(ExpressionParser):
             at = self.peek().start
             for _ in range(length):
                 self.next()
-            right = self._factor()
+            right = self._laterals(self._factor())
             on = self.expression() if self.accept("on") else None
             if on is None and self.at("using"):
                 self.fail_semantic(10011, "USING is no function of Hive: join ON the columns")
-            found = self._laterals(JoinSource(kind, found, right, on, at))
+            if self.at("lateral"):
+                self.fail()
+            found = JoinSource(kind, found, right, on, at)
 
     def _laterals(self, source: Source) -> Source:
         while self.at("lateral"):

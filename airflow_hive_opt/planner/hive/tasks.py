@@ -21,6 +21,7 @@ from airflow_hive_opt.planner.hive.operators import (
     TableScan,
     Union,
     graph,
+    topological,
 )
 
 
@@ -110,7 +111,7 @@ def _cut_edges(operators: OperatorGraph) -> list[tuple[FileSink, TableScan]]:
     """Puts temporary files where a task ends; gives their writers and readers."""
     cuts: list[tuple[FileSink, TableScan]] = []
     reduced: dict[int, bool] = {}
-    for operator in _topological(operators.scans):
+    for operator in topological(operators.scans):
         inputs = [
             isinstance(parent, ReduceSink) or reduced[id(parent)] for parent in operator.parents
         ]
@@ -184,21 +185,6 @@ def _cut(operators: OperatorGraph, parent: Operator, child: Operator) -> tuple[F
     scan.children = [child]
     operators.scans.append(scan)
     return sink, scan
-
-
-def _topological(scans: Iterable[Operator]) -> list[Operator]:
-    operators = list(graph(scans))
-    waiting = {id(operator): len(operator.parents) for operator in operators}
-    ready = [operator for operator in operators if not operator.parents]
-    found = []
-    while ready:
-        operator = ready.pop(0)
-        found.append(operator)
-        for child in operator.children:
-            waiting[id(child)] -= 1
-            if waiting[id(child)] == 0:
-                ready.append(child)
-    return found
 
 
 def _components(operators: OperatorGraph) -> list[Task]:

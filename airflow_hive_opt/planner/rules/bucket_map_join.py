@@ -35,7 +35,7 @@ from airflow_hive_opt.planner.hive.operators import (
     TableScan,
     through,
 )
-from airflow_hive_opt.planner.hive.syntax import Call, Column, Constant, Expression
+from airflow_hive_opt.planner.hive.syntax import Column, Expression
 from airflow_hive_opt.planner.rules.automatic_map_join import bytes_of
 from airflow_hive_opt.planner.rules.hinted_map_join import big_table_candidates, to_map_join
 from airflow_hive_opt.planner.rules.static_pruning import kept
@@ -142,12 +142,10 @@ def _check_files(scan: TableScan, buckets: Buckets) -> None:
 
 
 def _column_at_scan(operator: Operator, key: Expression) -> str | None:
-    """The scan's column that a join key is, unchanged and not known to be a constant."""
+    """The scan's column that a join key is, unchanged."""
     current, expression = operator, key
     while True:
         if not isinstance(expression, Column):
-            return None
-        if isinstance(current, Filter) and _is_constant(current, expression):
             return None
         if isinstance(current, TableScan):
             return expression.name
@@ -157,16 +155,6 @@ def _column_at_scan(operator: Operator, key: Expression) -> str | None:
         if below is None:
             return None
         current, expression = current.parents[0], below
-
-
-def _is_constant(filter_: Filter, column: Column) -> bool:
-    return any(
-        isinstance(part, Call)
-        and part.name == "="
-        and column in part.arguments
-        and any(isinstance(argument, Constant) for argument in part.arguments)
-        for part in filter_.predicate
-    )
 
 
 def _sorted_alike(sides: Sequence[tuple[Buckets, list[str]]]) -> bool:

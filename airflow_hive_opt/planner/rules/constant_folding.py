@@ -1,7 +1,6 @@
 """Drops conjuncts that constants decide.
 
-``key = '66' AND key > '5'`` needs only the first conjunct, ``1 = 1`` none, and ``1 = 2`` makes
-the whole condition false:
+``1 = 1`` goes, and ``1 = 2`` makes the whole condition false:
 
     >>> from airflow_hive_opt.planner.rules.example import filters_after
     >>> filters_after(fold_constants, "SELECT key FROM src WHERE 1 = 1 AND key > '5'")
@@ -14,7 +13,7 @@ Source: Hive's ConstantPropagate, as far as it decides which filters are left.
 
 from __future__ import annotations
 
-from airflow_hive_opt.planner.hive.operators import Filter, OperatorGraph, remove, substitute
+from airflow_hive_opt.planner.hive.operators import Filter, OperatorGraph, remove
 from airflow_hive_opt.planner.hive.syntax import Call, Column, Constant, Expression
 
 TRUE = Constant("true", "boolean")
@@ -34,37 +33,15 @@ def fold_constants(graph: OperatorGraph) -> None:
 
 def folded(conjuncts: tuple[Expression, ...]) -> tuple[Expression, ...]:
     """The conjuncts that are left; ``(FALSE,)`` where they can't all be true."""
-    known: dict[str, Expression | None] = {}
     found: list[Expression] = []
     for conjunct in conjuncts:
-        value = _fold(_with_known(conjunct, known))
+        value = _fold(conjunct)
         if value == TRUE:
             continue
         if value in (FALSE, Constant("null", "void")):
             return (FALSE,)
-        found.append(conjunct if _has_column(value) or value == conjunct else value)
-        if isinstance(conjunct, Call) and conjunct.name == "=":
-            left, right = conjunct.arguments
-            for column, constant in ((left, right), (right, left)):
-                if isinstance(column, Column) and isinstance(constant, Constant):
-                    known.setdefault(column.name, constant)
+        found.append(conjunct if _has_column(value) else value)
     return tuple(dict.fromkeys(found))
-
-
-def _with_known(expression: Expression, known: dict[str, Expression | None]) -> Expression:
-    if not known:
-        return expression
-    columns: dict[str, Expression | None] = {}
-
-    def collect(part: Expression) -> None:
-        if isinstance(part, Column):
-            columns[part.name] = known.get(part.name, part)
-        elif isinstance(part, Call):
-            for argument in part.arguments:
-                collect(argument)
-
-    collect(expression)
-    return substitute(expression, columns) or expression
 
 
 def _has_column(expression: Expression) -> bool:

@@ -28,9 +28,9 @@ from airflow_hive_opt.planner.hive.operators import (
     ReduceSink,
     TableScan,
     Union,
-    columns_of,
     remove,
     through,
+    topological,
 )
 from airflow_hive_opt.planner.hive.syntax import Column, Expression
 from airflow_hive_opt.planner.rules.automatic_map_join import bytes_of
@@ -51,7 +51,7 @@ def correlate(graph: OperatorGraph) -> None:
         skipped = {id(join) for join in graph.joins() if _may_become_map_join(join, limit)}
     walked: set[int] = set()
     found: list[_Correlation] = []
-    for operator in reversed(graph.operators()):
+    for operator in reversed(topological(graph.scans)):
         if isinstance(operator, ReduceSink) and id(operator) not in walked:
             correlation = _detect(operator, walked, skipped)
             if correlation is not None:
@@ -192,14 +192,32 @@ def _through_join(
     inner: list[Expression],
     partition: list[Expression],
 ) -> list[ReduceSink]:
-    tags = {join.sources[column.name] for key in keys for column in columns_of(key)}
-    if len(tags) != 1:
+    tags = [join.sources[key.name] for key in keys if isinstance(key, Column)]
+    parents = [join.parents[tag] for tag in tags]
+    if not _same_by_key(top, parents, inner, partition):
         return []
-    (tag,) = tags
-    parent = join.parents[tag]
-    if not isinstance(parent, ReduceSink) or not _same(top, parent, inner, partition):
-        return []
-    reached = {tag}
+    return _all_inputs(join, set(tags))
+
+
+def _same_by_key(
+    top: ReduceSink,
+    parents: list[Operator],
+    keys: list[Expression],
+    partition: list[Expression],
+) -> bool:
+    """Every key must be the key, in the same place, of the input that it comes from."""
+    sinks = [parent for parent in parents if isinstance(parent, ReduceSink)]
+    if len(sinks) < len(keys) or any(len(sink.keys) != len(keys) for sink in sinks):
+        return False
+    if not all(_same(top, sink, list(sink.keys), list(sink.partition_keys)) for sink in sinks):
+        return False
+    if len(partition) != len(keys):
+        return False
+    return all(sink.keys[at] == keys[at] for at, sink in enumerate(sinks))
+
+
+def _all_inputs(join: Join, reached: set[int]) -> list[ReduceSink]:
+    """All inputs of a join, if the join's types lead from the ones reached to all others."""
     changed = True
     while changed:
         changed = False

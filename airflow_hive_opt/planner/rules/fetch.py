@@ -14,6 +14,7 @@ from __future__ import annotations
 from airflow_hive_opt.planner.hive.operators import (
     FileSink,
     Filter,
+    GroupBy,
     LateralViewForward,
     LateralViewJoin,
     Limit,
@@ -41,8 +42,10 @@ def only_fetches(graph: OperatorGraph) -> bool:
     limited = any(isinstance(operator, Limit) for operator in operators)
     if conversion == "minimal":
         return not scan.sampled and all(_is_minimal(operator) for operator in operators)
-    if not all(isinstance(operator, _MORE) for operator in operators):
-        return False
+    for operator in operators:
+        on_map = isinstance(operator, GroupBy) and operator.mode == "final"
+        if not isinstance(operator, _MORE) and not on_map:
+            return False
     filtered = any(isinstance(operator, Filter) for operator in operators)
     if limited and not filtered:
         return True

@@ -37,19 +37,32 @@ def propagate_filters(graph: OperatorGraph) -> None:
         return
     for join in graph.joins():
         sinks = [parent for parent in join.parents if isinstance(parent, ReduceSink)]
-        present = [_filters_below(sink) for sink in sinks]
         added: list[list[Expression]] = [[] for _ in sinks]
         for source, targets in enumerate(propagation(join.conditions)):
-            for target in targets:
-                for conjunct in present[source]:
-                    copy = replaced(conjunct, sinks[source].keys, sinks[target].keys)
-                    known = present[target] + added[target]
-                    if copy is not None and copy not in known:
-                        added[target].append(copy)
+            below = sinks[source].parents[0]
+            for target in targets if isinstance(below, Filter) else ():
+                copies = _copies(below, sinks[source], sinks[target])
+                known = [*_conjuncts_below(sinks[target]), *added[target]]
+                added[target] += [copy for copy in copies if copy not in known]
         for sink, conjuncts in zip(sinks, added, strict=True):
             if conjuncts:
                 below = sink.parents[0]
-                _insert_between(below, sink, Filter(list(below.columns), predicate=tuple(conjuncts)))
+                new = Filter(list(below.columns), predicate=tuple(conjuncts))
+                _insert_between(below, sink, new)
+
+
+def _copies(filter_: Operator, source: ReduceSink, target: ReduceSink) -> list[Expression]:
+    """The user's conjuncts of a Filter for another input, if all of the Filter can go there."""
+    copies: list[Expression] = []
+    if not isinstance(filter_, Filter):
+        return copies
+    for conjunct in filter_.predicate:
+        copy = replaced(conjunct, source.keys, target.keys)
+        if copy is None:
+            return []
+        if conjunct not in filter_.generated:
+            copies.append(copy)
+    return copies
 
 
 def propagation(conditions: tuple[JoinCondition, ...]) -> list[list[int]]:
@@ -96,12 +109,12 @@ def replaced(
     return expression
 
 
-def _filters_below(sink: ReduceSink) -> list[Expression]:
-    """Conjuncts of the user's Filters right below a ReduceSink."""
+def _conjuncts_below(sink: ReduceSink) -> list[Expression]:
+    """Conjuncts of the Filters right below a ReduceSink."""
     found: list[Expression] = []
     operator: Operator = sink.parents[0]
     while isinstance(operator, Filter):
-        found = [part for part in operator.predicate if part not in operator.generated] + found
+        found += operator.predicate
         operator = operator.parents[0]
     return found
 

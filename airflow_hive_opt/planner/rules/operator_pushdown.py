@@ -73,7 +73,10 @@ def push_predicates(graph: OperatorGraph) -> None:
 def _wanted_below(operator: Operator, walk: _Walk) -> list[_Moving]:
     """Conjuncts that ``operator``'s only child hands down to its output."""
     if isinstance(operator, LateralViewForward):
-        return _handed_down(operator.children[0], operator, walk)
+        # What is asked of the table function's columns settles on its own branch.
+        rows, function = operator.children
+        _handed_down(function, operator, walk)
+        return _handed_down(rows, operator, walk)
     if len(operator.children) != 1:
         for child in list(operator.children):
             _stay(child, walk)
@@ -116,6 +119,8 @@ def _process(operator: Operator, walk: _Walk) -> list[_Moving]:
     wanted = _wanted_below(operator, walk)
     if isinstance(operator, Join):
         return _join(operator, wanted, walk)
+    if isinstance(operator, LateralViewJoin):
+        return _lateral_view_join(operator, wanted)
     if isinstance(operator, Limit | Script | TableFunction | UserTableFunction):
         _settle(operator, wanted)
         return []
@@ -197,9 +202,28 @@ def _join(join: Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
     ]
 
 
+def _lateral_view_join(join: LateralViewJoin, wanted: list[_Moving]) -> list[_Moving]:
+    """A conjunct goes to the branch that gives its columns."""
+    moving, staying = [], []
+    for each in wanted:
+        branches = {
+            info.table == join.alias
+            for column in columns_of(each.expression)
+            if (info := join.info(column.name))
+        }
+        below = _below(each, join)
+        if len(branches) != 1 or below is None:
+            staying.append(each)
+        else:
+            tag = "1" if branches.pop() else "0"
+            moving.append(_Moving(below.expression, tag, below.generated))
+    _settle(join, staying)
+    return moving
+
+
 def _share_of(child: Operator, parent: Operator | None, moving: list[_Moving]) -> list[_Moving]:
     """Of what a join wants, the part of one input; other operators want the same of all."""
-    if not isinstance(child, Join) or parent is None:
+    if not isinstance(child, Join | LateralViewJoin) or parent is None:
         return moving
     tag = str(child.parents.index(parent))
     own = [each for each in moving if each.alias == tag]
@@ -235,7 +259,7 @@ def _copy_through_keys(join: Join, inputs: list[list[_Moving]]) -> None:
             if kind in ("INNER", "RIGHT OUTER"):
                 for left in range(first, right):
                     _copy(join, given[right], right, inputs[left], left, at)
-            if kind in ("RIGHT OUTER", "FULL OUTER"):
+            if kind == "RIGHT OUTER":
                 first = right
 
 

@@ -24,6 +24,7 @@ from airflow_hive_opt.planner.hive.operators import (
     Select,
     backtrack,
     remove,
+    topological,
 )
 from airflow_hive_opt.planner.hive.syntax import Expression
 
@@ -37,7 +38,7 @@ def deduplicate(graph: OperatorGraph) -> None:
     joins_too = not settings.is_on("hive.auto.convert.join") and not settings.is_on(
         "hive.auto.convert.join.noconditionaltask"
     )
-    for operator in reversed(graph.operators()):
+    for operator in reversed(topological(graph.scans)):
         if isinstance(operator, ReduceSink) and len(operator.children) == 1 and operator.parents:
             _deduplicate(operator, least, joins_too)
 
@@ -119,16 +120,43 @@ def _merge(child: ReduceSink, parent: ReduceSink, least: int) -> bool:
 def _merge_with_join(child: ReduceSink, join: Join, least: int) -> bool:
     """Every input of the join must be shuffled as the child wants; one of them by its keys."""
     sinks = [parent for parent in join.parents if isinstance(parent, ReduceSink)]
-    if len(sinks) != len(join.parents) or len(child.keys) != len(sinks[0].keys):
+    if len(sinks) != len(join.parents) or not child.keys:
         return False
-    for parent in sinks:
-        found = _directions(child, parent, least)
-        if found is not None:
-            if found[1] > 0:
-                for each in sinks:
-                    each.reducers = child.reducers
-            return True
-    return False
+    if len(child.keys) > len(sinks[0].keys):
+        return False
+    if len(child.partition_keys) != len(sinks[0].partition_keys):
+        return False
+    if child.order != sinks[0].order[: len(child.order)]:
+        return False
+    reducers = _reducers(child, sinks[0], least)
+    if reducers is None:
+        return False
+    kept = [tag for tag in range(len(sinks)) if _keeps_order(join, tag)]
+    for own, others in (
+        (child.keys, [sinks[tag].keys for tag in kept]),
+        (child.partition_keys, [sinks[tag].partition_keys for tag in kept]),
+    ):
+        for at, key in enumerate(own):
+            found = [backtrack(key, child, sinks[tag]) for tag in kept]
+            if not any(
+                below is not None and below == keys[at]
+                for below, keys in zip(found, others, strict=True)
+            ):
+                return False
+    if reducers > 0:
+        for parent in sinks:
+            parent.reducers = child.reducers
+    return True
+
+
+def _keeps_order(join: Join, tag: int) -> bool:
+    """Whether the keys of an input come out of the join as they went in, never as NULL."""
+    return not any(
+        (condition.kind == "LEFT OUTER" and condition.right == tag)
+        or (condition.kind == "RIGHT OUTER" and condition.left == tag)
+        or (condition.kind == "FULL OUTER" and tag in (condition.left, condition.right))
+        for condition in join.conditions
+    )
 
 
 def _directions(child: ReduceSink, parent: ReduceSink, least: int) -> tuple[int, int] | None:
@@ -136,21 +164,23 @@ def _directions(child: ReduceSink, parent: ReduceSink, least: int) -> tuple[int,
     shared = min(len(child.order), len(parent.order))
     if child.order[:shared] != parent.order[:shared]:
         return None
-    if child.reducers < 0:
-        reducers = 0 if parent.reducers < 0 else -1
-    elif parent.reducers < 0:
-        reducers = 1
-    elif child.reducers != parent.reducers:
-        return None
-    else:
-        reducers = 0
-    if reducers > 0 and child.reducers < least:
+    reducers = _reducers(child, parent, least)
+    if reducers is None:
         return None
     keys = _compare(child.keys, parent.keys, child, parent)
     partition = _compare(child.partition_keys, parent.partition_keys, child, parent)
     if keys is None or partition is None:
         return None
     return keys, reducers
+
+
+def _reducers(child: ReduceSink, parent: ReduceSink, least: int) -> int | None:
+    """1 where the child sets the number of reducers, ``None`` where the two can't agree."""
+    if child.reducers < 0:
+        return 0 if parent.reducers < 0 else -1
+    if parent.reducers < 0:
+        return None if child.reducers < least else 1
+    return 0 if child.reducers == parent.reducers else None
 
 
 def _compare(
