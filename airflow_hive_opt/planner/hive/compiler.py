@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_hive_opt.planner.catalog import Catalog
 from airflow_hive_opt.planner.hive.generate import Generator
-from airflow_hive_opt.planner.hive.operators import FileSink, MapJoin, OperatorGraph
+from airflow_hive_opt.planner.hive.operators import FileSink, Operator, OperatorGraph
 from airflow_hive_opt.planner.hive.parser import parse_hive
 from airflow_hive_opt.planner.hive.tasks import Task, cut, depend
 from airflow_hive_opt.planner.settings import Settings
@@ -49,12 +49,27 @@ def compile_statement(
     if statement.kind == "SELECT" and only_fetches(graph):
         return HivePlan(sql, statement.kind, (Task("Fetch", list(graph.scans)),), False)
     tasks = cut(graph)
+    merged = _merged_sinks(tasks, settings)
     for task_rule in TASK_RULES:
         tasks = task_rule(tasks, settings)
     tasks = _with_local_work(tasks)
-    _finish(tasks, statement.kind, graph)
+    _finish(tasks, statement.kind, graph, merged)
     _number(tasks)
     return HivePlan(sql, statement.kind, tuple(tasks), graph.correlated)
+
+
+def _merged_sinks(tasks: list[Task], settings: Settings) -> set[int]:
+    """Sinks whose small files are merged afterwards: by default those of jobs without reducers."""
+    found: set[int] = set()
+    for task in tasks:
+        name = "hive.merge.mapfiles" if task.reducer is None else "hive.merge.mapredfiles"
+        if settings.is_on(name):
+            found |= {id(operator) for operator in task.operators() if _is_result(operator)}
+    return found
+
+
+def _is_result(operator: Operator) -> bool:
+    return isinstance(operator, FileSink) and operator.kind != "temporary"
 
 
 def _with_local_work(tasks: list[Task]) -> list[Task]:
@@ -75,33 +90,58 @@ def _with_local_work(tasks: list[Task]) -> list[Task]:
     return found
 
 
-def _finish(tasks: list[Task], kind: str, graph: OperatorGraph) -> None:
+def _finish(tasks: list[Task], kind: str, graph: OperatorGraph, merged: set[int]) -> None:
     """The fetch of a query, or the moves of its inserts."""
-    last = [
-        task
-        for task in tasks
-        if task.kind == "MapReduce"
-        and any(
-            isinstance(operator, FileSink) and operator.kind != "temporary"
-            for operator in task.operators()
-        )
-    ]
+    jobs = [task for task in tasks if task.kind == "MapReduce"]
     if kind == "SELECT":
         fetch = Task("Fetch")
-        for task in last:
-            depend(fetch, task)
+        for job in jobs:
+            if any(map(_is_result, job.operators())):
+                depend(fetch, job)
         tasks.append(fetch)
         return
     for sink in graph.sinks:
+        writers = [job for job in jobs if _writes(job, sink)]
         move = Task("Move")
-        for task in last:
-            if sink in task.operators() or task.backup is not None:
-                depend(move, task)
+        if id(sink) in merged:
+            for last in _merge_files(tasks, writers):
+                depend(move, last)
+        else:
+            for job in writers:
+                depend(move, job)
         tasks.append(move)
         if sink.table is not None and graph.settings.is_on("hive.stats.autogather"):
             stats = Task("Stats")
             depend(stats, move)
             tasks.append(stats)
+
+
+def _writes(job: Task, sink: FileSink) -> bool:
+    """Whether a job, or a branch made from it, writes what ``sink`` writes."""
+    return any(
+        _is_result(operator)
+        and isinstance(operator, FileSink)
+        and (operator.kind, operator.table) == (sink.kind, sink.table)
+        for operator in job.operators()
+    )
+
+
+def _merge_files(tasks: list[Task], writers: list[Task]) -> list[Task]:
+    """A Conditional: move the files, or merge them with a job, or move some and merge some."""
+    only_move, merge, merge_rest, move_rest = (
+        Task("Move"),
+        Task("MapReduce"),
+        Task("MapReduce"),
+        Task("Move"),
+    )
+    conditional = Task("Conditional", branches=[only_move, merge, merge_rest])
+    for writer in writers:
+        depend(conditional, writer)
+    depend(move_rest, merge_rest)
+    for task in conditional.branches:
+        task.branch_of = conditional
+    tasks += [conditional, only_move, merge, merge_rest, move_rest]
+    return [only_move, merge, move_rest]
 
 
 def _number(tasks: list[Task]) -> None:
@@ -113,6 +153,3 @@ def _number(tasks: list[Task]) -> None:
     for task in tasks:
         if task.kind not in ("Fetch", "Move"):
             task.number, number = number, number + 1
-
-
-__all__ = ["HivePlan", "MapJoin", "compile_statement"]

@@ -159,10 +159,14 @@ class Join(Operator):
 
 @dataclass(eq=False)
 class MapJoin(Join):
-    """A join in the mapper that reads input ``big``; ``kind`` as EXPLAIN names it."""
+    """A join in the mapper that reads input ``big``; ``kind`` as EXPLAIN names it.
+
+    ``automatic`` marks a sort-merge join that no hint asked for.
+    """
 
     big: int = 0
     kind: str = "MapJoin"
+    automatic: bool = False
 
 
 @dataclass(eq=False)

@@ -241,3 +241,20 @@ def clone(task: Task) -> Task:
     found = Task("MapReduce", [scan for scan in scans if isinstance(scan, TableScan)])
     found.reducer = copies[id(task.reducer)] if task.reducer is not None else None
     return found
+
+
+def make_conditional(task: Task, branches: list[Task], tasks: list[Task]) -> None:
+    """A Conditional that chooses one of ``branches``, with ``task`` itself as their backup."""
+    conditional = Task("Conditional", branches=[*branches, task])
+    for parent in task.parents:
+        parent.children[parent.children.index(task)] = conditional
+    conditional.parents, task.parents = task.parents, []
+    for branch in branches:
+        branch.backup = task
+        branch.children = list(task.children)
+        branch.branch_of = conditional
+        for child in task.children:
+            child.parents.insert(child.parents.index(task), branch)
+    task.branch_of = conditional
+    at = tasks.index(task)
+    tasks[at:at] = [conditional, *branches]

@@ -24,6 +24,7 @@ from airflow_hive_opt.planner.rules.partition_pruning import prune_partitions
 from airflow_hive_opt.planner.rules.predicate_pushdown import push_down
 from airflow_hive_opt.planner.rules.reduce_sink_deduplication import deduplicate
 from airflow_hive_opt.planner.rules.sorted_group_by import group_sorted
+from airflow_hive_opt.planner.rules.sort_merge_to_map_join import convert_sort_merge
 from airflow_hive_opt.planner.rules.static_pruning import prune_static
 from airflow_hive_opt.planner.settings import Settings
 
@@ -40,6 +41,9 @@ GRAPH_RULES: tuple[Callable[[OperatorGraph], None], ...] = (
     deduplicate,
     correlate,
 )
-TASK_RULES: tuple[Callable[[list[Task], Settings], list[Task]], ...] = (convert_joins,)
+TASK_RULES: tuple[Callable[[list[Task], Settings], list[Task]], ...] = (
+    convert_joins,
+    convert_sort_merge,
+)
 
 __all__ = ["GRAPH_RULES", "TASK_RULES", "TREE_RULES", "prune_partitions"]

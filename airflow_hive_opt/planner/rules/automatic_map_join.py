@@ -23,7 +23,7 @@ from airflow_hive_opt.planner.hive.operators import (
     MapJoin,
     TableScan,
 )
-from airflow_hive_opt.planner.hive.tasks import Task, clone, scans_below
+from airflow_hive_opt.planner.hive.tasks import Task, clone, make_conditional, scans_below
 from airflow_hive_opt.planner.rules.hinted_map_join import big_table_candidates, to_map_join
 from airflow_hive_opt.planner.rules.static_pruning import kept
 from airflow_hive_opt.planner.settings import SMALL_TABLE_FILESIZE, Settings
@@ -168,19 +168,6 @@ def _make_conditional(
         branch = clone(task)
         if isinstance(branch.reducer, Join):
             _convert(branch, branch.reducer, tag)
-        branch.backup = task
         branches.append(branch)
-    if not branches:
-        return
-    conditional = Task("Conditional", branches=[*branches, task])
-    for parent in task.parents:
-        parent.children[parent.children.index(task)] = conditional
-    conditional.parents, task.parents = task.parents, []
-    for branch in branches:
-        branch.children = list(task.children)
-        branch.branch_of = conditional
-        for child in task.children:
-            child.parents.insert(child.parents.index(task), branch)
-    task.branch_of = conditional
-    at = tasks.index(task)
-    tasks[at:at] = [conditional, *branches]
+    if branches:
+        make_conditional(task, branches, tasks)

@@ -76,7 +76,8 @@ def _convert_automatically(join: Join) -> None:
     big = max(sorted(candidates), key=lambda tag: _partition_size(found[tag]))
     sides = _bucketed_sides(join, big)
     if sides is not None and _sorted_alike(sides):
-        to_map_join(join, big).kind = "SortMergeBucketMapJoin"
+        converted = to_map_join(join, big)
+        converted.kind, converted.automatic = "SortMergeBucketMapJoin", True
 
 
 def _partition_size(scan: TableScan) -> float:

@@ -40,7 +40,7 @@ def folded(conjuncts: tuple[Expression, ...]) -> tuple[Expression, ...]:
             continue
         if value in (FALSE, Constant("null", "void")):
             return (FALSE,)
-        found.append(conjunct if _has_column(value) else value)
+        found.append(value)
     return tuple(dict.fromkeys(found))
 
 
@@ -61,6 +61,8 @@ def _fold(expression: Expression) -> Expression:
     if expression.name == "or":
         left = [part for part in arguments if part != FALSE]
         return TRUE if TRUE in left else FALSE if not left else expression
+    if expression.name == "when" and arguments[1:] == [TRUE, FALSE]:
+        return Call("nvl", (expression.arguments[0], FALSE))
     if not all(isinstance(part, Constant) for part in arguments):
         return expression
     constants = [part for part in arguments if isinstance(part, Constant)]
