@@ -31,11 +31,12 @@ class Buckets:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition: its values in the order of the partition columns, its bytes and files."""
+    """A partition: its values in the order of the partition columns, its bytes, files, rows."""
 
     values: tuple[str, ...]
     total_bytes: int = 0
     files: int | None = None
+    rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,7 @@ def _partitions(documents: Iterable[Mapping[str, Any]] | None) -> tuple[Partitio
                 tuple(map(str, values)),
                 int(document.get("bytes") or 0),
                 _count(document.get("files")),
+                _count(document.get("rows", (document.get("stats") or {}).get("numRows"))),
             )
         )
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_hive_opt.planner.hive.names import Scope, aggregates_in, type_of
+from airflow_hive_opt.planner.hive.names import Scope, aggregates_in, error, type_of
 from airflow_hive_opt.planner.hive.operators import (
     ColumnInfo,
     GroupBy,
@@ -69,7 +69,12 @@ def generate(
     aggregates = [_resolved_aggregate(scope, call) for call in calls]
     steps = _Steps(selected, keys, resolved, calls, aggregates, body.grouping_sets)
     on_map = settings.is_on("hive.map.aggr")
+    if body.grouping_sets and not on_map:
+        raise error(sql, 10209, "grouping sets need hive.map.aggr=true")
     if settings.is_on("hive.groupby.skewindata"):
+        if len({call.arguments for call in aggregates if call.distinct}) > 1:
+            message = "hive.groupby.skewindata allows DISTINCT of one expression only"
+            raise error(sql, 10022, message)
         found = steps.two_jobs(on_map)
     else:
         found = steps.one_job(on_map)

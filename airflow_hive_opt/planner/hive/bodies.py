@@ -11,6 +11,7 @@ from airflow_hive_opt.planner.hive import aggregate
 from airflow_hive_opt.planner.hive.names import (
     TABLE_FUNCTIONS,
     Scope,
+    aggregates_in,
     error,
     type_of,
     windows_in,
@@ -159,7 +160,7 @@ def _after_group_by(
 ) -> Operator:
     sql = generator.sql
     if body.having is not None:
-        if scope is None:
+        if scope is None or not (body.group_by or body.distinct):
             raise error(sql, 40000, "HAVING needs a GROUP BY")
         having_scope = replace(scope, columns=operator.columns)
         operator = generator.where(operator, body.having, sources, path, nested, having_scope)
@@ -220,6 +221,9 @@ def _windows(
     )
     groups: dict[tuple[object, object], list[Call]] = {}
     for call in calls:
+        if any(aggregates_in(argument) for argument in call.arguments):
+            message = f"an aggregate can't stand inside {call.name}() OVER: use a subquery"
+            raise error(generator.sql, 40000, message, call.at)
         window = call.over or Window((), ())
         groups.setdefault((window.partition_by, window.order_by), []).append(call)
     known = dict(scope.known)

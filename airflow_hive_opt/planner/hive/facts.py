@@ -67,7 +67,7 @@ def _big_alias(join: Join) -> str | None:
 def _filters(plan: HivePlan) -> list[dict[str, str]]:
     listed: list[tuple[str, str, str]] = []
     for task in plan.stages:
-        if task.kind != "MapReduce" or task.backup is not None:
+        if task.kind not in ("MapReduce", "Fetch") or task.backup is not None:
             continue
         for operator in task.operators():
             if not isinstance(operator, Filter):

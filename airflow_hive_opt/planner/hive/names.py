@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_hive_opt.planner.errors import PlanError, position
+from airflow_hive_opt.planner.hive.functions import FUNCTIONS
 from airflow_hive_opt.planner.hive.operators import ColumnInfo
 from airflow_hive_opt.planner.hive.syntax import (
     Call,
@@ -32,6 +33,11 @@ NOT_DETERMINISTIC = frozenset(
     ["rand", "uuid", "reflect", "reflect2", "java_method", "unix_timestamp"]
 )
 _COMPARISONS = frozenset(["=", "<=>", "<>", "<", "<=", ">", ">=", "like", "rlike", "between", "in"])
+# Calls that are no functions: casts, operators that are words.
+_FORMS = frozenset(
+    "cast array named_struct uniontype exists interval string int bigint double float boolean "
+    "tinyint smallint date timestamp binary decimal varchar char field index".split()
+)
 _TEXT = frozenset(
     "concat upper lower ucase lcase substr substring trim ltrim rtrim concat_ws regexp_replace "
     "regexp_extract lpad rpad repeat reverse from_unixtime get_json_object hex".split()
@@ -81,6 +87,8 @@ class Scope:
         if call.over is None and is_aggregate(call):
             number = 10025 if self.grouped else 10128
             raise error(self.sql, number, f"{call.name}() can't stand here", call.at)
+        if call.name[0].isalpha() and call.name not in FUNCTIONS and call.name not in _FORMS:
+            raise error(self.sql, 10011, f"Hive has no function {call.name}", call.at)
         arguments = tuple(
             self.resolve(argument) if not isinstance(argument, Star) else Constant("1", "int")
             for argument in call.arguments

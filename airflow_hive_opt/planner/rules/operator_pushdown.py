@@ -257,7 +257,7 @@ def _copy_through_keys(join: Join, inputs: list[list[_Moving]]) -> None:
                 for left in range(first, right):
                     _copy(join, given[left], left, inputs[right], right, at)
             if kind in ("INNER", "RIGHT OUTER"):
-                for left in range(first, right):
+                for left in range(right):
                     _copy(join, given[right], right, inputs[left], left, at)
             if kind == "RIGHT OUTER":
                 first = right

@@ -79,6 +79,8 @@ def _choose(
                     part for part, value in zip(conjuncts, values, strict=True) if value is None
                 }
         scan.partitions = tuple(chosen)
+        if not chosen:
+            return
     filter_.predicate = tuple(part for part in filter_.predicate if part not in decided)
     if not filter_.predicate:
         remove(filter_)
