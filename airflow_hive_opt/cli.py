@@ -7,13 +7,14 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from airflow_hive_opt.planner.catalog import CatalogFileError, JsonCatalog
+from airflow_hive_opt.explain_command import FORMATS, explain_batch, explain_one, stage_by_rule
+from airflow_hive_opt.planner.catalog import Catalog, CatalogFileError, JsonCatalog
 from airflow_hive_opt.planner.errors import PlanError
-from airflow_hive_opt.planner.explain import error_to_json, to_json, to_text
-from airflow_hive_opt.planner.plan import Plan, plan
+from airflow_hive_opt.planner.explain import error_to_json
 from airflow_hive_opt.planner.settings import Settings
 
 _BAD_INPUT = 2
@@ -45,7 +46,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="airflow-hive-opt", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     explain = commands.add_parser("explain", help="show what would be pruned, and why not")
-    explain.add_argument("--format", choices=["text", "json"], default="text")
+    explain.add_argument("--format", choices=FORMATS, default="text")
+    explain.add_argument(
+        "--batch", type=Path, metavar="FILE", help="plan many statements: a JSON object a line"
+    )
+    explain.add_argument(
+        "--stage-by-rule", action="store_true", help="show the operators after every rule"
+    )
     explain.add_argument(
         "--catalog", type=Path, metavar="FILE", help="a TABLES.json; with it no Spark is started"
     )
@@ -79,26 +86,39 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _explain(options: argparse.Namespace) -> int:
+    if options.batch is not None:
+        try:
+            with options.batch.open() as lines:
+                explain_batch(lines, sys.stdout)
+        except OSError as error:
+            raise _UsageError(f"can't read {options.batch}: {error.strerror}") from error
+        return 0
     sql = _sql(options)
-    settings = Settings.of(_pairs(options.set))
     try:
-        if options.catalog is not None:
-            planned = plan(sql, JsonCatalog.read(options.catalog), settings)
-        else:
-            planned = _plan_on_spark(options, sql, settings)
+        with _catalog(options) as catalog:
+            form = options.format
+            settings = _pairs(options.set)
+            if options.stage_by_rule:
+                shown = stage_by_rule(sql, catalog, settings)
+            else:
+                shown = explain_one(sql, catalog, settings, form)
+            for part in shown:
+                print(part)
     except PlanError as error:
         if options.format == "json":
             print(json.dumps(error_to_json(error)))
         else:
             print(f"error: {error}", file=sys.stderr)
         return _BAD_INPUT
-    for warning in planned.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    print(json.dumps(to_json(planned), indent=1) if options.format == "json" else to_text(planned))
     return 0
 
 
-def _plan_on_spark(options: argparse.Namespace, sql: str, settings: Settings) -> Plan:
+@contextmanager
+def _catalog(options: argparse.Namespace) -> Iterator[Catalog]:
+    """The catalog of a file, else the embedded warehouse's."""
+    if options.catalog is not None:
+        yield JsonCatalog.read(options.catalog)
+        return
     from airflow_hive_opt.spark.catalog import SparkCatalog
     from airflow_hive_opt.spark.session import (
         SparkStartError,
@@ -110,7 +130,7 @@ def _plan_on_spark(options: argparse.Namespace, sql: str, settings: Settings) ->
     warehouse = options.warehouse or default_warehouse()
     try:
         with spark_session("airflow-hive-opt explain", embedded_conf(warehouse)) as session:
-            return plan(sql, SparkCatalog(session), settings)
+            yield SparkCatalog(session)
     except SparkStartError as error:
         raise _UsageError(str(error)) from error
 

@@ -30,13 +30,14 @@ def facts(plan: HivePlan) -> dict[str, object]:
         "stages": stages,
         "joins": [join for task in plan.stages for join in _joins(task)],
         "filters": _filters(plan),
-        "map_reduce": _count(plan, "MapReduce"),
-        "local_work": _count(plan, "LocalWork"),
-        "conditional": _count(plan, "Conditional"),
+        "map_reduce": count(plan, "MapReduce"),
+        "local_work": count(plan, "LocalWork"),
+        "conditional": count(plan, "Conditional"),
     }
 
 
-def _count(plan: HivePlan, kind: str) -> int:
+def count(plan: HivePlan, kind: str) -> int:
+    """How many stages of a kind a plan has."""
     return sum(task.kind == kind for task in plan.stages)
 
 
