@@ -42,6 +42,16 @@ _TEXT = frozenset(
     "concat upper lower ucase lcase substr substring trim ltrim rtrim concat_ws regexp_replace "
     "regexp_extract lpad rpad repeat reverse from_unixtime get_json_object hex".split()
 )
+_OPPOSITES = {
+    "=": "<>",
+    "<>": "=",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+    "isnull": "isnotnull",
+    "isnotnull": "isnull",
+}
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
 
 
@@ -94,8 +104,8 @@ class Scope:
             for argument in call.arguments
         )
         inner = arguments[0] if call.name == "not" else None
-        if isinstance(inner, Call) and inner.name == "=":
-            return Call("<>", inner.arguments, call.at)
+        if isinstance(inner, Call):
+            return _negated(inner, call)
         return Call(call.name, arguments, call.at, call.distinct, None, call.note)
 
     def _name(self, name: Name) -> Expression:
@@ -121,6 +131,19 @@ class Scope:
             raise error(self.sql, 10025, message, name.at)
         message = f"there is no table or column {'.'.join(name.parts)} here"
         raise error(self.sql, 10004, message, name.at)
+
+
+def _negated(inner: Call, outer: Call) -> Expression:
+    """NOT of a comparison is the opposite comparison; NOT of AND is OR of NOTs."""
+    if inner.name in _OPPOSITES:
+        return Call(_OPPOSITES[inner.name], inner.arguments, outer.at)
+    if inner.name in ("and", "or"):
+        parts = tuple(
+            _negated(part, outer) if isinstance(part, Call) else Call("not", (part,), outer.at)
+            for part in inner.arguments
+        )
+        return Call("or" if inner.name == "and" else "and", parts, outer.at)
+    return Call("not", (inner,), outer.at)
 
 
 def _with_fields(column: Column, fields: Sequence[str]) -> Expression:

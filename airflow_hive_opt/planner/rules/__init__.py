@@ -31,6 +31,7 @@ from airflow_hive_opt.planner.settings import Settings
 TREE_RULES: tuple[Callable[[Operator], Operator], ...] = (push_down,)
 GRAPH_RULES: tuple[Callable[[OperatorGraph], None], ...] = (
     propagate_filters,
+    fold_constants,
     push_predicates,
     fold_constants,
     prune_static,

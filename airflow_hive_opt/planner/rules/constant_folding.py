@@ -1,107 +1,160 @@
-"""Drops conjuncts that constants decide.
+"""Drops conjuncts that constants decide, and carries constants up.
 
-``1 = 1`` goes, and ``1 = 2`` makes the whole condition false:
+``1 = 1`` goes, and ``1 = 2`` makes the whole condition false. A filter below tells every filter
+and key above it what a column's value is:
 
     >>> from airflow_hive_opt.planner.rules.example import filters_after
     >>> filters_after(fold_constants, "SELECT key FROM src WHERE 1 = 1 AND key > '5'")
     ['src: key > '5'']
-    >>> filters_after(fold_constants, "SELECT key FROM src WHERE 1 = 2 AND key > '5'")
+    >>> sql = "SELECT key FROM (SELECT key FROM src WHERE key = '66') t WHERE key > '77'"
+    >>> filters_after(fold_constants, sql)
     ['src: false']
 
-Source: Hive's ConstantPropagate, as far as it decides which filters are left.
+Conjuncts of one filter do not fold each other. Joins carry constants up only if all of them are
+inner.
+
+Source: Hive's ConstantPropagate.
 """
 
 from __future__ import annotations
 
-from airflow_hive_opt.planner.hive.operators import Filter, OperatorGraph, remove
+from airflow_hive_opt.planner.hive.operators import (
+    Filter,
+    GroupBy,
+    Join,
+    Limit,
+    Operator,
+    OperatorGraph,
+    ReduceSink,
+    Select,
+    Union,
+    remove,
+    topological,
+)
 from airflow_hive_opt.planner.hive.syntax import Call, Column, Constant, Expression
+from airflow_hive_opt.planner.rules.constants import FALSE, NULL, TRUE, fold
 
-TRUE = Constant("true", "boolean")
-FALSE = Constant("false", "boolean")
+_Known = dict[str, Constant]
 
 
 def fold_constants(graph: OperatorGraph) -> None:
-    """Folds every Filter; one that is always true goes."""
+    """Folds filters and the keys of ReduceSinks; a filter that is always true goes."""
     if not graph.settings.is_on("hive.optimize.constant.propagation"):
         return
-    for operator in graph.operators():
-        if isinstance(operator, Filter) and not operator.sampling:
-            operator.predicate = folded(operator.predicate)
-            if not operator.predicate:
-                remove(operator)
+    known: dict[int, _Known] = {}
+    for operator in topological(graph.scans):
+        known[id(operator)] = _visit(operator, [known[id(each)] for each in operator.parents])
+        if isinstance(operator, Filter) and not operator.predicate:
+            remove(operator)
 
 
 def folded(conjuncts: tuple[Expression, ...]) -> tuple[Expression, ...]:
     """The conjuncts that are left; ``(FALSE,)`` where they can't all be true."""
     found: list[Expression] = []
     for conjunct in conjuncts:
-        value = _fold(conjunct)
-        if value == TRUE:
-            continue
-        if value in (FALSE, Constant("null", "void")):
+        value = fold(conjunct)
+        if value in (FALSE, NULL):
             return (FALSE,)
-        found.append(value)
+        if value != TRUE:
+            found.append(value)
     return tuple(dict.fromkeys(found))
 
 
-def _has_column(expression: Expression) -> bool:
-    if isinstance(expression, Call):
-        return any(_has_column(argument) for argument in expression.arguments)
-    return isinstance(expression, Column)
+def _visit(operator: Operator, inputs: list[_Known]) -> _Known:
+    """Folds an operator; gives the constants among its output columns."""
+    below = inputs[0] if inputs else {}
+    match operator:
+        case Filter():
+            if operator.sampling:
+                return below
+            generated = operator.generated
+            operator.predicate = folded(
+                tuple(with_constants(part, below) for part in operator.predicate)
+            )
+            operator.generated = generated & frozenset(operator.predicate)
+            return below | _assigned(operator.predicate)
+        case ReduceSink():
+            child = operator.children[0] if operator.children else None
+            if not isinstance(child, Join) or _all_inner(child):
+                operator.keys = _with(operator.keys, below)
+                operator.partition_keys = _with(operator.partition_keys, below)
+            return below
+        case Join():
+            return _through_join(operator, inputs) if _all_inner(operator) else {}
+        case Union():
+            names = [info.internal for info in operator.columns]
+            return {
+                name: inputs[0][name]
+                for name in names
+                if all(each.get(name) is not None for each in inputs)
+                and len({each[name] for each in inputs}) == 1
+            }
+        case Select() | GroupBy():
+            return _computed(operator, below)
+        case Limit():
+            return below
+        case _:
+            return {}
 
 
-def _fold(expression: Expression) -> Expression:
-    """The constant that an expression is, as far as Hive's comparisons go; else itself."""
-    if not isinstance(expression, Call):
-        return expression
-    arguments = [_fold(argument) for argument in expression.arguments]
-    if expression.name == "and":
-        left = [part for part in arguments if part != TRUE]
-        return FALSE if FALSE in left else TRUE if not left else expression
-    if expression.name == "or":
-        left = [part for part in arguments if part != FALSE]
-        return TRUE if TRUE in left else FALSE if not left else expression
-    if expression.name == "when" and arguments[1:] == [TRUE, FALSE]:
-        return Call("nvl", (expression.arguments[0], FALSE))
-    if not all(isinstance(part, Constant) for part in arguments):
-        return expression
-    constants = [part for part in arguments if isinstance(part, Constant)]
-    if expression.name == "not" and constants[0] in (TRUE, FALSE):
-        return FALSE if constants[0] == TRUE else TRUE
-    if expression.name in ("isnull", "isnotnull"):
-        null = constants[0].type == "void"
-        return TRUE if null == (expression.name == "isnull") else FALSE
-    if len(constants) == 2 and all(part.type != "void" for part in constants):
-        return _compared(expression.name, constants[0], constants[1]) or expression
+def with_constants(expression: Expression, known: _Known) -> Expression:
+    """The expression with the columns that are known put in."""
+    if isinstance(expression, Column):
+        return known.get(expression.name, expression)
+    if isinstance(expression, Call) and known:
+        arguments = tuple(with_constants(part, known) for part in expression.arguments)
+        if arguments == expression.arguments:
+            return expression
+        return Call(expression.name, arguments, expression.at, note=expression.note)
     return expression
 
 
-def _compared(name: str, first: Constant, second: Constant) -> Constant | None:
-    left, right = _value(first), _value(second)
-    if left is None or right is None:
-        return None
-    if isinstance(left, float) != isinstance(right, float):
-        try:
-            left, right = float(left), float(right)
-        except ValueError:
-            return None
-    order = (left > right) - (left < right)  # type: ignore[operator]
-    truth = {
-        "=": order == 0,
-        "<=>": order == 0,
-        "<>": order != 0,
-        "<": order < 0,
-        "<=": order <= 0,
-        ">": order > 0,
-        ">=": order >= 0,
-    }.get(name)
-    return None if truth is None else TRUE if truth else FALSE
+def _with(keys: tuple[Expression, ...], known: _Known) -> tuple[Expression, ...]:
+    return tuple(fold(with_constants(key, known)) for key in keys)
 
 
-def _value(constant: Constant) -> str | float | None:
-    if constant.type == "string":
-        return constant.text[1:-1]
-    try:
-        return float(constant.text.rstrip("LSYlsyBDbd"))
-    except ValueError:
-        return None
+def _assigned(predicate: tuple[Expression, ...]) -> _Known:
+    """Columns that a filter leaves one value: ``key = '66'``, ``key IS NULL``."""
+    found: _Known = {}
+    for part in predicate:
+        if not isinstance(part, Call):
+            continue
+        if part.name == "isnull" and isinstance(part.arguments[0], Column):
+            found[part.arguments[0].name] = NULL
+        if part.name == "=":
+            left, right = part.arguments
+            if isinstance(right, Column):
+                left, right = right, left
+            if isinstance(left, Column) and isinstance(right, Constant):
+                if _same_type(left.type, right):
+                    found[left.name] = right
+    return found
+
+
+def _same_type(kind: str, constant: Constant) -> bool:
+    """A text column compared with a number is not assigned that number."""
+    return (kind in ("string", "varchar", "char")) == (constant.type == "string")
+
+
+def _all_inner(join: Join) -> bool:
+    return all(condition.kind == "INNER" for condition in join.conditions)
+
+
+def _through_join(join: Join, inputs: list[_Known]) -> _Known:
+    found: _Known = {}
+    for name, expression in (join.expressions or {}).items():
+        tag = join.sources[name]
+        if isinstance(expression, Column) and expression.name in inputs[tag]:
+            found[name] = inputs[tag][expression.name]
+    return found
+
+
+def _computed(operator: Operator, below: _Known) -> _Known:
+    if operator.expressions is None:
+        return below
+    found: _Known = {}
+    for name, expression in operator.expressions.items():
+        value = fold(with_constants(expression, below)) if expression is not None else None
+        if isinstance(value, Constant):
+            found[name] = value
+    return found

@@ -26,7 +26,7 @@ from airflow_hive_opt.planner.hive.operators import (
     remove,
     topological,
 )
-from airflow_hive_opt.planner.hive.syntax import Expression
+from airflow_hive_opt.planner.hive.syntax import Constant, Expression
 
 
 def deduplicate(graph: OperatorGraph) -> None:
@@ -165,7 +165,7 @@ def _directions(child: ReduceSink, parent: ReduceSink, least: int) -> tuple[int,
     if child.order[:shared] != parent.order[:shared]:
         return None
     reducers = _reducers(child, parent, least)
-    if reducers is None:
+    if reducers is None or any(isinstance(key, Constant) for key in parent.keys):
         return None
     keys = _compare(child.keys, parent.keys, child, parent)
     partition = _compare(child.partition_keys, parent.partition_keys, child, parent)

@@ -24,7 +24,8 @@ from airflow_hive_opt.planner.hive.operators import (
     substitute,
 )
 from airflow_hive_opt.planner.hive.syntax import Call, Constant, Expression
-from airflow_hive_opt.planner.rules.constant_folding import FALSE, TRUE, folded
+from airflow_hive_opt.planner.rules.constant_folding import folded
+from airflow_hive_opt.planner.rules.constants import FALSE, TRUE
 
 
 def prune_static(graph: OperatorGraph) -> None:
