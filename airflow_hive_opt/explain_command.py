@@ -40,9 +40,7 @@ def explain_one(
         yield explanation_to_text(found)
 
 
-def stage_by_rule(
-    script: str, catalog: Catalog, overrides: Mapping[str, object]
-) -> Iterator[str]:
+def stage_by_rule(script: str, catalog: Catalog, overrides: Mapping[str, object]) -> Iterator[str]:
     """The operator graph after every rule that changed it. Raises :class:`PlanError`."""
     own, sql = split_settings(script)
     drawings: list[tuple[str, str]] = []
@@ -73,9 +71,7 @@ def explain_batch(lines: Iterable[str], out: TextIO) -> None:
         print(json.dumps(answer), file=out)
 
 
-def _answer(
-    sql: str, catalog: Catalog, overrides: Mapping[str, object]
-) -> dict[str, object]:
+def _answer(sql: str, catalog: Catalog, overrides: Mapping[str, object]) -> dict[str, object]:
     try:
         return explanation_to_json(explain(sql, catalog, overrides))
     except PlanError as error:

@@ -114,9 +114,7 @@ def complete(
     return found, steps.scope(sql, found, operator)
 
 
-def then_by_keys(
-    sql: str, body: Body, operator: Operator
-) -> tuple[Operator, Scope]:
+def then_by_keys(sql: str, body: Body, operator: Operator) -> tuple[Operator, Scope]:
     """Partial aggregates, then a job that puts them together by their keys."""
     keys = group_keys(body, operator)
     calls = aggregates_of(body)
@@ -184,10 +182,7 @@ class _Steps:
         spread.partition_keys = tuple(distinct) or (Call("rand", ()),)
         spread.reducers = -1
         middle = self.group(spread, "partials" if on_map else "partial1", keys)
-        if not keys:
-            inner = []
-        else:
-            inner = self.key_columns(middle)[: len(keys)]
+        inner = self.key_columns(middle)[: len(keys)]
         return self.group(self.sink(middle, inner, ()), "final", inner)
 
     @property

@@ -216,9 +216,7 @@ def _windows(
     generator: Generator, body: Body, operator: Operator, scope: Scope
 ) -> tuple[Operator, Scope]:
     """A ReduceSink and a PTF for every way the windows partition and order rows."""
-    calls = list(
-        dict.fromkeys(call for item in body.items for call in windows_in(item.expression))
-    )
+    calls = list(dict.fromkeys(call for item in body.items for call in windows_in(item.expression)))
     groups: dict[tuple[object, object], list[Call]] = {}
     for call in calls:
         if any(aggregates_in(argument) for argument in call.arguments):
@@ -243,9 +241,7 @@ def _windows(
         sink.order = sink.order[: len(keys)]
         attach(sink, operator)
         columns = list(operator.columns)
-        expressions: dict[str, Expression | None] = {
-            info.internal: info.column for info in columns
-        }
+        expressions: dict[str, Expression | None] = {info.internal: info.column for info in columns}
         for call in members:
             internal = f"{call.name}_window_{len(columns)}"
             columns.append(ColumnInfo(internal, None, "", type_of(call), hidden=True))
@@ -333,9 +329,7 @@ def _star(sql: str, star: Star, operator: Operator, scope: Scope, put: object) -
 
 
 def _sorted(generator: Generator, body: Body, operator: Operator) -> Operator:
-    scope = Scope(
-        generator.sql, operator.columns, _written(body, operator), grouped=False
-    )
+    scope = Scope(generator.sql, operator.columns, _written(body, operator), grouped=False)
     sort = body.order_by or body.sort_by or tuple((key, "+") for key in body.cluster_by)
     partition = body.distribute_by or body.cluster_by
     settings = generator.settings

@@ -17,13 +17,20 @@ from airflow_hive_opt.planner.hive.syntax import (
     Window,
 )
 
-_COMPARISONS = frozenset(["=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="])
+_COMPARISONS_WORDS = """
+= == <=> <> != < <= > >=
+"""
+_COMPARISONS = frozenset(_COMPARISONS_WORDS.split())
 _SPELLED = {"==": "=", "!=": "<>", "rlike": "rlike", "regexp": "rlike"}
-_NOT_NAMES = frozenset(
-    "from where group order having union on join and or then else when end select as by in is "
-    "between like".split()
-)
-_UNITS = frozenset("year month day hour minute second years months days hours minutes".split())
+_NOT_NAMES_WORDS = """
+from where group order having union on join and or then else when end select as by in is between
+like
+"""
+_NOT_NAMES = frozenset(_NOT_NAMES_WORDS.split())
+_UNITS_WORDS = """
+year month day hour minute second years months days hours minutes
+"""
+_UNITS = frozenset(_UNITS_WORDS.split())
 
 
 class ExpressionParser:

@@ -85,8 +85,7 @@ def _filters(plan: HivePlan) -> list[dict[str, str]]:
                         if scan.path:
                             listed.append((scan.alias, "scan", render(part)))
     return [
-        {"alias": alias, "at": place, "predicate": predicate}
-        for alias, place, predicate in listed
+        {"alias": alias, "at": place, "predicate": predicate} for alias, place, predicate in listed
     ]
 
 
@@ -111,4 +110,3 @@ def _in_mapper(operator: Operator) -> bool:
         if isinstance(operator, ReduceSink):
             return False
     return isinstance(operator, TableScan)
-

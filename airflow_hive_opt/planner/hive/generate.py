@@ -40,8 +40,8 @@ from airflow_hive_opt.planner.hive.syntax import Union as UnionQuery
 from airflow_hive_opt.planner.settings import Settings
 
 _GROUPS = (
-    frozenset("tinyint smallint int bigint decimal float double".split()),
-    frozenset("string varchar char".split()),
+    frozenset(["tinyint", "smallint", "int", "bigint", "decimal", "float", "double"]),
+    frozenset(["string", "varchar", "char"]),
 )
 _VIRTUAL = (("block__offset__inside__file", "bigint"), ("input__file__name", "string"))
 
@@ -183,7 +183,7 @@ class Generator:
             for internal, name in zip(internals, names, strict=True)
         ]
         function = UserTableFunction(
-            made, expressions={name: None for name in internals}, function=source.call.name
+            made, expressions=dict.fromkeys(internals), function=source.call.name
         )
         attach(function, given)
         columns: list[ColumnInfo] = []
@@ -225,9 +225,7 @@ class Generator:
         if not subquery_predicates(condition):
             return self.filter(operator, condition, scope)
         outer = scope.columns if scope else operator.columns
-        rest, join = split(
-            self.sql, condition, outer, 1, nested, self._inner_columns(condition)
-        )
+        rest, join = split(self.sql, condition, outer, 1, nested, self._inner_columns(condition))
         operator = joins.join_subquery(self, operator, join, sources, path, scope)
         if join.after is not None:
             rest.append(join.after)

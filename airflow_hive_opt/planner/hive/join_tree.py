@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.hive.names import error
@@ -162,7 +163,7 @@ def _sort_equality(
 ) -> None:
     (first_left, first_right), (second_left, second_right) = sides
     first, second = on.arguments
-    if first_left and second_right or first_right and second_left:
+    if (first_left and second_right) or (first_right and second_left):
         if first_right:
             first, second, first_left = second, first, second_left
         left.extend(alias for alias in first_left if alias not in left)
@@ -173,9 +174,9 @@ def _sort_equality(
         if right in tree.semi:
             tree.semi[right].append(second)
         return
-    if first_left and second_left and kind not in ("LEFT OUTER", "FULL OUTER"):
-        if _hand_down(tree.left, on, kind, sides):
-            return
+    both_left = first_left and second_left and kind not in ("LEFT OUTER", "FULL OUTER")
+    if both_left and _hand_down(tree.left, on, kind, sides):
+        return
     side = 0 if first_left or (second_left and not first_right) else 1
     _keep_or_push(tree, on, kind, side)
 
@@ -279,9 +280,10 @@ def merge(tree: JoinTree) -> JoinTree:
             elif found is None and blocked is None:
                 blocked = kind
     left_over = [node for node in nodes if node is not None]
-    for upper, lower in zip(left_over, left_over[1:], strict=False):
+    pairs = list(pairwise(left_over))
+    for upper, lower in pairs:
         upper.left = lower
-    for upper, lower in list(zip(left_over, left_over[1:], strict=False))[::-1]:
+    for upper, lower in reversed(pairs):
         upper.left_aliases = [*lower.left_aliases, *lower.right_aliases]
     return left_over[0]
 
@@ -342,4 +344,3 @@ def _merge_into(target: JoinTree, node: JoinTree, position: int, order: list[int
 
 def _aliases(expression: Expression) -> set[str | None]:
     return {part.parts[0] for part in walk(expression) if isinstance(part, Name)}
-

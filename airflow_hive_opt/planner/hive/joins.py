@@ -94,7 +94,7 @@ def join_subquery(
     if width - extra > 1 and isinstance(join.on, Call) and join.kind != "" and _is_in(join):
         raise error(generator.sql, 40000, "the subquery of IN may give one column only")
     query.columns = [replace(info, table=join.alias) for info in query.columns if not info.hidden]
-    columns = [info for info in operator.columns]
+    columns = list(operator.columns)
     aliases = list(dict.fromkeys(info.table or "" for info in columns))
     if join.nulls is not None:
         nulls_path = f"{path}:{join.nulls_alias}" if path else join.nulls_alias
@@ -109,9 +109,7 @@ def join_subquery(
         if tree.base[0]:
             given[tree.base[0]] = operator
         operator = _join(generator, tree, given, operator, path)
-    context = JoinContext(
-        generator.sql, _by_table(operator.columns) | {join.alias: query.columns}
-    )
+    context = JoinContext(generator.sql, _by_table(operator.columns) | {join.alias: query.columns})
     known = {} if scope is None else dict(scope.known)
     tree = trees.subquery_join_tree(
         join.kind, aliases, join.alias, _spelled_out(join.on, known, columns), context
@@ -161,9 +159,7 @@ def _by_table(columns: list[ColumnInfo]) -> dict[str, list[ColumnInfo]]:
     return found
 
 
-def _push_filters(
-    generator: Generator, tree: JoinTree, sources: dict[str, Operator]
-) -> None:
+def _push_filters(generator: Generator, tree: JoinTree, sources: dict[str, Operator]) -> None:
     """Conditions of ON about one table that is not preserved go to that table."""
     if tree.left is not None:
         _push_filters(generator, tree.left, sources)
@@ -207,9 +203,7 @@ def _join(
     return found
 
 
-def _semi_join_side(
-    generator: Generator, operator: Operator, fields: list[Expression]
-) -> Operator:
+def _semi_join_side(generator: Generator, operator: Operator, fields: list[Expression]) -> Operator:
     """The right side of a semi join: only its keys, grouped as far as the mapper can."""
     scope = Scope(generator.sql, operator.columns)
     columns: list[ColumnInfo] = []
@@ -222,9 +216,7 @@ def _semi_join_side(
         expressions[internal] = resolved
         info = operator.info(resolved.name) if isinstance(resolved, Column) else None
         table = operator.columns[0].table
-        columns.append(
-            ColumnInfo(internal, table, info.name if info else "", type_of(resolved))
-        )
+        columns.append(ColumnInfo(internal, table, info.name if info else "", type_of(resolved)))
     selected = Select(columns, expressions=expressions)
     attach(selected, operator)
     grouped = GroupBy(
@@ -237,9 +229,7 @@ def _semi_join_side(
     return grouped
 
 
-def _keys(
-    generator: Generator, tree: JoinTree, inputs: list[Operator]
-) -> list[list[Expression]]:
+def _keys(generator: Generator, tree: JoinTree, inputs: list[Operator]) -> list[list[Expression]]:
     """Join keys of every input, cast to the type that all inputs share."""
     keys: list[list[Expression]] = []
     for tag, operator in enumerate(inputs):

@@ -19,29 +19,36 @@ from airflow_hive_opt.planner.hive.syntax import (
     walk,
 )
 
-AGGREGATES = frozenset(
-    "count sum min max avg variance var_pop var_samp stddev stddev_pop stddev_samp std corr "
-    "covar_pop covar_samp percentile percentile_approx histogram_numeric collect_set collect_list "
-    "context_ngrams ngrams compute_stats bloom_filter regr_slope regr_count approx_distinct "
-    "max_n min_n example_avg test_max udaf_max estddev".split()
-)
-TABLE_FUNCTIONS = frozenset(
-    "explode posexplode inline stack json_tuple parse_url_tuple explode2 "
-    "explode3 count2 get_splits replicate_rows".split()
-)
+_AGGREGATES_WORDS = """
+count sum min max avg variance var_pop var_samp stddev stddev_pop stddev_samp std corr covar_pop
+covar_samp percentile percentile_approx histogram_numeric collect_set collect_list
+context_ngrams ngrams compute_stats bloom_filter regr_slope regr_count approx_distinct max_n
+min_n example_avg test_max udaf_max estddev
+"""
+AGGREGATES = frozenset(_AGGREGATES_WORDS.split())
+_TABLE_FUNCTIONS_WORDS = """
+explode posexplode inline stack json_tuple parse_url_tuple explode2 explode3 count2 get_splits
+replicate_rows
+"""
+TABLE_FUNCTIONS = frozenset(_TABLE_FUNCTIONS_WORDS.split())
 NOT_DETERMINISTIC = frozenset(
     ["rand", "uuid", "reflect", "reflect2", "java_method", "unix_timestamp"]
 )
-_COMPARISONS = frozenset(["=", "<=>", "<>", "<", "<=", ">", ">=", "like", "rlike", "between", "in"])
+_COMPARISONS_WORDS = """
+= <=> <> < <= > >= like rlike between in
+"""
+_COMPARISONS = frozenset(_COMPARISONS_WORDS.split())
 # Calls that are no functions: casts, operators that are words.
-_FORMS = frozenset(
-    "cast array named_struct uniontype exists interval string int bigint double float boolean "
-    "tinyint smallint date timestamp binary decimal varchar char field index".split()
-)
-_TEXT = frozenset(
-    "concat upper lower ucase lcase substr substring trim ltrim rtrim concat_ws regexp_replace "
-    "regexp_extract lpad rpad repeat reverse from_unixtime get_json_object hex".split()
-)
+_FORMS_WORDS = """
+cast array named_struct uniontype exists interval string int bigint double float boolean tinyint
+smallint date timestamp binary decimal varchar char field index
+"""
+_FORMS = frozenset(_FORMS_WORDS.split())
+_TEXT_WORDS = """
+concat upper lower ucase lcase substr substring trim ltrim rtrim concat_ws regexp_replace
+regexp_extract lpad rpad repeat reverse from_unixtime get_json_object hex
+"""
+_TEXT = frozenset(_TEXT_WORDS.split())
 _OPPOSITES = {
     "=": "<>",
     "<>": "=",

@@ -306,9 +306,7 @@ def topological(scans: Iterable[Operator]) -> list[Operator]:
     return found
 
 
-def substitute(
-    expression: Expression, columns: dict[str, Expression | None]
-) -> Expression | None:
+def substitute(expression: Expression, columns: dict[str, Expression | None]) -> Expression | None:
     """``expression`` with its columns replaced; ``None`` where one has no replacement.
 
     >>> a, b = Column("a"), Column("b")
@@ -375,9 +373,7 @@ def backtrack(
     return expression
 
 
-def _through_join(
-    expression: Expression, join: Join, terminal: Operator
-) -> Expression | None:
+def _through_join(expression: Expression, join: Join, terminal: Operator) -> Expression | None:
     tags = {join.sources[column.name] for column in columns_of(expression)}
     if len(tags) != 1:
         return None

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from airflow_hive_opt.planner.hive.expression_parser import ExpressionParser
+from airflow_hive_opt.planner.hive.hints import parse_hints
 from airflow_hive_opt.planner.hive.syntax import (
     Block,
     Body,
@@ -27,15 +29,14 @@ from airflow_hive_opt.planner.hive.syntax import (
     Transform,
     Union,
 )
-from airflow_hive_opt.planner.hive.expression_parser import ExpressionParser
-from airflow_hive_opt.planner.hive.hints import parse_hints
 
 # Words that end a table or select item instead of naming it.
-_NO_ALIAS = frozenset(
-    "where group having order sort distribute cluster limit union join inner left right full cross "
-    "on lateral insert select map reduce from using window tablesample as natural unique anti "
-    "semi outer by then set rows range between and or not with".split()
-)
+_NO_ALIAS_WORDS = """
+where group having order sort distribute cluster limit union join inner left right full cross on
+lateral insert select map reduce from using window tablesample as natural unique anti semi outer
+by then set rows range between and or not with
+"""
+_NO_ALIAS = frozenset(_NO_ALIAS_WORDS.split())
 _NO_TAIL: dict[str, Any] = {
     "order_by": (),
     "sort_by": (),
@@ -146,9 +147,7 @@ class _Parser(ExpressionParser):
         if destination and self.at("with"):
             inner = self.query()
             if isinstance(inner, Block):
-                return replace(
-                    inner, bodies=(replace(inner.bodies[0], destination=destination),)
-                )
+                return replace(inner, bodies=(replace(inner.bodies[0], destination=destination),))
         return self._select_from(destination)
 
     def _select_from(self, destination: Destination | None) -> Block:
@@ -216,7 +215,7 @@ class _Parser(ExpressionParser):
             return self._transform(destination, self._items(bare=True))
         self.expect("select")
         hint = self.peek()
-        hints = ()
+        hints: tuple[tuple[str, tuple[str, ...]], ...] = ()
         if hint.kind == "hint":
             hints = parse_hints(self.sql, self.next())
         distinct = bool(self.accept("distinct"))
@@ -290,37 +289,42 @@ class _Parser(ExpressionParser):
 
     def _clauses(self, body: Body) -> Body:
         while True:
-            token = self.peek().lower
-            if token == "where":
+            word = self.peek().lower
+            if word == "where":
                 self.next()
                 body = replace(body, where=self.expression())
-            elif token == "group":
+            elif word == "group":
                 self.next()
                 self.expect("by")
                 keys, sets = self._group_keys()
                 body = replace(body, group_by=keys, grouping_sets=sets)
-            elif token == "having":
+            elif word == "having":
                 self.next()
                 body = replace(body, having=self.expression())
-            elif token == "window":
+            elif word == "window":
                 self.next()
                 self.window_definitions()
-            elif token in ("order", "sort") and self.peek(1).lower == "by":
+            elif word in ("order", "sort") and self.peek(1).lower == "by":
                 self.next()
                 self.expect("by")
-                keys_with_order = self.sort_keys()
-                body = replace(body, **{f"{token}_by": keys_with_order})
-            elif token in ("distribute", "cluster"):
+                order = self.sort_keys()
+                ordered = word == "order"
+                body = replace(body, order_by=order) if ordered else replace(body, sort_by=order)
+            elif word in ("distribute", "cluster"):
                 self.next()
                 self.expect("by")
-                body = replace(body, **{f"{token}_by": self._maybe_parenthesised()})
-            elif token == "limit":
+                keys = self._maybe_parenthesised()
+                if word == "distribute":
+                    body = replace(body, distribute_by=keys)
+                else:
+                    body = replace(body, cluster_by=keys)
+            elif word == "limit":
                 self.next()
                 number = self.next().text
                 if self.accept(","):
                     number = self.next().text
                 body = replace(body, limit=int(number))
-            elif token == "lateral":
+            elif word == "lateral":
                 self.fail()
             else:
                 return body

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from airflow_hive_opt.planner.hive.syntax import Call, Column, Constant, Expression
 
-_INFIX = frozenset(
-    "= <=> <> < <= > >= + - * / % & | ^ || div and or like rlike".split()
-)
+_INFIX_WORDS = """
+= <=> <> < <= > >= + - * / % & | ^ || div and or like rlike
+"""
+_INFIX = frozenset(_INFIX_WORDS.split())
 
 
 def render(expression: Expression) -> str:

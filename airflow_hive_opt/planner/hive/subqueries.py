@@ -179,11 +179,15 @@ def _decorrelate(
             raise error(sql, 10249, message, outside[0].at)
         else:
             kept.append(part)
-    if exists and not correlations and any(
-        _is_outer(name, inside, outer, tables)
-        for part in kept
-        for name in walk(part)
-        if isinstance(name, Name)
+    if (
+        exists
+        and not correlations
+        and any(
+            _is_outer(name, inside, outer, tables)
+            for part in kept
+            for name in walk(part)
+            if isinstance(name, Name)
+        )
     ):
         message = "EXISTS needs an equality between its table and the outer query's"
         raise error(sql, 10250, message, None)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 
 def _position() -> int:
-    return field(default=0, compare=False, repr=False)  # type: ignore[no-any-return]
+    return field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,8 @@ def _split_mappers(operators: OperatorGraph) -> list[tuple[FileSink, TableScan]]
 
 def _map_side(scans: Iterable[TableScan]) -> list[Operator]:
     found: list[Operator] = []
-    stack: list[Operator] = list(scans)[::-1]
+    stack: list[Operator] = []
+    stack.extend(reversed([*scans]))
     seen: set[int] = set()
     while stack:
         operator = stack.pop()

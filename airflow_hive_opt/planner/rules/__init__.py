@@ -23,8 +23,8 @@ from airflow_hive_opt.planner.rules.operator_pushdown import push_predicates
 from airflow_hive_opt.planner.rules.partition_pruning import prune_partitions
 from airflow_hive_opt.planner.rules.predicate_pushdown import push_down
 from airflow_hive_opt.planner.rules.reduce_sink_deduplication import deduplicate
-from airflow_hive_opt.planner.rules.sorted_group_by import group_sorted
 from airflow_hive_opt.planner.rules.sort_merge_to_map_join import convert_sort_merge
+from airflow_hive_opt.planner.rules.sorted_group_by import group_sorted
 from airflow_hive_opt.planner.rules.static_pruning import prune_static
 from airflow_hive_opt.planner.settings import Settings
 

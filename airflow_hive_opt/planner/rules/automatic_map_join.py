@@ -86,9 +86,7 @@ def _sizes(scans: list[TableScan]) -> int | None:
     return sum(known) if len(known) == len(sizes) else None
 
 
-def _big_table(
-    task: Task, join: Join, candidates: list[int], settings: Settings
-) -> int | None:
+def _big_table(task: Task, join: Join, candidates: list[int], settings: Settings) -> int | None:
     limit = settings.number("hive.auto.convert.join.noconditionaltask.size")
     found: int | None = None
     found_size: int | None = None

@@ -111,9 +111,7 @@ def _bucketed_sides(join: Join, big: int) -> list[tuple[Buckets, list[str]]] | N
         buckets = scan.table.buckets
         if buckets is None or not set(buckets.columns) <= set(columns):
             return None
-        own = [
-            buckets.columns.index(name) if name in buckets.columns else -1 for name in columns
-        ]
+        own = [buckets.columns.index(name) if name in buckets.columns else -1 for name in columns]
         if places is not None and places != own:
             return None
         places = own

@@ -125,9 +125,12 @@ def _assigned(predicate: tuple[Expression, ...]) -> _Known:
             left, right = part.arguments
             if isinstance(right, Column):
                 left, right = right, left
-            if isinstance(left, Column) and isinstance(right, Constant):
-                if _same_type(left.type, right):
-                    found[left.name] = right
+            if (
+                isinstance(left, Column)
+                and isinstance(right, Constant)
+                and _same_type(left.type, right)
+            ):
+                found[left.name] = right
     return found
 
 

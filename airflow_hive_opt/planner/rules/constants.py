@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from airflow_hive_opt.planner.hive.syntax import Call, Column, Constant, Expression
+from airflow_hive_opt.planner.hive.syntax import Call, Constant, Expression
 
 TRUE = Constant("true", "boolean")
 FALSE = Constant("false", "boolean")
@@ -14,6 +14,7 @@ NULL = Constant("null", "void")
 def fold(expression: Expression) -> Expression:
     """The constant that an expression is; else the expression, its parts folded.
 
+    >>> from airflow_hive_opt.planner.hive.syntax import Column
     >>> fold(Call("upper", (Constant("'x'", "string"),)))
     Constant(text="'X'", type='string')
     >>> fold(Call("or", (FALSE, Call(">", (Column("key"), Constant("5", "int"))))))
@@ -37,7 +38,10 @@ def fold(expression: Expression) -> Expression:
     return Call(expression.name, arguments, expression.at, note=expression.note)
 
 
-_STRICT = frozenset("= <> < <= > >= + - * / % like rlike upper lower".split())
+_STRICT_WORDS = """
+= <> < <= > >= + - * / % like rlike upper lower
+"""
+_STRICT = frozenset(_STRICT_WORDS.split())
 
 
 def _logical(name: str, arguments: tuple[Expression, ...]) -> Expression | None:

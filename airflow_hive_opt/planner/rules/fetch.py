@@ -65,7 +65,9 @@ def _is_minimal(operator: Operator) -> bool:
     """SELECT *, conditions on partitions (they are gone by now) and LIMIT."""
     return isinstance(operator, TableScan | Limit | FileSink) or (
         isinstance(operator, Select)
-        and all(isinstance(each, Column | Constant) for each in (operator.expressions or {}).values())
+        and all(
+            isinstance(each, Column | Constant) for each in (operator.expressions or {}).values()
+        )
     )
 
 

@@ -103,9 +103,7 @@ def replaced(
             if found is None:
                 return None
             arguments.append(found)
-        return Call(
-            expression.name, tuple(arguments), expression.at, False, None, expression.note
-        )
+        return Call(expression.name, tuple(arguments), expression.at, False, None, expression.note)
     return expression
 
 

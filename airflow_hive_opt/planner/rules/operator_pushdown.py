@@ -124,7 +124,8 @@ def _process(operator: Operator, walk: _Walk) -> list[_Moving]:
     if isinstance(operator, Limit | Script | TableFunction | UserTableFunction):
         _settle(operator, wanted)
         return []
-    moving, staying = [], []
+    moving: list[_Moving] = []
+    staying: list[_Moving] = []
     for each in wanted:
         below = _below(each, operator)
         (staying if below is None else moving).append(below or each)
@@ -176,7 +177,8 @@ def _aliases(expression: Expression, operator: Operator) -> set[str | None]:
 def _join(join: Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
     """Rule 2: an after-join predicate does not go past a null-supplying side."""
     open_tags = _open_tags(join)
-    moving, staying = [], []
+    moving: list[tuple[set[int], _Moving]] = []
+    staying: list[_Moving] = []
     for each in wanted:
         tags = {join.sources[column.name] for column in columns_of(each.expression)}
         infos = _aliases(each.expression, join)
@@ -204,7 +206,8 @@ def _join(join: Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
 
 def _lateral_view_join(join: LateralViewJoin, wanted: list[_Moving]) -> list[_Moving]:
     """A conjunct goes to the branch that gives its columns."""
-    moving, staying = [], []
+    moving: list[_Moving] = []
+    staying: list[_Moving] = []
     for each in wanted:
         branches = {
             info.table == join.alias
@@ -228,7 +231,9 @@ def _share_of(child: Operator, parent: Operator | None, moving: list[_Moving]) -
     tag = str(child.parents.index(parent))
     own = [each for each in moving if each.alias == tag]
     return [
-        _Moving(each.expression, next(iter(_aliases(each.expression, parent)), None), each.generated)
+        _Moving(
+            each.expression, next(iter(_aliases(each.expression, parent)), None), each.generated
+        )
         for each in own
     ]
 

@@ -1,7 +1,8 @@
 """A shuffle by keys that rows are already shuffled by is left out.
 
     >>> from airflow_hive_opt.planner.rules.example import stages
-    >>> stages("SELECT key, sum(c) FROM (SELECT key, count(1) c FROM src GROUP BY key) t GROUP BY key")
+    >>> inner = "SELECT key, count(1) c FROM src GROUP BY key"
+    >>> stages(f"SELECT key, sum(c) FROM ({inner}) t GROUP BY key")
     'MapReduce, Fetch'
 
 The keys of one ReduceSink must begin with those of the other, in the same order, and the number

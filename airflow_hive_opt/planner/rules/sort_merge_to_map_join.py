@@ -1,7 +1,8 @@
 """A sort-merge join that was made without a hint may run as a map join after all.
 
 With ``hive.auto.convert.sortmerge.join.to.mapjoin`` a job that has a reducer above the sort-merge
-join, and reads nothing else, becomes a Conditional of map joins, with the sort-merge join as backup.
+join, and reads nothing else, becomes a Conditional of map joins, with the sort-merge join as
+backup.
 
     >>> from airflow_hive_opt.planner.rules.example import stages
     >>> on = {"hive.auto.convert.sortmerge.join": "true",

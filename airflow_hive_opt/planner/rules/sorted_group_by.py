@@ -80,6 +80,8 @@ def _is_sorted_by(scan: TableScan, group: GroupBy) -> bool:
             return False
     sort = [name for name, _ in buckets.sort]
     # The keys must be the first sort columns, in any order, and hold all bucket columns.
-    return set(sort[: len(names)]) == set(names) and set(buckets.columns) == set(
-        sort[: len(buckets.columns)]
-    ) and set(buckets.columns) <= set(names)
+    return (
+        set(sort[: len(names)]) == set(names)
+        and set(buckets.columns) == set(sort[: len(buckets.columns)])
+        and set(buckets.columns) <= set(names)
+    )

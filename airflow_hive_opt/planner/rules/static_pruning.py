@@ -61,14 +61,14 @@ def kept(scan: TableScan) -> tuple[Partition, ...] | None:
 
 def _on_partition(expression: Expression) -> bool:
     columns = columns_of(expression)
-    return bool(columns) and all(
-        column.partition and "__" not in column.name for column in columns
-    ) and is_deterministic(expression)
+    return (
+        bool(columns)
+        and all(column.partition and "__" not in column.name for column in columns)
+        and is_deterministic(expression)
+    )
 
 
-def _choose(
-    scan: TableScan, table: Table, filter_: Filter, conjuncts: list[Expression]
-) -> None:
+def _choose(scan: TableScan, table: Table, filter_: Filter, conjuncts: list[Expression]) -> None:
     decided = set(conjuncts)
     if table.partitions is not None:
         chosen = []
@@ -99,9 +99,7 @@ def _truth(expression: Expression, table: Table, partition: Partition) -> bool |
 
 def _evaluated(expression: Expression) -> bool | None:
     if isinstance(expression, Call):
-        inner = [
-            _evaluated(part) for part in expression.arguments if expression.name in _LOGIC
-        ]
+        inner = [_evaluated(part) for part in expression.arguments if expression.name in _LOGIC]
         if expression.name == "not":
             return None if inner[0] is None else not inner[0]
         if expression.name == "and":
