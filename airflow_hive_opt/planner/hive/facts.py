@@ -10,8 +10,11 @@ from airflow_hive_opt.planner.hive.operators import (
     Operator,
     ReduceSink,
     TableScan,
+    columns_of,
+    substitute,
 )
 from airflow_hive_opt.planner.hive.render import render
+from airflow_hive_opt.planner.hive.syntax import Column, Expression
 from airflow_hive_opt.planner.hive.tasks import Task, scans_below
 
 
@@ -66,42 +69,54 @@ def _big_alias(join: Join) -> str | None:
 
 
 def _filters(plan: HivePlan) -> list[dict[str, str]]:
-    listed: list[tuple[str, str, str]] = []
+    """One entry a conjunct; branches of a Conditional repeat their backup's, so they are left out.
+
+    A condition counts as after a join where the join stands below it in the same phase.
+    """
+    found = []
     for task in plan.stages:
         if task.kind not in ("MapReduce", "Fetch") or task.backup is not None:
             continue
         for operator in task.operators():
             if not isinstance(operator, Filter):
                 continue
-            below = _joins_below(operator)
-            scans = scans_below(operator)
-            for part in operator.predicate:
-                if part in operator.generated:
-                    continue
-                if below:
-                    listed.append((",".join(below), "after_join", render(part)))
-                elif _in_mapper(operator):
-                    for scan in scans:
-                        if scan.path:
-                            listed.append((scan.alias, "scan", render(part)))
-    return [
-        {"alias": alias, "at": place, "predicate": predicate} for alias, place, predicate in listed
-    ]
+            parts = [part for part in operator.predicate if part not in operator.generated]
+            if _joins_below(operator):
+                found += [_after_join(operator, part) for part in parts]
+            elif _in_mapper(operator):
+                scans = [scan for scan in scans_below(operator) if scan.path]
+                found += [
+                    {"alias": scan.alias, "at": "scan", "predicate": render(part)}
+                    for part in parts
+                    for scan in scans
+                ]
+    return found
 
 
-def _joins_below(operator: Operator) -> list[str]:
-    """The aliases of the joins in the same task that an operator's rows come from."""
+def _after_join(operator: Filter, part: Expression) -> dict[str, str]:
+    """A condition over joined rows, its columns named as in SQL."""
+    infos = [operator.info(column.name) for column in columns_of(part)]
+    tables = sorted({info.table for info in infos if info and info.table})
+    names: dict[str, Expression | None] = {}
+    for column, info in zip(columns_of(part), infos, strict=True):
+        name = info.name if info and info.name else column.name
+        several = len(tables) > 1 and info is not None and info.table
+        names[column.name] = Column(f"{info.table}.{name}" if info and several else name)
+    text = render(substitute(part, names) or part)
+    return {"alias": ",".join(tables), "at": "after_join", "predicate": text}
+
+
+def _joins_below(operator: Operator) -> bool:
+    """Whether an operator's rows come out of a join in the same phase of the task."""
     stack, seen = list(operator.parents), set()
     while stack:
         current = stack.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
         if isinstance(current, Join):
-            return [alias for aliases in current.aliases for alias in aliases]
-        if not isinstance(current, ReduceSink):
+            return True
+        if id(current) not in seen and not isinstance(current, ReduceSink):
+            seen.add(id(current))
             stack.extend(current.parents)
-    return []
+    return False
 
 
 def _in_mapper(operator: Operator) -> bool:

@@ -57,12 +57,12 @@ def use_buckets(graph: OperatorGraph) -> None:
 
 def _convert_hinted(join: MapJoin, merging: bool) -> None:
     sides = _bucketed_sides(join, join.big)
-    if sides is not None:
-        join.kind = "BucketMapJoin"
-        if merging and _sorted_alike(sides):
-            join.kind = "SortMergeBucketMapJoin"
-            return
-    if merging and join.big not in big_table_candidates(join.conditions):
+    if sides is None:
+        return
+    join.kind = "BucketMapJoin"
+    if merging and _sorted_alike(sides):
+        join.kind = "SortMergeBucketMapJoin"
+    elif merging and join.big not in big_table_candidates(join.conditions):
         message = "the hinted tables are not sorted alike, so the hint must keep preserved rows out"
         raise PlanError("SEMANTIC", message, number=10057)
 
