@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -314,9 +313,7 @@ def _star(sql: str, star: Star, operator: Operator, scope: Scope, put: object) -
     wanted = [
         info
         for info in operator.columns
-        if not info.hidden
-        and (star.qualifier is None or info.table == star.qualifier)
-        and (star.pattern is None or re.fullmatch(star.pattern, info.name, re.IGNORECASE))
+        if not info.hidden and (star.qualifier is None or info.table == star.qualifier)
     ]
     if not wanted:
         raise error(sql, 10002, f"there are no columns for {star.qualifier or ''}*", star.at)

@@ -186,8 +186,6 @@ class ExpressionParser:
                 if isinstance(found, Name):
                     if self.accept("*"):
                         return Star(".".join(found.parts), at=token.start)
-                    if self.peek().kind == "quoted" and _is_pattern(self.peek().text):
-                        return Star(".".join(found.parts), self.next().text[1:-1], token.start)
                     found = Name((*found.parts, self.identifier()), found.at)
                 else:
                     found = Call("field", (found,), token.start, note=self.identifier())
@@ -207,8 +205,6 @@ class ExpressionParser:
         if token.kind == "number":
             return Constant(self.next().text, _number_type(token.text))
         if token.kind == "quoted":
-            if _is_pattern(token.text):
-                return Star(None, self.next().text[1:-1], token.start)
             return Name((self.identifier(),), token.start)
         if self.accept("("):
             if self.at("select", "from", "with"):
@@ -344,10 +340,6 @@ class ExpressionParser:
             found[name] = self._window()
             if not self.accept(","):
                 return found
-
-
-def _is_pattern(text: str) -> bool:
-    return any(mark in text for mark in "()*+?|[]^$")
 
 
 def _number_type(text: str) -> str:

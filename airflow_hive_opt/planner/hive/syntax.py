@@ -58,10 +58,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Star:
-    """``*``, ``alias.*`` or a backquoted pattern of names."""
+    """``*`` or ``alias.*``."""
 
     qualifier: str | None = None
-    pattern: str | None = None
     at: int = _position()
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from airflow_hive_opt.planner.hive.operators import (
     Demux,
-    Filter,
     GroupBy,
     Join,
     MapJoin,
@@ -26,8 +25,11 @@ from airflow_hive_opt.planner.hive.operators import (
     Operator,
     OperatorGraph,
     ReduceSink,
+    Script,
+    TableFunction,
     TableScan,
     Union,
+    UserTableFunction,
     remove,
     through,
     topological,
@@ -74,15 +76,15 @@ def _may_become_map_join(join: Join, limit: int) -> bool:
 
 
 def _input_size(sink: Operator) -> int | None:
-    total = 0
+    """The bytes of the scans that reach a ReduceSink without another one between, if any do."""
+    total: int | None = None
     stack = list(sink.parents)
     while stack:
         operator = stack.pop()
-        if isinstance(operator, ReduceSink):
-            return None
         if isinstance(operator, TableScan):
-            total += bytes_of(operator) or 0
-        stack.extend(operator.parents)
+            total = (total or 0) + (bytes_of(operator) or 0)
+        if not isinstance(operator, ReduceSink):
+            stack.extend(operator.parents)
     return total
 
 
@@ -155,7 +157,7 @@ def _correlated(
     """Correlated ReduceSinks that feed ``current``; keys are over its output."""
     if len(current.children) != 1:
         return []
-    if isinstance(current, ReduceSink):
+    if isinstance(current, ReduceSink | TableFunction | Script | UserTableFunction):
         return []
     if isinstance(current, Union):
         found: list[ReduceSink] = []
@@ -180,9 +182,7 @@ def _correlated(
     parent = current.parents[0]
     if isinstance(parent, ReduceSink):
         return [parent] if _same(top, parent, columns, parts) else []
-    if isinstance(current, GroupBy | Filter) or current.expressions is not None or parent:
-        return _correlated(top, columns, parts, parent, skipped)
-    return []
+    return _correlated(top, columns, parts, parent, skipped)
 
 
 def _through_join(

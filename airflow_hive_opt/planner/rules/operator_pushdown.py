@@ -35,7 +35,7 @@ from airflow_hive_opt.planner.hive.operators import (
     remove,
     substitute,
 )
-from airflow_hive_opt.planner.hive.syntax import Expression
+from airflow_hive_opt.planner.hive.syntax import Constant, Expression
 from airflow_hive_opt.planner.rules.filter_propagation import replaced
 
 
@@ -182,7 +182,9 @@ def _join(join: Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
     for each in wanted:
         tags = {join.sources[column.name] for column in columns_of(each.expression)}
         infos = _aliases(each.expression, join)
-        if len(tags) > 1 or len(infos) > 1 or not tags <= open_tags:
+        # A constant goes to all inputs; a call over constants is not known to be one.
+        stays = not tags and not isinstance(each.expression, Constant)
+        if stays or len(tags) > 1 or len(infos) > 1 or not tags <= open_tags:
             staying.append(each)
         else:
             below = _below(each, join)
