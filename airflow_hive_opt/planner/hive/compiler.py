@@ -10,6 +10,8 @@ from airflow_hive_opt.planner.hive.generate import Generator
 from airflow_hive_opt.planner.hive.operators import FileSink, Operator, OperatorGraph
 from airflow_hive_opt.planner.hive.parser import parse_hive
 from airflow_hive_opt.planner.hive.tasks import Task, cut, depend
+from airflow_hive_opt.planner.rules import GRAPH_RULES, TASK_RULES
+from airflow_hive_opt.planner.rules.fetch import only_fetches
 from airflow_hive_opt.planner.settings import Settings
 
 
@@ -33,9 +35,6 @@ def compile_statement(
 
     ``watch`` is called after every rule with its name.
     """
-    from airflow_hive_opt.planner.rules import GRAPH_RULES, TASK_RULES
-    from airflow_hive_opt.planner.rules.fetch import only_fetches
-
     statement = parse_hive(sql)
     generator = Generator(sql, catalog, settings)
     generator.statement(statement)

@@ -19,7 +19,7 @@ from airflow_hive_opt.planner.hive.operators import (
     UserTableFunction,
 )
 from airflow_hive_opt.planner.hive.render import render
-from airflow_hive_opt.planner.hive.syntax import Column, Expression
+from airflow_hive_opt.planner.hive.syntax import Column
 from airflow_hive_opt.planner.hive.tasks import Task
 
 _TITLES = {
@@ -207,6 +207,3 @@ def _list(expressions: object) -> str:
         kind = f" (type: {expression.type})" if isinstance(expression, Column) else ""
         shown.append(f"{render(expression)}{kind}" if expression is not None else "?")
     return ", ".join(shown)
-
-
-__all__ = ["Expression", "explain_text"]

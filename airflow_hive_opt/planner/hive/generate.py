@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_hive_opt.planner.catalog import Catalog, Table
 from airflow_hive_opt.planner.hive import bodies, joins
-from airflow_hive_opt.planner.hive.names import Scope, error, is_deterministic
+from airflow_hive_opt.planner.hive.names import Scope, error
 from airflow_hive_opt.planner.hive.operators import (
     ColumnInfo,
     FileSink,
@@ -22,10 +22,9 @@ from airflow_hive_opt.planner.hive.operators import (
     attach,
 )
 from airflow_hive_opt.planner.hive.parser import Statement
-from airflow_hive_opt.planner.hive.subqueries import SubqueryJoin, split, subquery_predicates
+from airflow_hive_opt.planner.hive.subqueries import split, subquery_predicates
 from airflow_hive_opt.planner.hive.syntax import (
     Block,
-    Body,
     Call,
     Expression,
     JoinSource,
@@ -304,6 +303,3 @@ def _table_columns(table: Table, alias: str) -> list[ColumnInfo]:
         ColumnInfo(name, alias, name, kind, partition=True, hidden=True) for name, kind in _VIRTUAL
     ]
     return found
-
-
-__all__ = ["Body", "Generator", "Select", "SubqueryJoin", "is_deterministic"]

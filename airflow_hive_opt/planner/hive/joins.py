@@ -28,6 +28,7 @@ from airflow_hive_opt.planner.hive.syntax import (
     Expression,
     JoinSource,
     LateralView,
+    Name,
 )
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def join_subquery(
     query = generator.query(join.query, inner, nested=True)
     width = len([info for info in query.columns if not info.hidden])
     extra = sum(1 for info in query.columns if info.name.startswith("sq_corr_"))
-    if width - extra > 1 and isinstance(join.on, Call) and join.kind != "" and _is_in(join):
+    if width - extra > 1 and _is_in(join):
         raise error(generator.sql, 40000, "the subquery of IN may give one column only")
     query.columns = [replace(info, table=join.alias) for info in query.columns if not info.hidden]
     columns = list(operator.columns)
@@ -121,8 +122,6 @@ def join_subquery(
 
 
 def _is_in(join: SubqueryJoin) -> bool:
-    from airflow_hive_opt.planner.hive.syntax import Name
-
     first = join.on
     while isinstance(first, Call) and first.name == "and":
         first = first.arguments[0]
@@ -147,8 +146,6 @@ def _spelled_out(
 
 
 def _name(*parts: str) -> Expression:
-    from airflow_hive_opt.planner.hive.syntax import Name
-
     return Name(parts)
 
 
