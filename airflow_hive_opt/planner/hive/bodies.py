@@ -161,8 +161,9 @@ def _after_group_by(
     if body.having is not None:
         if scope is None or not (body.group_by or body.distinct):
             raise error(sql, 40000, "HAVING needs a GROUP BY")
+        having = _spelled_out(body.having, body, scope)
         having_scope = replace(scope, columns=operator.columns)
-        operator = generator.where(operator, body.having, sources, path, nested, having_scope)
+        operator = generator.where(operator, having, sources, path, nested, having_scope)
         scope = _rebased(scope, operator)
     current = scope or Scope(sql, operator.columns)
     operator, current = _windows(generator, body, operator, current)
@@ -186,6 +187,18 @@ def _after_group_by(
     if sink:
         operator = _sink(generator, body, operator)
     return operator
+
+
+def _spelled_out(having: Expression, body: Body, scope: Scope) -> Expression:
+    """HAVING with the names that SELECT gives replaced by what they stand for."""
+    if isinstance(having, Name) and having not in scope.known and len(having.parts) == 1:
+        for item in body.items:
+            if item.aliases == having.parts:
+                return item.expression
+    if isinstance(having, Call):
+        parts = tuple(_spelled_out(part, body, scope) for part in having.arguments)
+        return replace(having, arguments=parts)
+    return having
 
 
 def _rebased(scope: Scope, operator: Operator) -> Scope:
@@ -371,7 +384,12 @@ def _sink(generator: Generator, body: Body, operator: Operator) -> Operator:
     kind = destination.kind if destination else "SELECT"
     name = destination.table if destination else None
     table = generator.catalog.table(name) if name is not None else None
-    if table is not None and kind != "CREATE TABLE AS":
+    if table is not None and destination and kind != "CREATE TABLE AS":
+        width = len([info for info in operator.columns if not info.hidden])
+        wanted = len(table.columns) + destination.dynamic
+        if width != wanted:
+            message = f"{name} takes {wanted} columns, the query gives {width}"
+            raise error(generator.sql, 10044, message)
         operator = _converted(operator, table)
         if table.buckets is not None:
             operator = _bucketed(operator, table, table.buckets)

@@ -9,6 +9,8 @@ from airflow_hive_opt.planner.hive.lexer import Token
 
 _HINT = re.compile(r"\s*(\w+)\s*(?:\(([\w\s,.:]*)\))?\s*(,|$)")
 
+_KNOWN = ("mapjoin", "broadcastjoin", "streamtable", "hold_ddltime")
+
 
 def parse_hints(sql: str, token: Token) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Names in lower case with their arguments; raises :class:`PlanError` (Hive's 40000)."""
@@ -17,9 +19,9 @@ def parse_hints(sql: str, token: Token) -> tuple[tuple[str, tuple[str, ...]], ..
     at = 0
     while at < len(text):
         match = _HINT.match(text, at)
-        if match is None:
+        if match is None or match[1].lower() not in _KNOWN:
             where = position(sql, token.start)
-            message = f"can't read the hint {text!r}: hints stand in a list with commas"
+            message = f"can't read the hint {text!r}: MAPJOIN(...), STREAMTABLE(...) with commas"
             raise PlanError("SEMANTIC", message, *where, number=40000)
         arguments = (match[2] or "").lower().split(",")
         found.append((match[1].lower(), tuple(name.strip() for name in arguments if name.strip())))

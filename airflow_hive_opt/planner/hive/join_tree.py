@@ -22,6 +22,7 @@ from airflow_hive_opt.planner.hive.syntax import (
     LateralView,
     Name,
     Source,
+    Subquery,
     conjuncts,
     walk,
 )
@@ -208,6 +209,8 @@ def _sides(
     left: list[str] = []
     right: list[str] = []
     for part in walk(expression):
+        if isinstance(part, Subquery):
+            raise error(context.sql, 40000, "a subquery can't stand in ON", part.at)
         if not isinstance(part, Name):
             continue
         alias = part.parts[0]

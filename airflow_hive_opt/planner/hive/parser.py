@@ -171,7 +171,7 @@ class _Parser(ExpressionParser):
             return Destination("INSERT OVERWRITE", None)
         self.accept("table")
         table = self.dotted_name()
-        dynamic = False
+        dynamic = 0
         if self.accept("partition"):
             self.expect("(")
             while not self.accept(")"):
@@ -179,7 +179,7 @@ class _Parser(ExpressionParser):
                 if self.accept("="):
                     self.expression()
                 else:
-                    dynamic = True
+                    dynamic += 1
                 self.accept(",")
             if self.accept("if"):
                 self.expect("not")

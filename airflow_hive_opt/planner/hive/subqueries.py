@@ -194,16 +194,10 @@ def _decorrelate(
     items = body.items
     for at, (_, own) in enumerate(correlations):
         items = (*items, SelectItem(own, (f"sq_corr_{at}",)))
-    group_by = body.group_by
-    if group_by:
-        group_by = (
-            *group_by,
-            *dict.fromkeys(own for _, own in correlations if own not in group_by),
-        )
     where: Expression | None = None
     for part in kept:
         where = part if where is None else Call("and", (where, part))
-    body = replace(body, items=items, where=where, group_by=group_by)
+    body = replace(body, items=items, where=where)
     return replace(block, bodies=(body,)), correlations
 
 

@@ -147,11 +147,14 @@ class Transform:
 
 @dataclass(frozen=True)
 class Destination:
-    """Where INSERT or CREATE TABLE AS writes; ``table`` is ``None`` for a directory."""
+    """Where INSERT or CREATE TABLE AS writes; ``table`` is ``None`` for a directory.
+
+    ``dynamic`` counts the partition columns whose values come with the rows.
+    """
 
     kind: str
     table: str | None
-    dynamic: bool = False
+    dynamic: int = 0
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def correlate(graph: OperatorGraph) -> None:
     settings = graph.settings
     if not settings.is_on("hive.optimize.correlation"):
         return
-    if settings.is_on("hive.groupby.skewindata"):
+    if settings.is_on("hive.groupby.skewindata") or len(graph.sinks) > 1:
         return
     skipped: set[int] = set()
     if settings.is_on("hive.auto.convert.join"):

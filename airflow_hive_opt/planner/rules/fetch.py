@@ -45,7 +45,7 @@ def only_fetches(graph: OperatorGraph) -> bool:
     if scan.table is None:
         return all(isinstance(operator, _SIMPLE) for operator in operators)
     limited = any(isinstance(operator, Limit) for operator in operators)
-    if _only_counts(graph):
+    if _only_counts(graph) or _gives_nothing(graph):
         return True
     if conversion == "minimal":
         return not scan.sampled and all(_is_minimal(operator) for operator in operators)
@@ -69,6 +69,12 @@ def _is_minimal(operator: Operator) -> bool:
             isinstance(each, Column | Constant) for each in (operator.expressions or {}).values()
         )
     )
+
+
+def _gives_nothing(graph: OperatorGraph) -> bool:
+    """LIMIT 0."""
+    above = graph.sinks[0].parents[0]
+    return isinstance(above, Limit) and above.count == 0
 
 
 def _only_counts(graph: OperatorGraph) -> bool:

@@ -23,6 +23,7 @@ from airflow_hive_opt.planner.hive.operators import (
     OperatorGraph,
     ReduceSink,
     Select,
+    TableFunction,
     backtrack,
     remove,
     topological,
@@ -89,13 +90,20 @@ def _merge_upwards(sink: ReduceSink, start: Operator, least: int, joins_too: boo
 
 
 def _nearest(start: Operator) -> Operator | None:
-    """The next ReduceSink, GroupBy or Join above, past what does not move rows."""
-    current = start
-    while len(current.parents) == 1 and len(current.parents[0].children) == 1:
+    """The next ReduceSink, GroupBy or Join above, past what does not move rows.
+
+    Window functions are passed only by a plain shuffle; a join must send its rows nowhere else.
+    """
+    passed = Select | Filter | TableFunction if isinstance(start, ReduceSink) else Select | Filter
+    current, alone = start, True
+    while len(current.parents) == 1:
         current = current.parents[0]
-        if isinstance(current, ReduceSink | GroupBy | Join):
+        alone = alone and len(current.children) == 1
+        if isinstance(current, Join):
+            return current if alone else None
+        if isinstance(current, ReduceSink | GroupBy):
             return current
-        if not isinstance(current, Select | Filter):
+        if not isinstance(current, passed):
             return None
     return None
 

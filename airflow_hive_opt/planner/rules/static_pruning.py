@@ -35,18 +35,44 @@ def prune_static(graph: OperatorGraph) -> None:
         if scan.table is None or not scan.table.partition_columns:
             continue
         filters = [child for child in scan.children if isinstance(child, Filter)]
+        if on and len(scan.children) > 1 and len(filters) == len(scan.children):
+            _choose_for_several(scan, scan.table, filters, graph)
+            continue
         if not on or len(scan.children) != 1:
             filters = []
         conjuncts = [part for found in filters for part in found.predicate if _on_partition(part)]
-        if not conjuncts and graph.settings.forbids("hive.strict.checks.large.query"):
-            raise PlanError(
-                "SEMANTIC",
-                f"{scan.alias} is read without a condition on a partition column, which strict "
-                "mode forbids",
-                number=40000,
-            )
-        if conjuncts:
+        if not conjuncts:
+            _check_strict(scan, graph)
+        else:
             _choose(scan, scan.table, filters[0], conjuncts)
+
+
+def _check_strict(scan: TableScan, graph: OperatorGraph) -> None:
+    if graph.settings.forbids("hive.strict.checks.large.query"):
+        raise PlanError(
+            "SEMANTIC",
+            f"{scan.alias} is read without a condition on a partition column, which strict "
+            "mode forbids",
+            number=40000,
+        )
+
+
+def _choose_for_several(
+    scan: TableScan, table: Table, filters: list[Filter], graph: OperatorGraph
+) -> None:
+    """Several inserts read the scan: its partitions are those that any of them wants."""
+    wanted = [[part for part in each.predicate if _on_partition(part)] for each in filters]
+    if not all(wanted):
+        _check_strict(scan, graph)
+    elif table.partitions is not None:
+        scan.partitions = tuple(
+            "/".join(partition.values)
+            for partition in table.partitions
+            if any(
+                False not in [_truth(part, table, partition) for part in conjuncts]
+                for conjuncts in wanted
+            )
+        )
 
 
 def kept(scan: TableScan) -> tuple[Partition, ...] | None:
