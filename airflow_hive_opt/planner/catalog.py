@@ -46,7 +46,7 @@ class Table:
     ``total_bytes`` is the size of the data where it is known without counting. A table with
     ``partitions_in_metastore`` false has partition columns that the metastore does not manage.
     ``buckets``, ``partitions``, ``rows``, ``files`` and ``format`` are what Hive's stages depend
-    on beside the columns, where known.
+    on beside the columns, where known; ``view`` is the query of a view.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Table:
     rows: int | None = None
     files: int | None = None
     format: str = ""
+    view: str | None = None
 
     @property
     def all_columns(self) -> tuple[Column, ...]:
@@ -132,6 +133,7 @@ def _table(document: Mapping[str, Any]) -> Table:
         rows=document.get("rows"),
         files=_count(document.get("files")),
         format=str(document.get("format") or ""),
+        view=document.get("view"),
     )
 
 

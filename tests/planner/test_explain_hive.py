@@ -9,7 +9,7 @@ import time
 import pytest
 
 from airflow_hive_opt.explain_command import explain_batch, stage_by_rule
-from airflow_hive_opt.planner.catalog import CatalogFileError
+from airflow_hive_opt.planner.catalog import CatalogFileError, JsonCatalog
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.explain import (
     explain,
@@ -114,6 +114,23 @@ def test_batch_says_which_line_is_wrong():
 )
 def test_hive_forms_are_planned(sql: str):
     assert explanation_to_json(explain(sql, CATALOG))["verdict"] == "ok"
+
+
+def test_a_view_is_planned_as_its_query():
+    document = {
+        "name": "default.v",
+        "columns": [["k", "string"]],
+        "view": "select key from src where value > 'v'",
+    }
+    view = JsonCatalog.of_documents([document]).table("v")
+    catalog = JsonCatalog({**CATALOG.tables, "default.v": view})
+    sql = "select v.k from v join src1 b on v.k = b.key where v.k > '5'"
+    found = explanation_to_json(explain(sql, catalog))
+    assert sorted((each["alias"], each["predicate"]) for each in found["filters"]) == [
+        ("b", "key > '5'"),
+        ("src", "key > '5'"),
+        ("src", "value > 'v'"),
+    ]
 
 
 def _joined(tables: int) -> str:

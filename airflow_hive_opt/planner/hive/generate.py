@@ -21,7 +21,7 @@ from airflow_hive_opt.planner.hive.operators import (
     UserTableFunction,
     attach,
 )
-from airflow_hive_opt.planner.hive.parser import Statement
+from airflow_hive_opt.planner.hive.parser import Statement, parse_hive
 from airflow_hive_opt.planner.hive.subqueries import split, subquery_predicates
 from airflow_hive_opt.planner.hive.syntax import (
     Block,
@@ -138,6 +138,8 @@ class Generator:
         table = self.catalog.table(factor.name)
         if table is None:
             raise error(self.sql, 10001, f"there is no table {factor.name}", factor.at)
+        if table.view is not None:
+            return self._view(table, table.view, factor, inner)
         scan = TableScan(
             _table_columns(table, factor.alias),
             alias=factor.alias,
@@ -146,6 +148,18 @@ class Generator:
             sampled=bool(factor.sample),
         )
         return self._scan(scan)
+
+    def _view(self, table: Table, text: str, factor: TableSource, path: str) -> Operator:
+        """A view's query, its columns named as the view's; positions in it are the view's own."""
+        outer, self.sql = self.sql, text
+        found = self._renamed(self.query(parse_hive(text).query, path), factor.alias)
+        self.sql = outer
+        names = [column.name for column in table.columns]
+        if names:
+            found.columns = [
+                replace(info, name=name) for info, name in zip(found.columns, names, strict=True)
+            ]
+        return found
 
     def _scan(self, scan: TableScan) -> TableScan:
         self.scans.append(scan)

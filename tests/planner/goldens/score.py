@@ -74,6 +74,8 @@ def misses(case: dict, got: dict) -> Iterator[tuple[str, object, object]]:
     if scans[0] is not None and scans[0] != scans[1]:
         yield "scan filters", scans[0], scans[1]
     after = [each for each in got["filters"] if each["at"] == "after_join"]
+    if want.get("bare"):
+        after = [each for each in after if _kept([("", *_parts(each["predicate"]))])]
     if bool(want["filters_after_join"]) != bool(after):
         yield "after join", want["filters_after_join"], after
 
@@ -85,7 +87,7 @@ def _joins(joins: list[dict], want: dict) -> list[tuple]:
         kind = "MapJoin" if bare and join["kind"] == "BucketMapJoin" else join["kind"]
         big = None if bare else join["big_alias"]
         found.append((join["phase"], kind, str(join["conditions"]), str(big)))
-    return sorted(set(found) if bare and want["demux"] else found)
+    return sorted(set(found) if bare else found)
 
 
 def _wanted_filters(want: dict) -> list[tuple] | None:
@@ -96,22 +98,28 @@ def _wanted_filters(want: dict) -> list[tuple] | None:
         for alias, conjuncts in want["scan_filters"].items()
         for columns, names in conjuncts
     ]
-    return _kept(found, want)
+    return _kept(found)
 
 
 def _own_filters(got: dict) -> list[tuple]:
-    found = []
-    for each in got["filters"]:
-        if each["at"] == "scan":
-            parts = list(walk(ExpressionParser(each["predicate"]).expression()))
-            columns = {part.parts[-1] for part in parts if isinstance(part, Name)}
-            names = [part.name for part in parts if isinstance(part, Call)]
-            names = [name for name in names if name not in _SILENT]
-            found.append((each["alias"], tuple(sorted(columns)), tuple(sorted(names))))
-    return _kept(found, got)
+    return _kept(
+        [
+            (each["alias"], *_parts(each["predicate"]))
+            for each in got["filters"]
+            if each["at"] == "scan"
+        ]
+    )
 
 
-def _kept(found: list[tuple], case: dict) -> list[tuple]:
+def _parts(predicate: str) -> tuple[tuple, tuple]:
+    """The columns of a predicate, and the operators and functions that it calls."""
+    parts = list(walk(ExpressionParser(predicate).expression()))
+    columns = {part.parts[-1] for part in parts if isinstance(part, Name)}
+    names = [part.name for part in parts if isinstance(part, Call) and part.name not in _SILENT]
+    return tuple(sorted(columns)), tuple(sorted(names))
+
+
+def _kept(found: list[tuple]) -> list[tuple]:
     """Filters that compare something; the not-null filters that Hive adds do not count."""
     kept = [each for each in found if set(each[2]) & _COMPARES or each[1:] == ((), ())]
     return sorted(set(kept))
