@@ -92,16 +92,13 @@ def _merge_upwards(sink: ReduceSink, start: Operator, least: int, joins_too: boo
 def _nearest(start: Operator) -> Operator | None:
     """The next ReduceSink, GroupBy or Join above, past what does not move rows.
 
-    Window functions are passed only by a plain shuffle; a join must send its rows nowhere else.
+    Window functions are passed only by a plain shuffle.
     """
     passed = Select | Filter | TableFunction if isinstance(start, ReduceSink) else Select | Filter
-    current, alone = start, True
+    current = start
     while len(current.parents) == 1:
         current = current.parents[0]
-        alone = alone and len(current.children) == 1
-        if isinstance(current, Join):
-            return current if alone else None
-        if isinstance(current, ReduceSink | GroupBy):
+        if isinstance(current, ReduceSink | GroupBy | Join):
             return current
         if not isinstance(current, passed):
             return None
