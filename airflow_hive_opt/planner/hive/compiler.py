@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from airflow_hive_opt.planner.catalog import Catalog
 from airflow_hive_opt.planner.hive.generate import Generator
-from airflow_hive_opt.planner.hive.operators import FileSink, Operator, OperatorGraph
+from airflow_hive_opt.planner.hive.operators import (
+    FileSink,
+    Operator,
+    OperatorGraph,
+    ReduceSink,
+)
 from airflow_hive_opt.planner.hive.parser import parse_hive
 from airflow_hive_opt.planner.hive.tasks import Task, cut, depend
 from airflow_hive_opt.planner.rules import GRAPH_RULES, TASK_RULES
@@ -58,12 +63,19 @@ def compile_statement(
 
 
 def _merged_sinks(tasks: list[Task], settings: Settings) -> set[int]:
-    """Sinks whose small files are merged afterwards: by default those of jobs without reducers."""
+    """Sinks whose small files are merged afterwards: by default those that mappers write.
+
+    Hive decides when it comes to a sink: a job counts as one without reducers up to its first
+    ReduceSink.
+    """
     found: set[int] = set()
     for task in tasks:
-        name = "hive.merge.mapfiles" if task.reducer is None else "hive.merge.mapredfiles"
-        if settings.is_on(name):
-            found |= {id(operator) for operator in task.operators() if _is_result(operator)}
+        name = "hive.merge.mapfiles"
+        for operator in task.operators():
+            if isinstance(operator, ReduceSink):
+                name = "hive.merge.mapredfiles"
+            elif _is_result(operator) and settings.is_on(name):
+                found.add(id(operator))
     return found
 
 

@@ -277,6 +277,8 @@ def merge(tree: JoinTree) -> JoinTree:
             if blocked is not None and blocked != kind:
                 break
             found = _merge_position(node, target)
+            if found is not None and (_filters_late(node) or _filters_late(target)):
+                continue
             if found is not None and not _too_many(node, target):
                 _merge_into(target, node, *found)
                 nodes[other] = None
@@ -294,6 +296,11 @@ def merge(tree: JoinTree) -> JoinTree:
 def _kind(node: JoinTree) -> str:
     kinds = {kind for kind, _, _ in node.conditions}
     return kinds.pop() if len(kinds) == 1 else "mixed"
+
+
+def _filters_late(node: JoinTree) -> bool:
+    """An outer join with conditions over both sides must be done before the next join."""
+    return node.outer and bool(node.residual)
 
 
 def _too_many(node: JoinTree, target: JoinTree) -> bool:

@@ -194,7 +194,7 @@ class _Parser(ExpressionParser):
             self.expect("not")
             self.expect("exists")
         table = self.dotted_name()
-        while not self.at("as"):
+        while not (self.at("as") and self.peek(1).lower in ("select", "with", "from", "map")):
             if self.peek().kind == "end":
                 self.fail()
             self.next()
@@ -244,11 +244,15 @@ class _Parser(ExpressionParser):
                     self.fail()
                 else:
                     aliases = (self.identifier(),)
-            elif not bare and self.peek().kind == "word" and self.peek().lower not in _NO_ALIAS:
+            elif not bare and self._names_what_stands_before():
                 aliases = (self.identifier(),)
             items.append(SelectItem(expression, aliases))
             if not self.accept(","):
                 return tuple(items)
+
+    def _names_what_stands_before(self) -> bool:
+        here = self.peek()
+        return here.kind == "quoted" or (here.kind == "word" and here.lower not in _NO_ALIAS)
 
     def _names_until_closed(self) -> tuple[str, ...]:
         names = []
@@ -277,7 +281,7 @@ class _Parser(ExpressionParser):
 
     def _row_format(self) -> None:
         if self.accept("row"):
-            while not self.at("using", "from", "as", "select", "where", "recordreader"):
+            while not self.at("using", "from", "as", "select", "where", "recordreader", "stored"):
                 if self.peek().kind == "end" or self.at(")"):
                     break
                 self.next()
@@ -341,7 +345,11 @@ class _Parser(ExpressionParser):
             self.expect("(")
             count = 0
             while not self.accept(")"):
-                self.expression()
+                if self.at("(") and self.peek(1).text == ")":
+                    self.next()
+                    self.next()
+                else:
+                    self.expression()
                 count += 1
                 self.accept(",")
             return keys, count

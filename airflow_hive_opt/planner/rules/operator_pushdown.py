@@ -78,6 +78,8 @@ def _wanted_below(operator: Operator, walk: _Walk) -> list[_Moving]:
         _handed_down(function, operator, walk)
         return _handed_down(rows, operator, walk)
     if len(operator.children) != 1:
+        # Hive takes the filters out and puts them back behind their siblings.
+        operator.children.sort(key=lambda child: isinstance(child, Filter))
         for child in list(operator.children):
             _stay(child, walk)
         return []
