@@ -7,15 +7,17 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
-from airflow_hive_opt.planner.catalog import CatalogFileError, JsonCatalog
+from airflow_hive_opt.explain_command import FORMATS, explain_batch, explain_one, stage_by_rule
+from airflow_hive_opt.planner.catalog import Catalog, CatalogFileError, JsonCatalog
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.explain import error_to_json, to_json, to_text
-from airflow_hive_opt.planner.plan import Plan, plan
-from airflow_hive_opt.planner.settings import Settings
 
+_Show: TypeAlias = Callable[[str, Catalog, Mapping[str, object]], Iterable[str]]
 _BAD_INPUT = 2
 _FAILED = 1
 
@@ -45,7 +47,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="airflow-hive-opt", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     explain = commands.add_parser("explain", help="show what would be pruned, and why not")
-    explain.add_argument("--format", choices=["text", "json"], default="text")
+    explain.add_argument("--format", choices=FORMATS, default="text")
+    explain.add_argument(
+        "--batch", type=Path, metavar="FILE", help="plan many statements: a JSON object a line"
+    )
+    explain.add_argument(
+        "--stage-by-rule", action="store_true", help="show the operators after every rule"
+    )
     explain.add_argument(
         "--catalog", type=Path, metavar="FILE", help="a TABLES.json; with it no Spark is started"
     )
@@ -79,26 +87,36 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    sql = _sql(options)
-    settings = Settings.of(_pairs(options.set))
+    if options.batch is not None:
+        try:
+            with options.batch.open() as lines:
+                explain_batch(lines, sys.stdout)
+        except OSError as error:
+            raise _UsageError(f"can't read {options.batch}: {error.strerror}") from error
+        return 0
+    sql, overrides = _sql(options), _pairs(options.set)
+    show = stage_by_rule if options.stage_by_rule else partial(explain_one, form=options.format)
     try:
         if options.catalog is not None:
-            planned = plan(sql, JsonCatalog.read(options.catalog), settings)
+            print(*show(sql, JsonCatalog.read(options.catalog), overrides), sep="\n")
         else:
-            planned = _plan_on_spark(options, sql, settings)
+            _explain_on_spark(options, sql, overrides, show)
     except PlanError as error:
         if options.format == "json":
             print(json.dumps(error_to_json(error)))
         else:
             print(f"error: {error}", file=sys.stderr)
         return _BAD_INPUT
-    for warning in planned.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    print(json.dumps(to_json(planned), indent=1) if options.format == "json" else to_text(planned))
     return 0
 
 
-def _plan_on_spark(options: argparse.Namespace, sql: str, settings: Settings) -> Plan:
+def _explain_on_spark(
+    options: argparse.Namespace, sql: str, overrides: dict[str, str], show: _Show
+) -> None:
+    """Explains with the embedded warehouse's tables.
+
+    What Hive rejects and Spark accepts is shown as the run would take it, without Hive's stages.
+    """
     from airflow_hive_opt.spark.application import Request, plan_on_spark
     from airflow_hive_opt.spark.catalog import SparkCatalog
     from airflow_hive_opt.spark.java import SparkStartError
@@ -107,7 +125,14 @@ def _plan_on_spark(options: argparse.Namespace, sql: str, settings: Settings) ->
     warehouse = options.warehouse or default_warehouse()
     try:
         with spark_session("airflow-hive-opt explain", embedded_conf(warehouse)) as session:
-            return plan_on_spark(session, SparkCatalog(session), Request(sql, settings=settings))
+            catalog = SparkCatalog(session)
+            try:
+                print(*show(sql, catalog, overrides), sep="\n")
+            except PlanError as error:
+                planned = plan_on_spark(session, catalog, Request.of(sql, overrides))
+                print(f"note: Hive would reject this, Spark runs it: {error}", file=sys.stderr)
+                as_json = options.format == "json"
+                print(json.dumps(to_json(planned), indent=1) if as_json else to_text(planned))
     except SparkStartError as error:
         raise _UsageError(str(error)) from error
 
@@ -131,9 +156,9 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
     from airflow_hive_opt.spark.session import default_warehouse, embedded_conf, spark_session
 
     try:
-        request = Request(
+        request = Request.of(
             _sql(options),
-            settings=Settings.of(_pairs(options.set)),
+            _pairs(options.set),
             max_keys=options.max_keys,
             max_rows=0 if only_prune else options.rows + 1,
         )

@@ -161,13 +161,12 @@ class MapJoinPruneOperator(BaseOperator):
         kill_spark()
 
     def _request(self) -> Any:
-        from airflow_hive_opt.planner.settings import Settings
         from airflow_hive_opt.spark.application import OnEmpty, OnNoPrune, Request
 
-        return Request(
-            sql=self.sql,
+        return Request.of(
+            self.sql,
+            self.hive_conf,
             parameters=self.parameters or {},
-            settings=Settings.of(self.hive_conf),
             max_keys=self.max_keys,
             max_partitions=self.max_partitions,
             on_empty=OnEmpty(self.on_empty),

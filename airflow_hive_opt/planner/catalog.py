@@ -18,11 +18,35 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Buckets:
+    """CLUSTERED BY ``columns`` [SORTED BY ``sort``] INTO ``count`` BUCKETS.
+
+    ``sort`` has pairs of column and ``asc`` or ``desc``.
+    """
+
+    columns: tuple[str, ...]
+    count: int
+    sort: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition: its values in the order of the partition columns, its bytes, files, rows."""
+
+    values: tuple[str, ...]
+    total_bytes: int = 0
+    files: int | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
 class Table:
     """A table or view as a catalog describes it.
 
     ``total_bytes`` is the size of the data where it is known without counting. A table with
     ``partitions_in_metastore`` false has partition columns that the metastore does not manage.
+    ``buckets``, ``partitions``, ``rows``, ``files`` and ``format`` are what Hive's stages depend
+    on beside the columns, where known; ``view`` is the query of a view.
     """
 
     name: str
@@ -30,6 +54,12 @@ class Table:
     partition_columns: tuple[Column, ...] = ()
     total_bytes: int | None = None
     partitions_in_metastore: bool = True
+    buckets: Buckets | None = None
+    partitions: tuple[Partition, ...] | None = None
+    rows: int | None = None
+    files: int | None = None
+    format: str = ""
+    view: str | None = None
 
     @property
     def all_columns(self) -> tuple[Column, ...]:
@@ -70,10 +100,15 @@ class JsonCatalog:
         return cls({table.name: table for table in tables})
 
     @classmethod
+    def of_documents(cls, documents: Iterable[Mapping[str, Any]]) -> JsonCatalog:
+        """A catalog of the objects in a TABLES.json; raises ``KeyError`` and the like."""
+        return cls.of(map(_table, documents))
+
+    @classmethod
     def read(cls, path: Path) -> JsonCatalog:
         """Reads ``{"tables": [...]}``; raises :class:`CatalogFileError`."""
         try:
-            return cls.of(map(_table, json.loads(path.read_text())["tables"]))
+            return cls.of_documents(json.loads(path.read_text())["tables"])
         except OSError as error:
             raise CatalogFileError(f"can't read the catalog {path}: {error.strerror}") from error
         except json.JSONDecodeError as error:
@@ -93,7 +128,50 @@ def _table(document: Mapping[str, Any]) -> Table:
         columns=_columns(document["columns"]),
         partition_columns=_columns(document.get("partition_columns") or ()),
         total_bytes=None if (size := document.get("total_bytes")) is None else int(size),
+        buckets=_buckets(document.get("buckets")),
+        partitions=_partitions(document.get("partitions")),
+        rows=document.get("rows"),
+        files=_count(document.get("files")),
+        format=str(document.get("format") or ""),
+        view=document.get("view"),
     )
+
+
+def _buckets(document: Mapping[str, Any] | None) -> Buckets | None:
+    if not document:
+        return None
+    sort = (
+        (key, "asc") if isinstance(key, str) else (str(key[0]), str(key[1]))
+        for key in document.get("sort") or ()
+    )
+    columns = tuple(name.lower() for name in document["columns"])
+    return Buckets(
+        columns, int(document["count"]), tuple((name.lower(), way.lower()) for name, way in sort)
+    )
+
+
+def _partitions(documents: Iterable[Mapping[str, Any]] | None) -> tuple[Partition, ...] | None:
+    """Partitions by ``values``, or by ``spec`` as the metastore writes it: ``ds=1/hr=2``."""
+    if documents is None:
+        return None
+    found = []
+    for document in documents:
+        values = document.get("values") or [
+            part.partition("=")[2] for part in document["spec"].split("/")
+        ]
+        found.append(
+            Partition(
+                tuple(map(str, values)),
+                int(document.get("bytes") or 0),
+                _count(document.get("files")),
+                _count(document.get("rows", (document.get("stats") or {}).get("numRows"))),
+            )
+        )
+    return tuple(found)
+
+
+def _count(files: object) -> int | None:
+    return len(files) if isinstance(files, list) else int(str(files)) if files is not None else None
 
 
 def _columns(pairs: Iterable[tuple[str, str]]) -> tuple[Column, ...]:

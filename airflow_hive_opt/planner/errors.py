@@ -7,17 +7,25 @@ class PlanError(Exception):
     """A statement that can't be planned because it is wrong.
 
     ``code`` is ``PARSE`` or ``SEMANTIC``; ``line`` and ``column`` count from 1 and point at the
-    offending word of the SQL, or are ``None`` where no single word is to blame.
+    offending word of the SQL, or are ``None`` where no single word is to blame. ``number`` is
+    Hive's number for the error, where Hive has one.
     """
 
     def __init__(
-        self, code: str, message: str, line: int | None = None, column: int | None = None
+        self,
+        code: str,
+        message: str,
+        line: int | None = None,
+        column: int | None = None,
+        *,
+        number: int | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.line = line
         self.column = column
+        self.number = number
 
     def __str__(self) -> str:
         if self.line is None:

@@ -2,15 +2,113 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from airflow_hive_opt.planner.catalog import Catalog
 from airflow_hive_opt.planner.draw import draw
 from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.hive.compiler import HivePlan, compile_statement
+from airflow_hive_opt.planner.hive.drawing import mermaid
+from airflow_hive_opt.planner.hive.explain import explain_text
+from airflow_hive_opt.planner.hive.facts import count, facts
 from airflow_hive_opt.planner.operators import Filter, Operator, TableScan, subquery_of, walk
-from airflow_hive_opt.planner.plan import Plan
+from airflow_hive_opt.planner.plan import Plan, plan
 from airflow_hive_opt.planner.pruning import ScanDecision
+from airflow_hive_opt.planner.rules.partition_sink import PartitionSink, place_sinks
+from airflow_hive_opt.planner.script import split_settings
+from airflow_hive_opt.planner.settings import Settings
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Hive's plan of a statement and what partition pruning decides on it.
+
+    ``pruning`` is ``None`` where only Hive's grammar reads the statement; ``warnings`` says why.
+    ``jobs_before`` counts the map-reduce jobs without the Correlation Optimizer.
+    """
+
+    hive: HivePlan
+    pruning: Plan | None
+    jobs_before: int
+    warnings: tuple[str, ...]
+
+
+def explain(
+    script: str, catalog: Catalog, overrides: Mapping[str, object] | None = None
+) -> Explanation:
+    """Explains one statement, ``SET`` lines before it included.
+
+    Raises :class:`PlanError` where Hive rejects the statement.
+    """
+    own, sql = split_settings(script)
+    settings = Settings.of({**(overrides or {}), **own})
+    hive = compile_statement(sql, catalog, settings)
+    jobs_before = count(hive, "MapReduce")
+    if hive.correlated:
+        plain = Settings({**settings.values, "hive.optimize.correlation": "false"})
+        jobs_before = count(compile_statement(sql, catalog, plain), "MapReduce")
+    warnings = settings.warnings
+    try:
+        pruning: Plan | None = plan(sql, catalog, settings)
+    except PlanError as error:
+        pruning = None
+        warnings += (f"partition pruning is not planned for this statement: {error}",)
+    return Explanation(hive, pruning, jobs_before, warnings)
+
+
+def sinks(found: Explanation) -> tuple[PartitionSink, ...]:
+    """Where Hive's tasks would make and read the lists of partitions."""
+    return place_sinks(found.hive.stages, found.pruning.decisions if found.pruning else ())
+
+
+def explanation_to_json(found: Explanation) -> dict[str, object]:
+    """The contract's object."""
+    return {
+        "verdict": "ok",
+        "statement": found.hive.kind,
+        **facts(found.hive),
+        "pruning": [_pruning(each) for each in found.pruning.decisions] if found.pruning else [],
+        "partition_sinks": [
+            {
+                "stage": sink.local_work.name,
+                "read_by": sink.job.name,
+                "alias": sink.scan.alias,
+                "sources": [source.alias for source in sink.sources],
+            }
+            for sink in sinks(found)
+        ],
+        "correlation": {
+            "applied": found.hive.correlated,
+            "jobs_before": found.jobs_before,
+            "jobs_after": count(found.hive, "MapReduce"),
+        },
+        "warnings": list(found.warnings),
+    }
+
+
+def explanation_to_text(found: Explanation) -> str:
+    """Hive's EXPLAIN, then the decisions of partition pruning."""
+    decisions = found.pruning.decisions if found.pruning else ()
+    parts = [explain_text(found.hive), "", "PARTITION PRUNING:"]
+    parts.extend(_pruning_text(decision) for decision in decisions)
+    for sink in sinks(found):
+        parts.append(f"  {sink.local_work.name}: Partition Desc Gen Sink Operator")
+        parts.append(f"    takes the keys of {', '.join(source.alias for source in sink.sources)}")
+        parts.append(f"  {sink.job.name}: prelaunch of TableScan {sink.scan.alias}")
+        parts.append(f"    reads the partition list of {sink.local_work.name}")
+    if not decisions:
+        parts.append("  no partitioned table is read" if found.pruning else "  not planned")
+    return "\n".join(parts)
+
+
+def explanation_to_mermaid(found: Explanation) -> str:
+    """The stage graph."""
+    return mermaid(found.hive)
 
 
 def to_json(plan: Plan) -> dict[str, object]:
-    """The machine-readable plan: ``verdict``, ``filters``, ``pruning``."""
+    """What pruning knows of a statement: ``verdict``, ``filters``, ``pruning``."""
     return {
         "verdict": "ok",
         "statement": plan.kind,
@@ -30,6 +128,7 @@ def error_to_json(error: PlanError) -> dict[str, object]:
     return {
         "verdict": "error",
         "code": error.code,
+        "hive_code": error.number,
         "message": error.message,
         "line": error.line,
         "column": error.column,

@@ -13,6 +13,50 @@ DEFAULTS: Mapping[str, str] = {
     # HIVE-5119 left this name to be determined. On: asking for the operator is asking for it.
     PARTITION_PRUNING: "true",
     SMALL_TABLE_FILESIZE: "25000000",
+    "hive.auto.convert.join": "true",
+    "hive.auto.convert.join.noconditionaltask": "true",
+    "hive.auto.convert.join.noconditionaltask.size": "10000000",
+    "hive.auto.convert.sortmerge.join": "false",
+    "hive.auto.convert.sortmerge.join.bigtable.selection.policy": (
+        "org.apache.hadoop.hive.ql.optimizer.AvgPartitionSizeBasedBigTableSelectorForAutoSMJ"
+    ),
+    "hive.auto.convert.sortmerge.join.to.mapjoin": "false",
+    "hive.compute.query.using.stats": "true",
+    "hive.enforce.sortmergebucketmapjoin": "false",
+    "hive.exec.reducers.max": "1009",
+    "hive.fetch.task.aggr": "false",
+    "hive.fetch.task.conversion": "more",
+    "hive.fetch.task.conversion.threshold": "1073741824",
+    "hive.groupby.skewindata": "false",
+    "hive.ignore.mapjoin.hint": "true",
+    "hive.map.aggr": "true",
+    "hive.map.groupby.sorted": "true",
+    # Unset in Hive, where the hive.strict.checks apply instead.
+    "hive.mapred.mode": "",
+    "hive.merge.mapfiles": "true",
+    "hive.merge.mapredfiles": "false",
+    "hive.merge.nway.joins": "true",
+    "hive.multigroupby.singlereducer": "true",
+    "hive.optimize.bucketmapjoin": "false",
+    "hive.optimize.bucketmapjoin.sortedmerge": "false",
+    "hive.optimize.constant.propagation": "true",
+    "hive.optimize.correlation": "false",
+    "hive.optimize.ppd": "true",
+    "hive.optimize.reducededuplication": "true",
+    "hive.optimize.reducededuplication.min.reducer": "4",
+    "hive.outerjoin.supports.filters": "true",
+    "hive.ppd.recognizetransivity": "true",
+    "hive.ppd.remove.duplicatefilters": "true",
+    "hive.stats.autogather": "true",
+    "hive.strict.checks.bucketing": "true",
+    "hive.strict.checks.cartesian.product": "true",
+    "hive.strict.checks.large.query": "false",
+    "hive.strict.checks.type.safety": "true",
+    "mapred.reduce.tasks": "-1",
+}
+_WORDS = {
+    "hive.mapred.mode": ("", "strict", "nonstrict"),
+    "hive.fetch.task.conversion": ("none", "minimal", "more"),
 }
 
 
@@ -37,8 +81,8 @@ class Settings:
             if key not in DEFAULTS:
                 near = difflib.get_close_matches(key, DEFAULTS, n=1, cutoff=0.0)[0]
                 warnings.append(f"unknown setting {name}, did you mean {near}?")
-            elif not _valid(DEFAULTS[key], text):
-                kind = "true or false" if DEFAULTS[key] in ("true", "false") else "a whole number"
+            elif not _valid(key, text):
+                kind = _kind(key)
                 warnings.append(
                     f"setting {name} must be {kind}, not {text!r}: using {DEFAULTS[key]}"
                 )
@@ -54,12 +98,33 @@ class Settings:
         """A setting that is a whole number."""
         return int(self.values[name])
 
+    def forbids(self, check: str) -> bool:
+        """Whether one of ``hive.strict.checks`` holds: ``hive.mapred.mode`` overrules it.
+
+        >>> Settings.of().forbids("hive.strict.checks.cartesian.product")
+        True
+        >>> loose = Settings.of({"hive.mapred.mode": "nonstrict"})
+        >>> loose.forbids("hive.strict.checks.cartesian.product")
+        False
+        """
+        mode = self.values["hive.mapred.mode"]
+        return mode == "strict" if mode else self.is_on(check)
+
 
 def _text(value: object) -> str:
     return str(value).strip().lower()
 
 
-def _valid(default: str, value: str) -> bool:
+def _kind(key: str) -> str:
+    if key in _WORDS:
+        return " or ".join(word for word in _WORDS[key] if word)
+    return "true or false" if DEFAULTS[key] in ("true", "false") else "a whole number"
+
+
+def _valid(key: str, value: str) -> bool:
+    default = DEFAULTS[key]
+    if key in _WORDS:
+        return value in _WORDS[key]
     if default in ("true", "false"):
         return value in ("true", "false")
-    return value.removeprefix("-").isdecimal()
+    return default.startswith("org.") or value.removeprefix("-").isdecimal()

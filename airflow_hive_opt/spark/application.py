@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.plan import Plan, passing_through, plan
 from airflow_hive_opt.planner.reasons import Reason
+from airflow_hive_opt.planner.script import split_settings
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.descriptor import (
@@ -72,11 +73,26 @@ class Request:
     sql: str
     parameters: Mapping[str, object] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings.of)
+    session_conf: Mapping[str, str] = field(default_factory=dict)
     max_keys: int = 100_000
     max_partitions: int | None = None
     max_rows: int = 20
     on_empty: OnEmpty = OnEmpty.RUN
     on_no_prune: OnNoPrune = OnNoPrune.RUN
+
+    @classmethod
+    def of(
+        cls, script: str, hive_conf: Mapping[str, object] | None = None, **options: Any
+    ) -> Request:
+        """A request for a script: ``SET`` lines at its head, then the statement.
+
+        What is set goes to Spark's session, as Spark would take it, and where it is one of
+        Hive's names the planner reads it over ``hive_conf``.
+        """
+        own, sql = split_settings(script)
+        for_hive = {name: value for name, value in own.items() if not name.startswith("spark.")}
+        settings = Settings.of({**(hive_conf or {}), **for_hive})
+        return cls(sql, settings=settings, session_conf=own, **options)
 
     def __post_init__(self) -> None:
         """Checks the bounds."""
@@ -119,6 +135,8 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
 
     Raises ``PlanError`` only where Spark rejects the statement too, and ``DescriptorError``.
     """
+    for name, value in request.session_conf.items():
+        session.conf.set(name, value)
     catalog = SparkCatalog(session)
     clock = Clock(catalog.work)
     with clock.phase("local task"):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
+# It says again, as JSON, what the exception says.
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 WAREHOUSE_VARIABLE = "AIRFLOW_HIVE_OPT_WAREHOUSE"
 _WAREHOUSE_DIR = "spark.sql.warehouse.dir"

@@ -148,6 +148,23 @@ def test_a_narrowed_statement_that_spark_refuses(spark, tmp_path, monkeypatch):
     assert "PARSE_SYNTAX_ERROR" in decision.message
 
 
+def test_set_lines_before_the_statement(spark, tmp_path):
+    script = (
+        "-- all off\nSET hive.optimize.mapjoin.partition.pruning = false;\n"
+        "SET spark.sql.shuffle.partitions=3;\n" + SQL.format(2)
+    )
+    request = Request.of(script, {"hive.optimize.mapjoin.partition.pruning": "true"})
+    session = spark.newSession()
+    session.sql("USE local_task")
+    path = UPath(tmp_path) / "1.json"
+    result = join(session, request, prune(session, request, path), path)
+    assert [found.reason for found in result.report.descriptor.decisions] == ["DISABLED"]
+    assert session.conf.get("spark.sql.shuffle.partitions") == "3"
+    assert len(result.rows) == 2
+    with pytest.raises(PlanError, match="line 2, column 8: there is no column nope"):
+        prune(session, Request.of("SET hive.x=1;\nSELECT nope FROM fact"), path)
+
+
 def test_bounds_must_bound():
     with pytest.raises(ValueError, match="max_keys must be at least 1"):
         Request("SELECT 1", max_keys=0)

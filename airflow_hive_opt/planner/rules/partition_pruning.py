@@ -85,7 +85,7 @@ def prune_partitions(trees: Sequence[Operator], settings: Settings) -> tuple[Sca
                     operator, _conditions_above(tree, operator)
                 )
     for tree in trees:
-        for operator in walk(tree):
+        for operator in reversed(list(walk(tree))):  # sources in the order of the statement
             if isinstance(operator, Join | Filter):
                 for condition in operator.conditions:
                     _examine(operator, condition, found, settings)

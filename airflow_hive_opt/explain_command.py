@@ -1,0 +1,81 @@
+"""``airflow-hive-opt explain``: one statement, or a file of them in one process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TextIO
+
+from airflow_hive_opt.planner.catalog import Catalog, CatalogFileError, JsonCatalog
+from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.explain import (
+    error_to_json,
+    explain,
+    explanation_to_json,
+    explanation_to_mermaid,
+    explanation_to_text,
+)
+from airflow_hive_opt.planner.hive.compiler import compile_statement
+from airflow_hive_opt.planner.hive.drawing import draw
+from airflow_hive_opt.planner.hive.operators import OperatorGraph
+from airflow_hive_opt.planner.script import split_settings
+from airflow_hive_opt.planner.settings import Settings
+
+FORMATS = ("text", "json", "mermaid")
+
+
+def explain_one(
+    script: str, catalog: Catalog, overrides: Mapping[str, object], form: str
+) -> Iterator[str]:
+    """What to print for one statement; warnings go to stderr. Raises :class:`PlanError`."""
+    found = explain(script, catalog, overrides)
+    for warning in found.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if form == "json":
+        yield json.dumps(explanation_to_json(found), indent=1)
+    elif form == "mermaid":
+        yield explanation_to_mermaid(found)
+    else:
+        yield explanation_to_text(found)
+
+
+def stage_by_rule(script: str, catalog: Catalog, overrides: Mapping[str, object]) -> Iterator[str]:
+    """The operator graph after every rule that changed it. Raises :class:`PlanError`."""
+    own, sql = split_settings(script)
+    drawings: list[tuple[str, str]] = []
+
+    def watch(rule: str, graph: OperatorGraph) -> None:
+        drawing = draw(graph)
+        if not drawings or drawings[-1][1] != drawing:
+            drawings.append((rule, drawing))
+
+    compile_statement(sql, catalog, Settings.of({**overrides, **own}), watch)
+    for rule, drawing in drawings:
+        yield f"-- {rule}\n{drawing}\n"
+
+
+def explain_batch(lines: Iterable[str], out: TextIO) -> None:
+    """One JSON object a line for each case a line; raises :class:`CatalogFileError`."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            case = json.loads(line)
+            sql, overrides = str(case["sql"]), dict(case.get("set") or {})
+            catalog = JsonCatalog.of_documents(case.get("tables") or ())
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            message = f"line {number} of the batch lacks or mistypes {error}"
+            raise CatalogFileError(message) from error
+        answer = {"id": case.get("id"), **_answer(sql, catalog, overrides)}
+        print(json.dumps(answer), file=out)
+
+
+def _answer(sql: str, catalog: Catalog, overrides: Mapping[str, object]) -> dict[str, object]:
+    try:
+        return explanation_to_json(explain(sql, catalog, overrides))
+    except PlanError as error:
+        return error_to_json(error)
+    except Exception as error:  # noqa: BLE001 - one statement must not cost the others theirs
+        message = f"the planner failed on this statement: {type(error).__name__}: {error}"
+        return error_to_json(PlanError("INTERNAL", message))

@@ -1,0 +1,224 @@
+"""HiveQL after parsing: expressions, sources, query blocks, statements.
+
+Everything is frozen and compares by structure, wherever it stands in the text: Hive, too, matches
+GROUP BY keys and join keys by comparing syntax trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+
+def _position() -> int:
+    return field(default=0, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Name:
+    """A column as written: ``key``, ``a.key``, ``a.struct.field``; lower case."""
+
+    parts: tuple[str, ...]
+    at: int = _position()
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A literal; ``text`` as SQL, ``type`` as Hive names it."""
+
+    text: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Window:
+    """OVER (...): what it partitions and orders by."""
+
+    partition_by: tuple[Expression, ...]
+    order_by: tuple[tuple[Expression, str], ...]
+    frame: str = ""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function or an operator with its arguments.
+
+    Operators are called by their symbol (``=``, ``and``, ``isnull``, ``between``). ``note`` holds
+    what is no expression: a cast's type, a field's name.
+    """
+
+    name: str
+    arguments: tuple[Expression, ...]
+    at: int = _position()
+    distinct: bool = False
+    over: Window | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Star:
+    """``*`` or ``alias.*``."""
+
+    qualifier: str | None = None
+    at: int = _position()
+
+
+@dataclass(frozen=True)
+class Subquery:
+    """A query inside an expression, as IN, EXISTS or a scalar use it."""
+
+    query: Query
+    at: int = _position()
+
+
+Expression: TypeAlias = "Name | Constant | Call | Star | Subquery | Column"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column after resolution, by its internal name in an operator's input."""
+
+    name: str
+    type: str = field(default="string", compare=False)
+    partition: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """A table in FROM. ``sample`` is the text of TABLESAMPLE, if any."""
+
+    name: str
+    alias: str
+    at: int = _position()
+    sample: str = ""
+
+
+@dataclass(frozen=True)
+class SubquerySource:
+    """A subquery in FROM."""
+
+    query: Query
+    alias: str
+    at: int = _position()
+
+
+@dataclass(frozen=True)
+class JoinSource:
+    """A join in FROM; ``kind`` is INNER, LEFT OUTER, RIGHT OUTER, FULL OUTER or LEFT SEMI."""
+
+    kind: str
+    left: Source
+    right: Source
+    on: Expression | None
+    at: int = _position()
+
+
+@dataclass(frozen=True)
+class LateralView:
+    """LATERAL VIEW over a source."""
+
+    source: Source
+    call: Call
+    alias: str
+    columns: tuple[str, ...]
+    outer: bool
+    at: int = _position()
+
+
+Source: TypeAlias = TableSource | SubquerySource | JoinSource | LateralView
+
+
+@dataclass(frozen=True)
+class SelectItem:
+    """One expression of a select list and the names it was given."""
+
+    expression: Expression
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Transform:
+    """TRANSFORM, MAP or REDUCE ... USING 'script' AS ...: rows go through a script."""
+
+    script: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where INSERT or CREATE TABLE AS writes; ``table`` is ``None`` for a directory.
+
+    ``dynamic`` counts the partition columns whose values come with the rows.
+    """
+
+    kind: str
+    table: str | None
+    dynamic: int = 0
+
+
+@dataclass(frozen=True)
+class Body:
+    """One SELECT of a block, with everything after FROM; a multi-insert has several."""
+
+    items: tuple[SelectItem, ...]
+    destination: Destination | None = None
+    distinct: bool = False
+    hints: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    transform: Transform | None = None
+    where: Expression | None = None
+    group_by: tuple[Expression, ...] = ()
+    grouping_sets: int = 0
+    having: Expression | None = None
+    order_by: tuple[tuple[Expression, str], ...] = ()
+    sort_by: tuple[tuple[Expression, str], ...] = ()
+    distribute_by: tuple[Expression, ...] = ()
+    cluster_by: tuple[Expression, ...] = ()
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """FROM with its bodies; ``views`` are the WITH queries in scope."""
+
+    source: Source | None
+    bodies: tuple[Body, ...]
+    views: tuple[tuple[str, Query], ...] = ()
+
+
+@dataclass(frozen=True)
+class Union:
+    """Two queries, one after the other."""
+
+    left: Query
+    right: Query
+
+
+Query: TypeAlias = Block | Union
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and everything in it, without the queries of subqueries."""
+    yield expression
+    if isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from walk(argument)
+        if expression.over:
+            for key in expression.over.partition_by:
+                yield from walk(key)
+            for key, _ in expression.over.order_by:
+                yield from walk(key)
+
+
+def conjuncts(expression: Expression | None) -> list[Expression]:
+    """The parts that AND joins, left to right.
+
+    >>> a, b = Name(("a",)), Name(("b",))
+    >>> conjuncts(Call("and", (a, b))) == [a, b]
+    True
+    """
+    if expression is None:
+        return []
+    if isinstance(expression, Call) and expression.name == "and":
+        return [part for argument in expression.arguments for part in conjuncts(argument)]
+    return [expression]
