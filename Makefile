@@ -5,11 +5,12 @@ UV_VERSION := 0.13.9
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help demo test lint types pytest lock clean
+.PHONY: help demo test lint types pytest fuzz lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
 	@echo "make test   environment, then lint, types and tests"
+	@echo "make fuzz   N random queries, pruned against plain"
 	@echo "make lock   resolve the dependencies anew"
 	@echo "make clean  remove the environment and the demo's data"
 
@@ -27,6 +28,12 @@ types: $(READY)
 
 pytest: $(READY)
 	$(BIN)/pytest
+
+# Random queries, pruned against plain: make fuzz N=5000 SEED=7
+N ?= 1000
+SEED ?= 1
+fuzz: $(READY)
+	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz
 
 # uv installs exactly what requirements.lock says, checked by hash.
 $(READY): requirements.lock pyproject.toml

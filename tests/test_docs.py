@@ -17,6 +17,13 @@ def test_every_reason_is_listed_with_its_sentence():
 
 def test_links_lead_somewhere():
     readme = (PROJECT / "README.md").read_text()
-    for target in ("architecture", "reasons", "descriptor", "surprises"):
+    for target in (
+        "architecture",
+        "planner",
+        "reasons",
+        "descriptor",
+        "hive-differences",
+        "surprises",
+    ):
         assert f"(docs/{target}.md)" in readme
         assert (PROJECT / "docs" / f"{target}.md").exists()
