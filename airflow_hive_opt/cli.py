@@ -88,12 +88,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _explain(options: argparse.Namespace) -> int:
     if options.batch is not None:
+        if options.sql or options.file or options.catalog or options.set:
+            raise _UsageError("--batch takes statements, tables and settings from its file alone")
         try:
-            with options.batch.open() as lines:
-                explain_batch(lines, sys.stdout)
-        except OSError as error:
-            raise _UsageError(f"can't read {options.batch}: {error.strerror}") from error
-        return 0
+            with options.batch.open(encoding="utf-8") as lines:
+                return 0 if explain_batch(lines, sys.stdout) else _BAD_INPUT
+        except (OSError, UnicodeDecodeError) as error:
+            raise _UsageError(f"can't read {options.batch}: {error}") from error
     sql, overrides = _sql(options), _pairs(options.set)
     show = stage_by_rule if options.stage_by_rule else partial(explain_one, form=options.format)
     try:
@@ -201,7 +202,7 @@ def _sql(options: argparse.Namespace) -> str:
     if options.sql is not None:
         return str(options.sql)
     try:
-        return str(options.file.read_text())
+        return str(options.file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise _UsageError(f"can't read {options.file}: {error}") from error
 

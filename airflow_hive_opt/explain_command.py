@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TextIO
 
-from airflow_hive_opt.planner.catalog import Catalog, CatalogFileError, JsonCatalog
+from airflow_hive_opt.planner.catalog import Catalog, JsonCatalog
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.explain import (
     error_to_json,
@@ -55,20 +55,34 @@ def stage_by_rule(script: str, catalog: Catalog, overrides: Mapping[str, object]
         yield f"-- {rule}\n{drawing}\n"
 
 
-def explain_batch(lines: Iterable[str], out: TextIO) -> None:
-    """One JSON object a line for each case a line; raises :class:`CatalogFileError`."""
+def explain_batch(lines: Iterable[str], out: TextIO) -> bool:
+    """One JSON object a line for each case a line; whether every line was a case."""
+    sound = True
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             case = json.loads(line)
-            sql, overrides = str(case["sql"]), dict(case.get("set") or {})
+            if not isinstance(case, dict) or not isinstance(case.get("sql"), str):
+                raise TypeError("an object with a text for sql is expected")
+            overrides = dict(case.get("set") or {})
             catalog = JsonCatalog.of_documents(case.get("tables") or ())
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            message = f"line {number} of the batch lacks or mistypes {error}"
-            raise CatalogFileError(message) from error
-        answer = {"id": case.get("id"), **_answer(sql, catalog, overrides)}
+            sound = False
+            found = case.get("id") if isinstance(case := _loaded(line), dict) else None
+            message = f"line {number} of the batch is no case: {error}"
+            answer = {"id": found, **error_to_json(PlanError("INPUT", message))}
+        else:
+            answer = {"id": case.get("id"), **_answer(case["sql"], catalog, overrides)}
         print(json.dumps(answer), file=out)
+    return sound
+
+
+def _loaded(line: str) -> object:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
 
 
 def _answer(sql: str, catalog: Catalog, overrides: Mapping[str, object]) -> dict[str, object]:

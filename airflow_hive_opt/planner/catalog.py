@@ -130,10 +130,10 @@ def _table(document: Mapping[str, Any]) -> Table:
         total_bytes=None if (size := document.get("total_bytes")) is None else int(size),
         buckets=_buckets(document.get("buckets")),
         partitions=_partitions(document.get("partitions")),
-        rows=document.get("rows"),
+        rows=_count(document.get("rows")),
         files=_count(document.get("files")),
         format=str(document.get("format") or ""),
-        view=document.get("view"),
+        view=_text(document.get("view")),
     )
 
 
@@ -168,6 +168,12 @@ def _partitions(documents: Iterable[Mapping[str, Any]] | None) -> tuple[Partitio
             )
         )
     return tuple(found)
+
+
+def _text(view: object) -> str | None:
+    if view is not None and not isinstance(view, str):
+        raise TypeError(f"a view that is no text: {view!r}")
+    return view
 
 
 def _count(files: object) -> int | None:

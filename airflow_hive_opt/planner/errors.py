@@ -6,7 +6,8 @@ from __future__ import annotations
 class PlanError(Exception):
     """A statement that can't be planned because it is wrong.
 
-    ``code`` is ``PARSE`` or ``SEMANTIC``; ``line`` and ``column`` count from 1 and point at the
+    ``code`` is ``PARSE`` or ``SEMANTIC``; in a batch also ``INPUT`` for a line that is no case and
+    ``INTERNAL`` for a fault of the planner's; ``line`` and ``column`` count from 1 and point at the
     offending word of the SQL, or are ``None`` where no single word is to blame. ``number`` is
     Hive's number for the error, where Hive has one.
     """

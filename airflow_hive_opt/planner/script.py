@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-_SET = re.compile(r"\s*(?:--[^\n]*\n\s*)*set\s+([\w.]+)\s*=\s*([^;]*?)\s*;", re.IGNORECASE)
+_SET = re.compile(
+    r"\s*(?:(?:--[^\n]*\n|/\*.*?\*/)\s*)*set\s+([\w.]+)\s*=\s*([^;]*?)\s*;",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def split_settings(text: str) -> tuple[dict[str, str], str]:

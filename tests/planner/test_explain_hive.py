@@ -9,7 +9,7 @@ import time
 import pytest
 
 from airflow_hive_opt.explain_command import explain_batch, stage_by_rule
-from airflow_hive_opt.planner.catalog import CatalogFileError, JsonCatalog
+from airflow_hive_opt.planner.catalog import JsonCatalog
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.explain import (
     explain,
@@ -94,9 +94,73 @@ def test_batch_answers_every_line():
     assert answers[1]["code"] == "PARSE"
 
 
-def test_batch_says_which_line_is_wrong():
-    with pytest.raises(CatalogFileError, match="line 1"):
-        explain_batch(['{"id": 1}'], io.StringIO())
+@pytest.mark.parametrize(
+    "line",
+    [
+        "5",
+        "null",
+        "[]",
+        '{"id": 1}',
+        "no json",
+        '{"id": 1, "sql": null}',
+        '{"sql": "x", "set": [1]}',
+    ],
+)
+def test_a_line_that_is_no_case_costs_the_others_nothing(line):
+    case = json.dumps({"id": "a", "sql": "select 1", "tables": []})
+    out = io.StringIO()
+    assert not explain_batch([case, line, case], out)
+    verdicts = [json.loads(answer) for answer in out.getvalue().splitlines()]
+    assert [found["verdict"] for found in verdicts] == ["ok", "error", "ok"]
+    assert verdicts[1]["code"] == "INPUT"
+    assert "line 2" in verdicts[1]["message"]
+
+
+@pytest.mark.parametrize(
+    ("where", "shown"),
+    [
+        ("value = 'abc' 'def'", ["value = 'abcdef'"]),
+        ("not (key = 'x' or value = 'y')", ["key <> 'x'", "value <> 'y'"]),
+    ],
+)
+def test_filters_as_hive_reads_them(where, shown):
+    found = explanation_to_json(explain(f"select key from src where {where}", CATALOG))
+    assert [each["predicate"] for each in found["filters"]] == shown
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select current_date, current_timestamp from src",
+        "create table n stored as orc as select key from src",
+        "select ~5 from src where (key, value) in (('a', 'b'))",
+        "select /*+ MAPJOIN(`b`) */ a.key from src a join src1 b on a.key = b.key",
+        "select key from src;;",
+        "/* head */ set hive.auto.convert.join = false; select key from src",
+        "select key from src where " + " and ".join(["key = 'a'"] * 2000),
+    ],
+)
+def test_forms_that_hive_plans(sql):
+    assert explanation_to_json(explain(sql, CATALOG))["verdict"] == "ok"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select key from src where " + "(" * 900 + "key = 'a'" + ")" * 900,
+        " union all ".join(["select key from src"] * 3000),
+        "select " + "not " * 5000 + "true from src",
+    ],
+)
+def test_what_is_too_deep_is_said_to_be(sql):
+    with pytest.raises(PlanError, match="nested too deeply"):
+        explain(sql, CATALOG)
+
+
+def test_a_view_of_itself():
+    tables = [{"name": "v", "columns": [["x", "int"]], "view": "select x from v"}]
+    with pytest.raises(PlanError, match="nested too deeply"):
+        explain("select x from v", JsonCatalog.of_documents(tables))
 
 
 @pytest.mark.parametrize(

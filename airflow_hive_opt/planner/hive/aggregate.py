@@ -114,20 +114,6 @@ def complete(
     return found, steps.scope(sql, found, operator)
 
 
-def then_by_keys(sql: str, body: Body, operator: Operator) -> tuple[Operator, Scope]:
-    """Partial aggregates, then a job that puts them together by their keys."""
-    keys = group_keys(body, operator)
-    calls = aggregates_of(body)
-    scope = Scope(sql, operator.columns)
-    resolved = [scope.resolve(key) for key in keys]
-    aggregates = [_resolved_aggregate(scope, call) for call in calls]
-    steps = _Steps(operator, keys, resolved, calls, aggregates, 0)
-    partial = steps.group(operator, "partial1", resolved)
-    inner = steps.key_columns(partial)
-    found = steps.group(steps.sink(partial, inner, ()), "final", inner)
-    return found, steps.scope(sql, found, operator)
-
-
 def _resolved_aggregate(scope: Scope, call: Call) -> Call:
     arguments = tuple(
         Constant("1", "int") if isinstance(argument, Star) else scope.resolve(argument)

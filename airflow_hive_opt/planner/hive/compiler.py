@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from airflow_hive_opt.planner.catalog import Catalog
+from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.hive.generate import Generator
 from airflow_hive_opt.planner.hive.operators import (
     FileSink,
@@ -40,6 +41,18 @@ def compile_statement(
 
     ``watch`` is called after every rule with its name.
     """
+    try:
+        return _compile(sql, catalog, settings, watch)
+    except RecursionError:
+        raise PlanError("PARSE", "the statement is nested too deeply to be planned") from None
+
+
+def _compile(
+    sql: str,
+    catalog: Catalog,
+    settings: Settings,
+    watch: Callable[[str, OperatorGraph], None] | None,
+) -> HivePlan:
     statement = parse_hive(sql)
     generator = Generator(sql, catalog, settings)
     generator.statement(statement)

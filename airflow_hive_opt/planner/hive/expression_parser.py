@@ -199,9 +199,10 @@ class ExpressionParser:
         token = self.peek()
         if token.kind == "string":
             self.next()
-            while self.peek().kind == "string":
-                token = self.next()
-            return Constant(token.text, "string")
+            text = token.text
+            while self.peek().kind == "string":  # 'a' 'b' is 'ab'
+                text = text[:-1] + self.next().text[1:-1] + text[0]
+            return Constant(text, "string")
         if token.kind == "number":
             return Constant(self.next().text, _number_type(token.text))
         if token.kind == "quoted":
@@ -239,6 +240,8 @@ class ExpressionParser:
             inner = self.expression()
             self.expect("as")
             return Call("cast", (inner,), token.start, note=self._type())
+        if word in ("current_date", "current_timestamp") and not self.at("("):
+            return Call(word, (), token.start)
         if word in ("date", "timestamp") and self.peek().kind == "string":
             return Constant(f"{word} {self.next().text}", word)
         if word == "interval":

@@ -219,7 +219,10 @@ class Generator:
     ) -> Operator:
         """A Filter for a condition, over ``operator``."""
         scope = scope or Scope(self.sql, operator.columns)
-        predicate = tuple(scope.resolve(part) for part in conjuncts(condition))
+        # NOT (a OR b) falls apart only once it is resolved
+        predicate = tuple(
+            each for part in conjuncts(condition) for each in conjuncts(scope.resolve(part))
+        )
         found = Filter(list(operator.columns), predicate=predicate)
         attach(found, operator)
         return found

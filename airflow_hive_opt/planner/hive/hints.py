@@ -7,7 +7,7 @@ import re
 from airflow_hive_opt.planner.errors import PlanError, position
 from airflow_hive_opt.planner.hive.lexer import Token
 
-_HINT = re.compile(r"\s*(\w+)\s*(?:\(([\w\s,.:]*)\))?\s*(,|$)")
+_HINT = re.compile(r"\s*(\w+)\s*(?:\(([\w\s,.:`]*)\))?\s*(,|$)")
 
 _KNOWN = ("mapjoin", "broadcastjoin", "streamtable", "hold_ddltime")
 
@@ -24,6 +24,8 @@ def parse_hints(sql: str, token: Token) -> tuple[tuple[str, tuple[str, ...]], ..
             message = f"can't read the hint {text!r}: MAPJOIN(...), STREAMTABLE(...) with commas"
             raise PlanError("SEMANTIC", message, *where, number=40000)
         arguments = (match[2] or "").lower().split(",")
-        found.append((match[1].lower(), tuple(name.strip() for name in arguments if name.strip())))
+        found.append(
+            (match[1].lower(), tuple(name.strip(" `") for name in arguments if name.strip(" `")))
+        )
         at = match.end()
     return tuple(found)

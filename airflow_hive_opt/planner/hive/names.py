@@ -41,9 +41,9 @@ _COMPARISONS = frozenset(_COMPARISONS_WORDS.split())
 # Calls that are no functions: casts, operators that are words.
 _FORMS_WORDS = """
 cast array named_struct uniontype exists interval string int bigint double float boolean tinyint
-smallint date timestamp binary decimal varchar char field index
+smallint date timestamp binary decimal varchar char field index current_date current_timestamp
 """
-_FORMS = frozenset(_FORMS_WORDS.split())
+_FORMS = frozenset(_FORMS_WORDS.split()) | {"unary ~", "struct()"}
 _TEXT_WORDS = """
 concat upper lower ucase lcase substr substring trim ltrim rtrim concat_ws regexp_replace
 regexp_extract lpad rpad repeat reverse from_unixtime get_json_object hex

@@ -85,7 +85,8 @@ class _Parser(ExpressionParser):
         if self.accept("create"):
             return self._create_table_as()
         query = self.query()
-        self.accept(";")
+        while self.accept(";"):
+            pass
         if self.peek().kind != "end":
             self.fail()
         kind = "SELECT"
@@ -200,7 +201,8 @@ class _Parser(ExpressionParser):
             self.next()
         self.expect("as")
         query = self.query()
-        self.accept(";")
+        while self.accept(";"):
+            pass
         if self.peek().kind != "end":
             self.fail()
         kind = "CREATE TABLE AS"

@@ -199,15 +199,15 @@ Query: TypeAlias = Block | Union
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and everything in it, without the queries of subqueries."""
-    yield expression
-    if isinstance(expression, Call):
-        for argument in expression.arguments:
-            yield from walk(argument)
-        if expression.over:
-            for key in expression.over.partition_by:
-                yield from walk(key)
-            for key, _ in expression.over.order_by:
-                yield from walk(key)
+    waiting = [expression]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        if isinstance(found, Call):
+            inside = list(found.arguments)
+            if found.over:
+                inside += [*found.over.partition_by, *(key for key, _ in found.over.order_by)]
+            waiting.extend(reversed(inside))
 
 
 def conjuncts(expression: Expression | None) -> list[Expression]:
@@ -217,8 +217,12 @@ def conjuncts(expression: Expression | None) -> list[Expression]:
     >>> conjuncts(Call("and", (a, b))) == [a, b]
     True
     """
-    if expression is None:
-        return []
-    if isinstance(expression, Call) and expression.name == "and":
-        return [part for argument in expression.arguments for part in conjuncts(argument)]
-    return [expression]
+    found: list[Expression] = []
+    waiting = [] if expression is None else [expression]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Call) and part.name == "and":
+            waiting.extend(reversed(part.arguments))
+        else:
+            found.append(part)
+    return found
