@@ -217,3 +217,29 @@ def test_twelve_tables_do_not_explode(conditional: str):
     start = time.perf_counter()
     explain(_joined(12), CATALOG, {"hive.auto.convert.join.noconditionaltask": conditional})
     assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "line", "column", "number"),
+    [
+        (
+            "select\n /*+ MAPJOIN(a) */ a.key from src a left join src b on a.key = b.key",
+            2,
+            2,
+            10057,
+        ),
+        ("\n  select a.key from src a join src1 b", 2, 3, 40000),
+    ],
+)
+def test_rejections_have_a_place(sql, line, column, number):
+    settings = {"hive.ignore.mapjoin.hint": "false"}
+    with pytest.raises(PlanError) as caught:
+        explain(sql, CATALOG, settings)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert caught.value.number == number
+
+
+def test_the_streamed_table_is_seen():
+    sql = "select /*+ STREAMTABLE(a) */ a.key from src a join src1 b on a.key = b.key"
+    text = explanation_to_text(explain(sql, CATALOG, {"hive.auto.convert.join": "false"}))
+    assert "Streamed Input: 0" in text

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from airflow_hive_opt.planner.catalog import Catalog
-from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.errors import PlanError, position
 from airflow_hive_opt.planner.hive.generate import Generator
 from airflow_hive_opt.planner.hive.operators import (
     FileSink,
@@ -19,6 +19,9 @@ from airflow_hive_opt.planner.hive.tasks import Task, cut, depend
 from airflow_hive_opt.planner.rules import GRAPH_RULES, TASK_RULES
 from airflow_hive_opt.planner.rules.fetch import only_fetches
 from airflow_hive_opt.planner.settings import Settings
+
+# Wrong side, every table, operators around it, buckets that do not fit.
+_HINT_ERRORS = (10057, 10058, 10227, 10141)
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,17 @@ def compile_statement(
         return _compile(sql, catalog, settings, watch)
     except RecursionError:
         raise PlanError("PARSE", "the statement is nested too deeply to be planned") from None
+    except PlanError as error:
+        raise _placed(error, sql) from None
+
+
+def _placed(error: PlanError, sql: str) -> PlanError:
+    """The error with a place: where its rule knows none, the hint or the statement."""
+    if error.line is not None:
+        return error
+    hint = sql.find("/*+") if error.number in _HINT_ERRORS else -1
+    start = hint if hint >= 0 else len(sql) - len(sql.lstrip())
+    return PlanError(error.code, error.message, *position(sql, start), number=error.number)
 
 
 def _compile(

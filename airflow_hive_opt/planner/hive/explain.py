@@ -189,6 +189,8 @@ def _join(join: Join) -> list[str]:
     if join.residual:
         parts = " and ".join(f"({render(part)})" for part in join.residual)
         lines.append(f"residual filter predicates: {{{parts}}}")
+    if not isinstance(join, MapJoin) and join.order and join.order[-1] != len(join.order) - 1:
+        lines.append(f"Streamed Input: {join.order[-1]}")
     if isinstance(join, MapJoin):
         lines.append(f"Position of Big Table: {join.big}")
         if join.kind == "BucketMapJoin":
