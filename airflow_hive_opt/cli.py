@@ -155,6 +155,7 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
     from airflow_hive_opt.spark.application import Request, join, prune
     from airflow_hive_opt.spark.java import SparkStartError
     from airflow_hive_opt.spark.session import default_warehouse, embedded_conf, spark_session
+    from airflow_hive_opt.spark.words import in_words
 
     try:
         request = Request.of(
@@ -185,7 +186,7 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
         print(f"error: {error}", file=sys.stderr)
         return _BAD_INPUT
     except (DescriptorError, PySparkException) as error:
-        print(f"error: {str(error).partition('JVM stacktrace')[0].strip()}", file=sys.stderr)
+        print(f"error: {in_words(error)}", file=sys.stderr)
         return _FAILED
 
 

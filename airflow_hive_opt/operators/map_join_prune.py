@@ -119,6 +119,7 @@ class MapJoinPruneOperator(BaseOperator):
         from airflow_hive_opt.spark import application
         from airflow_hive_opt.spark.java import SparkStartError
         from airflow_hive_opt.spark.session import spark_session
+        from airflow_hive_opt.spark.words import in_words
 
         request = self._request()
         path = self._attempt_path(context)
@@ -135,7 +136,7 @@ class MapJoinPruneOperator(BaseOperator):
         except (DescriptorError, SparkStartError) as error:
             raise AirflowException(str(error)) from None
         except PySparkException as error:
-            raise AirflowException(_first_lines(error)) from None
+            raise AirflowException(in_words(error)) from None
         if result.columns:
             self.log.info("the first %d rows:", len(result.rows))
             for row in (result.columns, *result.rows):
@@ -210,7 +211,3 @@ class MapJoinPruneOperator(BaseOperator):
             f"connection {self.conn_id!r} has the master {host!r}: this version runs on local "
             "masters only (local, local[N], local[*])"
         )
-
-
-def _first_lines(error: Exception) -> str:
-    return str(error).partition("JVM stacktrace")[0].strip()

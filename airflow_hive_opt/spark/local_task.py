@@ -25,6 +25,7 @@ from airflow_hive_opt.runtime.partitions import Partition, family, matching
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
+from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,7 +75,7 @@ def _outcome(
     try:
         return _prune(session, catalog, decision, max_keys, parameters)
     except (PySparkException, Py4JJavaError) as error:
-        text = str(error).partition("JVM stacktrace")[0].strip()
+        text = in_words(error)
         log.warning("%s can't be pruned: %s", decision.alias, text)
         return Reason.KEY_SOURCE_FAILED
 

@@ -14,6 +14,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.restrict import restrict
+from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +61,7 @@ def run_map_join(
     except AnalysisException as error:
         if narrowed == sql or not accepts(session, sql, parameters):
             raise
-        objection = str(error).partition("JVM stacktrace")[0].strip()
+        objection = in_words(error)
         log.warning("the narrowed statement is refused, running the plain one: %s", objection)
         return session.sql(sql, args=dict(parameters)), objection
 

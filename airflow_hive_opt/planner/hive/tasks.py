@@ -42,7 +42,6 @@ class Task:
     branches: list[Task] = field(default_factory=list)
     backup: Task | None = None
     branch_of: Task | None = None
-    only_map_join: bool = False
     number: int = 0
 
     @property

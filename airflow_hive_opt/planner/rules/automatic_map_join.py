@@ -62,7 +62,6 @@ def _process(task: Task, tasks: list[Task], settings: Settings) -> None:
         big = _big_table(task, join, candidates, settings)
     if big is not None:
         _convert(task, join, big)
-        task.only_map_join = True
         _merge_into_child(task, tasks, settings)
         return
     _make_conditional(task, join, candidates, tasks, settings)

@@ -1,0 +1,8 @@
+"""What Spark says when it fails, without the stack of its JVM."""
+
+from __future__ import annotations
+
+
+def in_words(error: Exception) -> str:
+    """The message of a Spark error for people."""
+    return str(error).partition("JVM stacktrace")[0].strip()
