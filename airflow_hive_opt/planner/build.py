@@ -13,6 +13,7 @@ from airflow_hive_opt.planner.operators import (
     PassedThrough,
     Select,
     TableScan,
+    Union,
 )
 from airflow_hive_opt.planner.query import (
     QueryBlock,
@@ -49,5 +50,7 @@ def _relation(relation: Relation) -> Operator:
     if isinstance(relation, TableRelation):
         return TableScan(relation)
     if isinstance(relation, SubqueryRelation):
-        return _block(relation.query, relation)
+        if len(relation.branches) == 1:
+            return _block(relation.branches[0], relation)
+        return Union(tuple(_block(branch, None) for branch in relation.branches), relation)
     return PassedThrough(relation)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.parse import span_of
 from airflow_hive_opt.planner.query import ColumnRef, Condition, Operand
 from airflow_hive_opt.planner.scope import Scope
@@ -25,6 +26,12 @@ NOT_DETERMINISTIC = re.compile(
     re.IGNORECASE,
 )
 _COMPARISONS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NullSafeEQ: "<=>"}
+_NOT_TRUE_OF_NULL = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like)
+# NULL whenever one of their arguments is.
+_STRICT = (
+    *(exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Paren, exp.Cast, exp.TryCast),
+    *(exp.Upper, exp.Lower, exp.Substring, exp.Length, exp.Year, exp.Month, exp.Day),
+)
 
 
 def is_deterministic(text: str) -> bool:
@@ -65,14 +72,91 @@ def to_condition(node: exp.Expr, sql: str, scope: Scope) -> Condition:
         operands=(_operand(inner.this, scope), _operand(inner.expression, scope))
         if comparison
         else None,
+        null_rejecting=_is_null_rejecting(inner),
+        sql=qualified(node, sql, scope),
     )
 
 
-def using_condition(left: ColumnRef, right: ColumnRef) -> Condition:
-    """The equality that one column of USING stands for."""
+def equality(left: ColumnRef, right: ColumnRef) -> Condition:
+    """``left = right``, as USING means it."""
     columns = frozenset({left, right})
     operands = (Operand(left, frozenset({left})), Operand(right, frozenset({right})))
-    return Condition("", columns, True, False, True, "=", operands)
+    text = f"{_quoted(left)} = {_quoted(right)}"
+    return Condition(text, columns, True, True, True, "=", operands, null_rejecting=True, sql=text)
+
+
+def compared_with(
+    node: exp.Expr, comparison: str, right: ColumnRef, sql: str, scope: Scope
+) -> Condition:
+    """``node comparison right``, for an expression whose other side is a subquery's column."""
+    columns, complete = _columns(node, scope)
+    left = qualified(node, sql, scope)
+    text = f"{left} {comparison} {_quoted(right)}"
+    return Condition(
+        text,
+        columns | {right},
+        deterministic=is_deterministic(left),
+        self_contained=bool(left) and complete and not _positional(node),
+        known_functions=node.find(exp.Anonymous) is None,
+        comparison=comparison if comparison in _COMPARISONS.values() else None,
+        operands=(_operand(node, scope), Operand(right, frozenset({right}))),
+        null_rejecting=comparison != "<=>" and _is_strict(node.unnest()),
+        sql=text,
+    )
+
+
+def qualified(node: exp.Expr, sql: str, scope: Scope) -> str:
+    """The node's text with an alias before every column that has none; empty without a place."""
+    span = span_of(node)
+    if span is None:
+        return ""
+    places = []
+    for column in own_columns(node):
+        ref, _ = scope.resolve(column)
+        first = column.parts[0]
+        bare = not column.table or first.name.lower() != (ref.alias if ref else "")
+        if ref is not None and bare and "start" in first.meta:
+            places.append((first.meta["start"], ref.alias))
+    text, end = "", span.start
+    for start, alias in sorted(places):
+        text += f"{sql[end:start]}{quote(alias)}."
+        end = start
+    return text + sql[end : span.stop]
+
+
+def own_columns(node: exp.Expr) -> Iterator[exp.Column]:
+    """Columns of this block's expression: not those of subqueries or lambdas."""
+    for found in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Lambda)):
+        if isinstance(found, exp.Column) and not isinstance(found.this, exp.Star):
+            yield found
+
+
+def _quoted(column: ColumnRef) -> str:
+    return f"{quote(column.alias)}.{quote(column.name)}"
+
+
+def _is_null_rejecting(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Not) and isinstance(node.this, exp.Is):
+        return isinstance(node.this.expression, exp.Null) and _is_strict(node.this.this)
+    if isinstance(node, exp.In):
+        return bool(node.expressions) and all(map(_is_strict, (node.this, *node.expressions)))
+    return isinstance(node, _NOT_TRUE_OF_NULL) and all(map(_is_strict, node.iter_expressions()))
+
+
+def _is_strict(node: exp.Expr) -> bool:
+    """Whether the value is NULL where any column in it is."""
+    if isinstance(node, exp.Column):
+        return not isinstance(node.this, exp.Star)
+    if isinstance(node, exp.Literal | exp.Placeholder | exp.DataType | exp.Boolean):
+        return True
+    return isinstance(node, _STRICT) and all(map(_is_strict, node.iter_expressions()))
+
+
+def is_self_contained(node: exp.Expr, scope: Scope) -> bool:
+    """Whether an expression reads columns of this block only, and is no aggregate or window."""
+    if node.find(exp.AggFunc, exp.Window) is not None:
+        return False
+    return _columns(node, scope)[1] and not _positional(node)
 
 
 def _operand(node: exp.Expr, scope: Scope) -> Operand:
@@ -100,4 +184,4 @@ def _columns(node: exp.Expr, scope: Scope) -> tuple[frozenset[ColumnRef], bool]:
 
 
 def _positional(node: exp.Expr) -> bool:
-    return any(not mark.name for mark in node.find_all(exp.Placeholder))
+    return any(mark.this is None for mark in node.find_all(exp.Placeholder))

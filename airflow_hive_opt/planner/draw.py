@@ -13,6 +13,7 @@ from airflow_hive_opt.planner.operators import (
     PassedThrough,
     Select,
     TableScan,
+    Union,
 )
 from airflow_hive_opt.planner.query import Condition
 
@@ -44,6 +45,8 @@ def _label(operator: Operator) -> str:
             return f"SEL{name}" + (" with window functions" if windowed else "")
         case Limit():
             return "LIM"
+        case Union(_, subquery):
+            return f"UNION as {subquery.alias}"
         case FileSink(_, target):
             return f"FS {target}" if target else "FS"
 

@@ -74,7 +74,7 @@ def explanation_to_json(found: Explanation) -> dict[str, object]:
                 "stage": sink.local_work.name,
                 "read_by": sink.job.name,
                 "alias": sink.scan.alias,
-                "sources": [source.alias for source in sink.sources],
+                "sources": [alias for source in sink.sources for alias in source.aliases],
             }
             for sink in sinks(found)
         ],
@@ -94,7 +94,7 @@ def explanation_to_text(found: Explanation) -> str:
     parts.extend(_pruning_text(decision) for decision in decisions)
     for sink in sinks(found):
         parts.append(f"  {sink.local_work.name}: Partition Desc Gen Sink Operator")
-        parts.append(f"    takes the keys of {', '.join(source.alias for source in sink.sources)}")
+        parts.append(f"    takes the keys of {', '.join(source.name for source in sink.sources)}")
         parts.append(f"  {sink.job.name}: prelaunch of TableScan {sink.scan.alias}")
         parts.append(f"    reads the partition list of {sink.local_work.name}")
     if not decisions:
@@ -169,18 +169,22 @@ def _pruning(decision: ScanDecision) -> dict[str, object]:
         "alias": decision.alias,
         "table": decision.table.name,
         "columns": list(decision.columns),
-        "path": "fast" if decision.pruned else "none",
-        "sources": [{"aliases": [source.alias], "sql": source.sql} for source in decision.sources],
+        "path": decision.path.value,
+        "sources": [
+            {"aliases": list(source.aliases), "sql": source.sql} for source in decision.sources
+        ],
         "reason": decision.reason.value,
         "message": decision.reason.sentence,
     }
 
 
 def _pruning_text(decision: ScanDecision) -> str:
-    head = f"  {decision.alias} ({decision.table.name}): {decision.reason.value}"
+    path = f", path {decision.path}" if decision.pruned else ""
+    head = f"  {decision.alias} ({decision.table.name}): {decision.reason.value}{path}"
     lines = [head, f"    {decision.reason.sentence}"]
     for source in decision.sources:
-        lines.append(f"    keys for {', '.join(source.partition_columns)}: {source.sql}")
-    for predicate in decision.static_predicates:
-        lines.append(f"    and of the statement itself: {predicate}")
+        lines.append(f"    keys: {source.sql}")
+        lines.append(f"    compared by: {' AND '.join(source.conditions)}")
+    for condition in decision.conditions:
+        lines.append(f"    and of the statement itself: {condition.sql}")
     return "\n".join(lines)

@@ -129,6 +129,14 @@ class Limit:
 
 
 @dataclass(frozen=True)
+class Union:
+    """Puts the rows of several blocks together (Hive's UNION); distinct or not."""
+
+    inputs: tuple[Operator, ...]
+    subquery: SubqueryRelation
+
+
+@dataclass(frozen=True)
 class FileSink:
     """Writes the result to ``target``, or gives it back where that is ``None`` (Hive's FS)."""
 
@@ -142,7 +150,16 @@ class FileSink:
 
 
 Operator: TypeAlias = (
-    TableScan | PassedThrough | Filter | Join | LateralView | GroupBy | Select | Limit | FileSink
+    TableScan
+    | PassedThrough
+    | Filter
+    | Join
+    | LateralView
+    | GroupBy
+    | Select
+    | Limit
+    | Union
+    | FileSink
 )
 
 
@@ -174,4 +191,4 @@ def relations(operator: Operator) -> dict[str, Operator]:
 def subquery_of(operator: Operator) -> SubqueryRelation | None:
     """The FROM subquery whose top operator this is, if it is one."""
     below = operator.input if isinstance(operator, Limit) else operator
-    return below.subquery if isinstance(below, Select) else None
+    return below.subquery if isinstance(below, Select | Union) else None

@@ -36,7 +36,23 @@ class Span:
 
 
 class _Spans:
-    """Parser mix-in: notes the span of every condition and table factor in the node's meta."""
+    """Parser mix-in: notes the span of conditions, operands, table factors and CTEs in the meta."""
+
+    def _parse_statement(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_statement, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_select_or_expression(self, *args: Any, **kwargs: Any) -> Any:
+        parse = super()._parse_select_or_expression  # type: ignore[misc]
+        return self._noting_span(parse, *args, **kwargs)
+
+    def _parse_cte(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_cte, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_bitwise(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_bitwise, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_disjunction(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_disjunction, *args, **kwargs)  # type: ignore[misc]
 
     def _parse_equality(self, *args: Any, **kwargs: Any) -> Any:
         return self._noting_span(super()._parse_equality, *args, **kwargs)  # type: ignore[misc]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from sqlglot import exp
 
+from airflow_hive_opt.planner.conditions import (
+    is_deterministic,
+    is_self_contained,
+    own_columns,
+    qualified,
+)
+from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.query import Projection
 from airflow_hive_opt.planner.scope import Scope, relation_columns
 
@@ -53,25 +60,22 @@ def _star(node: exp.Expr, star: exp.Star, scope: Scope) -> Iterable[Projection]:
             continue
         for name in columns:
             ref, _ = scope.resolve(exp.column(name, alias))
-            yield Projection(name, ref, frozenset({ref} if ref else ()))
+            text = f"{quote(ref.alias)}.{quote(ref.name)}" if ref else ""
+            yield Projection(name, ref, frozenset({ref} if ref else ()), text)
 
 
 def _projection(node: exp.Expr, name: str, scope: Scope) -> Projection:
     bare = node.unalias().unnest()
     columns = set()
-    for column in _own_columns(bare):
+    for column in own_columns(bare):
         ref, _ = scope.resolve(column)
         if ref is not None:
             columns.add(ref)
     ref, itself = scope.resolve(bare) if isinstance(bare, exp.Column) else (None, False)
-    return Projection(name.lower(), ref if itself else None, frozenset(columns))
-
-
-def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:
-    """Columns of this block's expression: not those of subqueries, lambdas or other aliases."""
-    for found in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Lambda)):
-        if isinstance(found, exp.Column) and not isinstance(found.this, exp.Star):
-            yield found
+    text = qualified(node.unalias(), scope.sql, scope) if columns else ""
+    if not is_deterministic(text) or not is_self_contained(bare, scope):
+        text = ""
+    return Projection(name.lower(), ref if itself else None, frozenset(columns), text)
 
 
 def outside_subqueries(select: exp.Select, kind: type[exp.Expr]) -> bool:

@@ -1,34 +1,81 @@
-"""What partition pruning decides of each scan of a partitioned table."""
+"""What partition pruning decided for each scan."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from airflow_hive_opt.planner.catalog import Table
-from airflow_hive_opt.planner.query import TableRelation
+from airflow_hive_opt.planner.query import ColumnRef, TableRelation
 from airflow_hive_opt.planner.reasons import Reason
+
+
+class Path(StrEnum):
+    """How a scan's partitions are found.
+
+    FAST: keys go to the metastore as a filter. SKELETON: Spark evaluates the conditions on the
+    partitions' names. STATIC: no table is read, partition names and literals decide. NONE: the
+    scan is read whole.
+    """
+
+    FAST = "fast"
+    SKELETON = "skeleton"
+    STATIC = "static"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A relation whose columns are made of partition columns: the scan, or a query around it.
+
+    ``columns`` are name and SQL, said with the alias of the layer below; the scan has none.
+    """
+
+    alias: str
+    columns: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class PartitionCondition:
+    """A condition of the statement that reads nothing but the columns of the last of ``layers``."""
+
+    sql: str
+    layers: tuple[Layer, ...]
 
 
 @dataclass(frozen=True)
 class KeySource:
-    """A query that gives the distinct key tuples of one small side.
+    """A query that gives the distinct keys of one small side.
 
-    Its columns stand in the order of ``partition_columns``, the columns of the big table that
-    they are compared with. ``alias`` is the small side's alias, ``name`` what to call it to people.
+    ``columns`` says what its columns are, relation by relation. ``conditions`` compare them with
+    the last of ``layers``; where all are equalities of bare columns of like types,
+    ``partition_columns`` are the other sides, in the order of ``columns``, else it is empty.
+    ``skeletons`` are views of partition names that ``sql`` reads in place of tables. ``hashable``
+    says that an equality is among the conditions. ``name`` is what to call the source to people.
     """
 
-    alias: str
+    aliases: tuple[str, ...]
     name: str
     sql: str
-    partition_columns: tuple[str, ...]
+    columns: tuple[ColumnRef, ...]
+    conditions: tuple[str, ...]
+    layers: tuple[Layer, ...]
+    hashable: bool
+    partition_columns: tuple[str, ...] = ()
+    skeletons: tuple[tuple[str, Table], ...] = ()
+
+    @property
+    def from_names(self) -> bool:
+        """Whether partition names alone give the keys."""
+        return len(self.skeletons) == len(self.aliases)
 
 
 @dataclass(frozen=True)
 class ScanDecision:
-    """One scan of a partitioned table: pruned by ``sources``, or left whole for ``reason``.
+    """One scan of a partitioned table: pruned by ``sources`` and ``conditions``, or left whole.
 
     ``relation`` is ``None`` for a scan in a part of the statement that passes through.
-    ``static_predicates`` are the statement's own conditions on partition columns alone.
+    ``columns`` are the partition columns that are restricted.
     """
 
     alias: str
@@ -36,15 +83,20 @@ class ScanDecision:
     reason: Reason
     relation: TableRelation | None = None
     sources: tuple[KeySource, ...] = ()
-    static_predicates: tuple[str, ...] = ()
+    conditions: tuple[PartitionCondition, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @property
     def pruned(self) -> bool:
-        """Whether keys will choose the scan's partitions."""
+        """Whether partitions will be chosen."""
         return self.reason is Reason.PRUNED
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The partition columns that keys restrict, in the table's order."""
-        named = {name for source in self.sources for name in source.partition_columns}
-        return tuple(column.name for column in self.table.partition_columns if column.name in named)
+    def path(self) -> Path:
+        """How partitions will be found, as far as it is known before keys are read."""
+        if not self.pruned:
+            return Path.NONE
+        if all(source.from_names for source in self.sources):
+            return Path.STATIC
+        fast = all(source.partition_columns for source in self.sources)
+        return Path.FAST if fast else Path.SKELETON

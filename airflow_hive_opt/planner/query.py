@@ -36,7 +36,8 @@ class Condition:
     ``comparison`` is ``=``, ``<=>`` or ``None`` for any other form; only a comparison has
     ``operands``. ``self_contained`` says that the text means the same wherever its columns are in
     scope: no subquery, no column of an outer query, no positional parameter. ``known_functions``
-    says that it calls no function of the user's.
+    says that it calls no function of the user's. ``null_rejecting``: it is never true where all
+    columns of one of its relations are NULL. ``sql`` is the text with every column qualified.
     """
 
     text: str
@@ -46,6 +47,13 @@ class Condition:
     known_functions: bool
     comparison: str | None = None
     operands: tuple[Operand, Operand] | None = None
+    null_rejecting: bool = False
+    sql: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be asked elsewhere and earlier with the same answer."""
+        return self.deterministic and self.self_contained
 
     @property
     def aliases(self) -> frozenset[str]:
@@ -103,20 +111,40 @@ class TableRelation:
 
 @dataclass(frozen=True)
 class SubqueryRelation:
-    """A subquery in FROM. ``self_contained`` as for :class:`Condition`; ``text`` has no alias."""
+    """A subquery in FROM, a CTE that is read once, or the query of IN or of a scalar comparison.
+
+    ``branches`` are what UNION puts together, mostly one. ``text`` is the query without alias, the
+    CTEs it reads included; ``self_contained`` as for :class:`Condition`. ``tables`` are all that
+    the text reads; ``names`` are its columns' names where an alias with a list gives them.
+    """
 
     alias: str
-    query: QueryBlock
+    branches: tuple[QueryBlock, ...]
     text: str
     self_contained: bool
     stable: bool
+    tables: tuple[Table, ...]
+    names: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Output column names in order; ``*`` for columns that are not known."""
+        return self.names or tuple(found.name for found in self.branches[0].projections)
 
 
 @dataclass(frozen=True)
 class OpaqueRelation:
-    """Anything else in FROM: CTE names, set operations, table functions, lateral views."""
+    """Anything else in FROM: VALUES, some CTEs and set operations, table functions, lateral views.
+
+    ``text`` is what stands in FROM, with alias; empty where it can't stand elsewhere.
+    ``columns`` is ``None`` where they are not known, ``tables`` what the text reads.
+    """
 
     alias: str
+    text: str = ""
+    columns: tuple[str, ...] | None = None
+    tables: tuple[Table, ...] = ()
+    stable: bool = False
 
 
 Relation: TypeAlias = TableRelation | SubqueryRelation | OpaqueRelation
@@ -133,11 +161,16 @@ class JoinStep:
 
 @dataclass(frozen=True)
 class Projection:
-    """An output column: its name, and the column it hands on unchanged, if it does."""
+    """An output column: its name, and the column it hands on unchanged, if it does.
+
+    ``sql`` is its expression, every column qualified, where that is deterministic and reads
+    nothing but ``columns``.
+    """
 
     name: str
     column: ColumnRef | None
     columns: frozenset[ColumnRef]
+    sql: str = ""
 
 
 @dataclass(frozen=True)

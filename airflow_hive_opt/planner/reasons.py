@@ -13,18 +13,21 @@ class Reason(StrEnum):
     PASSED_THROUGH = "PASSED_THROUGH"
     PARTITIONS_NOT_IN_METASTORE = "PARTITIONS_NOT_IN_METASTORE"
     SCAN_NOT_RESTRICTABLE = "SCAN_NOT_RESTRICTABLE"
-    NO_JOIN_ON_PARTITION_COLUMN = "NO_JOIN_ON_PARTITION_COLUMN"
-    NOT_EQUALITY = "NOT_EQUALITY"
-    FUNCTION_ON_KEY = "FUNCTION_ON_KEY"
+    NO_CONDITION_ON_PARTITION_COLUMN = "NO_CONDITION_ON_PARTITION_COLUMN"
+    MIXED_WITH_DATA_COLUMNS = "MIXED_WITH_DATA_COLUMNS"
+    CONDITION_NOT_SELF_CONTAINED = "CONDITION_NOT_SELF_CONTAINED"
+    CONDITION_NOT_DETERMINISTIC = "CONDITION_NOT_DETERMINISTIC"
     VALUE_CHANGED = "VALUE_CHANGED"
     PRESERVED_SIDE = "PRESERVED_SIDE"
-    FUNCTION_ON_SMALL_KEY = "FUNCTION_ON_SMALL_KEY"
+    NULLS_MAY_MATCH = "NULLS_MAY_MATCH"
+    KEYS_NOT_CONNECTED = "KEYS_NOT_CONNECTED"
     KEY_SOURCE_NOT_PLANNED = "KEY_SOURCE_NOT_PLANNED"
     KEY_SOURCE_NOT_DETERMINISTIC = "KEY_SOURCE_NOT_DETERMINISTIC"
     KEY_SOURCE_NOT_SMALL = "KEY_SOURCE_NOT_SMALL"
-    KEY_TYPE_DIFFERS = "KEY_TYPE_DIFFERS"
+    TYPE_NOT_COMPARABLE = "TYPE_NOT_COMPARABLE"
     KEY_SOURCE_FAILED = "KEY_SOURCE_FAILED"
     TOO_MANY_KEYS = "TOO_MANY_KEYS"
+    ALL_PARTITIONS_MATCH = "ALL_PARTITIONS_MATCH"
 
     @property
     def sentence(self) -> str:
@@ -46,21 +49,35 @@ _SENTENCES = {
         "the table reference can't be narrowed in place: it is sampled, versioned, named with its "
         "database elsewhere in the statement, or its hidden columns are read"
     ),
-    Reason.NO_JOIN_ON_PARTITION_COLUMN: "no join condition compares a partition column",
-    Reason.NOT_EQUALITY: "the partition column is compared, but not by =",
-    Reason.FUNCTION_ON_KEY: "the partition column is inside a function in the join condition",
+    Reason.NO_CONDITION_ON_PARTITION_COLUMN: (
+        "no join condition and no predicate reads a partition column"
+    ),
+    Reason.MIXED_WITH_DATA_COLUMNS: (
+        "the condition reads data columns of the table beside the partition column, so no "
+        "partition can be ruled out by its values alone"
+    ),
+    Reason.CONDITION_NOT_SELF_CONTAINED: (
+        "the condition holds a subquery, a column of an outer query or a positional parameter"
+    ),
+    Reason.CONDITION_NOT_DETERMINISTIC: (
+        "the condition calls a function that may give another value each time, or one that the "
+        "planner does not know"
+    ),
     Reason.VALUE_CHANGED: (
-        "the partition column passes through an expression, aggregate, window or LIMIT "
-        "before it reaches the join"
+        "the partition column passes through an aggregate, a window, a LIMIT or an expression that "
+        "needs other columns before it reaches the condition"
     ),
     Reason.PRESERVED_SIDE: (
         "the table is on the preserved side of the outer join, which must return all its rows"
     ),
-    Reason.FUNCTION_ON_SMALL_KEY: (
-        "the small table's key is inside a function or expression in the join condition"
+    Reason.NULLS_MAY_MATCH: (
+        "the condition may be fulfilled by NULLs that an outer join puts in place of rows"
+    ),
+    Reason.KEYS_NOT_CONNECTED: (
+        "the condition reads several small tables that no equality joins with each other"
     ),
     Reason.KEY_SOURCE_NOT_PLANNED: (
-        "the other side of the join is no table and no self-contained subquery"
+        "the other side is no table and no query whose text stands for itself"
     ),
     Reason.KEY_SOURCE_NOT_DETERMINISTIC: (
         "the small side may give other rows each time it is read (rand, TABLESAMPLE, LIMIT, "
@@ -70,12 +87,15 @@ _SENTENCES = {
         "the other side of the join is larger than hive.mapjoin.smalltable.filesize, "
         "or it is partitioned and its size is not known"
     ),
-    Reason.KEY_TYPE_DIFFERS: (
-        "the key and the partition column have different types, or a type whose values can't be "
-        "compared as text"
+    Reason.TYPE_NOT_COMPARABLE: (
+        "a partition column has a type whose values can't be read off partition names (CHAR, "
+        "FLOAT, DOUBLE, BINARY)"
     ),
     Reason.KEY_SOURCE_FAILED: (
         "Spark could not run the key query or answer which partitions match; the log says why"
     ),
     Reason.TOO_MANY_KEYS: "the small side has more distinct keys than max_keys allows",
+    Reason.ALL_PARTITIONS_MATCH: (
+        "every partition is called for, so there was nothing to leave out"
+    ),
 }

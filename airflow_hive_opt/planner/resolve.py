@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from airflow_hive_opt.planner.catalog import Catalog, Table
+from airflow_hive_opt.planner.catalog import Catalog
 from airflow_hive_opt.planner.conditions import (
+    compared_with,
     conjuncts,
-    is_deterministic,
+    equality,
     to_condition,
-    using_condition,
 )
-from airflow_hive_opt.planner.parse import Span, error_at, identifier_span, span_of
+from airflow_hive_opt.planner.parse import error_at
 from airflow_hive_opt.planner.projections import group_by, outside_subqueries, projections
 from airflow_hive_opt.planner.query import (
     ColumnRef,
@@ -25,15 +25,10 @@ from airflow_hive_opt.planner.query import (
     QueryBlock,
     Relation,
     Statement,
-    SubqueryRelation,
-    TableRelation,
 )
-from airflow_hive_opt.planner.scope import (
-    HIDDEN_COLUMNS,
-    UNNAMED,
-    Scope,
-    by_alias,
-)
+from airflow_hive_opt.planner.relations import Relations
+from airflow_hive_opt.planner.scope import Scope, by_alias, relation_columns
+from airflow_hive_opt.planner.subqueries import SubqueryJoin, plain_subquery, subquery_join
 
 _JOIN_KINDS = {
     "": JoinKind.INNER,
@@ -45,8 +40,6 @@ _JOIN_KINDS = {
     "SEMI": JoinKind.LEFT_SEMI,
     "ANTI": JoinKind.LEFT_ANTI,
 }
-# What may stand on a table reference that is a plain scan of the whole table.
-_PLAIN_TABLE = frozenset({"this", "db", "alias"})
 
 
 def resolve(sql: str, tree: exp.Expr, catalog: Catalog) -> Statement:
@@ -59,7 +52,7 @@ def resolve(sql: str, tree: exp.Expr, catalog: Catalog) -> Statement:
         return Statement(None, target, ())
     resolver = _Resolver(sql, tree, catalog)
     blocks = tuple(resolver.outermost(tree, query))
-    return Statement(kind, target, blocks, tuple(resolver.passed_through(query)))
+    return Statement(kind, target, blocks, tuple(resolver.relations.passed_through(query)))
 
 
 def _form(tree: exp.Expr) -> tuple[str | None, str | None, exp.Expr | None]:
@@ -85,52 +78,38 @@ class _Resolver:
 
     def __init__(self, sql: str, tree: exp.Expr, catalog: Catalog) -> None:
         self._sql = sql
-        self._catalog = catalog
-        self._planned: set[int] = set()
-        self._numbered = 0
-        # Spark resolves db.table.column only while the table keeps its name.
-        self._named_with_database = {
-            part.name.lower()
-            for column in tree.find_all(exp.Column)
-            if column.args.get("db")
-            for part in column.parts[:-1]
-        }
-        self._hidden_columns_read = any(
-            column.name.lower() in HIDDEN_COLUMNS or column.table.lower() in HIDDEN_COLUMNS
-            for column in tree.find_all(exp.Column)
-        )
+        self.relations = Relations(sql, tree, catalog, self._block, self._queries)
 
     def outermost(self, tree: exp.Expr, query: exp.Expr) -> Iterator[QueryBlock]:
         """The blocks of the query, of its CTEs and of subqueries in its expressions."""
-        names = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
-        yield from self._queries(query, names, None)
+        yield from self._queries(query, None)
         if tree is not query:
-            yield from self._cte_bodies(tree, names)
+            yield from self._cte_bodies(tree)
 
-    def _queries(
-        self, query: exp.Expr, ctes: frozenset[str], outer: Scope | None
-    ) -> Iterator[QueryBlock]:
-        yield from self._cte_bodies(query, ctes)
+    def _queries(self, query: exp.Expr, outer: Scope | None) -> Iterator[QueryBlock]:
         if isinstance(query, exp.SetOperation):
-            yield from self._queries(query.this, ctes, outer)
-            yield from self._queries(query.expression, ctes, outer)
+            yield from self._queries(query.this, outer)
+            yield from self._queries(query.expression, outer)
         elif isinstance(query, exp.Subquery):
-            yield from self._queries(query.this, ctes, outer)
+            yield from self._queries(query.this, outer)
         elif isinstance(query, exp.Select):
             nested: list[QueryBlock] = []
-            block = self._block(query, ctes, outer, nested)
+            block = self._block(query, outer, nested)
             if block is not None:
                 yield block
             yield from nested
+        yield from self._cte_bodies(query)
 
-    def _cte_bodies(self, node: exp.Expr, ctes: frozenset[str]) -> Iterator[QueryBlock]:
-        for cte in node.args["with_"].expressions if node.args.get("with_") else ():
-            yield from self._queries(cte.this, ctes, None)
+    def _cte_bodies(self, node: exp.Expr) -> Iterator[QueryBlock]:
+        """Bodies that no FROM holds as a relation; the last first, as it may read the others."""
+        ctes = node.args["with_"].expressions if node.args.get("with_") else ()
+        for cte in reversed(ctes):
+            if not self.relations.holds(cte):
+                yield from self._queries(cte.this, None)
 
     def _block(
         self,
         select: exp.Select,
-        ctes: frozenset[str],
         outer: Scope | None,
         nested: list[QueryBlock],
     ) -> QueryBlock | None:
@@ -139,7 +118,7 @@ class _Resolver:
         if from_ is None or from_.this is None:
             for expression in _expressions(select):
                 for subquery in _outermost_queries(expression):
-                    nested.extend(self._queries(subquery, ctes, outer))
+                    nested.extend(self._queries(subquery, outer))
             return None
         # FROM a JOIN b SELECT ... hangs its joins on the first table
         first_joins = from_.this.args.get("joins") if isinstance(from_.this, exp.Table) else None
@@ -147,10 +126,10 @@ class _Resolver:
         lateral_nodes: list[exp.Expr] = select.args.get("laterals") or []
         factors = [from_.this, *(join.this for join in joins)]
         relations = [
-            self._relation(factor, ctes, outer, nested, joined=number == 0)
+            self.relations.relation(factor, outer, nested, joined=number == 0)
             for number, factor in enumerate(factors)
         ]
-        laterals = tuple(OpaqueRelation(self._alias(node)) for node in lateral_nodes)
+        laterals = tuple(OpaqueRelation(self.relations.alias(node)) for node in lateral_nodes)
         named = zip((*relations, *laterals), (*factors, *lateral_nodes), strict=True)
         scope = Scope(
             self._sql,
@@ -163,9 +142,10 @@ class _Resolver:
         where = select.args.get("where")
         listed = frozenset(item.alias.lower() for item in select.expressions if item.alias)
         select_scope = replace(scope, aliases=listed)
+        semi_joins, replaced = self._semi_joins(where.this if where else None, scope, nested)
         block = QueryBlock(
             first=relations[0],
-            joins=steps,
+            joins=steps + semi_joins,
             lateral=laterals,
             where=self._conditions(where.this if where else None, scope),
             group_by=group_by(select, select_scope),
@@ -175,8 +155,60 @@ class _Resolver:
         )
         for expression in _expressions(select):
             for subquery in _outermost_queries(expression):
-                nested.extend(self._queries(subquery, ctes, scope))
+                if id(subquery) not in replaced:
+                    nested.extend(self._queries(subquery, scope))
         return block
+
+    def _semi_joins(
+        self, where: exp.Expr | None, scope: Scope, nested: list[QueryBlock]
+    ) -> tuple[tuple[JoinStep, ...], frozenset[int]]:
+        """The joins that subqueries in WHERE stand for, and which subqueries those are."""
+        steps: list[JoinStep] = []
+        replaced = set()
+        for part in conjuncts(where):
+            found = subquery_join(part)
+            step = self._semi_join(found, scope, steps, nested) if found else None
+            if found and step:
+                steps.append(step)
+                replaced.add(id(found.node))
+        return tuple(steps), frozenset(replaced)
+
+    def _semi_join(
+        self,
+        found: SubqueryJoin,
+        scope: Scope,
+        before: list[JoinStep],
+        nested: list[QueryBlock],
+    ) -> JoinStep | None:
+        on: tuple[Condition, ...] = ()
+        plain = None if found.scalar else plain_subquery(found.query)
+        alias = self.relations.alias(plain.factor) if plain else ""
+        taken = {*scope.relations, *(step.right.alias for step in before)}
+        if plain and alias not in taken and len(plain.columns) >= len(found.operands):
+            right = self.relations.relation(plain.factor, scope, nested, joined=False)
+            both = {**scope.relations, right.alias: right}
+            inner = replace(scope, relations=both, nearest=frozenset({right.alias}))
+            refs = [inner.resolve(column)[0] for column in plain.columns]
+            if relation_columns(right) is not None:
+                on = self._conditions(plain.where, inner)
+        elif found.operands:
+            alias, query = self.relations.new_alias(), found.query
+            names = tuple(f"c{number}" for number, _ in enumerate(found.operands))
+            relation = self.relations.query(alias, query, scope, nested, names)
+            if relation is None:
+                return JoinStep(JoinKind.LEFT_SEMI, OpaqueRelation(alias), ())
+            if found.scalar:
+                branches = tuple(replace(branch, limited=True) for branch in relation.branches)
+                relation = replace(relation, branches=branches)
+            right, refs = relation, [ColumnRef(alias, name) for name in names]
+        else:
+            return None
+        on += tuple(
+            compared_with(operand, found.comparison, ref, self._sql, scope)
+            for operand, ref in zip(found.operands, refs, strict=False)
+            if ref is not None
+        )
+        return JoinStep(found.kind, right, on)
 
     def _join_steps(
         self, relations: list[Relation], joins: list[exp.Join], scope: Scope
@@ -205,104 +237,6 @@ class _Resolver:
     def _conditions(self, node: exp.Expr | None, scope: Scope) -> tuple[Condition, ...]:
         return tuple(to_condition(part, self._sql, scope) for part in conjuncts(node))
 
-    def _relation(
-        self,
-        factor: exp.Expr,
-        ctes: frozenset[str],
-        outer: Scope | None,
-        nested: list[QueryBlock],
-        joined: bool,
-    ) -> Relation:
-        """A table factor; ``joined`` says that joins on its node are the block's own."""
-        alias = self._alias(factor)
-        if isinstance(factor, exp.Table):
-            return self._table_relation(factor, alias, ctes, joined)
-        query = factor.this if isinstance(factor, exp.Subquery) else None
-        plain = (
-            query is not None
-            and not any(factor.args.get(name) for name in ("joins", "pivots", "sample", "laterals"))
-            and not _renames_columns(factor)
-        )
-        if plain and isinstance(query, exp.Select) and not query.args.get("with_"):
-            inner: list[QueryBlock] = []
-            block = self._block(query, ctes, outer, inner)
-            nested.extend(inner)
-            if block is not None:
-                return self._subquery_relation(alias, block, query, ctes, outer, bool(inner))
-        elif isinstance(query, exp.Query):
-            nested.extend(self._queries(query, ctes, outer))
-        return OpaqueRelation(alias)
-
-    def _subquery_relation(
-        self,
-        alias: str,
-        block: QueryBlock,
-        query: exp.Select,
-        ctes: frozenset[str],
-        outer: Scope | None,
-        has_subqueries: bool,
-    ) -> Relation:
-        span = span_of(query)
-        text = span.of(self._sql) if span else ""
-        reads_cte = any(table.name.lower() in ctes for table in query.find_all(exp.Table))
-        positional = any(not mark.name for mark in query.find_all(exp.Placeholder))
-        unstable = (exp.Limit, exp.Offset, exp.Fetch, exp.TableSample, exp.Window)
-        return SubqueryRelation(
-            alias,
-            block,
-            text,
-            self_contained=bool(text)
-            and outer is None
-            and not (reads_cte or positional or has_subqueries),
-            stable=is_deterministic(text) and query.find(*unstable) is None,
-        )
-
-    def _alias(self, factor: exp.Expr) -> str:
-        self._numbered += 1
-        return factor.alias_or_name.lower() or f"{UNNAMED}{self._numbered}"
-
-    def _table_relation(
-        self, node: exp.Table, alias: str, ctes: frozenset[str], joined: bool
-    ) -> Relation:
-        parts = node.parts
-        if len(parts) == 1 and node.name.lower() in ctes:
-            return OpaqueRelation(alias)
-        identifiers = [part for part in parts if isinstance(part, exp.Identifier)]
-        if len(parts) > 2 or len(identifiers) < len(parts):
-            return OpaqueRelation(alias)
-        name = ".".join(part.name for part in parts)
-        table = self._catalog.table(name)
-        if table is None:
-            raise error_at(self._sql, node, f"there is no table {name}")
-        plain = _PLAIN_TABLE | {"joins"} if joined else _PLAIN_TABLE
-        decorated = {key for key, value in node.args.items() if value} - plain
-        if _renames_columns(node):
-            return OpaqueRelation(alias)
-        self._planned.add(id(node))
-        reference = Span(
-            identifier_span(identifiers[0]).start, identifier_span(identifiers[-1]).stop
-        )
-        qualified = not node.alias and alias in self._named_with_database
-        return TableRelation(
-            alias,
-            table,
-            reference,
-            reference.of(self._sql),
-            aliased=bool(node.alias),
-            restrictable=not (decorated or self._hidden_columns_read or qualified),
-            stable=not decorated,
-        )
-
-    def passed_through(self, query: exp.Expr) -> Iterator[tuple[str, Table]]:
-        """Partitioned tables of the query that no block holds, by alias."""
-        names = {cte.alias.lower() for cte in query.root().find_all(exp.CTE)}
-        for node in query.find_all(exp.Table):
-            if id(node) in self._planned or node.name.lower() in names:
-                continue
-            table = self._catalog.table(exp.table_name(node)) if len(node.parts) <= 2 else None
-            if table is not None and table.partition_columns:
-                yield node.alias_or_name.lower(), table
-
 
 def _using(join: exp.Join, right: Relation, scope: Scope) -> tuple[Condition, ...]:
     conditions = []
@@ -311,14 +245,8 @@ def _using(join: exp.Join, right: Relation, scope: Scope) -> tuple[Condition, ..
         left = scope.sole_owner(name)
         if left is not None:
             pair = ColumnRef(left, name), ColumnRef(right.alias, name)
-            conditions.append(using_condition(*pair))
+            conditions.append(equality(*pair))
     return tuple(conditions)
-
-
-def _renames_columns(factor: exp.Expr) -> bool:
-    """Whether the alias has a column list, ``AS q (a, b)``."""
-    alias = factor.args.get("alias")
-    return alias is not None and bool(alias.args.get("columns"))
 
 
 def _join_kind(join: exp.Join, sql: str) -> JoinKind:

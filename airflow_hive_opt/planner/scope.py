@@ -32,7 +32,7 @@ class Scope:
 
     ``merged`` are columns named in USING, whose value may be either side's. ``aliases`` are names
     of the select list that expressions may use. ``lenient`` is set where any column may be merged
-    (a NATURAL join).
+    (a NATURAL join). ``nearest`` are relations whose columns hide those of the others.
     """
 
     sql: str
@@ -41,6 +41,7 @@ class Scope:
     merged: frozenset[str] = frozenset()
     aliases: frozenset[str] = frozenset()
     lenient: bool = False
+    nearest: frozenset[str] = frozenset()
 
     def resolve(self, column: exp.Column) -> tuple[ColumnRef | None, bool]:
         """The reference that ``column`` is, and whether it is that column itself.
@@ -108,11 +109,12 @@ class Scope:
         )
 
     def _owners(self, name: str) -> list[str]:
-        return [
+        found = [
             alias
             for alias in self.relations
             if (columns := self.columns(alias)) is not None and name in columns
         ]
+        return [alias for alias in found if alias in self.nearest] or found
 
     def _may_be_hidden(self, name: str) -> bool:
         if self.lenient or name in HIDDEN_COLUMNS or name in self.aliases:
@@ -136,9 +138,8 @@ def relation_columns(relation: Relation) -> tuple[str, ...] | None:
     if isinstance(relation, TableRelation):
         return tuple(column.name for column in relation.table.all_columns)
     if isinstance(relation, SubqueryRelation):
-        names = tuple(projection.name for projection in relation.query.projections)
-        return None if "*" in names else names
-    return None
+        return None if "*" in relation.columns else relation.columns
+    return relation.columns
 
 
 def by_alias(sql: str, relations: Iterable[tuple[Relation, exp.Expr]]) -> dict[str, Relation]:

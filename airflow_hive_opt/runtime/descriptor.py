@@ -23,7 +23,7 @@ from airflow_hive_opt.runtime.partitions import Partition
 StoragePath: TypeAlias = UPath | ProxyUPath
 """A place in any storage that fsspec knows; Airflow's ObjectStoragePath is one."""
 
-VERSION = 1
+VERSION = 2
 _GZIP_ABOVE_BYTES = 64 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -34,9 +34,9 @@ class DescriptorError(Exception):
 
 @dataclass(frozen=True)
 class SourceKeys:
-    """A key source that was read: alias, name for people, SQL, and how many distinct keys."""
+    """A key source that was read: aliases, name for people, SQL, and how many distinct keys."""
 
-    alias: str
+    aliases: tuple[str, ...]
     name: str
     sql: str
     keys: int
@@ -47,8 +47,9 @@ class Target:
     """One scan and the partitions it will read.
 
     ``reference`` is the table's place in the SQL text, start and stop; ``text`` what stands
-    there. ``columns`` and ``types`` are all partition columns; ``pruned_columns`` those that keys
-    restrict.
+    there. ``columns`` and ``types`` are all partition columns; ``pruned_columns`` those that are
+    restricted. ``path`` says how the partitions were found; where it was one ``filter``, said with
+    ``alias``, the metastore can be asked again.
     """
 
     alias: str
@@ -61,6 +62,8 @@ class Target:
     pruned_columns: tuple[str, ...]
     partitions: tuple[Partition, ...]
     total: int
+    path: str
+    filter: str | None
     sources: tuple[SourceKeys, ...]
 
     @property
@@ -222,5 +225,10 @@ def _target(document: Mapping[str, Any]) -> Target:
             for part in document["partitions"]
         ),
         total=document["total"],
-        sources=tuple(SourceKeys(**source) for source in document["sources"]),
+        path=document["path"],
+        filter=document["filter"],
+        sources=tuple(
+            SourceKeys(**{**source, "aliases": tuple(source["aliases"])})
+            for source in document["sources"]
+        ),
     )

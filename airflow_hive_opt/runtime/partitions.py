@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -10,9 +11,19 @@ from urllib.parse import unquote
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
-Value: TypeAlias = int | str | date
+
+@dataclass(frozen=True)
+class CastText:
+    """A value that is what Spark makes of a text, for types that Python reads otherwise."""
+
+    text: str
+    type: str
+
+
+Value: TypeAlias = int | str | date | CastText
 """A typed, non-NULL partition value or key."""
 
+_CASTABLE = re.compile(r"boolean|decimal(\(.*\))?|timestamp|timestamp_ntz|varchar\(.*\)")
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
@@ -54,6 +65,17 @@ def family(type_: str) -> str | None:
     return type_ if type_ in ("string", "date") else None
 
 
+def comparable(type_: str) -> bool:
+    """Whether a scan's value of this type is its name's text, cast.
+
+    CHAR pads, a BINARY's text is no cast of it, and FLOAT and DOUBLE have two zeros.
+
+    >>> comparable("date"), comparable("decimal(5,2)"), comparable("char(3)")
+    (True, True, False)
+    """
+    return family(type_) is not None or _CASTABLE.fullmatch(type_) is not None
+
+
 def fits(value: Value, type_: str) -> bool:
     """Whether a key can be a value of a column of this type (an INT can't hold 2**40)."""
     if isinstance(value, int) and type_ in _INTEGERS:
@@ -63,7 +85,7 @@ def fits(value: Value, type_: str) -> bool:
 
 
 def typed(text: str, type_: str) -> Value | None:
-    """The value as the table types it, or ``None`` where the text is no such value.
+    """The value as the table types it, or ``None`` where the text is seen to be no such value.
 
     >>> typed("08", "int"), typed("2020-01-31", "date"), typed("x", "int")
     (8, datetime.date(2020, 1, 31), None)
@@ -71,7 +93,9 @@ def typed(text: str, type_: str) -> Value | None:
     try:
         if family(type_) == "integer":
             return int(text)
-        return date.fromisoformat(text) if type_ == "date" else text
+        if type_ == "date":
+            return date.fromisoformat(text)
+        return text if type_ == "string" else CastText(text, type_)
     except ValueError:
         return None
 

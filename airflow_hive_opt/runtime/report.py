@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
@@ -26,7 +26,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Report:
-    """One run: the descriptor's outcome, where it lies, seconds by phase, work by stage."""
+    """One run: the descriptor's outcome, where it lies, seconds by phase, work by stage.
+
+    ``vanished`` and ``appeared`` count partitions that went and came between the stages.
+    """
 
     descriptor: Descriptor
     uri: str
@@ -34,6 +37,7 @@ class Report:
     work: Mapping[str, Work] = field(default_factory=dict)
     application_id: str | None = None
     vanished: int = 0
+    appeared: int = 0
 
     def summary(self) -> dict[str, object]:
         """The small plain dict that goes to XCom."""
@@ -43,7 +47,18 @@ class Report:
             "work": {name: asdict(work) for name, work in self.work.items()},
             "application_id": self.application_id,
             "vanished": self.vanished,
+            "appeared": self.appeared,
         }
+
+
+def changes(before: Sequence[Target], after: Sequence[Target]) -> tuple[int, int]:
+    """How many partitions went, and how many came, target by target."""
+    vanished = appeared = 0
+    for old, new in zip(before, after, strict=False):
+        old_values, new_values = ({part.values for part in t.partitions} for t in (old, new))
+        vanished += len(old_values - new_values)
+        appeared += len(new_values - old_values)
+    return vanished, appeared
 
 
 def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
@@ -56,9 +71,18 @@ def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
         "reason": reason(descriptor),
         "decisions": [
             {"alias": found.alias, "table": found.table, "reason": found.reason}
+            | _found(descriptor, found.alias)
             for found in descriptor.decisions
         ],
     }
+
+
+def _found(descriptor: Descriptor, alias: str) -> dict[str, object]:
+    targets = [target for target in descriptor.targets if target.alias == alias]
+    if len(targets) != 1:
+        return {}
+    (target,) = targets
+    return {"path": target.path, "kept": target.kept, "total": target.total}
 
 
 def reason(descriptor: Descriptor) -> str:
@@ -107,7 +131,7 @@ def _target(target: Target) -> str:
         f"{source.keys:,} {_plural(source.keys, 'key')} of {source.name}"
         for source in target.sources
     )
-    return f"{table}.{columns} by {sources}"
+    return f"{table}.{columns} by {sources or 'its own conditions'} ({target.path})"
 
 
 def _plural(number: int, word: str) -> str:

@@ -27,7 +27,7 @@ from airflow_hive_opt.runtime.descriptor import (
     StoragePath,
     query_digest,
 )
-from airflow_hive_opt.runtime.report import Report, Work, headline, left_whole, reason
+from airflow_hive_opt.runtime.report import Report, Work, changes, headline, left_whole, reason
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, prelaunch, run_map_join
@@ -161,19 +161,20 @@ def join(session: SparkSession, request: Request, pruned: Report, path: StorageP
     catalog = SparkCatalog(session)
     clock = Clock(catalog.work)
     with clock.phase("prelaunch"):
-        targets = prelaunch(catalog, descriptor)
+        targets = prelaunch(catalog, descriptor, request.parameters)
     check_gates(request, replace(descriptor, targets=targets))
     with clock.phase("map join"):
         frame, objection = run_map_join(session, request.sql, targets, request.parameters)
         columns = tuple(frame.columns)
         rows = tuple(map(tuple, frame.take(request.max_rows))) if columns else ()
-    vanished = descriptor.kept - sum(target.kept for target in targets)
+    vanished, appeared = changes(descriptor.targets, targets)
     report = replace(
         pruned,
         descriptor=_passed_through(request, objection) if objection else descriptor,
         seconds={**pruned.seconds, **clock.seconds},
         work={**pruned.work, **clock.work},
         vanished=vanished,
+        appeared=appeared,
     )
     _write_report(report, path)
     return Result(report, columns, rows)

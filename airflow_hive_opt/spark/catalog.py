@@ -40,7 +40,9 @@ class SparkCatalog:
         names = self._catalog.listPartitionNames(
             self._identifier(table.name), self._jvm.scala.Option.empty()
         )
-        return [parse_name(name) for name in self._to_list(names)]
+        # as one text: a call to the JVM for each of many thousand names would take seconds
+        text = names.mkString("\n")
+        return [parse_name(name) for name in text.split("\n")] if text else []
 
     def partitions_by_filter(
         self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]

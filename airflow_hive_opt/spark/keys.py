@@ -1,4 +1,4 @@
-"""Key collection: a small side's query to a set of typed tuples (HIVE-5119, step 5)."""
+"""Key collection: a small side's query to a small local relation (HIVE-5119, step 5)."""
 
 from __future__ import annotations
 
@@ -21,42 +21,50 @@ _ALL_FIELDS = 1_000_000
 
 @dataclass(frozen=True)
 class Keys:
-    """Distinct tuples in the order of the source's partition columns, without NULLs."""
+    """The distinct keys of a source, held by the driver.
+
+    ``frame`` has columns ``c0``, ``c1``, ... in the order of the source's columns; reading it
+    again runs no job. ``count`` is the number of its rows.
+    """
 
     source: KeySource
-    tuples: frozenset[tuple[Value, ...]]
+    frame: DataFrame
     count: int
+
+    def tuples(self, types: Sequence[str]) -> frozenset[tuple[Value, ...]] | None:
+        """The keys as typed tuples, ``None`` where they don't compare as they are.
+
+        ``types`` are those of ``source.partition_columns``; keys that these can't hold are left
+        out.
+        """
+        if not self.source.partition_columns:
+            return None
+        families = [family(type_) for type_ in types]
+        schema = self.frame.schema.fields
+        if None in families or families != [family(_type(field)) for field in schema]:
+            return None
+        return frozenset(
+            tuple(row)
+            for row in self.frame.collect()
+            if all(fits(value, type_) for value, type_ in zip(row, types, strict=True))
+        )
 
 
 def collect_keys(
-    session: SparkSession,
-    source: KeySource,
-    types: Sequence[str],
-    max_keys: int,
-    parameters: Mapping[str, object],
+    session: SparkSession, source: KeySource, max_keys: int, parameters: Mapping[str, object]
 ) -> Keys | Reason:
     """The keys, or why they can't be used.
 
-    ``types`` are the types of ``source.partition_columns``. At most ``max_keys`` tuples are
-    taken; one more is asked for, to see whether there are too many. ``count`` is the number of
-    distinct keys; ``tuples`` leaves out those that the partition column's type can't hold.
+    At most ``max_keys`` are taken; one more is asked for, to see whether there are too many.
     """
-    frame = session.sql(f"{source.sql} LIMIT {max_keys + 1}", args=dict(parameters))
-    key_types = [field.dataType.simpleString().lower() for field in frame.schema.fields]
-    families = [family(type_) for type_ in types]
-    if None in families or families != [family(type_) for type_ in key_types]:
-        return Reason.KEY_TYPE_DIFFERS
-    if not is_stable(session.sql(source.sql, args=dict(parameters))):
+    frame = session.sql(source.sql, args=dict(parameters))
+    if not is_stable(frame):
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
-    rows = frame.collect()
-    if len(rows) > max_keys:
+    rows = frame.limit(max_keys + 1)._jdf.collectAsList()
+    if rows.size() > max_keys:
         return Reason.TOO_MANY_KEYS
-    tuples = frozenset(
-        tuple(row)
-        for row in rows
-        if all(fits(value, type_) for value, type_ in zip(row, types, strict=True))
-    )
-    return Keys(source, tuples, len(rows))
+    names = [f"c{number}" for number, _ in enumerate(frame.schema.fields)]
+    return Keys(source, _relation(session, rows, frame).toDF(*names), rows.size())
 
 
 def is_stable(frame: DataFrame) -> bool:
@@ -69,3 +77,21 @@ def is_stable(frame: DataFrame) -> bool:
     return NOT_DETERMINISTIC.search(text) is None and not any(
         operator in _UNSTABLE_OPERATORS for operator in operators
     )
+
+
+def local_relation(session: SparkSession, frame: DataFrame) -> DataFrame:
+    """The frame's rows as local data: reading them again runs no job.
+
+    They never become Python values, which would change some types.
+    """
+    return _relation(session, frame._jdf.collectAsList(), frame)
+
+
+def _relation(session: SparkSession, rows: object, frame: DataFrame) -> DataFrame:
+    from pyspark.sql import DataFrame
+
+    return DataFrame(session._jsparkSession.createDataFrame(rows, frame._jdf.schema()), session)
+
+
+def _type(field: object) -> str:
+    return str(field.dataType.simpleString()).lower()  # type: ignore[attr-defined]

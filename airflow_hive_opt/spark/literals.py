@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from airflow_hive_opt.planner.identifiers import quote
-from airflow_hive_opt.runtime.partitions import Value
+from airflow_hive_opt.runtime.partitions import CastText, Value
 
 # No quote, no escape, nothing that Spark would take for a ${variable}.
 _PLAIN = re.compile(r"[\w .:/=+%,@-]*")
 
 
-def literal(value: Value) -> str:
+def literal(value: Value | None) -> str:
     r"""A Spark SQL literal.
 
     Text goes through hexadecimal unless it is plain, whatever the session's rules for escapes.
@@ -29,15 +29,19 @@ def literal(value: Value) -> str:
         return f"'{value}'"
     if isinstance(value, date):
         return f"DATE'{value.isoformat()}'"
+    if isinstance(value, CastText):
+        return f"CAST({literal(value.text)} AS {value.type})"
     return str(value)
 
 
-def is_plain(value: Value) -> bool:
+def is_plain(value: Value | None) -> bool:
     """Whether the value means itself in SQL and in the metastore's filter language."""
     return not isinstance(value, str) or _PLAIN.fullmatch(value) is not None
 
 
-def tuples_condition(alias: str, columns: Sequence[str], tuples: Iterable[Sequence[Value]]) -> str:
+def tuples_condition(
+    alias: str, columns: Sequence[str], tuples: Iterable[Sequence[Value | None]]
+) -> str:
     """A condition that is true for exactly the given tuples of columns, false where there are none.
 
     Leading columns are grouped, ``(a = 1 AND b IN (2, 3)) OR ...``, the form that Spark hands to
@@ -48,6 +52,8 @@ def tuples_condition(alias: str, columns: Sequence[str], tuples: Iterable[Sequen
     "`s`.`ds` IN ('a', 'b')"
     >>> tuples_condition("s", ["a", "b"], [(1, 2), (1, 3), (4, 2)])
     '(`s`.`a` = 1 AND `s`.`b` IN (2, 3)) OR (`s`.`a` = 4 AND `s`.`b` IN (2))'
+    >>> tuples_condition("s", ["ds"], [("a",), (None,)])
+    "`s`.`ds` IN ('a') OR `s`.`ds` IS NULL"
     >>> tuples_condition("s", ["ds"], [])
     '1 = 0'
     """
@@ -56,13 +62,16 @@ def tuples_condition(alias: str, columns: Sequence[str], tuples: Iterable[Sequen
         return "1 = 0"
     name = f"{quote(alias)}.{quote(columns[0])}"
     if len(columns) == 1:
-        plain = [literal(row[0]) for row in rows if is_plain(row[0])]
+        values = [row[0] for row in rows if row[0] is not None]
+        plain = [literal(value) for value in values if is_plain(value)]
         parts = [f"{name} IN ({', '.join(plain)})"] if plain else []
-        hidden = [literal(row[0]) for row in rows if not is_plain(row[0])]
+        hidden = [literal(value) for value in values if not is_plain(value)]
         if hidden:
             parts.append(f"concat({name}, '') IN ({', '.join(hidden)})")
+        if len(values) < len(rows):
+            parts.append(f"{name} IS NULL")
         return " OR ".join(parts)
-    groups: dict[Value, list[Sequence[Value]]] = {}
+    groups: dict[Value | None, list[Sequence[Value | None]]] = {}
     for row in rows:
         groups.setdefault(row[0], []).append(row[1:])
     return " OR ".join(
@@ -71,7 +80,9 @@ def tuples_condition(alias: str, columns: Sequence[str], tuples: Iterable[Sequen
     )
 
 
-def _equals(name: str, value: Value) -> str:
+def _equals(name: str, value: Value | None) -> str:
+    if value is None:
+        return f"{name} IS NULL"
     return (
         f"{name} = {literal(value)}"
         if is_plain(value)
@@ -79,6 +90,6 @@ def _equals(name: str, value: Value) -> str:
     )
 
 
-def _nested(alias: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
+def _nested(alias: str, columns: Sequence[str], rows: Iterable[Sequence[Value | None]]) -> str:
     condition = tuples_condition(alias, columns, rows)
     return f"({condition})" if " OR " in condition else condition

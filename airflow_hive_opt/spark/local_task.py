@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.identifiers import quote, quote_table
 from airflow_hive_opt.planner.plan import Plan
-from airflow_hive_opt.planner.pruning import ScanDecision
+from airflow_hive_opt.planner.pruning import (
+    KeySource,
+    Layer,
+    PartitionCondition,
+    Path,
+    ScanDecision,
+)
+from airflow_hive_opt.planner.query import TableRelation
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
@@ -21,10 +31,11 @@ from airflow_hive_opt.runtime.descriptor import (
     now,
     query_digest,
 )
-from airflow_hive_opt.runtime.partitions import Partition, family, matching
+from airflow_hive_opt.runtime.partitions import Partition, Value, comparable, matching
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
+from airflow_hive_opt.spark.skeleton import fulfilling, skeleton_view
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -35,7 +46,12 @@ log = logging.getLogger(__name__)
 # Above this many values in one filter an embedded Derby metastore overflows its stack (it does at
 # about 600); names and local matching take over.
 FILTER_VALUES = 400
-_NAMES_VIEW = "__partition_names"
+# Names times keys that Spark may compare pair by pair, some seconds' work.
+_COMPARISONS = 50_000_000
+
+_FAILURES = (PySparkException, Py4JJavaError, ValueError)
+
+_Tuples = frozenset[tuple[Value, ...]]
 
 
 def run_local_task(
@@ -45,161 +61,236 @@ def run_local_task(
     max_keys: int,
     parameters: Mapping[str, object] | None,
 ) -> Descriptor:
-    """Collects the keys of every scan that may be pruned and asks the metastore what matches."""
+    """Collects the keys of every scan that may be pruned and finds the partitions they call for."""
+    task = LocalTask(session, catalog, max_keys, parameters or {})
     targets = []
     decisions = []
     for decision in plan.decisions:
-        outcome = _outcome(session, catalog, decision, max_keys, parameters or {})
+        outcome = task.outcome(decision)
         if isinstance(outcome, Target):
             targets.append(outcome)
         reason = Reason.PRUNED if isinstance(outcome, Target) else outcome
         decisions.append(Decision(decision.alias, decision.table.name, reason, reason.sentence))
-    return Descriptor(
-        query_digest(plan.sql, parameters),
-        now(),
-        tuple(targets),
-        tuple(decisions),
-    )
+    return Descriptor(query_digest(plan.sql, parameters), now(), tuple(targets), tuple(decisions))
 
 
-def _outcome(
-    session: SparkSession,
-    catalog: SparkCatalog,
-    decision: ScanDecision,
-    max_keys: int,
-    parameters: Mapping[str, object],
-) -> Target | Reason:
-    """The scan's target, or why it is read whole; a question that fails costs the pruning only."""
-    if not decision.pruned:
-        return decision.reason
-    try:
-        return _prune(session, catalog, decision, max_keys, parameters)
-    except (PySparkException, Py4JJavaError) as error:
-        text = in_words(error)
-        log.warning("%s can't be pruned: %s", decision.alias, text)
-        return Reason.KEY_SOURCE_FAILED
+class LocalTask:
+    """The work of one statement: no key query runs twice, no table's names are listed twice."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        catalog: SparkCatalog,
+        max_keys: int,
+        parameters: Mapping[str, object],
+    ) -> None:
+        self._session = session
+        self._catalog = catalog
+        self._max_keys = max_keys
+        self._parameters = parameters
+        self._names: dict[str, list[Partition]] = {}
+        self._keys: dict[str, Keys | Reason] = {}
+
+    def outcome(self, decision: ScanDecision) -> Target | Reason:
+        """The scan's target, or why it is read whole; what fails costs its pruning only."""
+        if not decision.pruned or decision.relation is None:
+            return decision.reason
+        if not all(comparable(column.type) for column in decision.table.partition_columns):
+            return Reason.TYPE_NOT_COMPARABLE
+        selection = _Selection(decision)
+        failure = Reason.KEY_SOURCE_FAILED
+        try:
+            names = self._partition_names(decision.table)
+            for source in decision.sources:
+                keys = self._collected(source)
+                if isinstance(keys, Keys):
+                    selection.add(keys)
+                else:
+                    failure = keys
+            if not self._narrow(selection, names):
+                return selection.failure or failure
+        except _FAILURES as error:
+            return _failed(decision.alias, error)
+        if len(selection.partitions) == len(names) > 0:
+            return Reason.ALL_PARTITIONS_MATCH
+        return _target(decision, decision.relation, selection, len(names))
+
+    def _partition_names(self, table: Table) -> list[Partition]:
+        if table.name not in self._names:
+            self._names[table.name] = self._catalog.partition_names(table)
+        return self._names[table.name]
+
+    def _collected(self, source: KeySource) -> Keys | Reason:
+        """The source's keys; a source that fails is not asked again."""
+        if source.sql not in self._keys:
+            try:
+                with ExitStack() as views:
+                    for view, table in source.skeletons:
+                        names = self._partition_names(table)
+                        columns = table.partition_columns
+                        views.enter_context(skeleton_view(self._session, view, columns, names))
+                        if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
+                            raise ValueError(f"a partition of {table.name} has no readable value")
+                    keys = collect_keys(self._session, source, self._max_keys, self._parameters)
+            except _FAILURES as error:
+                keys = _failed(source.name, error)
+            self._keys[source.sql] = keys
+        found = self._keys[source.sql]
+        if isinstance(found, Reason):
+            log.info("the keys of %s are not used, %s", source.name, found)
+            return found
+        log.info("%s gives %d keys", source.name, found.count)
+        return replace(found, source=source)
+
+    def _narrow(self, selection: _Selection, names: list[Partition]) -> bool:
+        """Finds the selection's partitions; false where nothing could be asked."""
+        decision = selection.decision
+        conditions = [c for c in decision.conditions if self._is_stable(decision, c)]
+        if len(conditions) < len(decision.conditions):
+            selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
+        if any(not keys.count for keys in selection.keys):
+            selection.asked([], selection.keys)
+            return True
+        if self._ask_metastore(selection, conditions):
+            return True
+        kept = names
+        if selection.tuples:
+            kept = list(matching(kept, selection.types, selection.wanted()))
+            selection.asked(kept, [keys for keys, _ in selection.tuples])
+        by_layers: dict[tuple[Layer, ...], list[str]] = {}
+        for condition in conditions:
+            by_layers.setdefault(condition.layers, []).append(f"({condition.sql})")
+        questions: list[tuple[Sequence[Layer], Sequence[str], Keys | None]] = [
+            *((layers, texts, None) for layers, texts in by_layers.items()),
+            *((k.source.layers, k.source.conditions, k) for k in selection.compared),
+        ]
+        for layers, texts, keys in questions:
+            if keys and not keys.source.hashable and len(kept) * keys.count > _COMPARISONS:
+                selection.failure = Reason.TOO_MANY_KEYS
+                continue
+            try:
+                answer = fulfilling(
+                    self._session,
+                    decision.table.partition_columns,
+                    layers,
+                    kept,
+                    texts,
+                    self._parameters,
+                    keys,
+                )
+            except _FAILURES as error:
+                selection.failure = _failed(decision.alias, error)
+                continue
+            if answer is None:
+                selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
+                continue
+            kept = answer
+            selection.asked(kept, [keys] if keys else [])
+        return selection.answered
+
+    def _ask_metastore(
+        self, selection: _Selection, conditions: Sequence[PartitionCondition]
+    ) -> bool:
+        """Hands keys and conditions to the metastore as one filter, where it can take them."""
+        decision = selection.decision
+        values = [value for _, tuples in selection.tuples for row in tuples for value in row]
+        plain = len(values) <= FILTER_VALUES and all(map(is_plain, values))
+        at_the_scan = all(len(condition.layers) == 1 for condition in conditions)
+        if selection.compared or not selection.tuples or not plain or not at_the_scan:
+            return False
+        parts = [
+            f"({tuples_condition(decision.alias, keys.source.partition_columns, tuples)})"
+            for keys, tuples in selection.tuples
+        ]
+        parts += [f"({condition.sql})" for condition in conditions]
+        text = " AND ".join(parts)
+        found = self._catalog.partitions_by_filter(
+            decision.table, decision.alias, text, self._parameters
+        )
+        selection.asked(found, selection.keys)
+        selection.filter = text
+        return True
+
+    def _is_stable(self, decision: ScanDecision, condition: PartitionCondition) -> bool:
+        """Whether Spark knows a condition of the statement to give the same answer each time."""
+        if len(condition.layers) > 1:
+            return True  # asked with its layers, when it is evaluated
+        table = quote_table(decision.table.name)
+        sql = f"SELECT 1 FROM {table} AS {quote(decision.alias)} WHERE {condition.sql}"
+        return is_stable(self._session.sql(sql, args=dict(self._parameters)))
 
 
-def _prune(
-    session: SparkSession,
-    catalog: SparkCatalog,
-    decision: ScanDecision,
-    max_keys: int,
-    parameters: Mapping[str, object],
-) -> Target | Reason:
-    table, relation = decision.table, decision.relation
-    if relation is None:
-        return Reason.PASSED_THROUGH
-    types = {column.name: column.type for column in table.partition_columns}
-    usable: list[Keys] = []
-    failure: Reason = Reason.KEY_TYPE_DIFFERS
-    for source in decision.sources:
-        source_types = [types[name] for name in source.partition_columns]
-        keys = collect_keys(session, source, source_types, max_keys, parameters)
-        if isinstance(keys, Reason):
-            failure = keys
-            log.info("%s: the keys of %s are not used, %s", decision.alias, source.name, keys)
+class _Selection:
+    """What has been found for one scan so far."""
+
+    def __init__(self, decision: ScanDecision) -> None:
+        self.decision = decision
+        columns = decision.table.partition_columns
+        self.names = [column.name for column in columns]
+        self.types = [column.type for column in columns]
+        self.keys: list[Keys] = []
+        self.tuples: list[tuple[Keys, _Tuples]] = []
+        self.compared: list[Keys] = []
+        self.used: list[Keys] = []
+        self.partitions: list[Partition] = []
+        self.filter: str | None = None
+        self.failure: Reason | None = None
+        self.answered = False
+
+    def add(self, keys: Keys) -> None:
+        """Takes keys, as tuples for the metastore where they compare as they are."""
+        types = dict(zip(self.names, self.types, strict=True))
+        tuples = keys.tuples([types[name] for name in keys.source.partition_columns])
+        self.keys.append(keys)
+        if tuples is None:
+            self.compared.append(keys)
         else:
-            usable.append(keys)
-    if not usable:
-        return failure
-    names = catalog.partition_names(table)
+            self.tuples.append((keys, tuples))
+
+    def wanted(self) -> list[tuple[list[int], _Tuples]]:
+        """The tuples with the positions of their columns."""
+        return [
+            ([self.names.index(name) for name in keys.source.partition_columns], tuples)
+            for keys, tuples in self.tuples
+        ]
+
+    def asked(self, partitions: list[Partition], keys: Sequence[Keys]) -> None:
+        """Notes an answer and the keys it came by."""
+        self.partitions = partitions
+        self.used.extend(keys)
+        self.answered = True
+
+    @property
+    def path(self) -> Path:
+        """The path that was gone."""
+        if all(keys.source.from_names for keys in self.used):
+            return Path.STATIC
+        return Path.SKELETON if any(keys in self.compared for keys in self.used) else Path.FAST
+
+
+def _target(
+    decision: ScanDecision, relation: TableRelation, selection: _Selection, total: int
+) -> Target:
     return Target(
         alias=decision.alias,
-        table=table.name,
+        table=decision.table.name,
         text=relation.text,
         aliased=relation.aliased,
         reference=(relation.reference.start, relation.reference.stop),
-        columns=tuple(types),
-        types=tuple(types.values()),
-        pruned_columns=tuple(
-            name for name in types if any(name in keys.source.partition_columns for keys in usable)
-        ),
-        partitions=tuple(_partitions(session, catalog, decision, usable, names, parameters)),
-        total=len(names),
+        columns=tuple(selection.names),
+        types=tuple(selection.types),
+        pruned_columns=decision.columns,
+        partitions=tuple(selection.partitions),
+        total=total,
+        path=selection.path.value,
+        filter=selection.filter,
         sources=tuple(
-            SourceKeys(keys.source.alias, keys.source.name, keys.source.sql, keys.count)
-            for keys in usable
+            SourceKeys(keys.source.aliases, keys.source.name, keys.source.sql, keys.count)
+            for keys in selection.used
         ),
     )
 
 
-def _partitions(
-    session: SparkSession,
-    catalog: SparkCatalog,
-    decision: ScanDecision,
-    usable: list[Keys],
-    names: list[Partition],
-    parameters: Mapping[str, object],
-) -> list[Partition]:
-    """The partitions that all keys and the statement's own predicates call for."""
-    if any(not keys.tuples for keys in usable):
-        return []
-    static = _static_condition(session, decision, parameters)
-    values = [value for keys in usable for row in keys.tuples for value in row]
-    if len(values) <= FILTER_VALUES and all(map(is_plain, values)):
-        conditions = [
-            f"({tuples_condition(decision.alias, keys.source.partition_columns, keys.tuples)})"
-            for keys in usable
-        ]
-        if static:
-            conditions.append(static)
-        return catalog.partitions_by_filter(
-            decision.table, decision.alias, " AND ".join(conditions), parameters
-        )
-    columns = [column.name for column in decision.table.partition_columns]
-    types = [column.type for column in decision.table.partition_columns]
-    wanted = [
-        ([columns.index(name) for name in keys.source.partition_columns], keys.tuples)
-        for keys in usable
-    ]
-    found = list(matching(names, types, wanted))
-    return _fulfilling(session, decision, static, found, parameters)
-
-
-def _static_condition(
-    session: SparkSession, decision: ScanDecision, parameters: Mapping[str, object]
-) -> str:
-    """The statement's own predicates on partition columns, unless they may change; else empty."""
-    condition = " AND ".join(f"({text})" for text in decision.static_predicates)
-    if not condition:
-        return ""
-    table = quote_table(decision.table.name)
-    sql = f"SELECT 1 FROM {table} AS {quote(decision.alias)} WHERE {condition}"
-    return condition if is_stable(session.sql(sql, args=dict(parameters))) else ""
-
-
-def _fulfilling(
-    session: SparkSession,
-    decision: ScanDecision,
-    condition: str,
-    partitions: list[Partition],
-    parameters: Mapping[str, object],
-) -> list[Partition]:
-    """Those partitions that fulfil ``condition``, as Spark evaluates it; all where it can't."""
-    columns = decision.table.partition_columns
-    # CHAR pads, TIMESTAMP knows time zones: a cast of the text is not what the scan gives
-    if not condition or not partitions or any(family(column.type) is None for column in columns):
-        return partitions
-    texts = [f"__text_{number}" for number in range(len(columns))]
-    rows = [(number, *partition.values) for number, partition in enumerate(partitions)]
-    schema = ", ".join(["__row int", *(f"{text} string" for text in texts)])
-    values = ", ".join(
-        f"try_cast({text} AS {column.type}) AS {quote(column.name)}"
-        for text, column in zip(texts, columns, strict=True)
-    )
-    # a text that is no value of its type is Spark's to judge when it scans
-    odd = " OR ".join(
-        f"({text} IS NOT NULL AND try_cast({text} AS {column.type}) IS NULL)"
-        for text, column in zip(texts, columns, strict=True)
-    )
-    session.createDataFrame(rows, schema).createOrReplaceTempView(_NAMES_VIEW)
-    try:
-        sql = (
-            f"SELECT __row FROM (SELECT __row, {odd} AS __odd, {values} FROM {_NAMES_VIEW}) "
-            f"AS {quote(decision.alias)} WHERE ({condition}) OR __odd"
-        )
-        kept = session.sql(sql, args=dict(parameters)).collect()
-    finally:
-        session.catalog.dropTempView(_NAMES_VIEW)
-    return [partitions[row["__row"]] for row in kept]
+def _failed(what: str, error: Exception) -> Reason:
+    log.warning("%s can't be pruned by these keys: %s", what, in_words(error))
+    return Reason.KEY_SOURCE_FAILED

@@ -20,25 +20,37 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger(__name__)
+# Spark's optimizer gave up, which it does before anything runs.
+_UNPLANNED = "PLAN_VALIDATION_FAILED"
 _SCRIPT = re.compile(r"\s*begin\b", re.IGNORECASE)
 
 
-def prelaunch(catalog: SparkCatalog, descriptor: Descriptor) -> tuple[Target, ...]:
-    """The descriptor's targets, less the partitions that have gone since it was written."""
+def prelaunch(
+    catalog: SparkCatalog, descriptor: Descriptor, parameters: Mapping[str, object]
+) -> tuple[Target, ...]:
+    """The descriptor's targets as the metastore holds them now.
+
+    Partitions that have gone are dropped. Where one filter found the partitions, it is asked
+    again, so that new ones which the same keys call for are read too.
+    """
     targets = []
     for target in descriptor.targets:
         table = catalog.table(target.table)
         if table is None:  # the statement itself will say so, in Spark's words
             return ()
-        present = {partition.values for partition in catalog.partition_names(table)}
-        kept = tuple(part for part in target.partitions if part.values in present)
-        if len(kept) < target.kept:
-            log.warning(
-                "%d of %d partitions of %s are gone since their list was made",
-                target.kept - len(kept),
-                target.kept,
-                target.table,
-            )
+        if target.filter:
+            found = catalog.partitions_by_filter(table, target.alias, target.filter, parameters)
+            kept = tuple(found)
+        elif target.partitions:
+            present = {partition.values for partition in catalog.partition_names(table)}
+            kept = tuple(part for part in target.partitions if part.values in present)
+        else:
+            kept = ()
+        before, after = ({part.values for part in parts} for parts in (target.partitions, kept))
+        if gone := len(before - after):
+            log.warning("%d of %d partitions of %s are gone", gone, target.kept, target.table)
+        if new := len(after - before):
+            log.info("%d partitions of %s are new since the keys were read", new, target.table)
         targets.append(replace(target, partitions=kept))
     return tuple(targets)
 
@@ -57,13 +69,16 @@ def run_map_join(
     narrowed = restrict(sql, targets)
     log.debug("running: %s", narrowed)
     try:
-        return session.sql(narrowed, args=dict(parameters)), None
-    except AnalysisException as error:
-        if narrowed == sql or not accepts(session, sql, parameters):
-            raise
+        frame = session.sql(narrowed, args=dict(parameters))
+        frame._jdf.queryExecution().executedPlan()
+    except (PySparkException, Py4JJavaError) as error:
         objection = in_words(error)
+        before_any_work = isinstance(error, AnalysisException) or _UNPLANNED in objection
+        if narrowed == sql or not before_any_work or not accepts(session, sql, parameters):
+            raise
         log.warning("the narrowed statement is refused, running the plain one: %s", objection)
         return session.sql(sql, args=dict(parameters)), objection
+    return frame, None
 
 
 def accepts(session: SparkSession, sql: str, parameters: Mapping[str, object]) -> bool:

@@ -27,17 +27,17 @@ def restrict(sql: str, targets: tuple[Target, ...]) -> str:
 def partition_condition(target: Target) -> str:
     """A condition that holds in the target's partitions and, if need be, in few others.
 
-    Values that can't be read as their column's type, and NULLs in columns that no key restricts,
-    are not compared: the statement itself decides there.
+    Values that can't be read as their column's type are not compared: the statement itself
+    decides there.
     """
     at = [target.columns.index(name) for name in target.pruned_columns]
-    rows: set[tuple[Value, ...]] = set()
+    rows: set[tuple[Value | None, ...]] = set()
     for partition in target.partitions:
         values = []
         for position in at:
             text = partition.values[position]
             value = None if text is None else typed(text, target.types[position])
-            if value is None:
+            if value is None and text is not None:
                 return "1 = 1"
             values.append(value)
         rows.add(tuple(values))

@@ -1,23 +1,13 @@
-"""Random star joins over a small schema, the same for the same seed."""
+"""Random star and snowflake joins over a small schema, the same for the same seed."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
 
-# table -> (data columns, partition columns), each with its kind of value
-FACTS = {
-    "f": ({"id": "int", "a": "int", "s": "string"}, {"ds": "string"}),
-    "g": ({"id": "int", "a": "int"}, {"y": "int", "m": "int"}),
-    "h": ({"id": "int", "s": "string"}, {"d": "date", "ds": "string"}),
-}
-DIMENSIONS = {
-    "d": {"ds": "string", "y": "int", "m": "int", "a": "int"},
-    "e": {"ds": "string", "d": "date", "y": "bigint", "s": "string"},
-    "i": {"a": "int", "m": "int", "s": "string"},
-}
-STRINGS = ["p", "q", "r", "it's", "a b", "zz", ""]
-DATES = ["2020-01-01", "2020-01-02", "2020-02-01"]
+from tests.fuzz import conditions
+from tests.fuzz.schema import DIMENSIONS, FACTS, Relation, literal
+
 JOINS = (
     ["JOIN"] * 6
     + ["LEFT JOIN", "RIGHT JOIN"] * 2
@@ -25,191 +15,208 @@ JOINS = (
 )
 
 
-@dataclass
-class Relation:
-    """A relation in FROM: its text, alias and visible columns by kind."""
+@dataclass(frozen=True)
+class Scan:
+    """A fact table in the outermost FROM, and where its row number and keys are in the output."""
 
-    text: str
     alias: str
-    columns: dict[str, str]
-    keys: set[str] = field(default_factory=set)
+    table: str
+    text: str
+    row_number: int
+    keys: tuple[int, ...]
 
 
-def setup(spark, seed: int) -> None:
-    """The tables, filled at random: NULLs, duplicates, keys without partitions."""
-    rng = random.Random(seed)
-    for table, (data, partitions) in FACTS.items():
-        columns = {**data, **partitions}
-        spark.createDataFrame(
-            [tuple(value(rng, kind) for kind in columns.values()) for _ in range(40)],
-            ", ".join(
-                f"{name} {'string' if kind == 'date' else kind}" for name, kind in columns.items()
-            ),
-        ).createOrReplaceTempView("rows")
-        casts = ", ".join(f"CAST({name} AS {kind}) {name}" for name, kind in columns.items())
-        frame = spark.sql(f"SELECT {casts} FROM rows")
-        frame.coalesce(1).write.mode("overwrite").partitionBy(*partitions).saveAsTable(table)
-    for table, columns in DIMENSIONS.items():
-        spark.createDataFrame(
-            [tuple(value(rng, kind) for kind in columns.values()) for _ in range(9)],
-            ", ".join(
-                f"{name} {'string' if kind == 'date' else kind}" for name, kind in columns.items()
-            ),
-        ).createOrReplaceTempView("rows")
-        casts = ", ".join(f"CAST({name} AS {kind}) {name}" for name, kind in columns.items())
-        spark.sql(f"SELECT {casts} FROM rows").coalesce(1).write.mode("overwrite").saveAsTable(
-            table
-        )
+@dataclass
+class Query:
+    """A statement; ``scans`` are there where the output tells which partitions its rows came from.
+
+    ``by_keys`` says that facts are joined by bare equalities of partition columns alone and have no
+    other conditions: then the partitions that are kept should be those that contribute.
+    """
+
+    sql: str
+    scans: list[Scan] = field(default_factory=list)
+    by_keys: bool = False
+
+    def literal(self, conditions_of: dict[str, str]) -> str:
+        """The statement with the partitions of each scan, by alias, written in."""
+        sql = self.sql
+        for scan in self.scans:
+            inside = f"(SELECT * FROM {scan.table} WHERE {conditions_of[scan.alias]})"
+            assert sql.count(scan.text) == 1
+            sql = sql.replace(scan.text, f"{inside} AS {scan.alias}")
+        return sql
 
 
-def value(rng: random.Random, kind: str):
-    if rng.random() < 0.12:
-        return None
-    if kind == "string":
-        return rng.choice(STRINGS)
-    if kind == "date":
-        return rng.choice(DATES)
-    return rng.randrange(5)
-
-
-def query(seed: int) -> str:
+def query(seed: int) -> Query:
     """One statement."""
     rng = random.Random(seed)
-    block = _block(rng, depth=0)
+    block = _by_keys(rng) if rng.random() < 0.25 else _block(rng)
     shape = rng.random()
-    if shape < 0.08:
-        return f"WITH c AS ({block}) SELECT * FROM c"
-    if shape < 0.14:
-        return f"SELECT count(*), min(x0) FROM ({block}) AS z"
+    if shape < 0.06:
+        return Query(f"WITH c AS ({block.sql}) SELECT * FROM c")
+    if shape < 0.1:
+        return Query(f"SELECT count(*), min(x0) FROM ({block.sql}) AS z")
     return block
 
 
-def _block(rng: random.Random, depth: int) -> str:
-    relations = [_relation(rng, 0, depth)]
+def _by_keys(rng: random.Random) -> Query:
+    """A star or snowflake that selects by keys only."""
+    table = rng.choice(list(FACTS))
+    _, partitions = FACTS[table]
+    columns = {**FACTS[table][0], **partitions}
+    fact = Relation(f"{table} AS f", "f", columns, set(partitions), plain=True)
+    text, conditions_, dimensions = fact.text, [], []
+    for number in range(rng.choice([1, 1, 2])):
+        name = rng.choice(list(DIMENSIONS))
+        dimension = Relation(f"{name} AS d{number}", f"d{number}", DIMENSIONS[name])
+        links = conditions.equalities(rng, fact, dimension, only=set(partitions))
+        if not links:
+            continue
+        text = f"{text} JOIN {dimension.text} ON {' AND '.join(links)}"
+        dimensions.append(dimension)
+        if rng.random() < 0.4:
+            other = rng.choice(list(DIMENSIONS))
+            snow = Relation(f"{other} AS s{number}", f"s{number}", DIMENSIONS[other])
+            links = conditions.equalities(rng, dimension, snow)
+            if links:
+                text = f"{text} JOIN {snow.text} ON {links[0]}"
+                dimensions.append(snow)
+    for dimension in dimensions:
+        if rng.random() < 0.7:
+            conditions_.append(conditions.simple_filter(rng, dimension))
+    where = f" WHERE {' AND '.join(conditions_)}" if conditions_ else ""
+    return _selecting(rng, [fact, *dimensions], f"{text}{where}", by_keys=bool(dimensions))
+
+
+def _block(rng: random.Random) -> Query:
+    ctes: list[str] = []
+    relations = [_relation(rng, 0, ctes)]
     text = relations[0].text
     visible = list(relations)
     for number in range(1, rng.choice([2, 2, 3, 3, 4])):
-        right = _relation(rng, number, depth)
+        right = _relation(rng, number, ctes)
         kind = rng.choice(JOINS)
-        if kind == "JOIN" and rng.random() < 0.2 and not any(" ON " in word for word in [text]):
+        if kind == "JOIN" and rng.random() < 0.2 and " ON " not in text:
             text = f"{text}, {right.text}"
             visible.append(right)
             continue
-        conditions = _links(rng, visible, right)
+        found = conditions.links(rng, visible, right)
         for _ in range(rng.choice([0, 0, 1, 2])):
-            conditions.append(_filter(rng, rng.choice([*visible, right])))
-        text = f"{text} {kind} {right.text} ON {' AND '.join(conditions)}"
+            found.append(conditions.filter_(rng, rng.choice([*visible, right])))
+        text = f"{text} {kind} {right.text} ON {' AND '.join(found)}"
         if "SEMI" not in kind and "ANTI" not in kind:
             visible.append(right)
-    where = [_filter(rng, rng.choice(visible)) for _ in range(rng.choice([0, 1, 1, 2]))]
+    where = [conditions.filter_(rng, rng.choice(visible)) for _ in range(rng.choice([0, 1, 1, 2]))]
     if len(visible) > 1:
         for right in visible[1:]:
             if f"{right.alias}." not in text:
-                where += _links(rng, [other for other in visible if other is not right], right)
-    columns = [(relation.alias, name) for relation in visible for name in relation.columns]
-    chosen = [columns[rng.randrange(len(columns))] for _ in range(rng.choice([2, 3, 4]))]
-    chosen += [(relation.alias, key) for relation in visible for key in sorted(relation.keys)]
-    names = [f"{alias}.{name}" for alias, name in dict.fromkeys(chosen)]
+                others = [other for other in visible if other is not right]
+                where += conditions.links(rng, others, right)
+    if rng.random() < 0.3:
+        where.append(conditions.subquery(rng, rng.choice(visible)))
     condition = f" WHERE {' AND '.join(where)}" if where else ""
-    if rng.random() < 0.2:
-        keys = names[: max(1, len(names) - 1)]
+    if rng.random() < 0.15:
+        columns = [f"{one.alias}.{name}" for one in visible for name in one.columns]
+        keys = rng.sample(columns, 2)
         listed = ", ".join(f"{name} AS x{n}" for n, name in enumerate(keys))
-        return f"SELECT {listed}, count(*) AS n FROM {text}{condition} GROUP BY {', '.join(keys)}"
+        group = f" GROUP BY {', '.join(keys)}"
+        found = Query(f"SELECT {listed}, count(*) AS n FROM {text}{condition}{group}")
+    else:
+        found = _selecting(rng, visible, f"{text}{condition}", by_keys=False)
+    if ctes:
+        found.sql = f"WITH {', '.join(ctes)} {found.sql}"
+    return found
+
+
+def _selecting(rng: random.Random, visible: list[Relation], from_: str, *, by_keys: bool) -> Query:
+    """SELECT with some columns, and of each fact the row number and the keys."""
+    columns = [f"{relation.alias}.{name}" for relation in visible for name in relation.columns]
+    names = rng.sample(columns, min(len(columns), 3))
+    scans = []
+    for relation in visible:
+        if relation.keys and relation.text.endswith(f" AS {relation.alias}"):
+            keys = [f"{relation.alias}.{key}" for key in relation.columns if key in relation.keys]
+            names += [f"{relation.alias}.id", *keys]
+            if relation.plain:
+                at = len(names) - len(keys) - 1
+                table = relation.text.partition(" ")[0]
+                positions = tuple(range(at + 1, len(names)))
+                scans.append(Scan(relation.alias, table, relation.text, at, positions))
     listed = ", ".join(f"{name} AS x{n}" for n, name in enumerate(names))
-    return f"SELECT {listed} FROM {text}{condition}"
+    return Query(f"SELECT {listed} FROM {from_}", scans, by_keys)
 
 
-def _relation(rng: random.Random, number: int, depth: int) -> Relation:
-    alias = f"t{number}_{depth}"
+def _relation(rng: random.Random, number: int, ctes: list[str]) -> Relation:
+    alias = f"t{number}"
     draw = rng.random()
     if draw < 0.5 or (number == 0 and draw < 0.65):
         table = rng.choice(list(FACTS))
         data, partitions = FACTS[table]
         columns = {**data, **partitions}
-        if depth == 0 and rng.random() < 0.3:
-            return _over_fact(rng, table, columns, alias)
-        return Relation(f"{table} AS {alias}", alias, columns, set(partitions))
+        if rng.random() < 0.35:
+            return _over_fact(rng, table, columns, alias, ctes)
+        return Relation(f"{table} AS {alias}", alias, columns, set(partitions), plain=True)
     table = rng.choice(list(DIMENSIONS))
     columns = DIMENSIONS[table]
-    if rng.random() < 0.25:
-        inner = Relation("", table, columns)
-        listed = ", ".join(columns)
-        distinct = rng.choice(["", "DISTINCT "])
-        text = f"(SELECT {distinct}{listed} FROM {table} WHERE {_filter(rng, inner)}) AS {alias}"
-        return Relation(text, alias, columns)
+    if rng.random() < 0.35:
+        return _over_dimension(rng, table, columns, alias, ctes)
     return Relation(f"{table} AS {alias}", alias, columns)
 
 
-def _over_fact(rng: random.Random, table: str, columns: dict[str, str], alias: str) -> Relation:
-    """A subquery over a fact table: renames, filters, groups, joins inside, changed values."""
-    inner = Relation("", "b", columns)
-    condition = _filter(rng, inner)
+def _over_dimension(
+    rng: random.Random, table: str, columns: dict[str, str], alias: str, ctes: list[str]
+) -> Relation:
+    """A small side that is no plain table."""
+    inner = Relation("", table, columns)
+    listed = ", ".join(columns)
+    condition = conditions.filter_(rng, inner)
+    shape = rng.randrange(5)
+    if shape == 0:
+        name, kind = rng.choice(list(columns.items()))
+        rows = ", ".join(f"({literal(rng, kind)})" for _ in range(rng.choice([1, 3])))
+        return Relation(f"(VALUES {rows}) AS {alias}({name})", alias, {name: kind})
+    if shape == 1:
+        name, kind = rng.choice(list(columns.items()))
+        text = f"(SELECT max({name}) AS {name} FROM {table} WHERE {condition}) AS {alias}"
+        return Relation(text, alias, {name: kind})
+    if shape == 2:
+        ctes.append(f"c{alias} AS (SELECT {listed} FROM {table} WHERE {condition})")
+        return Relation(f"c{alias} AS {alias}", alias, columns)
+    if shape == 3:
+        other = conditions.filter_(rng, inner)
+        both = " UNION ".join(f"SELECT {listed} FROM {table} WHERE {c}" for c in (condition, other))
+        return Relation(f"({both}) AS {alias}", alias, columns)
+    distinct = rng.choice(["", "DISTINCT "])
+    text = f"(SELECT {distinct}{listed} FROM {table} WHERE {condition}) AS {alias}"
+    return Relation(text, alias, columns)
+
+
+def _over_fact(
+    rng: random.Random, table: str, columns: dict[str, str], alias: str, ctes: list[str]
+) -> Relation:
+    """A query over a fact table: renames, filters, groups, joins inside, changed values, unions."""
+    condition = conditions.filter_(rng, Relation("", "b", columns))
     listed = ", ".join(f"b.{name}" for name in columns)
     keys = set(FACTS[table][1])
+    grouped = ", ".join(f"max(b.{n}) AS {n}" if n not in keys else f"b.{n}" for n in columns)
+    changed = ", ".join(
+        f"coalesce(b.{n}, b.{n}) AS {n}" if n in keys else f"b.{n}" for n in columns
+    )
     shapes = [
         f"SELECT {listed} FROM {table} b WHERE {condition}",
         f"SELECT DISTINCT {listed} FROM {table} b",
-        f"SELECT {', '.join(f'max(b.{n}) AS {n}' if n not in keys else f'b.{n}' for n in columns)} "
-        f"FROM {table} b GROUP BY {', '.join(f'b.{n}' for n in sorted(keys))}",
+        f"SELECT {grouped} FROM {table} b GROUP BY {', '.join(f'b.{n}' for n in sorted(keys))}",
         f"SELECT {', '.join(f'max(b.{n}) AS {n}' for n in columns)} FROM {table} b GROUP BY b.id",
         f"SELECT {listed} FROM i x LEFT JOIN {table} b ON x.m = b.id AND {condition}",
         f"SELECT {listed} FROM {table} b FULL JOIN i x ON x.m = b.id",
         f"SELECT {listed} FROM i x RIGHT JOIN {table} b ON x.m = b.id WHERE {condition}",
-        f"SELECT {', '.join(f'coalesce(b.{n}, b.{n}) AS {n}' for n in columns)} FROM {table} b",
+        f"SELECT {changed} FROM {table} b",
+        f"SELECT {listed} FROM {table} b WHERE {condition} UNION SELECT {listed} FROM {table} b",
+        f"SELECT {listed} FROM {table} b UNION ALL SELECT {changed} FROM {table} b",
     ]
-    return Relation(f"({rng.choice(shapes)}) AS {alias}", alias, columns)
-
-
-def _links(rng: random.Random, left: list[Relation], right: Relation) -> list[str]:
-    """One or two comparisons between the right relation and those to its left."""
-    pairs = [
-        (other, mine, theirs)
-        for other in left
-        for theirs, kind in other.columns.items()
-        for mine, kind_of_mine in right.columns.items()
-        if kind.replace("big", "") == kind_of_mine.replace("big", "")
-    ]
-    if not pairs:
-        return ["1 = 1"]
-    liked = [pair for pair in pairs if pair[1] in right.keys or pair[2] in pair[0].keys]
-    found = []
-    for _ in range(rng.choice([1, 1, 2])):
-        other, mine, theirs = rng.choice(liked if liked and rng.random() < 0.75 else pairs)
-        a, b = f"{other.alias}.{theirs}", f"{right.alias}.{mine}"
-        if rng.random() < 0.5:
-            a, b = b, a
-        draw = rng.random()
-        if draw < 0.8:
-            found.append(f"{a} = {b}")
-        elif draw < 0.85:
-            found.append(f"{a} <=> {b}")
-        elif draw < 0.9:
-            found.append(f"{a} <= {b}")
-        elif draw < 0.95:
-            found.append(f"coalesce({a}, {b}) = {b}")
-        else:
-            found.append(f"({a} = {b} OR {a} IS NULL)")
-    return found
-
-
-def _filter(rng: random.Random, relation: Relation) -> str:
-    name, kind = rng.choice(list(relation.columns.items()))
-    column = f"{relation.alias}.{name}"
-    if kind == "string":
-        literal = "'" + rng.choice(STRINGS).replace("'", "\\'") + "'"
-    elif kind == "date":
-        literal = f"DATE'{rng.choice(DATES)}'"
-    else:
-        literal = str(rng.randrange(5))
-    return rng.choice(
-        [
-            f"{column} = {literal}",
-            f"{column} >= {literal}",
-            f"{column} <> {literal}",
-            f"{column} IS NULL",
-            f"{column} IS NOT NULL",
-            f"coalesce({column}, {literal}) = {literal}",
-            f"({column} = {literal} OR {column} IS NULL)",
-            f"NOT ({column} = {literal})",
-        ]
-    )
+    shape = rng.choice(shapes)
+    if rng.random() < 0.3:
+        ctes.append(f"c{alias} AS ({shape})")
+        return Relation(f"c{alias} AS {alias}", alias, columns, keys)
+    return Relation(f"({shape}) AS {alias}", alias, columns, keys)

@@ -57,7 +57,7 @@ def ask(
     report = prune(spark, request, path)
     descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
     catalog = SparkCatalog(spark)
-    targets = prelaunch(catalog, descriptor)
+    targets = prelaunch(catalog, descriptor, request.parameters)
     before = catalog.work()
     frame, objection = run_map_join(spark, sql, targets, request.parameters)
     assert objection is None

@@ -240,7 +240,6 @@ def test_settings_that_change_how_names_are_read(spark, tmp_path, setting):
     [
         "SELECT id, rank() OVER (PARTITION BY ds ORDER BY id) FROM fact",
         "SELECT id, c FROM fact LATERAL VIEW explode(array(1, 2)) v AS c WHERE id < 5",
-        "SELECT id FROM fact WHERE ds = (SELECT max(ds) FROM days WHERE week = 1)",
         "SELECT id FROM fact UNION SELECT item FROM items",
         "SELECT transform(array(id), x -> x + 1) FROM fact",
         "SELECT * FROM fact |> WHERE id < 3",

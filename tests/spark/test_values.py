@@ -39,9 +39,11 @@ def tables(spark):
         ("by_string", "STRING", "('1'), ('01'), ('2020-01-01'), ('x')"),
         ("by_tiny", "TINYINT", "(1), (2), (-3)"),
         ("by_decimal", "DECIMAL(5,2)", "(1.50), (2.00)"),
+        ("by_time", "TIMESTAMP", "('2020-03-29 02:30:00'), ('2020-01-01 00:00:00')"),
+        ("by_boolean", "BOOLEAN", "(true), (false), (NULL)"),
     ]:
         spark.sql(f"CREATE TABLE {name} (id INT) PARTITIONED BY (p {type_}) STORED AS PARQUET")
-        spark.sql(f"INSERT INTO {name} SELECT 7, col1 FROM VALUES {values}")
+        spark.sql(f"INSERT INTO {name} SELECT 7, CAST(col1 AS {type_}) FROM VALUES {values}")
     spark.sql("ALTER TABLE by_int ADD PARTITION (p = 9)")
     yield
     spark.sql("USE default")
@@ -94,18 +96,20 @@ def test_keys_of_the_same_family_prune(spark, tmp_path, table, type_, values, ke
 
 
 @pytest.mark.parametrize(
-    ("table", "type_", "values"),
+    ("table", "type_", "values", "kept"),
     [
-        ("by_int", "STRING", "('1'), ('08')"),
-        ("by_int", "DOUBLE", "(1.0), (2.5)"),
-        ("by_date", "STRING", "('2020-01-01')"),
-        ("by_date", "TIMESTAMP", "('2020-01-01 00:00:00')"),
-        ("by_string", "DATE", "('2020-01-01')"),
-        ("by_decimal", "DECIMAL(5,2)", "(1.5)"),
-        ("by_decimal", "INT", "(2)"),
+        ("by_int", "STRING", "('1'), ('08')", ["1", "8"]),
+        ("by_int", "DOUBLE", "(1.0), (2.5)", ["1"]),
+        ("by_date", "STRING", "('2020-01-01')", ["2020-01-01"]),
+        ("by_date", "TIMESTAMP", "('2020-01-01 00:00:00')", ["2020-01-01"]),
+        ("by_string", "DATE", "('2020-01-01')", ["2020-01-01"]),
+        ("by_decimal", "DECIMAL(5,2)", "(1.5)", ["1.50"]),
+        ("by_decimal", "INT", "(2)", ["2.00"]),
+        ("by_time", "TIMESTAMP", "('2020-03-29 02:30:00')", ["2020-03-29 02:30:00"]),
+        ("by_boolean", "BOOLEAN", "('true')", ["true"]),
     ],
 )
-def test_keys_of_another_family_leave_the_scan_whole(spark, tmp_path, table, type_, values):
+def test_keys_of_another_type_prune_as_spark_compares(spark, tmp_path, table, type_, values, kept):
     keys_of(spark, type_, values)
     condition = "t.p = k.k" if table != "by_string" else "t.p = k.k AND t.p LIKE '2020%'"
     spark.sql("SET spark.sql.ansi.enabled=false")
@@ -113,8 +117,20 @@ def test_keys_of_another_family_leave_the_scan_whole(spark, tmp_path, table, typ
         answer = ask(spark, tmp_path, f"SELECT t.p FROM {table} t JOIN k ON {condition}")
     finally:
         spark.sql("RESET spark.sql.ansi.enabled")
-    assert answer.reasons == {"t": "KEY_TYPE_DIFFERS"}
+    assert answer.target.path == "skeleton"
+    assert [values[0] for values in answer.kept] == kept
     assert answer.rows
+
+
+@pytest.mark.parametrize("type_", ["CHAR(3)", "DOUBLE"])
+def test_types_that_are_not_read_off_names(spark, tmp_path, type_):
+    spark.sql("DROP TABLE IF EXISTS oddly")
+    spark.sql(f"CREATE TABLE oddly (id INT) PARTITIONED BY (p {type_}) STORED AS PARQUET")
+    spark.sql("INSERT INTO oddly VALUES (1, '1'), (2, '2')")
+    keys_of(spark, type_, "('1')")
+    answer = ask(spark, tmp_path, "SELECT t.id FROM oddly t JOIN k ON t.p = k.k")
+    assert answer.reasons == {"t": "TYPE_NOT_COMPARABLE"}
+    assert len(answer.rows) == 1
 
 
 def test_an_int_partition_with_a_leading_zero(spark, tmp_path):

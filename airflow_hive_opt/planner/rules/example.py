@@ -12,7 +12,7 @@ from airflow_hive_opt.planner.hive.compiler import compile_statement
 from airflow_hive_opt.planner.hive.operators import Filter, OperatorGraph
 from airflow_hive_opt.planner.hive.render import render
 from airflow_hive_opt.planner.hive.tasks import scans_below
-from airflow_hive_opt.planner.operators import Operator
+from airflow_hive_opt.planner.operators import Operator, relations
 from airflow_hive_opt.planner.parse import parse
 from airflow_hive_opt.planner.plan import plan
 from airflow_hive_opt.planner.resolve import resolve
@@ -60,8 +60,24 @@ def decisions(sql: str) -> str:
     """One line for each scan of a partitioned table."""
     return "\n".join(
         f"{decision.alias}: {decision.reason}"
+        + (f", {decision.path}" if decision.pruned else "")
         + "".join(f" by {source.sql}" for source in decision.sources)
         for decision in plan(sql, CATALOG).decisions
+    )
+
+
+def surviving(from_: str, alias: str) -> str:
+    """The conditions that the relation ``alias`` sees hold, and those it sees dropped."""
+    from airflow_hive_opt.planner.rules.weakening import weaken
+
+    sql = f"SELECT 1 FROM {from_}"
+    (tree,) = build(resolve(sql, parse(sql), CATALOG))
+    (select,) = tree.inputs
+    (below,) = select.inputs
+    weakened = weaken(below, relations(below)[alias])
+    return "\n".join(
+        [f"holds: {condition.text}" for condition in weakened.holding]
+        + [f"dropped, {reason}: {condition.text}" for condition, reason in weakened.dropped]
     )
 
 
@@ -73,7 +89,7 @@ def lists(sql: str) -> str:
     stages = compile_statement(sql, CATALOG, settings).stages
     return "\n".join(
         f"{sink.local_work.name} {sink.local_work.kind}: partitions of {sink.scan.alias} by "
-        f"{', '.join(source.alias for source in sink.sources)}\n"
+        f"{', '.join(alias for source in sink.sources for alias in source.aliases)}\n"
         f"{sink.job.name} {sink.job.kind}: {sink.scan.alias} reads the list of "
         f"{sink.local_work.name}"
         for sink in place_sinks(stages, plan(sql, CATALOG).decisions)

@@ -62,7 +62,7 @@ def _sources(
         if joins and decision.pruned and decision.alias == scan.alias
         if scan.table is not None and decision.table.name == scan.table.name
         for source in decision.sources
-        if source.alias in small
+        if any(alias in small for alias in source.aliases)
     )
 
 

@@ -41,6 +41,7 @@ from airflow_hive_opt.planner.operators import (
     PassedThrough,
     Select,
     TableScan,
+    Union,
     relations,
     subquery_of,
 )
@@ -58,6 +59,9 @@ def _push(operator: Operator, falling: _Conditions) -> Operator:
     """``operator`` with the ``falling`` conditions, true of its output, put at or below it."""
     if isinstance(operator, TableScan | PassedThrough):
         return _filtered(operator, falling)
+    if isinstance(operator, Union):
+        inputs = tuple(_push(input_, ()) for input_ in operator.inputs)
+        return _filtered(replace(operator, inputs=inputs), falling)
     if isinstance(operator, Select | Limit) and subquery_of(operator) is not None:
         return _filtered(_descend(operator), falling)
     if isinstance(operator, Filter):

@@ -1,0 +1,116 @@
+"""Partition names as a relation: Spark itself evaluates conditions on them.
+
+The skeleton of a table has a row for every partition and nothing but the partition columns, typed
+as a scan types them. Queries that stand around the scan in the statement are laid around the
+skeleton too, so that a condition is asked in the user's own words. Names are local data: Spark
+lists and reads nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.planner.catalog import Column
+from airflow_hive_opt.planner.identifiers import quote
+from airflow_hive_opt.planner.pruning import Layer
+from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.spark.keys import Keys, is_stable, local_relation
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NAMES_VIEW = "__partition_names"
+_KEYS_VIEW = "__keys"
+
+
+@contextmanager
+def skeleton_view(
+    session: SparkSession, name: str, columns: Sequence[Column], partitions: Sequence[Partition]
+) -> Iterator[None]:
+    """A temporary view of the partitions.
+
+    It has the partition columns, ``__row``, the position in ``partitions``, and ``__odd``, true
+    where a text can't be read as its column's type: Spark judges it when it scans.
+    """
+    # one text for all: a value at a time would take most of a millisecond each to the JVM
+    document = json.dumps([partition.values for partition in partitions])
+    rows = session.sql(
+        "SELECT posexplode(from_json(:names, 'array<array<string>>')) AS (__row, __texts)",
+        args={"names": document},
+    )
+    frame = local_relation(session, rows)
+    typed = [
+        (f"__texts[{number}]", f"try_cast(__texts[{number}] AS {column.type})", quote(column.name))
+        for number, column in enumerate(columns)
+    ]
+    odd = " OR ".join(f"({text} IS NOT NULL AND {value} IS NULL)" for text, value, _ in typed)
+    values = [f"{value} AS {column}" for _, value, column in typed]
+    frame = frame.selectExpr("__row", f"{odd} AS __odd", *values)
+    frame.createOrReplaceTempView(quote(name))
+    try:
+        yield
+    finally:
+        session.catalog.dropTempView(name)
+
+
+def fulfilling(
+    session: SparkSession,
+    columns: Sequence[Column],
+    layers: Sequence[Layer],
+    partitions: Sequence[Partition],
+    conditions: Sequence[str],
+    parameters: Mapping[str, object],
+    keys: Keys | None = None,
+) -> list[Partition] | None:
+    """The partitions for which all ``conditions`` are true, with some of the keys where given.
+
+    ``None`` where Spark says that the conditions may change their mind.
+    """
+    with skeleton_view(session, _NAMES_VIEW, columns, partitions):
+        skeleton = _from(layers)
+        condition = " AND ".join(conditions)
+        if keys is None:
+            sql = f"SELECT __row FROM {skeleton} WHERE {condition}"
+        else:
+            keys.frame.createOrReplaceTempView(_KEYS_VIEW)
+            sql = f"SELECT __row FROM {skeleton} LEFT SEMI JOIN {_keys_from(keys)} ON {condition}"
+        frame = session.sql(
+            f"{sql} UNION SELECT __row FROM {_NAMES_VIEW} WHERE __odd", args=dict(parameters)
+        )
+        try:
+            if not is_stable(frame):
+                return None
+            return [partitions[number] for number in sorted(row[0] for row in frame.collect())]
+        finally:
+            session.catalog.dropTempView(_KEYS_VIEW)
+
+
+def _from(layers: Sequence[Layer]) -> str:
+    sql = f"{_NAMES_VIEW} AS {quote(layers[0].alias)}"
+    for layer in layers[1:]:
+        columns = [f"{text} AS {quote(name)}" for name, text in layer.columns]
+        sql = f"(SELECT {', '.join(['__row', *columns])} FROM {sql}) AS {quote(layer.alias)}"
+    return sql
+
+
+def _keys_from(keys: Keys) -> str:
+    """The keys under the aliases that the conditions know.
+
+    Several relations become struct columns of one, so that ``alias.column`` is a field there.
+    """
+    fields: dict[str, list[tuple[str, str]]] = {}
+    for number, column in enumerate(keys.source.columns):
+        fields.setdefault(column.alias, []).append((column.name, f"c{number}"))
+    if len(fields) == 1:
+        ((alias, columns),) = fields.items()
+        listed = ", ".join(f"{key} AS {quote(name)}" for name, key in dict(columns).items())
+        return f"(SELECT {listed} FROM {_KEYS_VIEW}) AS {quote(alias)}"
+    structs = (
+        f"struct({', '.join(f'{key} AS {quote(name)}' for name, key in dict(columns).items())}) "
+        f"AS {quote(alias)}"
+        for alias, columns in fields.items()
+    )
+    return f"(SELECT {', '.join(structs)} FROM {_KEYS_VIEW}) AS {_KEYS_VIEW}"
