@@ -47,6 +47,7 @@ class MapJoinPruneOperator(BaseOperator):
     :param max_keys: with more distinct keys than this from one small table, its join prunes
         nothing.
     :param max_partitions: fail, before the join, if more partitions than this are to be read.
+    :param max_bytes: fail, before the join, if the partitions to be read are larger than this.
     :param on_empty: what to do when the keys call for no partition of a table: ``run`` the
         statement, ``skip`` the task or ``fail`` it.
     :param on_no_prune: what to do when nothing could be pruned: ``run``, ``warn`` or ``fail``.
@@ -82,6 +83,7 @@ class MapJoinPruneOperator(BaseOperator):
         descriptor_path: str | None = None,
         max_keys: int = 100_000,
         max_partitions: int | None = None,
+        max_bytes: int | None = None,
         on_empty: str = "run",
         on_no_prune: str = "run",
         **kwargs: Any,
@@ -95,8 +97,9 @@ class MapJoinPruneOperator(BaseOperator):
             )
         if max_keys < 1:
             raise ValueError(f"max_keys must be at least 1, not {max_keys}")
-        if max_partitions is not None and max_partitions < 0:
-            raise ValueError(f"max_partitions can't be negative: {max_partitions}")
+        for name, bound in (("max_partitions", max_partitions), ("max_bytes", max_bytes)):
+            if bound is not None and bound < 0:
+                raise ValueError(f"{name} can't be negative: {bound}")
         self.sql = sql
         self.parameters = parameters
         self.conn_id = conn_id
@@ -105,6 +108,7 @@ class MapJoinPruneOperator(BaseOperator):
         self.descriptor_path = descriptor_path
         self.max_keys = max_keys
         self.max_partitions = max_partitions
+        self.max_bytes = max_bytes
         self.on_empty = on_empty
         self.on_no_prune = on_no_prune
 
@@ -170,6 +174,7 @@ class MapJoinPruneOperator(BaseOperator):
             parameters=self.parameters or {},
             max_keys=self.max_keys,
             max_partitions=self.max_partitions,
+            max_bytes=self.max_bytes,
             on_empty=OnEmpty(self.on_empty),
             on_no_prune=OnNoPrune(self.on_no_prune),
         )

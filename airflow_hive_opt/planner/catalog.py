@@ -40,13 +40,31 @@ class Partition:
 
 
 @dataclass(frozen=True)
+class ViewDefinition:
+    """A view's query: its text, the database that its names are in, its output columns in order."""
+
+    text: str
+    database: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Underlying:
+    """The partitioned table below a view; ``columns`` are pairs of view and partition column."""
+
+    table: Table
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Table:
     """A table or view as a catalog describes it.
 
     ``total_bytes`` is the size of the data where it is known without counting. A table with
     ``partitions_in_metastore`` false has partition columns that the metastore does not manage.
     ``buckets``, ``partitions``, ``rows``, ``files`` and ``format`` are what Hive's stages depend
-    on beside the columns, where known; ``view`` is the query of a view.
+    on beside the columns, where known; ``view`` is the query of a view for Hive's plan,
+    ``definition`` for partition pruning, which notes the table it finds there as ``underlying``.
     """
 
     name: str
@@ -60,6 +78,21 @@ class Table:
     files: int | None = None
     format: str = ""
     view: str | None = None
+    definition: ViewDefinition | None = None
+    underlying: Underlying | None = None
+
+    @property
+    def scanned(self) -> Table:
+        """The table whose partitions a scan of this one reads."""
+        return self.underlying.table if self.underlying else self
+
+    @property
+    def visible_partition_columns(self) -> tuple[tuple[str, Column], ...]:
+        """Partition columns of the scanned table, by the name they have here."""
+        if self.underlying is None:
+            return tuple((column.name, column) for column in self.partition_columns)
+        columns = {column.name: column for column in self.underlying.table.partition_columns}
+        return tuple((name, columns[column]) for name, column in self.underlying.columns)
 
     @property
     def all_columns(self) -> tuple[Column, ...]:
@@ -123,9 +156,11 @@ class JsonCatalog:
 
 def _table(document: Mapping[str, Any]) -> Table:
     name = str(document["name"]).lower()
+    columns, view = _columns(document["columns"]), _text(document.get("view"))
+    names = tuple(column.name for column in columns)
     return Table(
         name=name if "." in name else f"default.{name}",
-        columns=_columns(document["columns"]),
+        columns=columns,
         partition_columns=_columns(document.get("partition_columns") or ()),
         total_bytes=None if (size := document.get("total_bytes")) is None else int(size),
         buckets=_buckets(document.get("buckets")),
@@ -133,7 +168,8 @@ def _table(document: Mapping[str, Any]) -> Table:
         rows=_count(document.get("rows")),
         files=_count(document.get("files")),
         format=str(document.get("format") or ""),
-        view=_text(document.get("view")),
+        view=view,
+        definition=ViewDefinition(view, "default", names) if view else None,
     )
 
 

@@ -199,7 +199,8 @@ class Statement:
     ``kind`` is SELECT, INSERT OVERWRITE, INSERT INTO or CREATE TABLE AS, or ``None`` where the
     planner does not know the form. ``blocks`` are the query blocks that are not subqueries in
     another block's FROM: the main query (each branch of a set operation), bodies of CTEs, and
-    subqueries inside expressions. ``passed_through`` are partitioned tables, by alias, in parts
+    subqueries inside expressions. ``branches`` is how many of them, from the first, are the main
+    query. ``passed_through`` are partitioned tables, by alias, in parts
     of the statement that no block stands for.
     """
 
@@ -207,3 +208,4 @@ class Statement:
     target: str | None
     blocks: tuple[QueryBlock, ...]
     passed_through: tuple[tuple[str, Table], ...] = ()
+    branches: int = 1

@@ -24,6 +24,8 @@ class Reason(StrEnum):
     KEY_SOURCE_NOT_PLANNED = "KEY_SOURCE_NOT_PLANNED"
     KEY_SOURCE_NOT_DETERMINISTIC = "KEY_SOURCE_NOT_DETERMINISTIC"
     KEY_SOURCE_NOT_SMALL = "KEY_SOURCE_NOT_SMALL"
+    KEY_SOURCE_LARGER_THAN_TABLE = "KEY_SOURCE_LARGER_THAN_TABLE"
+    TOO_FEW_PARTITIONS = "TOO_FEW_PARTITIONS"
     TYPE_NOT_COMPARABLE = "TYPE_NOT_COMPARABLE"
     KEY_SOURCE_FAILED = "KEY_SOURCE_FAILED"
     TOO_MANY_KEYS = "TOO_MANY_KEYS"
@@ -87,6 +89,11 @@ _SENTENCES = {
         "the other side of the join is larger than hive.mapjoin.smalltable.filesize, "
         "or it is partitioned and its size is not known"
     ),
+    Reason.KEY_SOURCE_LARGER_THAN_TABLE: (
+        "reading the keys would cost more than the scan can save: the other side is larger than "
+        "the table"
+    ),
+    Reason.TOO_FEW_PARTITIONS: "the table has one partition at most, so there is nothing to choose",
     Reason.TYPE_NOT_COMPARABLE: (
         "a partition column has a type whose values can't be read off partition names (CHAR, "
         "FLOAT, DOUBLE, BINARY)"

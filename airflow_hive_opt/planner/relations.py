@@ -15,6 +15,7 @@ from airflow_hive_opt.planner.query import (
     OpaqueRelation,
     QueryBlock,
     Relation,
+    Statement,
     SubqueryRelation,
     TableRelation,
 )
@@ -27,6 +28,7 @@ from airflow_hive_opt.planner.subqueries import (
     text_of,
     union_branches,
 )
+from airflow_hive_opt.planner.views import opened
 
 # What may stand on a table reference that is a plain scan of the whole table.
 _PLAIN_TABLE = frozenset({"this", "db", "alias"})
@@ -36,8 +38,9 @@ _PLAIN_SUBQUERY = ("joins", "pivots", "sample", "laterals")
 class Relations:
     """Makes the relations of one statement.
 
-    ``block`` resolves one SELECT and ``queries`` every block of a query; both take the scope
-    around. Blocks that no relation holds are given to the ``nested`` list of each call.
+    ``block`` resolves one SELECT, ``queries`` every block of a query, both with the scope around,
+    and ``statement`` a view's query. Blocks that no relation holds are given to the ``nested``
+    list of each call.
     """
 
     def __init__(
@@ -47,11 +50,13 @@ class Relations:
         catalog: Catalog,
         block: Callable[[exp.Select, Scope | None, list[QueryBlock]], QueryBlock | None],
         queries: Callable[[exp.Expr, Scope | None], Iterable[QueryBlock]],
+        statement: Callable[[str, exp.Expr, Catalog], Statement],
     ) -> None:
         self._sql = sql
         self._catalog = catalog
         self._block = block
         self._queries = queries
+        self._statement = statement
         self._ctes = CommonTables(sql, tree)
         self._planned: set[int] = set()
         self._numbered = 0
@@ -159,7 +164,7 @@ class Relations:
         qualified = not node.alias and alias in self._named_with_database
         return TableRelation(
             alias,
-            table,
+            opened(table, self._catalog, self._statement),
             reference,
             reference.of(self._sql),
             aliased=bool(node.alias),

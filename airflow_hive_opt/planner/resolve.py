@@ -28,7 +28,12 @@ from airflow_hive_opt.planner.query import (
 )
 from airflow_hive_opt.planner.relations import Relations
 from airflow_hive_opt.planner.scope import Scope, by_alias, relation_columns
-from airflow_hive_opt.planner.subqueries import SubqueryJoin, plain_subquery, subquery_join
+from airflow_hive_opt.planner.subqueries import (
+    SubqueryJoin,
+    plain_subquery,
+    subquery_join,
+    union_branches,
+)
 
 _JOIN_KINDS = {
     "": JoinKind.INNER,
@@ -52,7 +57,8 @@ def resolve(sql: str, tree: exp.Expr, catalog: Catalog) -> Statement:
         return Statement(None, target, ())
     resolver = _Resolver(sql, tree, catalog)
     blocks = tuple(resolver.outermost(tree, query))
-    return Statement(kind, target, blocks, tuple(resolver.relations.passed_through(query)))
+    passed_through = tuple(resolver.relations.passed_through(query))
+    return Statement(kind, target, blocks, passed_through, max(1, len(union_branches(query))))
 
 
 def _form(tree: exp.Expr) -> tuple[str | None, str | None, exp.Expr | None]:
@@ -78,7 +84,7 @@ class _Resolver:
 
     def __init__(self, sql: str, tree: exp.Expr, catalog: Catalog) -> None:
         self._sql = sql
-        self.relations = Relations(sql, tree, catalog, self._block, self._queries)
+        self.relations = Relations(sql, tree, catalog, self._block, self._queries, resolve)
 
     def outermost(self, tree: exp.Expr, query: exp.Expr) -> Iterator[QueryBlock]:
         """The blocks of the query, of its CTEs and of subqueries in its expressions."""

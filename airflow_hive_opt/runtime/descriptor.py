@@ -48,7 +48,8 @@ class Target:
 
     ``reference`` is the table's place in the SQL text, start and stop; ``text`` what stands
     there. ``columns`` and ``types`` are all partition columns; ``pruned_columns`` those that are
-    restricted. ``path`` says how the partitions were found; where it was one ``filter``, said with
+    restricted, ``visible_columns`` what they are called where the reference is to a view.
+    ``path`` says how the partitions were found; where it was one ``filter``, said with
     ``alias``, the metastore can be asked again.
     """
 
@@ -60,6 +61,7 @@ class Target:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     pruned_columns: tuple[str, ...]
+    visible_columns: tuple[str, ...]
     partitions: tuple[Partition, ...]
     total: int
     path: str
@@ -220,6 +222,7 @@ def _target(document: Mapping[str, Any]) -> Target:
         columns=tuple(document["columns"]),
         types=tuple(document["types"]),
         pruned_columns=tuple(document["pruned_columns"]),
+        visible_columns=tuple(document["visible_columns"]),
         partitions=tuple(
             Partition(tuple(part["values"]), part["location"], part["rows"], part["bytes"])
             for part in document["partitions"]

@@ -131,7 +131,8 @@ def _target(target: Target) -> str:
         f"{source.keys:,} {_plural(source.keys, 'key')} of {source.name}"
         for source in target.sources
     )
-    return f"{table}.{columns} by {sources or 'its own conditions'} ({target.path})"
+    path = "" if target.path == "fast" else f" ({target.path})"
+    return f"{table}.{columns} by {sources or 'its own conditions'}{path}"
 
 
 def _plural(number: int, word: str) -> str:

@@ -30,10 +30,10 @@ from airflow_hive_opt.runtime.descriptor import (
 from airflow_hive_opt.runtime.report import Report, Work, changes, headline, left_whole, reason
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task import run_local_task
-from airflow_hive_opt.spark.map_join import accepts, prelaunch, run_map_join
+from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_map_join
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger(__name__)
 
@@ -66,8 +66,9 @@ class NothingToDo(Exception):
 class Request:
     """A statement to run and how.
 
-    ``max_partitions`` bounds what the pruned scans may keep together; of a SELECT the first
-    ``max_rows`` rows are brought back. Raises ``ValueError`` for bounds that bound nothing.
+    ``max_partitions`` and ``max_bytes`` bound what the pruned scans may keep together; of a SELECT
+    the first ``max_rows`` rows are brought back. Raises ``ValueError`` for bounds that bound
+    nothing.
     """
 
     sql: str
@@ -76,6 +77,7 @@ class Request:
     session_conf: Mapping[str, str] = field(default_factory=dict)
     max_keys: int = 100_000
     max_partitions: int | None = None
+    max_bytes: int | None = None
     max_rows: int = 20
     on_empty: OnEmpty = OnEmpty.RUN
     on_no_prune: OnNoPrune = OnNoPrune.RUN
@@ -98,8 +100,10 @@ class Request:
         """Checks the bounds."""
         if self.max_keys < 1:
             raise ValueError(f"max_keys must be at least 1, not {self.max_keys}")
-        if self.max_partitions is not None and self.max_partitions < 0:
-            raise ValueError(f"max_partitions can't be negative: {self.max_partitions}")
+        for name in ("max_partitions", "max_bytes"):
+            bound = getattr(self, name)
+            if bound is not None and bound < 0:
+                raise ValueError(f"{name} can't be negative: {bound}")
 
 
 @dataclass(frozen=True)
@@ -162,11 +166,16 @@ def join(session: SparkSession, request: Request, pruned: Report, path: StorageP
     clock = Clock(catalog.work)
     with clock.phase("prelaunch"):
         targets = prelaunch(catalog, descriptor, request.parameters)
+        if request.max_bytes is not None:
+            targets = tuple(catalog.with_bytes(target) for target in targets)
     check_gates(request, replace(descriptor, targets=targets))
     with clock.phase("map join"):
         frame, objection = run_map_join(session, request.sql, targets, request.parameters)
         columns = tuple(frame.columns)
-        rows = tuple(map(tuple, frame.take(request.max_rows))) if columns else ()
+        rows: tuple[tuple[object, ...], ...] = ()
+        if columns:
+            found = first_rows(frame, request.max_rows, lambda: _plain(session, request))
+            rows = tuple(map(tuple, found))
     vanished, appeared = changes(descriptor.targets, targets)
     report = replace(
         pruned,
@@ -178,6 +187,10 @@ def join(session: SparkSession, request: Request, pruned: Report, path: StorageP
     )
     _write_report(report, path)
     return Result(report, columns, rows)
+
+
+def _plain(session: SparkSession, request: Request) -> DataFrame:
+    return session.sql(request.sql, args=dict(request.parameters))
 
 
 def check_gates(request: Request, descriptor: Descriptor) -> None:
@@ -199,6 +212,12 @@ def check_gates(request: Request, descriptor: Descriptor) -> None:
         raise GateClosed(
             f"{descriptor.kept:,} partitions are to be read, max_partitions allows "
             f"{request.max_partitions:,}: {headline(descriptor)}"
+        )
+    size = sum(part.bytes or 0 for target in descriptor.targets for part in target.partitions)
+    if request.max_bytes is not None and size > request.max_bytes:
+        raise GateClosed(
+            f"{size:,} bytes are to be read, max_bytes allows {request.max_bytes:,}: "
+            f"{headline(descriptor)}"
         )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructField, StructType
 
-from airflow_hive_opt.planner.catalog import Column, Table
+from airflow_hive_opt.planner.catalog import Column, Table, ViewDefinition
 from airflow_hive_opt.planner.identifiers import quote, quote_table
-from airflow_hive_opt.runtime.partitions import Partition, parse_name, value_of
+from airflow_hive_opt.runtime.descriptor import Target
+from airflow_hive_opt.runtime.partitions import DEFAULT_PARTITION, Partition, parse_name, value_of
 from airflow_hive_opt.runtime.report import Work
 
 if TYPE_CHECKING:
@@ -58,6 +60,14 @@ class SparkCatalog:
         )
         return [self._partition(table, part) for part in self._to_list(found)]
 
+    def with_bytes(self, target: Target) -> Target:
+        """The target with the size of every partition: the metastore's figure, else the files'."""
+        partitions = [
+            part if part.bytes is not None else self._measured(target, part)
+            for part in target.partitions
+        ]
+        return replace(target, partitions=tuple(partitions))
+
     def work(self) -> Work:
         """What this JVM's sessions have asked for so far."""
         metrics = self._jvm.org.apache.spark.metrics.source.HiveCatalogMetrics
@@ -66,6 +76,28 @@ class SparkCatalog:
             metrics.METRIC_PARTITIONS_FETCHED().getCount(),
             metrics.METRIC_FILES_DISCOVERED().getCount(),
         )
+
+    def _measured(self, target: Target, partition: Partition) -> Partition:
+        location = partition.location
+        if location is None:
+            spec = dict(zip(target.columns, partition.values, strict=True))
+            values = {name: DEFAULT_PARTITION if v is None else v for name, v in spec.items()}
+            identifier = self._identifier(target.table)
+            found = self._catalog.getPartition(identifier, self._to_scala_map(values))
+            location = found.storage().locationUri().get().toString()
+        path = self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(location))
+        files = path.getFileSystem(self._session._jsparkSession.sessionState().newHadoopConf())
+        size = files.getContentSummary(path).getLength() if files.exists(path) else 0
+        return replace(partition, location=location, bytes=int(size))
+
+    def _to_scala_map(self, values: Mapping[str, str]) -> Any:
+        """An immutable Scala map."""
+        java = self._jvm.java.util.HashMap()
+        for name, value in values.items():
+            java.put(name, value)
+        scala = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(java)
+        companion = getattr(getattr(self._jvm, "scala.collection.immutable.Map$"), "MODULE$")
+        return getattr(companion, "from")(scala)
 
     def _look_up(self, name: str) -> Table | None:
         database, _, short = name.rpartition(".")
@@ -78,7 +110,7 @@ class SparkCatalog:
         full = f"{database or self._catalog.getCurrentDatabase()}.{short}".lower()
         partitioned = {column.lower() for column in self._to_list(metadata.partitionColumnNames())}
         if not partitioned:
-            return self._unpartitioned(full, full)
+            return replace(self._unpartitioned(full, full), definition=self._definition(metadata))
         schema = StructType.fromJson(json.loads(metadata.schema().json()))
         columns = [Column(field.name.lower(), _type_of(field)) for field in schema.fields]
         size = metadata.stats()
@@ -90,6 +122,15 @@ class SparkCatalog:
             partitions_in_metastore=bool(metadata.tracksPartitionsInCatalog())
             or metadata.provider().getOrElse(None) == "hive",
         )
+
+    def _definition(self, metadata: Any) -> ViewDefinition | None:
+        """A view's query, as Spark stores it."""
+        text, names = metadata.viewText(), metadata.viewQueryColumnNames()
+        namespace = self._to_list(metadata.viewCatalogAndNamespace())
+        if not text.isDefined() or len(namespace) != 2 or namespace[0] != "spark_catalog":
+            return None
+        columns = tuple(name.lower() for name in self._to_list(names))
+        return ViewDefinition(text.get(), namespace[1].lower(), columns)
 
     def _unpartitioned(self, full: str, name: str) -> Table:
         """A table or view; its size is Spark's own estimate, enormous where it knows nothing."""

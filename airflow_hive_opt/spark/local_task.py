@@ -101,6 +101,8 @@ class LocalTask:
         failure = Reason.KEY_SOURCE_FAILED
         try:
             names = self._partition_names(decision.table)
+            if len(names) < 2:
+                return Reason.TOO_FEW_PARTITIONS
             for source in decision.sources:
                 keys = self._collected(source)
                 if isinstance(keys, Keys):
@@ -271,6 +273,7 @@ class _Selection:
 def _target(
     decision: ScanDecision, relation: TableRelation, selection: _Selection, total: int
 ) -> Target:
+    names = {column.name: name for name, column in relation.table.visible_partition_columns}
     return Target(
         alias=decision.alias,
         table=decision.table.name,
@@ -280,6 +283,7 @@ def _target(
         columns=tuple(selection.names),
         types=tuple(selection.types),
         pruned_columns=decision.columns,
+        visible_columns=tuple(names[column] for column in decision.columns),
         partitions=tuple(selection.partitions),
         total=total,
         path=selection.path.value,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from airflow_hive_opt.spark.restrict import restrict
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 log = logging.getLogger(__name__)
 # Spark's optimizer gave up, which it does before anything runs.
@@ -69,16 +69,30 @@ def run_map_join(
     narrowed = restrict(sql, targets)
     log.debug("running: %s", narrowed)
     try:
-        frame = session.sql(narrowed, args=dict(parameters))
-        frame._jdf.queryExecution().executedPlan()
+        return session.sql(narrowed, args=dict(parameters)), None
     except (PySparkException, Py4JJavaError) as error:
+        if narrowed == sql or not _before_any_work(error):
+            raise
         objection = in_words(error)
-        before_any_work = isinstance(error, AnalysisException) or _UNPLANNED in objection
-        if narrowed == sql or not before_any_work or not accepts(session, sql, parameters):
+        if not accepts(session, sql, parameters):
             raise
         log.warning("the narrowed statement is refused, running the plain one: %s", objection)
         return session.sql(sql, args=dict(parameters)), objection
-    return frame, None
+
+
+def first_rows(frame: DataFrame, rows: int, plain: Callable[[], DataFrame]) -> list[Row]:
+    """The first rows of a narrowed SELECT; of the plain one where Spark can't plan the other."""
+    try:
+        return frame.take(rows)
+    except (PySparkException, Py4JJavaError) as error:
+        if not _before_any_work(error):
+            raise
+        log.warning("the narrowed statement can't be planned: %s", in_words(error))
+        return plain().take(rows)
+
+
+def _before_any_work(error: Exception) -> bool:
+    return isinstance(error, AnalysisException) or _UNPLANNED in str(error)
 
 
 def accepts(session: SparkSession, sql: str, parameters: Mapping[str, object]) -> bool:

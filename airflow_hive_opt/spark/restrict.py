@@ -19,7 +19,8 @@ def restrict(sql: str, targets: tuple[Target, ...]) -> str:
         if sql[start:stop] != target.text:
             raise ValueError(f"{target.text} is not at {start} of the statement")
         alias = "" if target.aliased else f" AS {quote(target.alias)}"
-        narrowed = f"(SELECT * FROM {target.text} WHERE {partition_condition(target)}){alias}"
+        inner = f"{target.text} AS {quote(target.alias)}"
+        narrowed = f"(SELECT * FROM {inner} WHERE {partition_condition(target)}){alias}"
         sql = sql[:start] + narrowed + sql[stop:]
     return sql
 
@@ -41,8 +42,4 @@ def partition_condition(target: Target) -> str:
                 return "1 = 1"
             values.append(value)
         rows.add(tuple(values))
-    return tuples_condition(_name(target), target.pruned_columns, rows)
-
-
-def _name(target: Target) -> str:
-    return target.table.rpartition(".")[2]
+    return tuples_condition(target.alias, target.visible_columns, rows)

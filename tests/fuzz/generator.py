@@ -118,7 +118,7 @@ def _block(rng: random.Random) -> Query:
     condition = f" WHERE {' AND '.join(where)}" if where else ""
     if rng.random() < 0.15:
         columns = [f"{one.alias}.{name}" for one in visible for name in one.columns]
-        keys = rng.sample(columns, 2)
+        keys = rng.sample(columns, min(len(columns), 2))
         listed = ", ".join(f"{name} AS x{n}" for n, name in enumerate(keys))
         group = f" GROUP BY {', '.join(keys)}"
         found = Query(f"SELECT {listed}, count(*) AS n FROM {text}{condition}{group}")

@@ -32,11 +32,14 @@ def descriptor(partitions: int = 2) -> Descriptor:
         columns=("ds", "hr"),
         types=("string", "int"),
         pruned_columns=("ds",),
+        visible_columns=("day",),
+        path="fast",
+        filter="`s`.`ds` IN ('a')",
         partitions=tuple(
             Partition((f"é'\"\\ {n}", None), f"file:/x/{n}", n, None) for n in range(partitions)
         ),
         total=10_000,
-        sources=(SourceKeys("d", "days", "SELECT DISTINCT d.ds FROM days d", 3),),
+        sources=(SourceKeys(("d",), "days", "SELECT DISTINCT d.ds FROM days d", 3),),
     )
     decision = Decision("s", "default.sales", "PRUNED", "why")
     return Descriptor(QUERY, "2026-01-31T00:00:00+00:00", (target,), (decision,))

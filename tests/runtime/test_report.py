@@ -15,7 +15,7 @@ def of(kept: int, total: int, keys: int):
         pruned_columns=("ss_sold_date_sk",),
         partitions=tuple(Partition((str(n),)) for n in range(kept)),
         total=total,
-        sources=(SourceKeys("d", "date_dim", "SELECT", keys),),
+        sources=(SourceKeys(("d",), "date_dim", "SELECT", keys),),
     )
     return dataclasses.replace(base, targets=(target,))
 

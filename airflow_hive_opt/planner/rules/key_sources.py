@@ -27,6 +27,8 @@ from airflow_hive_opt.planner.rules.skeletons import Place, column_type
 from airflow_hive_opt.planner.settings import SMALL_TABLE_FILESIZE, Settings
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
+# Bytes that Spark reads in no time: a table this small is read for keys whatever it is for.
+_NO_COST = 1_000_000
 _SKELETON_VIEW = "__partitions_of_"
 
 
@@ -49,9 +51,14 @@ class Small:
         return not self.names or mine <= _partition_columns(self.operator)
 
 
-def small_relation(operator: Operator | None, alias: str, settings: Settings) -> Small | Reason:
-    """The relation as a giver of keys, or why it can't be one."""
-    reason = _unfit(operator, settings)
+def small_relation(
+    operator: Operator | None, alias: str, settings: Settings, scanned_bytes: int | None
+) -> Small | Reason:
+    """The relation as a giver of keys, or why it can't be one.
+
+    ``scanned_bytes`` is the size of the table that the keys are for, where it is known.
+    """
+    reason = _unfit(operator, settings, scanned_bytes)
     if reason is None and operator is not None:
         return Small(alias, operator, names=False)
     named = isinstance(operator, TableScan) and operator.relation.table.partitions_in_metastore
@@ -155,7 +162,9 @@ def _family(type_: str) -> str | None:
     return type_ if type_ in ("string", "date") else None
 
 
-def _unfit(operator: Operator | None, settings: Settings) -> Reason | None:
+def _unfit(
+    operator: Operator | None, settings: Settings, scanned_bytes: int | None
+) -> Reason | None:
     """Why the relation can't be read for keys, or ``None`` where it can."""
     relation = _relation(operator)
     if relation is None:
@@ -172,7 +181,10 @@ def _unfit(operator: Operator | None, settings: Settings) -> Reason | None:
         if table.total_bytes is None and table.partition_columns:
             return Reason.KEY_SOURCE_NOT_SMALL
         total += table.total_bytes or 0
-    return Reason.KEY_SOURCE_NOT_SMALL if total > settings.number(SMALL_TABLE_FILESIZE) else None
+    if total > settings.number(SMALL_TABLE_FILESIZE):
+        return Reason.KEY_SOURCE_NOT_SMALL
+    larger = scanned_bytes is not None and total > max(scanned_bytes, _NO_COST)
+    return Reason.KEY_SOURCE_LARGER_THAN_TABLE if larger else None
 
 
 def _relation(

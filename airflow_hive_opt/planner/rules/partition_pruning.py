@@ -89,7 +89,9 @@ def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
     unfit: dict[str, Reason] = {}
     for alias, operator in relations(place.tree).items():
         if alias != place.alias and alias in weakened.real:
-            given = small_relation(operator, alias, settings)
+            given = small_relation(
+                operator, alias, settings, findings.scan.relation.table.scanned.total_bytes
+            )
             if isinstance(given, Small):
                 small[alias] = given
             else:
@@ -116,7 +118,7 @@ def _tells_apart(
     group: frozenset[str], own: Sequence[Condition], small: dict[str, Small], scan: TableScan
 ) -> bool:
     """Whether the keys can be fewer than the partitions: a table's own names are not."""
-    table = scan.relation.table
+    table = scan.relation.table.scanned
     return bool(own) or any(
         not (small[alias].names and small[alias].table == table) for alias in group
     )
@@ -150,7 +152,7 @@ def _restricted(condition: Condition, place: Place) -> set[str]:
 
 def _decide(findings: _Findings, settings: Settings) -> ScanDecision:
     relation = findings.scan.relation
-    table = relation.table
+    table = relation.table.scanned
     if not settings.is_on(PARTITION_PRUNING):
         reason = Reason.DISABLED
     elif not table.partitions_in_metastore:

@@ -67,6 +67,12 @@ def places(root: Operator) -> Iterator[tuple[TableScan, tuple[Place, ...]]]:
         yield scan, found
 
 
+def outputs(root: Operator) -> Iterator[tuple[TableScan, Mapping[str, Seen]]]:
+    """Every scan of a partitioned table below a query, with what the query hands on of it."""
+    for scan, _, found in _places(root):
+        yield scan, found
+
+
 def column_type(operator: Operator, name: str) -> str:
     """The Hive type of a relation's column, empty where it is not known."""
     if isinstance(operator, TableScan):
@@ -102,13 +108,17 @@ def _places(operator: Operator) -> Iterator[_Found]:
 
 def _in_block(tree: Operator, leaf: Operator) -> Iterator[tuple[TableScan, tuple[Place, ...]]]:
     if isinstance(leaf, TableScan):
-        if leaf.relation.table.partition_columns:
-            alias = leaf.relation.alias
-            columns = {
-                column.name: _itself(alias, column)
-                for column in leaf.relation.table.partition_columns
-            }
-            yield leaf, (Place(tree, leaf, alias, (Layer(alias),), columns),)
+        table, alias = leaf.relation.table, leaf.relation.alias
+        columns = {
+            name: _itself(alias, name, column) for name, column in table.visible_partition_columns
+        }
+        layers: tuple[Layer, ...] = (Layer(alias),)
+        if table.underlying is not None:
+            named = table.underlying.columns
+            handed = tuple((name, f"{quote(alias)}.{quote(column)}") for name, column in named)
+            layers += (Layer(alias, handed),)
+        if columns:
+            yield leaf, (Place(tree, leaf, alias, layers, columns),)
         return
     subquery = subquery_of(leaf)
     if subquery is None:
@@ -143,8 +153,8 @@ def _output(select: Select, at: int, place: Place) -> Seen | None:
     return Seen(projection.sql, parts=frozenset().union(*parts))
 
 
-def _itself(alias: str, column: Column) -> Seen:
-    sql = f"{quote(alias)}.{quote(column.name)}"
+def _itself(alias: str, name: str, column: Column) -> Seen:
+    sql = f"{quote(alias)}.{quote(name)}"
     return Seen(sql, column.name, column.type, frozenset({column.name}))
 
 
