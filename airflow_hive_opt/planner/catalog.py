@@ -61,7 +61,8 @@ class Table:
     """A table or view as a catalog describes it.
 
     ``total_bytes`` is the size of the data where it is known without counting. A table with
-    ``partitions_in_metastore`` false has partition columns that the metastore does not manage.
+    ``partitions_in_metastore`` false has partition columns that the metastore does not manage;
+    one read ``by_serde`` gives the NULL partition's name as its value.
     ``buckets``, ``partitions``, ``rows``, ``files`` and ``format`` are what Hive's stages depend
     on beside the columns, where known; ``view`` is the query of a view for Hive's plan,
     ``definition`` for partition pruning, which notes the table it finds there as ``underlying``.
@@ -72,6 +73,7 @@ class Table:
     partition_columns: tuple[Column, ...] = ()
     total_bytes: int | None = None
     partitions_in_metastore: bool = True
+    by_serde: bool = False
     buckets: Buckets | None = None
     partitions: tuple[Partition, ...] | None = None
     rows: int | None = None

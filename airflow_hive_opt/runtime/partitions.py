@@ -104,26 +104,32 @@ def matching(
     partitions: Iterable[Partition],
     types: Sequence[str],
     keys: Iterable[tuple[Sequence[int], frozenset[tuple[Value, ...]]]],
+    null_is_text: bool = False,
 ) -> Iterator[Partition]:
     """The partitions that every key set calls for.
 
     ``types`` are the partition columns' types; each of ``keys`` has the positions of the columns
-    it speaks of and the tuples wanted there. NULL equals nothing. A value that can't be read as
-    its type is kept: Spark will judge it.
+    it speaks of and the tuples wanted there. NULL equals nothing, unless ``null_is_text``: then it
+    is the NULL partition's name. A value that can't be read as its type is kept: Spark will judge
+    it.
     """
     wanted = list(keys)
     for partition in partitions:
-        if all(_matches(partition, types, at, tuples) for at, tuples in wanted):
+        texts = [
+            DEFAULT_PARTITION if text is None and null_is_text else text
+            for text in partition.values
+        ]
+        if all(_matches(texts, types, at, tuples) for at, tuples in wanted):
             yield partition
 
 
 def _matches(
-    partition: Partition,
+    named: Sequence[str | None],
     types: Sequence[str],
     positions: Sequence[int],
     tuples: frozenset[tuple[Value, ...]],
 ) -> bool:
-    texts = [partition.values[position] for position in positions]
+    texts = [named[position] for position in positions]
     if any(text is None for text in texts):
         return False
     values = tuple(

@@ -54,10 +54,13 @@ class SparkCatalog:
         The metastore filters as far as its language goes and Spark checks what comes back, so
         the answer is exact and typed as the table types it.
         """
-        plan = self._analyzed(table, alias, condition, parameters)
-        found = self._catalog.listPartitionsByFilter(
-            self._identifier(table.name), self._to_scala([plan.children().head().condition()])
+        filter_ = self._analyzed(table, alias, condition, parameters).children().head()
+        # columns named in the table's own case, which the session catalog expects
+        strategy = self._object("org.apache.spark.sql.execution.datasources.DataSourceStrategy")
+        named = strategy.normalizeExprs(
+            self._to_scala([filter_.condition()]), filter_.child().output()
         )
+        found = self._catalog.listPartitionsByFilter(self._identifier(table.name), named)
         return [self._partition(table, part) for part in self._to_list(found)]
 
     def with_bytes(self, target: Target) -> Target:
@@ -96,8 +99,11 @@ class SparkCatalog:
         for name, value in values.items():
             java.put(name, value)
         scala = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(java)
-        companion = getattr(getattr(self._jvm, "scala.collection.immutable.Map$"), "MODULE$")
-        return getattr(companion, "from")(scala)
+        return getattr(self._object("scala.collection.immutable.Map"), "from")(scala)
+
+    def _object(self, name: str) -> Any:
+        """A Scala object."""
+        return getattr(getattr(self._jvm, f"{name}$"), "MODULE$")
 
     def _look_up(self, name: str) -> Table | None:
         database, _, short = name.rpartition(".")
@@ -121,7 +127,18 @@ class SparkCatalog:
             int(size.get().sizeInBytes()) if size.isDefined() else None,
             partitions_in_metastore=bool(metadata.tracksPartitionsInCatalog())
             or metadata.provider().getOrElse(None) == "hive",
+            by_serde=self._is_read_by_serde(metadata),
         )
+
+    def _is_read_by_serde(self, metadata: Any) -> bool:
+        """Whether Hive's classes read the table, not Spark's own Parquet and ORC readers."""
+        if metadata.provider().getOrElse(None) != "hive":
+            return False
+        serde = metadata.storage().serde()
+        name = str(serde.get()).lower() if serde.isDefined() else ""
+        own = [format_ for format_ in ("parquet", "orc") if format_ in name]
+        conf = self._session.conf
+        return not own or conf.get(f"spark.sql.hive.convertMetastore{own[0].title()}") != "true"
 
     def _definition(self, metadata: Any) -> ViewDefinition | None:
         """A view's query, as Spark stores it."""

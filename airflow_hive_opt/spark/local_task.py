@@ -31,7 +31,13 @@ from airflow_hive_opt.runtime.descriptor import (
     now,
     query_digest,
 )
-from airflow_hive_opt.runtime.partitions import Partition, Value, comparable, matching
+from airflow_hive_opt.runtime.partitions import (
+    DEFAULT_PARTITION,
+    Partition,
+    Value,
+    comparable,
+    matching,
+)
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
@@ -129,8 +135,7 @@ class LocalTask:
                 with ExitStack() as views:
                     for view, table in source.skeletons:
                         names = self._partition_names(table)
-                        columns = table.partition_columns
-                        views.enter_context(skeleton_view(self._session, view, columns, names))
+                        views.enter_context(skeleton_view(self._session, view, table, names))
                         if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
                             raise ValueError(f"a partition of {table.name} has no readable value")
                     keys = collect_keys(self._session, source, self._max_keys, self._parameters)
@@ -157,7 +162,8 @@ class LocalTask:
             return True
         kept = names
         if selection.tuples:
-            kept = list(matching(kept, selection.types, selection.wanted()))
+            by_serde = decision.table.by_serde
+            kept = list(matching(kept, selection.types, selection.wanted(), by_serde))
             selection.asked(kept, [keys for keys, _ in selection.tuples])
         by_layers: dict[tuple[Layer, ...], list[str]] = {}
         for condition in conditions:
@@ -173,7 +179,7 @@ class LocalTask:
             try:
                 answer = fulfilling(
                     self._session,
-                    decision.table.partition_columns,
+                    decision.table,
                     layers,
                     kept,
                     texts,
@@ -197,6 +203,8 @@ class LocalTask:
         decision = selection.decision
         values = [value for _, tuples in selection.tuples for row in tuples for value in row]
         plain = len(values) <= FILTER_VALUES and all(map(is_plain, values))
+        if decision.table.by_serde and DEFAULT_PARTITION in values:
+            return False
         at_the_scan = all(len(condition.layers) == 1 for condition in conditions)
         if selection.compared or not selection.tuples or not plain or not at_the_scan:
             return False

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.planner.catalog import Column
+from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.pruning import Layer
 from airflow_hive_opt.runtime.partitions import Partition
@@ -28,12 +28,13 @@ _KEYS_VIEW = "__keys"
 
 @contextmanager
 def skeleton_view(
-    session: SparkSession, name: str, columns: Sequence[Column], partitions: Sequence[Partition]
+    session: SparkSession, name: str, table: Table, partitions: Sequence[Partition]
 ) -> Iterator[None]:
     """A temporary view of the partitions.
 
     It has the partition columns, ``__row``, the position in ``partitions``, and ``__odd``, true
-    where a text can't be read as its column's type: Spark judges it when it scans.
+    where the value of a scan is not known from the name: a text that can't be read as its column's
+    type, and the NULL partition that a serde reads.
     """
     # one text for all: a value at a time would take most of a millisecond each to the JVM
     document = json.dumps([partition.values for partition in partitions])
@@ -44,9 +45,10 @@ def skeleton_view(
     frame = local_relation(session, rows)
     typed = [
         (f"__texts[{number}]", f"try_cast(__texts[{number}] AS {column.type})", quote(column.name))
-        for number, column in enumerate(columns)
+        for number, column in enumerate(table.partition_columns)
     ]
-    odd = " OR ".join(f"({text} IS NOT NULL AND {value} IS NULL)" for text, value, _ in typed)
+    known = "true" if table.by_serde else "{} IS NOT NULL"
+    odd = " OR ".join(f"({known.format(text)} AND {value} IS NULL)" for text, value, _ in typed)
     values = [f"{value} AS {column}" for _, value, column in typed]
     frame = frame.selectExpr("__row", f"{odd} AS __odd", *values)
     frame.createOrReplaceTempView(quote(name))
@@ -58,7 +60,7 @@ def skeleton_view(
 
 def fulfilling(
     session: SparkSession,
-    columns: Sequence[Column],
+    table: Table,
     layers: Sequence[Layer],
     partitions: Sequence[Partition],
     conditions: Sequence[str],
@@ -69,7 +71,7 @@ def fulfilling(
 
     ``None`` where Spark says that the conditions may change their mind.
     """
-    with skeleton_view(session, _NAMES_VIEW, columns, partitions):
+    with skeleton_view(session, _NAMES_VIEW, table, partitions):
         skeleton = _from(layers)
         condition = " AND ".join(conditions)
         if keys is None:

@@ -1,0 +1,106 @@
+"""Every situation of ``docs/what-prunes.md``: the rows, what is kept and scanned, and the page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from airflow_hive_opt.planner.settings import Settings
+from tests.spark.answers import ask
+from tests.spark.situations import SITUATIONS, Situation, setup
+
+PAGE = Path(__file__).parents[2] / "docs" / "what-prunes.md"
+# Partitions of either big table whose values are not NULL; Spark leaves out the NULL partition of
+# any equality, which is not counted as pruning here.
+_VALUES = 20
+PATHS = ("fast", "skeleton", "static")
+
+
+@pytest.fixture(scope="module")
+def situations(spark):
+    session = spark.newSession()
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    session.sql("CREATE DATABASE IF NOT EXISTS situations")
+    session.sql("USE situations")
+    setup(session)
+    yield session
+    session.sql("USE default")
+    session.sql("DROP DATABASE situations CASCADE")
+
+
+@pytest.fixture(scope="module")
+def read_by_spark():
+    """Partitions that Spark's own pruning reads, by situation."""
+    return {}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda each: f"{each.group}: {each.name}")
+def test_situation(situations, tmp_path, read_by_spark, situation):
+    settings = Settings.of()
+    if " huge " in situation.sql:
+        settings = Settings.of({"hive.mapjoin.smalltable.filesize": "100"})
+    answer = ask(situations, tmp_path, situation.sql, settings=settings)
+    targets = {target.alias: target for target in answer.descriptor.targets}
+    target = targets.get(situation.alias)
+    assert (target.path if target else answer.reasons[situation.alias]) == situation.outcome
+    assert (target.kept if target else situation.total) == situation.kept
+    if target and len(answer.descriptor.decisions) == 1:
+        # the metastore's filters know no NULL: Spark fetches all to find that partition
+        null = any(None in partition for partition in answer.kept)
+        assert answer.partitions_fetched == (situation.total if null else situation.kept)
+    read_by_spark[situation] = partitions_read(situations, situation)
+
+
+def test_the_page(read_by_spark):
+    """Run with ``WRITE_PAGE=1`` to write it anew."""
+    if len(read_by_spark) < len(SITUATIONS):
+        pytest.skip("not every situation was asked")
+    text = page(read_by_spark)
+    if os.environ.get("WRITE_PAGE"):
+        PAGE.write_text(text)
+    assert PAGE.read_text() == text
+
+
+def partitions_read(session, situation: Situation) -> int:
+    """How many partitions of the big table plain Spark reads, after its own pruning."""
+    frame = session.sql(situation.sql)
+    frame.collect()
+    counts = []
+    leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
+    table = "hours" if situation.alias == "h" else "sales"
+    for number in range(leaves.size()):
+        leaf = leaves.apply(number)
+        metric = leaf.metrics().get("numPartitions")
+        if metric.isDefined() and f".{table}" in leaf.nodeName():
+            counts.append(metric.get().value())
+    return max(counts, default=0)
+
+
+def page(read_by_spark: dict[Situation, int]) -> str:
+    """The page's text."""
+    ours = sum(one.outcome in PATHS for one in SITUATIONS)
+    theirs = sum(read_by_spark[one] < _VALUES for one in SITUATIONS)
+    lines = [
+        "# What prunes and what does not",
+        "",
+        "Every line is a test. *Kept* is how many of the big table's partitions are read, of 21 "
+        "(of 20 for several partition columns). *Spark reads* is what Spark's own dynamic pruning "
+        "leaves of them, after it has fetched all partitions' metadata and listed all directories; "
+        "small tables are broadcast, which is its best case. Paths: `fast` keys as a filter on "
+        "partition columns, `skeleton` Spark evaluates the condition on partition names, `static` "
+        "names and literals alone. Codes in capitals: [reasons](reasons.md).",
+        "",
+        f"Of these {len(SITUATIONS)} situations {ours} are pruned here and {theirs} by Spark "
+        "(where all that it leaves out is the NULL partition is not counted).",
+    ]
+    for group in dict.fromkeys(one.group for one in SITUATIONS):
+        lines += ["", f"## {group}", "", "| situation | outcome | kept | Spark reads |"]
+        lines.append("|---|---|---|---|")
+        lines += [
+            f"| {one.name} | `{one.outcome}` | {one.kept} | {read_by_spark[one]} |"
+            for one in SITUATIONS
+            if one.group == group
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,69 @@
+"""Partitions that come, go or change between the local task and the map join."""
+
+from __future__ import annotations
+
+import pytest
+from upath import UPath
+
+from airflow_hive_opt.spark.application import Request, join, prune
+
+FAST = "SELECT f.id, f.p FROM fact f JOIN keys k ON f.p = k.p"
+SKELETON = "SELECT f.id, f.p FROM fact f JOIN keys k ON f.p + 0 = k.p"
+
+
+@pytest.fixture
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS staleness")
+    spark.sql("USE staleness")
+    spark.sql("CREATE TABLE fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    spark.sql("INSERT INTO fact SELECT CAST(id AS INT), CAST(id AS INT) FROM range(5)")
+    spark.sql("CREATE TABLE keys STORED AS PARQUET AS SELECT * FROM VALUES (1), (2), (8) AS k(p)")
+    yield
+    spark.sql("USE default")
+    spark.sql("DROP DATABASE staleness CASCADE")
+
+
+def between(spark, tmp_path, sql: str, *changes: str):
+    request, path = Request(sql), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, request, path)
+    for change in changes:
+        spark.sql(change)
+    return join(spark, request, pruned, path)
+
+
+def test_a_new_partition_that_the_keys_call_for_is_read(spark, tmp_path, tables):
+    result = between(spark, tmp_path, FAST, "INSERT INTO fact PARTITION (p = 8) VALUES (80)")
+    assert sorted(result.rows) == [(1, 1), (2, 2), (80, 8)]
+    assert (result.report.appeared, result.report.vanished) == (1, 0)
+
+
+def test_a_new_partition_is_not_seen_where_names_were_matched(spark, tmp_path, tables):
+    """Documented: to find it all names would have to be asked of Spark again."""
+    result = between(spark, tmp_path, SKELETON, "INSERT INTO fact PARTITION (p = 8) VALUES (80)")
+    assert sorted(result.rows) == [(1, 1), (2, 2)]
+    assert result.report.appeared == 0
+
+
+@pytest.mark.parametrize("sql", [FAST, SKELETON])
+def test_a_partition_that_goes(spark, tmp_path, tables, sql):
+    result = between(spark, tmp_path, sql, "ALTER TABLE fact DROP PARTITION (p = 1)")
+    assert result.rows == ((2, 2),)
+    assert result.report.vanished == 1
+
+
+@pytest.mark.parametrize("sql", [FAST, SKELETON])
+def test_a_partition_that_is_written_anew(spark, tmp_path, tables, sql):
+    rewrite = "INSERT OVERWRITE TABLE fact PARTITION (p = 1) VALUES (100), (101)"
+    result = between(spark, tmp_path, sql, rewrite)
+    assert sorted(result.rows) == [(2, 2), (100, 1), (101, 1)]
+
+
+def test_a_key_that_comes_later_is_not_seen(spark, tmp_path, tables):
+    """The keys are those of the local task."""
+    result = between(spark, tmp_path, FAST, "INSERT INTO keys VALUES (3)")
+    assert sorted(result.rows) == [(1, 1), (2, 2)]
+
+
+def test_a_table_that_goes_is_sparks_to_report(spark, tmp_path, tables):
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        between(spark, tmp_path, FAST, "DROP TABLE fact")
