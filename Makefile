@@ -4,8 +4,9 @@ PYTHON ?= python3.11
 UV_VERSION := 0.13.9
 BIN := .venv/bin
 READY := .venv/ready
+JDBC_DRIVER := .venv/share/java/postgresql.jar
 
-.PHONY: help demo test lint types pytest fuzz lock clean
+.PHONY: help demo test lint types pytest services fuzz lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
@@ -26,8 +27,23 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-pytest: $(READY)
+pytest: $(READY) services
 	$(BIN)/pytest
+
+# The one part of the test servers that no wheel brings: PostgreSQL's Java driver, for the
+# metastore. Debian's package is unpacked, not installed, so that nobody need be root.
+services: $(READY) $(JDBC_DRIVER)
+
+$(JDBC_DRIVER):
+	@if test -e /usr/share/java/postgresql.jar; then \
+		mkdir -p $(@D) && cp -L /usr/share/java/postgresql.jar $@; \
+	else \
+		echo "==> fetching PostgreSQL's Java driver" && folder=$$(mktemp -d) && cd $$folder && chmod 755 . && \
+		(apt-get download -qq libpostgresql-jdbc-java || \
+			(apt-get update -qq && apt-get download -qq libpostgresql-jdbc-java)) && \
+		dpkg-deb -x *.deb . && mkdir -p $(CURDIR)/$(@D) && \
+		cp usr/share/java/postgresql.jar $(CURDIR)/$@ && rm -r $$folder; \
+	fi
 
 # Random queries, pruned against plain: make fuzz N=5000 SEED=7
 N ?= 1000
