@@ -46,7 +46,8 @@ class Table:
     ``total_bytes`` is the size of the data where it is known without counting. A table with
     ``partitions_in_metastore`` false has partition columns that the metastore does not manage.
     ``buckets``, ``partitions``, ``rows``, ``files`` and ``format`` are what Hive's stages depend
-    on beside the columns, where known; ``view`` is the query of a view.
+    on beside the columns, where known; ``view`` is the query of a view; ``location`` the URI of
+    the table's data.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Table:
     files: int | None = None
     format: str = ""
     view: str | None = None
+    location: str | None = None
 
     @property
     def all_columns(self) -> tuple[Column, ...]:
