@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from pymetastore.hive_metastore import ThriftHiveMetastore
 from pymetastore.hive_metastore.ttypes import MetaException, NoSuchObjectException
@@ -22,6 +22,7 @@ from airflow_hive_opt.runtime.metastore import MetastoreError
 log = logging.getLogger(__name__)
 
 DEFAULT_PORT = 9083
+_URI = re.compile(r"thrift://(?P<host>[^\s/@:\[\]]+|\[[0-9a-fA-F:.]+\])(:(?P<port>\d{1,5}))?/?")
 
 
 class UnknownMethod(MetastoreError):
@@ -55,10 +56,10 @@ def addresses(uris: str) -> tuple[Address, ...]:
     """
     found = []
     for uri in uris.split(","):
-        parts = urlsplit(uri.strip())
-        if parts.scheme != "thrift" or not parts.hostname:
+        address = _URI.fullmatch(uri.strip())
+        if address is None:
             raise ValueError(f"a metastore's URI is thrift://host:port, not {_bare(uri)!r}")
-        found.append(Address(parts.hostname, parts.port or DEFAULT_PORT))
+        found.append(Address(address["host"].strip("[]"), int(address["port"] or DEFAULT_PORT)))
     return tuple(found)
 
 
@@ -95,9 +96,9 @@ class ThriftConnection:
                 self.close()
                 if attempt == self._attempts:
                     raise MetastoreError(
-                        f"the metastore at {server} can't be reached ({method}, {attempt} "
-                        f"{'attempts' if attempt > 1 else 'attempt'}): {_words(error)}. Is it "
-                        "running, and may this machine connect to it?"
+                        f"no answer from the metastore at {' or '.join(map(str, self._servers))} "
+                        f"to {method}, asked {attempt} times: {_words(error)}. Is it running, may "
+                        "this machine connect to it, does it want Kerberos or TLS?"
                     ) from error
                 pause = self._pause * 2 ** (attempt - 1)
                 log.warning("metastore at %s: %s; again in %.2g s", server, _words(error), pause)
