@@ -6,12 +6,13 @@ BIN := .venv/bin
 READY := .venv/ready
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 
-.PHONY: help demo test lint types pytest services fuzz lock clean
+.PHONY: help demo test lint types pytest services fuzz bench growth lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
 	@echo "make test   environment, then lint, types and tests"
 	@echo "make fuzz   N random queries, pruned against plain"
+	@echo "make bench  the benchmarks, all of them: hours; results in benchmarks/results"
 	@echo "make lock   resolve the dependencies anew"
 	@echo "make clean  remove the environment and the demo's data"
 
@@ -50,6 +51,12 @@ N ?= 1000
 SEED ?= 1
 fuzz: $(READY)
 	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz
+
+# The parts take arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
+bench: growth
+
+growth: services
+	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)
 
 # uv installs exactly what requirements.lock says, checked by hash.
 $(READY): requirements.lock pyproject.toml
