@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/ready
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 
-.PHONY: help demo test lint types pytest services fuzz bench growth lock clean
+.PHONY: help demo test lint types pytest services fuzz bench growth tpcds lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
@@ -53,10 +53,13 @@ fuzz: $(READY)
 	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz
 
 # The parts take arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
-bench: growth
+bench: growth tpcds
 
 growth: services
 	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)
+
+tpcds: services
+	$(BIN)/python -m benchmarks.tpcds $(ARGUMENTS)
 
 # uv installs exactly what requirements.lock says, checked by hash.
 $(READY): requirements.lock pyproject.toml
