@@ -155,11 +155,7 @@ def about(machine: Record, noise: Sequence[float]) -> list[str]:
 
 
 def spread(numbers: Sequence[float]) -> str:
-    """Median, range and count: ``1.20 (1.00-1.50, 3)``.
-
-    >>> spread([1.0, 1.5, 1.2])
-    '1.20 (1.00-1.50, 3)'
-    """
+    """Median, range and count: ``1.20 (1.00-1.50, 3)``."""
     return f"{median(numbers):.2f} ({min(numbers):.2f}-{max(numbers):.2f}, {len(numbers)})"
 
 
