@@ -107,8 +107,8 @@ def _query(
     tables = tuple(name for name in PARTITIONED if re.search(rf"\b{name}\b", sql))
     statement = Statement(sql, sql, tables)
     for turn in range(chosen.repeats + 1):
-        for at in range(len(CONTENDERS)):
-            contender = CONTENDERS[(at + turn) % len(CONTENDERS)]
+        for at in range(len(chosen.contenders)):
+            contender = chosen.contenders[(at + turn) % len(chosen.contenders)]
             for table in tables:
                 session.sql(f"REFRESH TABLE {table}")
             busy = noise()
@@ -147,7 +147,7 @@ def _same(session: SparkSession, sql: str, answers: dict[str, Rows]) -> bool:
     whole = _LIMIT.sub("", sql)
     statement, meter = Statement(whole, whole, ()), Meter(session)
     texts = set()
-    for contender in (SPARK, OURS):
+    for contender in (TUNED, OURS):
         with tempfile.TemporaryDirectory() as scratch:
             _, rows = cold_run(session, meter, contender, "all", statement, Path(scratch))
         texts.add(_text(rows))
@@ -215,6 +215,7 @@ def _arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("--scale", type=float, default=1)
     add("--queries", type=int, nargs="+", default=QUERIES)
+    add("--contenders", nargs="+", choices=CONTENDERS, default=CONTENDERS)
     add("--repeats", type=int, default=3, help="runs of each contender that count")
     add("--folder", type=Path, default=FOLDER)
     add("--results", type=Path, default=RESULTS)

@@ -57,9 +57,10 @@ def addresses(uris: str) -> tuple[Address, ...]:
     found = []
     for uri in uris.split(","):
         address = _URI.fullmatch(uri.strip())
-        if address is None:
+        port = int(address["port"] or DEFAULT_PORT) if address else 0
+        if address is None or not 0 < port < 1 << 16:
             raise ValueError(f"a metastore's URI is thrift://host:port, not {_bare(uri)!r}")
-        found.append(Address(address["host"].strip("[]"), int(address["port"] or DEFAULT_PORT)))
+        found.append(Address(address["host"].strip("[]"), port))
     return tuple(found)
 
 

@@ -156,7 +156,15 @@ def test_what_is_no_metastore(postgres_server):
 
 @pytest.mark.parametrize(
     "uris",
-    ["", "localhost:9083", "http://h:1", "thrift://", "thrift://u:secret@h:1", "thrift://h:x"],
+    [
+        "",
+        "localhost:9083",
+        "http://h:1",
+        "thrift://",
+        "thrift://u:secret@h:1",
+        "thrift://h:x",
+        "thrift://h:99999",
+    ],
 )
 def test_uris_that_are_none(uris):
     with pytest.raises(ValueError, match="thrift://host:port") as raised:
