@@ -90,6 +90,8 @@ def main() -> None:
             }
             runs = list(_warm(session, statements, chosen))
         runs += _cold(conf, statements, chosen)
+    if not runs:
+        sys.exit("nothing was measured: --repeats and --cold-repeats are 0")
     write_growth([asdict(done) for done in runs], asdict(Machine()), chosen.results)
 
 

@@ -92,6 +92,8 @@ def main() -> None:
                     differing.append(query)
                     print(f"q{query:02}: rows DIFFER", flush=True)
     records = [asdict(run) for run in runs]
+    if not records:
+        sys.exit("nothing was measured: --repeats is 0")
     write_tpcds(records, differing, chosen.scale, asdict(Machine()), chosen.results)
     sys.exit(1 if differing else 0)
 
