@@ -36,7 +36,22 @@ class Span:
 
 
 class _Spans:
-    """Parser mix-in: notes the span of every condition and table factor in the node's meta."""
+    """Parser mix-in: notes the span of what rewritings cut out in the node's meta.
+
+    That is every condition, table factor, function call, item of a list, SELECT and parenthesis.
+    """
+
+    def _parse_expression(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_expression, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_function(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_function, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_select(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_select, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_paren(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_paren, *args, **kwargs)  # type: ignore[misc]
 
     def _parse_equality(self, *args: Any, **kwargs: Any) -> Any:
         return self._noting_span(super()._parse_equality, *args, **kwargs)  # type: ignore[misc]
