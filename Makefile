@@ -5,12 +5,14 @@ UV_VERSION := 0.13.9
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help demo test lint types pytest fuzz lock clean
+.PHONY: help demo test lint types pytest fuzz fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
 	@echo "make test   environment, then lint, types and tests"
 	@echo "make fuzz   N random queries, pruned against plain"
+	@echo "make fuzz-correlated    N random correlated queries, rewritten against plain"
+	@echo "make bench-correlation  TPC-H's correlated queries, rewritten beside plain"
 	@echo "make lock   resolve the dependencies anew"
 	@echo "make clean  remove the environment and the demo's data"
 
@@ -33,7 +35,16 @@ pytest: $(READY)
 N ?= 1000
 SEED ?= 1
 fuzz: $(READY)
-	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz
+	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz/test_fuzz.py
+
+fuzz-correlated: $(READY)
+	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz/test_correlated.py
+
+# Every query in four sessions: adaptive execution on and off, broadcast joins on and off.
+SCALE ?= 0.5
+REPEAT ?= 5
+bench-correlation: $(READY)
+	@$(BIN)/python benchmarks/correlation.py --scale $(SCALE) --repeat $(REPEAT)
 
 # uv installs exactly what requirements.lock says, checked by hash.
 $(READY): requirements.lock pyproject.toml

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from airflow_hive_opt.planner.query import ColumnRef
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Text, spliced
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 
@@ -49,9 +48,16 @@ AGGREGATES = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count)
 
 def require_known(node: exp.Expr) -> None:
     """Raises :class:`Refused` unless the expression may be evaluated anywhere."""
-    for part in node.walk():
+    for part in node.walk(prune=_is_constant):
+        if _is_constant(part):
+            continue
         if not isinstance(part, (*_KNOWN, *_ARITHMETIC)) or part.args.get("query"):
             raise Refused(Refusal.EXPRESSION_NOT_KNOWN)
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    """Whether it is ``DATE'2020-01-01'`` and the like."""
+    return isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)
 
 
 def require_key_type(*types: str | None) -> None:
@@ -82,11 +88,6 @@ def require_exact(block: Block, aggregate: exp.Expr) -> None:
     for literal in argument.find_all(exp.Literal):
         if not literal.is_string and not re.fullmatch(r"[\d.]+", literal.name):
             raise Refused(Refusal.FLOATING_POINT)
-
-
-def is_inexact(type_: str | None) -> bool:
-    """Whether sums of the type depend on the order, or nothing is known of it."""
-    return type_ is None or not _EXACT.fullmatch(type_)
 
 
 def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
@@ -121,8 +122,3 @@ def replaced(text: Text, node: exp.Expr, parts: Mapping[int, str]) -> str:
         Edit(text.place(part), parts[id(part)]) for part in node.walk() if id(part) in parts
     ]
     return spliced(text.sql, edits, text.place(node))
-
-
-def same_columns(ref: ColumnRef | None, other: ColumnRef | None) -> bool:
-    """Whether both are known and one."""
-    return ref is not None and ref == other

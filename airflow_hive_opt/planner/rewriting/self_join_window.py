@@ -251,6 +251,8 @@ def _source(text: Text, windowed: _Windowed, key_set: str | None) -> list[Edit]:
     factor = anchor.factor
     if factor.reference is None:
         raise Refused(Refusal.FORM_NOT_KNOWN)
+    if not windowed.windows:
+        return []
     listed = ",".join(f"\n  {window} AS {name}" for window, name in windowed.windows.items())
     alias = "" if factor.named else f" AS {quote(factor.alias)}"
     table = factor.reference.of(text.sql)
