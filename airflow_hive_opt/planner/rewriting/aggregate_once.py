@@ -108,7 +108,7 @@ def _once(block: Block, lookup: Lookup, anchor: Anchor, cost: Cost) -> list[Edit
             raise Refused(Refusal.FORM_NOT_KNOWN)
         edits.append(Edit(block.text.place(lookup.node), present))
         if lookup.value is not None:
-            bare = renamed(block.text, lookup.value, lambda column: _bare(column))
+            bare = renamed(block.text, lookup.value, _bare)
             having = f"\n  HAVING {bare}"
         return [*edits, _source(block, lookup, anchor, sums, having)]
     given = {}
@@ -118,9 +118,7 @@ def _once(block: Block, lookup: Lookup, anchor: Anchor, cost: Cost) -> list[Edit
             if isinstance(value, exp.Column)
             else _value(lookup, value, sums)
         )
-    conditions = " AND ".join(
-        f"{anchor.key(at)} IS NOT NULL" for at in range(len(anchor.keys))
-    )
+    conditions = " AND ".join(f"{anchor.key(at)} IS NOT NULL" for at in range(len(anchor.keys)))
     edits.append(_source(block, lookup, anchor, sums, having))
     return drop_derived(block, {lookup.alias: (given, conditions)}, edits)
 
@@ -141,9 +139,7 @@ def _own(block: Block, node: exp.Expr) -> str:
     return f"{node.key}({renamed(block.text, node.this, lambda column: quote(column.name))})"
 
 
-def _source(
-    block: Block, lookup: Lookup, anchor: Anchor, sums: _Sums, having: str
-) -> Edit:
+def _source(block: Block, lookup: Lookup, anchor: Anchor, sums: _Sums, having: str) -> Edit:
     factor = anchor.factor
     if factor.reference is None:
         raise Refused(Refusal.FORM_NOT_KNOWN)
@@ -170,9 +166,10 @@ def _same_filters(block: Block, lookup: Lookup, anchor: Anchor) -> list[exp.Expr
 
     own = []
     for conjunct in block.certain:
-        if not any(conjunct.find_all(exp.Query)):
-            if block.aliases(conjunct) == {anchor.factor.alias}:
-                own.append(conjunct)
+        if any(conjunct.find_all(exp.Query)):
+            continue
+        if block.aliases(conjunct) == {anchor.factor.alias}:
+            own.append(conjunct)
     if {text_of(each) for each in own} != {text_of(each) for each in lookup.filters}:
         raise Refused(Refusal.OTHER_FILTERS)
     return own
@@ -184,7 +181,8 @@ def _require_no_other_query(block: Block, lookup: Lookup) -> None:
         if inner is block.select or inner is lookup.block.select:
             continue
         in_from = any(
-            factor.select is inner or (factor.select and inner in factor.select.find_all(exp.Select))
+            factor.select is inner
+            or (factor.select and inner in factor.select.find_all(exp.Select))
             for factor in block.factors.values()
         )
         if not in_from:
@@ -200,8 +198,10 @@ def _require_no_other_use(
     listed = {item.alias.lower() for item in block.select.expressions if item.alias}
 
     def stop(node: exp.Expr) -> bool:
-        return id(node) in apart or isinstance(node, exp.AggFunc) or (
-            isinstance(node, exp.Query) and node is not block.select
+        return (
+            id(node) in apart
+            or isinstance(node, exp.AggFunc)
+            or (isinstance(node, exp.Query) and node is not block.select)
         )
 
     for part in block.select.walk(prune=stop):

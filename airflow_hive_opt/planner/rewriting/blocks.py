@@ -81,7 +81,11 @@ class Text:
     def place(self, node: exp.Expr) -> Span:
         """The node's span. Raises :class:`Refused` where it was not noted."""
         if isinstance(node, exp.Column):
-            spans = [identifier_span(part) for part in node.parts if "start" in part.meta]
+            spans = [
+                identifier_span(part)
+                for part in node.parts
+                if isinstance(part, exp.Identifier) and "start" in part.meta
+            ]
             if len(spans) == len(node.parts):
                 return Span(spans[0].start, spans[-1].stop)
         span = span_of(node)
@@ -110,7 +114,7 @@ class Block:
 
     @cached_property
     def known(self) -> bool:
-        """Whether the block has only clauses that rewritings know; LIMIT is the caller's to judge."""
+        """Whether all clauses are known to rewritings; LIMIT is the caller's to judge."""
         clauses = {name for name, value in self.select.args.items() if value}
         return clauses <= _SELECT_PARTS | {"limit", "distinct", "with_", "hint"}
 
@@ -156,7 +160,9 @@ class Block:
     def supplied_with_nulls(self, alias: str) -> bool:
         """Whether an outer join may put NULLs in place of the factor's rows."""
         joins = [factor.join for factor in self.factors.values()]
-        return self.factors[alias].join == "LEFT" or any(each in ("RIGHT", "FULL") for each in joins)
+        return self.factors[alias].join == "LEFT" or any(
+            each in ("RIGHT", "FULL") for each in joins
+        )
 
     def columns(self, alias: str) -> tuple[str, ...] | None:
         """A factor's column names, ``None`` where they are not known."""

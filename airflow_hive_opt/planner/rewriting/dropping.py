@@ -31,9 +31,9 @@ def drop_derived(
     dropped_selects = {id(each.select) for name, each in block.factors.items() if name in derived}
     listed = {item.alias.lower() for item in block.select.expressions if item.alias}
     for column in _own_columns(block, dropped_selects, set(derived)):
-        if isinstance(column.parent, exp.Ordered) and not column.table:
-            if column.name.lower() in listed:
-                continue
+        ordered = isinstance(column.parent, exp.Ordered) and not column.table
+        if ordered and column.name.lower() in listed:
+            continue
         owner = block.owner(column)
         if owner is None or owner.alias not in derived:
             continue
@@ -57,9 +57,7 @@ def drop_derived(
     return [*(edit for edit in inside if not _within(edit.span, whole)), Edit(whole, body)]
 
 
-def _own_columns(
-    block: Block, dropped: set[int], names: set[str]
-) -> list[exp.Column]:
+def _own_columns(block: Block, dropped: set[int], names: set[str]) -> list[exp.Column]:
     """The block's own columns; raises :class:`Refused` where a subquery reads a dropped table."""
     found = []
     for part in block.select.walk(

@@ -40,9 +40,7 @@ _KNOWN = (
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Neg)
 _OVER_AGGREGATES = (*_KNOWN, *_ARITHMETIC, exp.Div)
 _EXACT = re.compile(r"(tiny|small|big)?int(eger)?|decimal\(.*|decimal")
-_KEYS = re.compile(
-    r"(tiny|small|big)?int(eger)?|decimal\(.*|decimal|string|date|timestamp|boolean"
-)
+_KEYS = re.compile(r"(tiny|small|big)?int(eger)?|decimal\(.*|decimal|string|date|timestamp|boolean")
 AGGREGATES = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count)
 
 
@@ -95,7 +93,7 @@ def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
 
     Raises :class:`Refused` unless it is made of them, literals and arithmetic alone.
     """
-    found = []
+    found: list[exp.Expr] = []
     for part in node.walk(prune=lambda inner: isinstance(inner, exp.AggFunc)):
         if isinstance(part, exp.AggFunc):
             found.append(part)
@@ -104,9 +102,7 @@ def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
     return found
 
 
-def renamed(
-    text: Text, node: exp.Expr, name_of: Callable[[exp.Column], str | None]
-) -> str:
+def renamed(text: Text, node: exp.Expr, name_of: Callable[[exp.Column], str | None]) -> str:
     """The node's text with other text for every column that ``name_of`` has one for."""
     edits = [
         Edit(text.place(column), name)
@@ -118,7 +114,5 @@ def renamed(
 
 def replaced(text: Text, node: exp.Expr, parts: Mapping[int, str]) -> str:
     """The node's text with other text for the inner nodes whose ``id`` is listed."""
-    edits = [
-        Edit(text.place(part), parts[id(part)]) for part in node.walk() if id(part) in parts
-    ]
+    edits = [Edit(text.place(part), parts[id(part)]) for part in node.walk() if id(part) in parts]
     return spliced(text.sql, edits, text.place(node))

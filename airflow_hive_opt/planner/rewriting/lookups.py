@@ -27,7 +27,13 @@ from airflow_hive_opt.planner.rewriting.expressions import (
 )
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 
-_COMPARISONS = {exp.NEQ: "<>", exp.LT: "<", exp.GT: ">", exp.LTE: "<=", exp.GTE: ">="}
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.GT: ">",
+    exp.LTE: "<=",
+    exp.GTE: ">=",
+}
 _TURNED = {"<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
@@ -202,9 +208,7 @@ def _outer_column(outer: Block, node: exp.Expr) -> ColumnRef:
     return ref
 
 
-def _require_comparable(
-    outer: Block, inner: Block, factor: Factor, comparison: Comparison
-) -> None:
+def _require_comparable(outer: Block, inner: Block, factor: Factor, comparison: Comparison) -> None:
     if not isinstance(comparison.with_, exp.Column):
         raise Refused(Refusal.FORM_NOT_KNOWN)
     theirs = outer.type_of(_outer_column(outer, comparison.with_))
@@ -253,9 +257,7 @@ def _in(outer: Block, conjunct: exp.Expr, node: exp.In) -> Lookup:
     if having is not None:
         _require_aggregates(inner, having.this)
     value = having.this if having is not None else None
-    return Lookup(
-        Kind.IN, inner, factor, table, tuple(keys), (ref,), inner.where, conjunct, value
-    )
+    return Lookup(Kind.IN, inner, factor, table, tuple(keys), (ref,), inner.where, conjunct, value)
 
 
 def _derived(outer: Block, derived: Factor) -> Lookup | None:

@@ -12,9 +12,9 @@ r"""Two aggregates of one table by one key, joined by it, become one aggregate.
     WHERE (a.item = `a`.`item`) AND (`a`.`item` IS NOT NULL AND `a`.`__m0` IS NOT NULL)
 
 The first aggregate must be over all rows, so that its groups hold those of the second, or both
-over the same. The second's conditions become CASE WHEN inside its aggregates, which pass over NULLs. The join was on
-the whole key: a NULL key matched nothing, and a key of which no row passes the second's
-conditions had no group there; both are asked for. Inner joins only.
+over the same. The second's conditions become CASE WHEN inside its aggregates, which pass over
+NULLs. The join was on the whole key: a NULL key matched nothing, and a key of which no row passes
+the second's conditions had no group there; both are asked for. Inner joins only.
 
 Source: input correlation of the Correlation Optimizer (HIVE-2206).
 """
@@ -36,9 +36,7 @@ from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 
 def apply(block: Block, cost: Cost) -> list[Edit] | None:
     """The edits, ``None`` where the block has not the shape; raises :class:`Refused`."""
-    grouped = [
-        select for select in block.select.find_all(exp.Select) if select.args.get("group")
-    ]
+    grouped = [select for select in block.select.find_all(exp.Select) if select.args.get("group")]
     if not block.select.args.get("from_") or len(grouped) < 2:
         return None
     found = [each for each in lookups(block) if isinstance(each, Lookup)]
@@ -116,9 +114,7 @@ def _merged(block: Block, kept: Lookup, gone: Lookup) -> list[Edit]:
             whole = replaced(text, value, parts)
             given[name] = whole if id(value) in parts else f"({whole})"
     last = text.place(kept.block.select.expressions[-1]).stop
-    added = "".join(
-        f",\n  {aggregate} AS {name}" for aggregate, name in reversed(listed.items())
-    )
+    added = "".join(f",\n  {aggregate} AS {name}" for aggregate, name in reversed(listed.items()))
     edits = [Edit(Span(last, last), added)]
     return drop_derived(block, {gone.alias: (given, " AND ".join(conditions))}, edits)
 

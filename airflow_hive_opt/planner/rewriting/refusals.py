@@ -23,6 +23,7 @@ class Refusal(StrEnum):
     TABLE_SMALL = "TABLE_SMALL"
     NOT_EXPECTED_TO_WIN = "NOT_EXPECTED_TO_WIN"
     PRUNING_WOULD_BE_LOST = "PRUNING_WOULD_BE_LOST"
+    SPARK_DISAGREES = "SPARK_DISAGREES"
 
     @property
     def sentence(self) -> str:
@@ -40,7 +41,7 @@ class Refused(Exception):
 
 _SENTENCES = {
     Refusal.OFF: "hive.optimize.correlation is false",
-    Refusal.FORM_NOT_KNOWN: "this part of the statement has a form that the rewriting does not know",
+    Refusal.FORM_NOT_KNOWN: "this part of the statement has a form not known here",
     Refusal.NOT_DETERMINISTIC: (
         "the statement may give other rows each time it is run (rand, current_date, first, "
         "LIMIT without ORDER BY and the like)"
@@ -54,7 +55,7 @@ _SENTENCES = {
         "the key has a type for which grouping and equality may differ, or its two sides have "
         "different types"
     ),
-    Refusal.EXPRESSION_NOT_KNOWN: "an expression that would be moved calls a function not known here",
+    Refusal.EXPRESSION_NOT_KNOWN: "an expression to be moved has a function not known here",
     Refusal.NULL_SUPPLYING_SIDE: "an outer join may put NULLs in place of the table's rows",
     Refusal.SELECT_STAR: "SELECT * would show the columns that the rewriting adds or removes",
     Refusal.OTHER_FILTERS: "the table's two uses are filtered differently",
@@ -68,4 +69,5 @@ _SENTENCES = {
     Refusal.PRUNING_WOULD_BE_LOST: (
         "small tables' keys prune the table's partitions, which the rewriting would hide from them"
     ),
+    Refusal.SPARK_DISAGREES: "Spark does not give the rewritten statement the same columns",
 }

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from airflow_hive_opt.planner.catalog import Catalog
 from airflow_hive_opt.planner.errors import PlanError
-from airflow_hive_opt.planner.parse import beyond, parse
+from airflow_hive_opt.planner.parse import beyond, parse, span_of
 from airflow_hive_opt.planner.plan import plan
 from airflow_hive_opt.planner.rewriting import (
     aggregate_once,
@@ -56,6 +58,21 @@ def rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
         return _rewrite(sql, catalog, settings)
     except (PlanError, RecursionError):
         return Rewriting(sql, refused=(("*", Refusal.FORM_NOT_KNOWN),))
+
+
+def query_of(sql: str) -> str:
+    """The query of a SELECT, INSERT or CREATE TABLE AS.
+
+    Raises :class:`PlanError` where there is none that stands on its own.
+    """
+    tree = parse(sql)
+    if isinstance(tree, exp.Query):
+        return sql
+    query = tree.args.get("expression")
+    span = span_of(query) if isinstance(query, exp.Query) else None
+    if span is None or tree.args.get("with_"):
+        raise PlanError("SEMANTIC", "the statement has no query of its own")
+    return span.of(sql)
 
 
 def _rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
@@ -108,5 +125,7 @@ def _first(
 def _prunes(sql: str, catalog: Catalog, settings: Settings) -> set[str]:
     """The tables of which partition pruning leaves something unread."""
     return {
-        decision.table.name for decision in plan(sql, catalog, settings).decisions if decision.pruned
+        decision.table.name
+        for decision in plan(sql, catalog, settings).decisions
+        if decision.pruned
     }

@@ -166,9 +166,7 @@ def _own(text: Text, node: exp.Expr) -> str:
     return renamed(text, node, lambda column: quote(column.name))
 
 
-def _value(
-    lookup: Lookup, node: exp.Expr, windowed: _Windowed, prefix: str, guard: str
-) -> str:
+def _value(lookup: Lookup, node: exp.Expr, windowed: _Windowed, prefix: str, guard: str) -> str:
     """An expression over aggregates, with windows in their place."""
     parts = {}
     for aggregate in aggregates_of(node):

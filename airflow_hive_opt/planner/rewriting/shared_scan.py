@@ -75,17 +75,17 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
             if len(sharing) < 2:
                 continue
             try:
-                _require(block, table, key, sharing, cost)
+                _require(block, table, sharing, cost)
             except Refused as error:
                 refused = refused or error
                 continue
-            return _edits(block, table, key, sharing)
+            return _edits(block, key, sharing)
     if refused:
         raise refused
     return None
 
 
-def _require(block: Block, table: Table, key: str, uses: list[_Use], cost: Cost) -> None:
+def _require(block: Block, table: Table, uses: list[_Use], cost: Cost) -> None:
     cost.require_large(table)
     cost.require(sum(use.rows for use in uses) >= _WORTH * min(1, sum(use.share for use in uses)))
     tree = block.text.tree
@@ -96,7 +96,7 @@ def _require(block: Block, table: Table, key: str, uses: list[_Use], cost: Cost)
         raise Refused(Refusal.PRUNING_WOULD_BE_LOST)
 
 
-def _edits(block: Block, table: Table, key: str, uses: list[_Use]) -> list[Edit]:
+def _edits(block: Block, key: str, uses: list[_Use]) -> list[Edit]:
     text = block.text
     start = text.place(block.select).start
     name = text.fresh("__shared")

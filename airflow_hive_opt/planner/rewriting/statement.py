@@ -36,7 +36,7 @@ def require_repeatable(sql: str, tree: exp.Expr, catalog: Catalog) -> None:
         raise Refused(Refusal.NOT_DETERMINISTIC)
     outermost = tree if isinstance(tree, exp.Query) else tree.args.get("expression")
     for limit in tree.find_all(exp.Limit, exp.Fetch, exp.Offset):
-        if limit.parent is not outermost or not limit.parent.args.get("order"):
+        if limit.parent is not outermost or not outermost or not outermost.args.get("order"):
             raise Refused(Refusal.NOT_DETERMINISTIC)
     if _sums_of_floats(tree, catalog):
         raise Refused(Refusal.FLOATING_POINT)
@@ -71,7 +71,7 @@ def _floating(node: exp.Expr, names: set[str]) -> bool:
             return True
         if isinstance(part, exp.Avg | exp.Div | exp.Anonymous | exp.Cast):
             return True
-        if isinstance(part, exp.Literal) and not part.is_string:
-            if not re.fullmatch(r"[\d.]+", part.name):
-                return True
+        is_number = isinstance(part, exp.Literal) and not part.is_string
+        if is_number and not re.fullmatch(r"[\d.]+", part.name):
+            return True
     return False
