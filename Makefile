@@ -6,13 +6,15 @@ BIN := .venv/bin
 READY := .venv/ready
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 
-.PHONY: help demo test lint types pytest services fuzz bench growth tpcds lock clean
+.PHONY: help demo test lint types pytest services fuzz bench growth tpcds fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
 	@echo "make test   environment, then lint, types and tests"
 	@echo "make fuzz   N random queries, pruned against plain"
 	@echo "make bench  the benchmarks, all of them: hours; results in benchmarks/results"
+	@echo "make fuzz-correlated    N random correlated queries, rewritten against plain"
+	@echo "make bench-correlation  TPC-H's correlated queries, rewritten beside plain"
 	@echo "make lock   resolve the dependencies anew"
 	@echo "make clean  remove the environment and the demo's data"
 
@@ -50,7 +52,16 @@ $(JDBC_DRIVER):
 N ?= 1000
 SEED ?= 1
 fuzz: $(READY)
-	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz
+	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz/test_fuzz.py
+
+fuzz-correlated: $(READY)
+	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz/test_correlated.py
+
+# Every query in four sessions: adaptive execution on and off, broadcast joins on and off.
+SCALE ?= 0.5
+REPEAT ?= 5
+bench-correlation: $(READY)
+	@$(BIN)/python benchmarks/correlation.py --scale $(SCALE) --repeat $(REPEAT)
 
 # The parts take arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
 bench: growth tpcds
