@@ -24,7 +24,17 @@ def get_provider_info() -> dict[str, Any]:
         "operators": [
             {
                 "integration-name": "Hive Opt",
-                "python-modules": ["airflow_hive_opt.operators.map_join_prune"],
+                "python-modules": [
+                    "airflow_hive_opt.operators.local_task",
+                    "airflow_hive_opt.operators.map_join",
+                    "airflow_hive_opt.operators.map_join_prune",
+                ],
+            }
+        ],
+        "task-decorators": [
+            {
+                "name": "map_join_prune",
+                "class-name": "airflow_hive_opt.decorators.map_join_prune.map_join_prune_task",
             }
         ],
         "config": {
