@@ -1,4 +1,4 @@
-"""Where a task's Spark runs: in this process, behind Spark Connect, or on a cluster by submit."""
+"""Where a task's Spark runs: in this process, or on a cluster by submit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUBMITTED_TYPES = ("spark", "yarn", "k8s", "kubernetes")
 class Place:
     """Where to run; ``master`` is a local Spark master, for ``embedded`` alone."""
 
-    kind: Literal["embedded", "connect", "submitted"]
+    kind: Literal["embedded", "submitted"]
     master: str = "local[*]"
 
 
@@ -36,13 +36,11 @@ def place_of(conn_id: str | None) -> Place:
             "leave conn_id out for the embedded local Spark"
         ) from None
     host = connection.host or ""
-    if connection.conn_type == "spark_connect":
-        return Place("connect")
     if connection.conn_type == "spark" and re.fullmatch(r"(local(\[.+\])?)?", host):
         return Place("embedded", host or "local[*]")
     if connection.conn_type in _SUBMITTED_TYPES:
         return Place("submitted")
     raise AirflowFailException(
         f"connection {conn_id!r} is of the type {connection.conn_type!r}: a statement runs on a "
-        "'spark' connection (local, standalone, YARN, Kubernetes) or a 'spark_connect' one"
+        "'spark' connection (local, standalone, YARN or Kubernetes)"
     )

@@ -18,6 +18,7 @@ def test_every_reason_is_listed_with_its_sentence():
 def test_links_lead_somewhere():
     readme = (PROJECT / "README.md").read_text()
     for target in (
+        "airflow",
         "architecture",
         "planner",
         "reasons",

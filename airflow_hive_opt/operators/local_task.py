@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_hive_opt.operators.statement import StatementOperator
+from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -32,7 +32,7 @@ class LocalTaskOperator(StatementOperator):
     Further arguments: :class:`~airflow_hive_opt.operators.statement.StatementOperator`.
     """
 
-    stages: ClassVar[Literal["local task", "map join", "both"]] = "local task"
+    stages: ClassVar[StagesName] = "local task"
     template_fields: Sequence[str] = (*StatementOperator.template_fields, "dry")
 
     def __init__(

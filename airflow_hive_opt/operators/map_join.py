@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from airflow_hive_opt.operators.statement import StatementOperator
+from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -29,7 +29,7 @@ class MapJoinOperator(StatementOperator):
     Further arguments: :class:`~airflow_hive_opt.operators.statement.StatementOperator`.
     """
 
-    stages: ClassVar[Literal["local task", "map join", "both"]] = "map join"
+    stages: ClassVar[StagesName] = "map join"
     template_fields: Sequence[str] = (*StatementOperator.template_fields, "descriptor")
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **StatementOperator.template_fields_renderers,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.statement import StagesName
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -29,7 +30,7 @@ class MapJoinPruneOperator(LocalTaskOperator):
     Arguments and XCom: :class:`~airflow_hive_opt.operators.local_task.LocalTaskOperator`.
     """
 
-    stages: ClassVar[Literal["local task", "map join", "both"]] = "both"
+    stages: ClassVar[StagesName] = "both"
 
     def execute(self, context: Context) -> Any:
         """Prunes, joins, and returns the summary that goes to XCom."""

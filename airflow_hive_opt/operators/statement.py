@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import ObjectStoragePath
+from airflow.sdk import Asset, ObjectStoragePath
 from airflow.sdk.configuration import conf as airflow_conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from airflow_hive_opt.attempts import attempt_path
 from airflow_hive_opt.connections import Place, place_of
+from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.submission import (
+    SUBMIT_CONF,
+    outcome_left_at,
+    plain_uri,
+    prepare_environment,
+    resumption_key,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_hive_opt.spark.job import Job, Outcome
 
+_OF_ASSET_EVENTS = ("kept", "total", "reason", "uri", "digest")
+StagesName: TypeAlias = Literal["keys", "local task", "map join", "both"]
 _SUBMIT_FIELDS = tuple(
     name
     for name in SparkSubmitOperator.template_fields
@@ -51,7 +63,7 @@ class StatementOperator(SparkSubmitOperator):
     :param on_no_prune: what to do when nothing could be pruned: ``run``, ``warn`` or ``fail``.
     """
 
-    stages: ClassVar[Literal["local task", "map join", "both"]]
+    stages: ClassVar[StagesName]
     template_fields: Sequence[str] = (
         "sql",
         "statement",
@@ -87,6 +99,8 @@ class StatementOperator(SparkSubmitOperator):
         on_no_prune: str = "run",
         **kwargs: Any,
     ) -> None:
+        if named := {"application", "application_args"} & kwargs.keys():
+            raise TypeError(f"{', '.join(named)} can't be given: the operator brings its own")
         super().__init__(conn_id=conn_id or "", **kwargs)
         Gates(max_partitions, max_bytes, on_empty, on_no_prune)  # says now what is wrong with them
         self.sql = sql
@@ -100,10 +114,18 @@ class StatementOperator(SparkSubmitOperator):
         self.max_bytes = max_bytes
         self.on_empty = on_empty
         self.on_no_prune = on_no_prune
+        self._submits = False
+        self._durable_is_asked_for = kwargs.get("durable") is True
 
     def execute(self, context: Context) -> Any:
         """Runs the job and returns the summary that goes to XCom."""
-        return self.concluded(self.run(context, self.job(context)))
+        summary = self.concluded(self.run(context, self.job(context)))
+        for asset in self.outlets:
+            if isinstance(asset, Asset):
+                context["outlet_events"][asset].extra.update(
+                    {name: summary[name] for name in _OF_ASSET_EVENTS}
+                )
+        return summary
 
     def job(self, context: Context) -> Job:
         """The attempt's work; the one place where arguments become a job."""
@@ -122,20 +144,14 @@ class StatementOperator(SparkSubmitOperator):
     def run(self, context: Context, job: Job) -> Outcome:
         """Runs the job where the connection says."""
         place = place_of(self.conn_id)
-        if place.kind != "embedded":
-            raise AirflowFailException(f"connection {self.conn_id!r} is no local Spark")
+        self._submits = place.kind == "submitted"
+        if self._submits:
+            return self._run_on_cluster(context, job)
         return self._run_here(context, job, place)
 
     def concluded(self, outcome: Outcome) -> dict[str, Any]:
-        """Tells the log, and raises what Airflow understands where the job did not do its work."""
-        from airflow_hive_opt.spark.job import Status
-
-        if outcome.status is Status.FAILED:
-            raise AirflowException(outcome.message)
-        if outcome.status is Status.REFUSED:
-            raise AirflowFailException(outcome.message)
-        if outcome.status is Status.NOTHING_TO_DO:
-            raise AirflowSkipException(outcome.message)
+        """Tells the log what was done, and returns the summary; see :meth:`raise_unless_done`."""
+        self.raise_unless_done(outcome)
         self.statement = outcome.statement
         summary = dict(outcome.summary or {})
         if outcome.columns:
@@ -155,11 +171,25 @@ class StatementOperator(SparkSubmitOperator):
         self.log.info("%s", outcome.message)
         return summary
 
+    def raise_unless_done(self, outcome: Outcome) -> None:
+        """Raises what Airflow understands where the job did not do its work."""
+        from airflow_hive_opt.spark.job import Status
+
+        if outcome.status is Status.FAILED:
+            raise AirflowException(outcome.message)
+        if outcome.status is Status.REFUSED:
+            raise AirflowFailException(outcome.message)
+        if outcome.status is Status.NOTHING_TO_DO:
+            raise AirflowSkipException(outcome.message)
+
     def on_kill(self) -> None:
         """Ends this task's Spark."""
         from airflow_hive_opt.spark.session import kill_spark
 
         self.log.info("stopping Spark")
+        if self._submits:
+            super().on_kill()
+            return
         kill_spark()
 
     def attempt_path(self, context: Context) -> ObjectStoragePath:
@@ -185,6 +215,68 @@ class StatementOperator(SparkSubmitOperator):
                 return run_job(session, job, ObjectStoragePath)
         except SparkStartError as error:
             raise AirflowException(str(error)) from None
+
+    def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
+        """Submits the job, waits for its application, and reads the outcome that it left."""
+        from airflow_hive_opt.spark.job import write_job
+        from airflow_hive_opt.spark.shipping import ship
+
+        path = self.attempt_path(context)
+        to_cluster = dataclasses.replace(
+            job,
+            path=plain_uri(path),
+            descriptor=job.descriptor and plain_uri(ObjectStoragePath(job.descriptor)),
+        )
+        given_conf, given_files = self.conf, self.py_files
+        try:
+            self.external_id_key = resumption_key(to_cluster, context)
+            job_uri = plain_uri(write_job(to_cluster, path))
+            prepare_environment()
+            with TemporaryDirectory(prefix="airflow-hive-opt-") as folder:
+                main, package = ship(Path(folder))
+                self.application, self.application_args = str(main), [job_uri]
+                self.py_files = ",".join([str(package), *filter(None, [given_files])])
+                self.name = _application_name(context)
+                self.conf = {**SUBMIT_CONF, **(given_conf or {})}
+                self._hook = self._get_hook()
+                if self._hook._is_yarn_cluster_mode and not self._yarn_track_via_rm_api:
+                    self.durable = self._durable_is_asked_for  # cannot be followed: says so
+                self._hook = None  # made anew by the submit operator, with lineage in its conf
+                super().execute(context)
+        except DescriptorError as error:
+            raise AirflowException(str(error)) from None
+        except (AirflowException, RuntimeError) as error:
+            if outcome := outcome_left_at(self._path_of_application(context, path)):
+                return outcome
+            raise AirflowException(str(error)) from None
+        except ValueError as error:
+            raise AirflowFailException(str(error)) from None
+        finally:
+            # OpenLineage may have put its transport's key there, and the page shows it
+            self.conf, self.py_files = given_conf, given_files
+        at = self._path_of_application(context, path)
+        if (outcome := outcome_left_at(at)) is None:
+            raise AirflowException(
+                f"the application ended without leaving its outcome at {plain_uri(at)}: does its "
+                "driver reach that storage? descriptor_path must be one that both reach"
+            )
+        if outcome.summary is None:
+            return outcome
+        # the descriptor under the name that Airflow can open
+        summary = {**outcome.summary, "uri": job.descriptor or str(at)}
+        return dataclasses.replace(outcome, summary=summary)
+
+    def submit_job(self, context: Context) -> str | None:
+        """Remembers where the application writes, for the attempt that may have to resume it."""
+        if (store := context.get("task_state_store")) is not None:
+            store.set(f"{self.external_id_key}_path", str(self.attempt_path(context)))
+        return super().submit_job(context)
+
+    def _path_of_application(self, context: Context, own: ObjectStoragePath) -> ObjectStoragePath:
+        """Where the application writes: an earlier attempt's path if that one was resumed."""
+        store = context.get("task_state_store") if self.durable else None
+        remembered = store.get(f"{self.external_id_key}_path") if store is not None else None
+        return ObjectStoragePath(str(remembered)) if remembered else own
 
     def _spark_conf(self, place: Place) -> dict[str, str]:
         from airflow_hive_opt.spark.session import default_warehouse, embedded_conf

@@ -31,6 +31,7 @@ from airflow_hive_opt.runtime.report import Report, Work, left_whole
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, prelaunch, run_map_join
+from airflow_hive_opt.spark.progress import progress
 from airflow_hive_opt.spark.restrict import restrict
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
         session.conf.set(name, value)
     catalog = SparkCatalog(session)
     clock = Clock(catalog.work)
-    with clock.phase("local task"):
+    with clock.phase("local task"), progress(session, "local task"):
         descriptor = _descriptor(session, catalog, request)
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
@@ -164,7 +165,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     with clock.phase("prelaunch"):
         targets = prelaunch(catalog, descriptor)
     request.gates.check(replace(descriptor, targets=targets))
-    with clock.phase("map join"):
+    with clock.phase("map join"), progress(session, "map join"):
         frame, objection = run_map_join(session, request.sql, targets, request.parameters)
         columns = tuple(frame.columns)
         rows = tuple(map(tuple, frame.take(request.max_rows))) if columns else ()

@@ -22,6 +22,7 @@ from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest, write_whole
 from airflow_hive_opt.runtime.gates import GateClosed, Gates, NothingToDo
 from airflow_hive_opt.runtime.report import headline
+from airflow_hive_opt.runtime.required import TooMuchToWaitFor, encode
 from airflow_hive_opt.spark.application import (
     Request,
     join,
@@ -29,6 +30,7 @@ from airflow_hive_opt.spark.application import (
     map_join,
     prune,
 )
+from airflow_hive_opt.spark.required import required_partitions
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -41,8 +43,12 @@ log = logging.getLogger(__name__)
 
 
 class Stages(StrEnum):
-    """Which of the two stages an application runs."""
+    """Which of the two stages an application runs; or only what the local task begins with.
 
+    :attr:`KEYS` writes down the partitions that the keys call for, there or not.
+    """
+
+    KEYS = "keys"
     LOCAL_TASK = "local task"
     MAP_JOIN = "map join"
     BOTH = "both"
@@ -156,6 +162,8 @@ def run_job(
             result = map_join(session, request, descriptor, job.digest or "")
             keep_report(result.report, path)
         else:
+            if job.stages is Stages.KEYS:
+                return _call_for(session, request, path)
             pruned = prune(session, request, path)
             if job.stages is Stages.LOCAL_TASK:
                 request.gates.check(pruned.descriptor)
@@ -164,7 +172,7 @@ def run_job(
             result = join(session, request, pruned, path)
     except NothingToDo as nothing:
         return _stopped(Status.NOTHING_TO_DO, nothing, pruned)
-    except (PlanError, GateClosed) as error:
+    except (PlanError, GateClosed, TooMuchToWaitFor) as error:
         return _stopped(Status.REFUSED, error, pruned)
     except (DescriptorError, PySparkException, Py4JError) as error:
         return _stopped(Status.FAILED, error, pruned)
@@ -178,6 +186,16 @@ def run_job(
     )
 
 
+def write_job(job: Job, path: StoragePath) -> StoragePath:
+    """Writes the job beside ``path`` for a submitted application; returns where.
+
+    Raises ``ValueError`` and ``DescriptorError``.
+    """
+    at = path.with_name(f"{path.stem}.job.json")
+    write_whole(job.to_json().encode(), at)
+    return at
+
+
 def write_outcome(outcome: Outcome, path: StoragePath) -> None:
     """Leaves the outcome beside ``path`` for the task that waits for it."""
     write_whole(outcome.to_json().encode(), outcome_path(path))
@@ -186,6 +204,15 @@ def write_outcome(outcome: Outcome, path: StoragePath) -> None:
 def outcome_path(path: StoragePath) -> StoragePath:
     """Where a submitted application leaves its outcome."""
     return path.with_name(f"{path.stem}.outcome.json")
+
+
+def _call_for(session: SparkSession, request: Request, path: StoragePath) -> Outcome:
+    found = required_partitions(session, request)
+    write_whole(encode(found), path)
+    count = sum(len(required.tuples) for required in found)
+    tables = ", ".join(required.table for required in found) or "no table"
+    message = f"the keys call for {count:,} partitions of {tables}"
+    return Outcome(Status.DONE, message, {"uri": str(path), "required": count})
 
 
 def _stopped(status: Status, error: Exception, pruned: Report | None) -> Outcome:
