@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -50,8 +50,19 @@ class HiveMetastoreHook(BaseHook):
             },
         }
 
+    def uris(self) -> str:
+        """``hive.metastore.uris``; raises ``AirflowFailException``."""
+        try:
+            return uris_of(self.get_connection(self.metastore_conn_id))
+        except AirflowNotFoundException:
+            raise AirflowFailException(
+                f"there is no connection {self.metastore_conn_id!r}: add it under Admin > "
+                "Connections, with the type Hive Metastore Thrift"
+            ) from None
+
     def get_conn(self) -> ThriftMetastore:
         """The metastore; a context manager, connected when first asked."""
+        self.uris()
         return metastore_of(self.get_connection(self.metastore_conn_id), self.timeout)
 
     def test_connection(self) -> tuple[bool, str]:
@@ -59,7 +70,7 @@ class HiveMetastoreHook(BaseHook):
         from airflow_hive_opt.runtime.metastore import MetastoreError
 
         try:
-            uris = uris_of(self.get_connection(self.metastore_conn_id))
+            uris = self.uris()
             with self.get_conn() as metastore:
                 metastore.table("default.a_table_that_need_not_exist")
         except (AirflowFailException, MetastoreError) as error:

@@ -17,6 +17,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from airflow_hive_opt.attempts import attempt_path
 from airflow_hive_opt.connections import Place, place_of
+from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
 from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.runtime.gates import Gates
 from airflow_hive_opt.submission import (
@@ -51,6 +52,8 @@ class StatementOperator(SparkSubmitOperator):
         process, else it is submitted to the cluster, with every argument of
         ``SparkSubmitOperator``; without a connection, an embedded local Spark runs on the
         warehouse of ``[hive_opt] warehouse``.
+    :param metastore_conn_id: a ``hive_metastore`` connection: Spark's tables are those of this
+        metastore. Without it, what ``conf`` and the cluster say.
     :param conf: Spark settings. (templated)
     :param hive_conf: Hive settings, by Hive's names. (templated)
     :param descriptor_path: folder or object storage URI under which each attempt writes; default
@@ -90,6 +93,7 @@ class StatementOperator(SparkSubmitOperator):
         sql: str,
         parameters: Mapping[str, Any] | None = None,
         conn_id: str | None = None,
+        metastore_conn_id: str | None = None,
         conf: Mapping[str, Any] | None = None,
         hive_conf: Mapping[str, Any] | None = None,
         descriptor_path: str | None = None,
@@ -107,6 +111,7 @@ class StatementOperator(SparkSubmitOperator):
         self.statement: str | None = None
         self.parameters = parameters
         self.conn_id = conn_id
+        self.metastore_conn_id = metastore_conn_id
         self.conf: Any = conf
         self.hive_conf = hive_conf
         self.descriptor_path = descriptor_path
@@ -237,7 +242,7 @@ class StatementOperator(SparkSubmitOperator):
                 self.application, self.application_args = str(main), [job_uri]
                 self.py_files = ",".join([str(package), *filter(None, [given_files])])
                 self.name = _application_name(context)
-                self.conf = {**SUBMIT_CONF, **(given_conf or {})}
+                self.conf = {**SUBMIT_CONF, **self._metastore_conf(), **(given_conf or {})}
                 self._hook = self._get_hook()
                 if self._hook._is_yarn_cluster_mode and not self._yarn_track_via_rm_api:
                     self.durable = self._durable_is_asked_for  # cannot be followed: says so
@@ -283,7 +288,14 @@ class StatementOperator(SparkSubmitOperator):
 
         warehouse = airflow_conf.get("hive_opt", "warehouse", fallback="")
         base = embedded_conf(Path(warehouse) if warehouse else default_warehouse(), place.master)
-        return {**base, **{key: str(value) for key, value in (self.conf or {}).items()}}
+        given = {key: str(value) for key, value in (self.conf or {}).items()}
+        return {**base, **self._metastore_conf(), **given}
+
+    def _metastore_conf(self) -> dict[str, str]:
+        if self.metastore_conn_id is None:
+            return {}
+        uris = HiveMetastoreHook(self.metastore_conn_id).uris()
+        return {"spark.hadoop.hive.metastore.uris": uris}
 
 
 def _application_name(context: Context) -> str:

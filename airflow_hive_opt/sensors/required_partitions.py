@@ -45,8 +45,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(sql=sql, **kwargs)
-        self.metastore_conn_id = metastore_conn_id
+        super().__init__(sql=sql, metastore_conn_id=metastore_conn_id, **kwargs)
         self.deferrable = deferrable_by_default() if deferrable is None else deferrable
 
     def execute(self, context: Context) -> Any:
@@ -61,7 +60,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         self.defer(
             trigger=RequiredPartitionsTrigger(
                 str(self.attempt_path(context)),
-                self.metastore_conn_id,
+                str(self.metastore_conn_id),
                 self.poke_interval,
                 deadline_in(self.timeout),
             ),
@@ -85,7 +84,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
             outcome = self.run(context, self.job(context))
             self.raise_unless_done(outcome)
             self.log.info("%s", outcome.message)
-        with HiveMetastoreHook(self.metastore_conn_id).get_conn() as metastore:
+        with HiveMetastoreHook(str(self.metastore_conn_id)).get_conn() as metastore:
             try:
                 look = look_for_partitions(metastore, read_required(str(path)))
             except MetastoreError as error:

@@ -151,6 +151,16 @@ def test_so_is_a_bound_that_bounds_nothing(bound):
         MapJoinPruneOperator(task_id="task", sql="SELECT 1", **bound)
 
 
+def test_the_tables_of_a_metastore_connection(monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_TABLES", "hive-metastore://a%2Cb:9083")
+    operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", metastore_conn_id="tables")
+    conf = operator._spark_conf(place_of(None))
+    assert conf["spark.hadoop.hive.metastore.uris"] == "thrift://a:9083,thrift://b:9083"
+    missing = MapJoinPruneOperator(task_id="task", sql="SELECT 1", metastore_conn_id="none")
+    with pytest.raises(AirflowFailException, match="there is no connection 'none'"):
+        missing._spark_conf(place_of(None))
+
+
 def test_a_local_connection_is_used(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_ALSO", '{"conn_type": "spark", "host": "local[3]"}')
     operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", conn_id="also")
