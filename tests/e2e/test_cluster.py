@@ -111,8 +111,6 @@ def test_what_is_wrong_is_told_in_one_message(warehouse, tmp_path):
             tmp_path,
             sql=division,
         )
-    with pytest.raises(AirflowFailException, match="parameters and hive_conf must be text"):
-        run(MapJoinPruneOperator, warehouse, tmp_path, parameters={"a": object()})
 
 
 def test_stopping_the_task_stops_the_application(warehouse, cluster, tmp_path):
@@ -152,21 +150,3 @@ def test_a_killed_task_leaves_no_application(warehouse, cluster, tmp_path):
     task.wait()
     wait_until(lambda: not cluster.state()["activeapps"])
     assert not list(tmp_path.rglob("*.outcome.json"))
-
-
-def test_a_worker_killed_in_mid_join(warehouse, cluster, tmp_path):
-    rows = 8_000_000
-    done = []
-    found = context(rows=rows)
-    task = threading.Thread(
-        target=lambda: done.append(run(MapJoinPruneOperator, warehouse, tmp_path, found, sql=SLOW))
-    )
-    task.start()
-    mid_join(cluster, tmp_path)
-    cluster.workers[-1].kill()
-    task.join(timeout=400)
-    (outcome,) = tmp_path.rglob("*.outcome.json")
-    count = int(json.loads(outcome.read_text())["rows"][0][0])
-    assert 0 < 140 * rows - count < 100
-    assert done[0]["kept"] == 14
-    assert cluster.state()["aliveworkers"] == 1

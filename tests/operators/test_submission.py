@@ -159,6 +159,13 @@ def test_a_retry_resumes_and_a_cleared_task_does_not(submitted, monkeypatch, tmp
     assert len(submitted.commands) == 2
 
 
+def test_parameters_that_cant_travel(submitted, monkeypatch, tmp_path):
+    made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"}, parameters={"a": object()})
+    with pytest.raises(AirflowFailException, match="parameters and hive_conf must be text"):
+        made.execute(context())
+    assert submitted.commands == []
+
+
 def test_another_statement_is_not_resumed():
     job = Job("SELECT 1", "/a/1.json", Stages.BOTH)
     mine = resumption_key(job, context())
