@@ -29,10 +29,12 @@ from airflow_hive_opt.runtime.descriptor import (
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
 from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.correlate import correlate
 from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_map_join
 from airflow_hive_opt.spark.progress import progress
 from airflow_hive_opt.spark.restrict import restrict
+from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -168,7 +170,8 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
             targets = tuple(catalog.with_bytes(target) for target in targets)
     request.gates.check(replace(descriptor, targets=targets))
     with clock.phase("map join"), progress(session, "map join"):
-        frame, objection = run_map_join(session, request.sql, targets, request.parameters)
+        sql = descriptor.statement or request.sql
+        frame, objection = run_map_join(session, sql, targets, request.parameters)
         columns = tuple(frame.columns)
         rows: tuple[tuple[object, ...], ...] = ()
         if columns:
@@ -184,7 +187,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         vanished=vanished,
         appeared=appeared,
     )
-    statement = request.sql if objection else restrict(request.sql, targets)
+    statement = sql if objection else restrict(sql, targets)
     return Result(report, columns, rows, statement)
 
 
@@ -211,15 +214,35 @@ def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request
 
 
 def _descriptor(session: SparkSession, catalog: SparkCatalog, request: Request) -> Descriptor:
+    digest = query_digest(request.sql, request.parameters)
+    rewritten = _rewritten(session, catalog, request)
+    if rewritten is not None:
+        request = replace(request, sql=rewritten)
     planned = plan_on_spark(session, catalog, request)
     for warning in planned.warnings:
         log.warning("%s", warning)
     if planned.passed_through:
-        return _passed_through(request, planned.passed_through)
-    found = run_local_task(session, catalog, planned, request.max_keys, request.parameters)
-    if request.max_bytes is None:
-        return found
-    return replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
+        found = _passed_through(request, planned.passed_through)
+    else:
+        found = run_local_task(session, catalog, planned, request.max_keys, request.parameters)
+    if request.max_bytes is not None:
+        found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
+    return replace(found, query_digest=digest, statement=rewritten)
+
+
+def _rewritten(session: SparkSession, catalog: SparkCatalog, request: Request) -> str | None:
+    """The statement as the correlation rules make it, where they are on and apply."""
+    if _dialect_setting(session, request.sql):
+        return None
+    try:
+        found = correlate(session, catalog, request.sql, request.settings, request.parameters)
+    except (PySparkException, Py4JJavaError) as error:  # a table can't be looked up
+        log.info("not rewritten: %s", in_words(error))
+        return None
+    if not found.applied:
+        return None
+    log.info("rewritten for its correlations: %s", ", ".join(found.applied))
+    return found.sql
 
 
 def _passed_through(request: Request, why: str) -> Descriptor:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from upath import UPath
 
 from airflow_hive_opt.planner.rewriting import Refusal
 from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.spark.application import Request, join, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.correlate import correlate, shuffles_and_scans
 
@@ -49,3 +51,15 @@ def test_tables_bucketed_alike_join_without_a_shuffle(spark, tables):
     sql = "SELECT l.k, r.v FROM left_buckets l JOIN right_buckets r ON l.k = r.k"
     assert shuffles_and_scans(spark.sql(sql)) == (0, 2)
     assert shuffles_and_scans(spark.sql(sql.replace("right_buckets", "plain"))) == (1, 2)
+
+
+def test_a_run_rewrites_where_it_is_asked_to(spark, tables, tmp_path):
+    sql = SQL.format("plain")
+    path = UPath(tmp_path) / "1.json"
+    rows = sorted(map(tuple, spark.sql(sql).collect()))
+    for settings, rewritten in ((ON, True), (Settings.of(), False)):
+        request = Request(sql, settings=settings, max_rows=100)
+        result = join(spark, request, prune(spark, request, path), path)
+        assert sorted(result.rows) == rows
+        assert (result.report.descriptor.statement is not None) == rewritten
+        assert ("OVER (PARTITION BY" in result.statement) == rewritten
