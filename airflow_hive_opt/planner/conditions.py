@@ -22,11 +22,16 @@ NOT_DETERMINISTIC = re.compile(
     # which row they take depends on the order of rows
     r"|first|first_value|last|last_value|any_value|min_by|max_by|mode|collect_list|collect_set"
     r"|array_agg|listagg|string_agg|approx_percentile|percentile_approx|approx_count_distinct"
-    r"|approx_top_k)\s*\(",
+    r"|approx_top_k)\s*\("
+    # typed literals that are read off the clock
+    r"|\b(?:date|timestamp\w*)\s*'\s*(?:now|today|tomorrow|yesterday)",
     re.IGNORECASE,
 )
 _COMPARISONS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NullSafeEQ: "<=>"}
 _NOT_TRUE_OF_NULL = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like)
+# exp.Any is any(), an aggregate in Spark; exp.Anonymous may be one of the user's.
+AGGREGATES = (exp.AggFunc, exp.Any)
+_NOT_OF_ONE_ROW = (*AGGREGATES, exp.Window, exp.UDTF, exp.Explode, exp.Anonymous)
 # NULL whenever one of their arguments is.
 _STRICT = (
     *(exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Paren, exp.Cast, exp.TryCast),
@@ -154,7 +159,7 @@ def _is_strict(node: exp.Expr) -> bool:
 
 def is_self_contained(node: exp.Expr, scope: Scope) -> bool:
     """Whether an expression reads columns of this block only, and is no aggregate or window."""
-    if node.find(exp.AggFunc, exp.Window) is not None:
+    if node.find(*_NOT_OF_ONE_ROW) is not None:
         return False
     return _columns(node, scope)[1] and not _positional(node)
 

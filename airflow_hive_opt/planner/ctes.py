@@ -22,9 +22,18 @@ class CommonTables:
             for cte in with_.expressions if with_ and not with_.args.get("recursive") else ():
                 if every[cte.alias.lower()] == 1 and span_of(cte) is not None:
                     self._known[cte.alias.lower()] = cte
+        self._forget_read_before()
         self._reads = Counter(
             table.name.lower() for table in tree.find_all(exp.Table) if len(table.parts) == 1
         )
+
+    def _forget_read_before(self) -> None:
+        """A name that a CTE reads before it is defined is a table's there."""
+        order = list(self._known)
+        for at, cte in enumerate(list(self._known.values())):
+            read = {table.name.lower() for table in cte.this.find_all(exp.Table)}
+            for name in read.intersection(order[at:]):
+                self._known.pop(name, None)
 
     def knows(self, name: str) -> bool:
         """Whether an unqualified table name is a CTE's somewhere in the statement."""

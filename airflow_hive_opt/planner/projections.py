@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from airflow_hive_opt.planner.conditions import (
+    AGGREGATES,
     is_deterministic,
     is_self_contained,
     own_columns,
@@ -22,7 +23,7 @@ def group_by(select: exp.Select, scope: Scope) -> tuple[Projection, ...] | None:
     """The group keys; empty for one group of all rows, ``None`` without aggregation."""
     group = select.args.get("group")
     if group is None:
-        return () if outside_subqueries(select, exp.AggFunc) else None
+        return () if outside_subqueries(select, *AGGREGATES) else None
     keys: list[Projection] = []
     for key in group.expressions:
         if isinstance(key, exp.Literal) and key.name.isdecimal():
@@ -78,10 +79,10 @@ def _projection(node: exp.Expr, name: str, scope: Scope) -> Projection:
     return Projection(name.lower(), ref if itself else None, frozenset(columns), text)
 
 
-def outside_subqueries(select: exp.Select, kind: type[exp.Expr]) -> bool:
+def outside_subqueries(select: exp.Select, *kinds: type[exp.Expr]) -> bool:
     """Whether the select list itself, not a subquery in it, has such an expression."""
     return any(
-        isinstance(found, kind)
+        isinstance(found, kinds)
         for expression in select.expressions
         for found in expression.walk(prune=lambda part: isinstance(part, exp.Query))
     )

@@ -148,7 +148,9 @@ class _Resolver:
         where = select.args.get("where")
         listed = frozenset(item.alias.lower() for item in select.expressions if item.alias)
         select_scope = replace(scope, aliases=listed)
-        semi_joins, replaced = self._semi_joins(where.this if where else None, scope, nested)
+        semi_joins, replaced = self._semi_joins(
+            where.this if where else None, scope, {found.alias for found in relations}, nested
+        )
         block = QueryBlock(
             first=relations[0],
             joins=steps + semi_joins,
@@ -166,16 +168,20 @@ class _Resolver:
         return block
 
     def _semi_joins(
-        self, where: exp.Expr | None, scope: Scope, nested: list[QueryBlock]
+        self, where: exp.Expr | None, scope: Scope, taken: set[str], nested: list[QueryBlock]
     ) -> tuple[tuple[JoinStep, ...], frozenset[int]]:
-        """The joins that subqueries in WHERE stand for, and which subqueries those are."""
+        """The joins that subqueries in WHERE stand for, and which subqueries those are.
+
+        ``taken`` are the aliases of the block, those that a semi join hides too.
+        """
         steps: list[JoinStep] = []
         replaced = set()
         for part in conjuncts(where):
             found = subquery_join(part)
-            step = self._semi_join(found, scope, steps, nested) if found else None
+            step = self._semi_join(found, scope, taken, nested) if found else None
             if found and step:
                 steps.append(step)
+                taken = taken | {step.right.alias}
                 replaced.add(id(found.node))
         return tuple(steps), frozenset(replaced)
 
@@ -183,18 +189,21 @@ class _Resolver:
         self,
         found: SubqueryJoin,
         scope: Scope,
-        before: list[JoinStep],
+        taken: set[str],
         nested: list[QueryBlock],
     ) -> JoinStep | None:
         on: tuple[Condition, ...] = ()
         plain = None if found.scalar else plain_subquery(found.query)
         alias = self.relations.alias(plain.factor) if plain else ""
-        taken = {*scope.relations, *(step.right.alias for step in before)}
-        if plain and alias not in taken and len(plain.columns) >= len(found.operands):
+        if (
+            plain
+            and alias not in taken | scope.relations.keys()
+            and len(plain.columns) >= len(found.operands)
+        ):
             right = self.relations.relation(plain.factor, scope, nested, joined=False)
             both = {**scope.relations, right.alias: right}
             inner = replace(scope, relations=both, nearest=frozenset({right.alias}))
-            refs = [inner.resolve(column)[0] for column in plain.columns]
+            refs = [_own(column, right, inner) for column in plain.columns]
             if relation_columns(right) is not None:
                 on = self._conditions(plain.where, inner)
         elif found.operands:
@@ -242,6 +251,14 @@ class _Resolver:
 
     def _conditions(self, node: exp.Expr | None, scope: Scope) -> tuple[Condition, ...]:
         return tuple(to_condition(part, self._sql, scope) for part in conjuncts(node))
+
+
+def _own(column: exp.Column, right: Relation, scope: Scope) -> ColumnRef | None:
+    """The column of the subquery's own relation, if that is certain."""
+    if relation_columns(right) is None and column.table.lower() != right.alias:
+        return None
+    ref, itself = scope.resolve(column)
+    return ref if ref is not None and itself and ref.alias == right.alias else None
 
 
 def _using(join: exp.Join, right: Relation, scope: Scope) -> tuple[Condition, ...]:

@@ -27,6 +27,11 @@ _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
 }
 # What a subquery of one SELECT may have, to be nothing but its FROM and WHERE.
 _PLAIN = frozenset({"expressions", "from_", "where", "kind", "hint"})
+# Of these a select list is made where each row of FROM gives one row.
+_VALUES = (
+    *(exp.Alias, exp.Column, exp.Identifier, exp.Literal, exp.Star, exp.Null, exp.Boolean),
+    *(exp.Paren, exp.Cast, exp.DataType, exp.Add, exp.Sub, exp.Mul, exp.Neg),
+)
 _UNSTABLE = (exp.Limit, exp.Offset, exp.Fetch, exp.TableSample, exp.Window)
 
 
@@ -129,7 +134,10 @@ def is_stable(text: str, node: exp.Expr) -> bool:
 
 
 def is_closed(query: exp.Expr) -> bool:
-    """Whether every qualifier in the query is a relation's inside it: no outer query is read."""
+    """Whether every qualifier in the query is a relation's inside it.
+
+    An unqualified column of an outer query is not seen; the query then fails on its own.
+    """
     inside = {
         node.alias_or_name.lower()
         for node in query.find_all(exp.Table, exp.Subquery, exp.Values, exp.Lateral, exp.CTE)
@@ -157,9 +165,8 @@ def _query(node: exp.Expr) -> exp.Query:
 
 
 def _is_more(expression: exp.Expr) -> bool:
-    """An aggregate or window in the select list gives other rows than FROM and WHERE."""
-    more = (exp.AggFunc, exp.Window, exp.Query, exp.Anonymous, exp.Explode)
-    return expression.find(*more) is not None
+    """Whether it may be more than a value of each row: an aggregate, a window, a generator."""
+    return any(not isinstance(part, _VALUES) for part in expression.walk())
 
 
 def _modified(query: exp.Expr) -> bool:

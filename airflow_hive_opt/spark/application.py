@@ -211,6 +211,9 @@ def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request
         return passing_through(sql, f"the planner says {error}, but Spark accepts it")
     except (PySparkException, Py4JJavaError) as error:
         return passing_through(sql, f"a table can't be looked up: {str(error).splitlines()[0]}")
+    except Exception as error:
+        log.warning("the planner fails on this statement", exc_info=True)
+        return passing_through(sql, f"the planner fails on it ({type(error).__name__})")
 
 
 def _descriptor(session: SparkSession, catalog: SparkCatalog, request: Request) -> Descriptor:

@@ -95,7 +95,7 @@ class LocalTask:
         self._max_keys = max_keys
         self._parameters = parameters
         self._names: dict[str, list[Partition]] = {}
-        self._keys: dict[str, Keys | Reason] = {}
+        self._keys: dict[tuple[str, tuple[tuple[str, Table], ...]], Keys | Reason] = {}
 
     def outcome(self, decision: ScanDecision) -> Target | Reason:
         """The scan's target, or why it is read whole; what fails costs its pruning only."""
@@ -118,7 +118,7 @@ class LocalTask:
             if not self._narrow(selection, names):
                 return selection.failure or failure
         except _FAILURES as error:
-            return _failed(decision.alias, error)
+            return _failed(f"{decision.alias} can't be pruned", error)
         if len(selection.partitions) == len(names) > 0:
             return Reason.ALL_PARTITIONS_MATCH
         return _target(decision, decision.relation, selection, len(names))
@@ -130,7 +130,8 @@ class LocalTask:
 
     def _collected(self, source: KeySource) -> Keys | Reason:
         """The source's keys; a source that fails is not asked again."""
-        if source.sql not in self._keys:
+        asked = (source.sql, source.skeletons)  # one view name may stand for different tables
+        if asked not in self._keys:
             try:
                 with ExitStack() as views:
                     for view, table in source.skeletons:
@@ -140,9 +141,9 @@ class LocalTask:
                             raise ValueError(f"a partition of {table.name} has no readable value")
                     keys = collect_keys(self._session, source, self._max_keys, self._parameters)
             except _FAILURES as error:
-                keys = _failed(source.name, error)
-            self._keys[source.sql] = keys
-        found = self._keys[source.sql]
+                keys = _failed(f"the keys of {source.name} can't be read", error)
+            self._keys[asked] = keys
+        found = self._keys[asked]
         if isinstance(found, Reason):
             log.info("the keys of %s are not used, %s", source.name, found)
             return found
@@ -187,7 +188,7 @@ class LocalTask:
                     keys,
                 )
             except _FAILURES as error:
-                selection.failure = _failed(decision.alias, error)
+                selection.failure = _failed(f"{decision.alias} can't be pruned by this", error)
                 continue
             if answer is None:
                 selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
@@ -304,5 +305,5 @@ def _target(
 
 
 def _failed(what: str, error: Exception) -> Reason:
-    log.warning("%s can't be pruned by these keys: %s", what, in_words(error))
+    log.warning("%s: %s", what, in_words(error))
     return Reason.KEY_SOURCE_FAILED

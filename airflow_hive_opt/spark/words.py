@@ -5,4 +5,5 @@ from __future__ import annotations
 
 def in_words(error: Exception) -> str:
     """The message of a Spark error for people."""
-    return str(error).partition("JVM stacktrace")[0].strip()
+    text = str(error).partition("JVM stacktrace")[0]
+    return text.partition("\n'")[0].partition("\n+-")[0].strip()  # without the plan it may show

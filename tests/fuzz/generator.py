@@ -203,6 +203,10 @@ def _over_fact(
     changed = ", ".join(
         f"coalesce(b.{n}, b.{n}) AS {n}" if n in keys else f"b.{n}" for n in columns
     )
+    filled = ", ".join(
+        f"coalesce(b.{n}, {literal(rng, kind)}) AS {n}" if n in keys else f"b.{n}"
+        for n, kind in columns.items()
+    )
     shapes = [
         f"SELECT {listed} FROM {table} b WHERE {condition}",
         f"SELECT DISTINCT {listed} FROM {table} b",
@@ -212,6 +216,7 @@ def _over_fact(
         f"SELECT {listed} FROM {table} b FULL JOIN i x ON x.m = b.id",
         f"SELECT {listed} FROM i x RIGHT JOIN {table} b ON x.m = b.id WHERE {condition}",
         f"SELECT {changed} FROM {table} b",
+        f"SELECT {filled} FROM i x LEFT JOIN {table} b ON x.m = b.id",
         f"SELECT {listed} FROM {table} b WHERE {condition} UNION SELECT {listed} FROM {table} b",
         f"SELECT {listed} FROM {table} b UNION ALL SELECT {changed} FROM {table} b",
     ]

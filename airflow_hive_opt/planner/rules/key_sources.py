@@ -24,6 +24,7 @@ from airflow_hive_opt.planner.query import (
 )
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.rules.skeletons import Place, column_type
+from airflow_hive_opt.planner.scope import UNNAMED
 from airflow_hive_opt.planner.settings import SMALL_TABLE_FILESIZE, Settings
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -220,4 +221,6 @@ def _from_item(small: Small) -> str:
 
 def _name(small: Small) -> str:
     relation = _relation(small.operator)
-    return relation.table.short_name if isinstance(relation, TableRelation) else small.alias
+    if isinstance(relation, TableRelation):
+        return relation.table.short_name
+    return "a subquery" if small.alias.startswith(UNNAMED) else small.alias

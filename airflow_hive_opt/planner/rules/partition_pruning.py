@@ -69,7 +69,7 @@ def prune_partitions(trees: Sequence[Operator], settings: Settings) -> tuple[Sca
 
 def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
     """What the conditions of one block can do for the scan."""
-    weakened = weaken(place.tree, place.relation)
+    weakened = weaken(place.tree, place.relation, place.supplied)
     links = []
     for condition in weakened.holding:
         reason = _unusable(condition, place)

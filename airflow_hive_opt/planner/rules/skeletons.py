@@ -25,6 +25,7 @@ from airflow_hive_opt.planner.operators import (
 )
 from airflow_hive_opt.planner.pruning import Layer
 from airflow_hive_opt.planner.query import ColumnRef, Projection
+from airflow_hive_opt.planner.rules.weakening import null_supplied
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Seen:
 class Place:
     """A block in which the scan's partition columns are seen, as columns of one of its relations.
 
-    ``tree`` is what stands below the block's SELECT, ``relation`` one of its leaves.
+    ``tree`` is what stands below the block's SELECT, ``relation`` one of its leaves. ``supplied``
+    says that outer joins inside the relation may have put NULLs in place of the scan's rows.
     """
 
     tree: Operator
@@ -54,6 +56,12 @@ class Place:
     alias: str
     layers: tuple[Layer, ...]
     columns: Mapping[str, Seen]
+    supplied: bool = False
+
+    @property
+    def supplied_outside(self) -> bool:
+        """Whether NULLs may stand in place of the scan's rows in what the block gives."""
+        return self.supplied or null_supplied(self.tree, self.relation)
 
     def followed(self, column: ColumnRef) -> Seen | None:
         """The column, if it is made of partition columns and of nothing else."""
@@ -68,9 +76,15 @@ def places(root: Operator) -> Iterator[tuple[TableScan, tuple[Place, ...]]]:
 
 
 def outputs(root: Operator) -> Iterator[tuple[TableScan, Mapping[str, Seen]]]:
-    """Every scan of a partitioned table below a query, with what the query hands on of it."""
-    for scan, _, found in _places(root):
-        yield scan, found
+    """Scans of partitioned tables below a query, with what the query hands on of each.
+
+    Only scans that every value of the column comes from: not those whose rows an outer join may
+    replace or a UNION puts others beside.
+    """
+    for scan, found, columns in _places(root):
+        mixed = any(isinstance(place.relation, Union) for place in found)
+        if not mixed and not found[-1].supplied_outside:
+            yield scan, columns
 
 
 def column_type(operator: Operator, name: str) -> str:
@@ -80,6 +94,8 @@ def column_type(operator: Operator, name: str) -> str:
         return types.get(name, "")
     subquery = subquery_of(operator)
     if subquery is None or name not in subquery.columns or "*" in subquery.columns:
+        return ""
+    if isinstance(operator, Union) and not _aligned(operator):
         return ""
     at = subquery.columns.index(name)
     types_ = {_output_type(branch, at) for branch in _branches(operator)}
@@ -126,7 +142,8 @@ def _in_block(tree: Operator, leaf: Operator) -> Iterator[tuple[TableScan, tuple
     for scan, found, outputs in _places(leaf):
         known = tuple((name, seen.sql) for name, seen in outputs.items() if seen.sql)
         layers = (*found[-1].layers, Layer(subquery.alias, known))
-        yield scan, (*found, Place(tree, leaf, subquery.alias, layers, outputs))
+        inside = found[-1].supplied_outside
+        yield scan, (*found, Place(tree, leaf, subquery.alias, layers, outputs, inside))
 
 
 def _outputs(select: Select, place: Place) -> dict[str, Seen]:
@@ -149,6 +166,8 @@ def _output(select: Select, at: int, place: Place) -> Seen | None:
     bare = place.followed(projection.column) if projection.column else None
     if bare:
         return replace(bare, sql=projection.sql)
+    if place.supplied_outside:  # the expression may make a value of the NULLs
+        return Seen("")
     parts = (seen.parts for seen in followed if seen is not None)
     return Seen(projection.sql, parts=frozenset().union(*parts))
 
@@ -168,16 +187,24 @@ def _survives_grouping(select: Select, projection: Projection) -> bool:
 
 def _through_union(union: Union) -> Iterator[_Found]:
     """Columns by position, where every branch gives a bare column of the same type."""
+    aligned = _aligned(union)
     for branch in union.inputs:
         for scan, found, _ in _places(branch):
-            outputs = {}
-            for at, name in enumerate(union.subquery.columns):
+            outputs: dict[str, Seen] = {}
+            for at, name in enumerate(union.subquery.columns if aligned else ()):
                 select = branch.input if isinstance(branch, Limit) else branch
                 seen = _output(select, at, found[-1]) if isinstance(select, Select) else None
                 if seen is not None:
                     alike = select is branch and column_type(union, name)
                     outputs[name] = seen if alike else Seen("")
             yield scan, found, outputs
+
+
+def _aligned(union: Union) -> bool:
+    """Whether the branches' columns are known one by one."""
+    lengths = {len(branch.projections) for branch in union.subquery.branches}
+    names = (found.name for branch in union.subquery.branches for found in branch.projections)
+    return len(lengths) == 1 and "*" not in names
 
 
 def _branches(operator: Operator) -> tuple[Operator, ...]:

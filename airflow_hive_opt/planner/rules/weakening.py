@@ -59,16 +59,19 @@ class Weakened:
     real: frozenset[str]
 
 
-def weaken(tree: Operator, relation: Operator) -> Weakened:
+def weaken(tree: Operator, relation: Operator, supplied_within: bool = False) -> Weakened:
     """What is known of rows that ``relation``, a leaf of the block below ``tree``, takes part in.
 
     ``tree`` is what stands below a SELECT: joins, filters, lateral views, relations.
+    ``supplied_within`` says that an outer join inside the relation may have put NULLs in place of
+    the rows that the question is about.
     """
     operators = list(_block(tree))
     leaves = relations(tree)
     real = _real(operators, leaves, relation)
     aliases = frozenset(alias for alias, leaf in leaves.items() if id(leaf) in real)
-    supplied = _supplied(operators, relation)
+    first = frozenset(alias for alias, leaf in leaves.items() if leaf is relation)
+    supplied = _supplied(operators, relation, first if supplied_within else frozenset())
     holding, dropped = [], []
     for operator in reversed(operators):
         if not isinstance(operator, Join | Filter):
@@ -128,17 +131,33 @@ def _holds(operator: Operator, real: set[int]) -> bool:
     return not isinstance(operator, Join) or all(id(input_) in real for input_ in operator.inputs)
 
 
-def _supplied(operators: list[Operator], relation: Operator) -> dict[int, frozenset[str]]:
+def null_supplied(tree: Operator, relation: Operator) -> bool:
+    """Whether an outer join of the block may put NULLs in place of the relation's rows."""
+    operators = list(_block(tree))
+    parents = {id(input_): operator for operator in operators for input_ in operator.inputs}
+    below = relation
+    while (operator := parents.get(id(below))) is not None:
+        if isinstance(operator, Join) and _supplies(operator, below):
+            return True
+        below = operator
+    return False
+
+
+def _supplies(join: Join, input_: Operator) -> bool:
+    kind = join.kind
+    return kind.supplies_nulls_left if join.left is input_ else kind.supplies_nulls_right
+
+
+def _supplied(
+    operators: list[Operator], relation: Operator, supplied: frozenset[str]
+) -> dict[int, frozenset[str]]:
     """For each operator above: whose columns outer joins made NULL together with the relation's."""
     parents = {id(input_): operator for operator in operators for input_ in operator.inputs}
     found: dict[int, frozenset[str]] = {}
-    below, supplied = relation, frozenset[str]()
+    below = relation
     while (operator := parents.get(id(below))) is not None:
         found[id(operator)] = supplied
-        if isinstance(operator, Join):
-            left = operator.left is below
-            kind = operator.kind
-            if kind.supplies_nulls_left if left else kind.supplies_nulls_right:
-                supplied |= frozenset(relations(below))
+        if isinstance(operator, Join) and _supplies(operator, below):
+            supplied |= frozenset(relations(below))
         below = operator
     return found

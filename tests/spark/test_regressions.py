@@ -1,0 +1,93 @@
+"""Statements that once gave other rows than plain Spark, or failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark.answers import ask
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    for statement in [
+        "CREATE DATABASE IF NOT EXISTS regressions",
+        "USE regressions",
+        "CREATE TABLE sales (item INT, store INT) PARTITIONED BY (ds STRING) STORED AS PARQUET",
+        "INSERT INTO sales SELECT CAST(id % 4 AS INT), 1, concat('2020-0', id % 6 + 1) "
+        "FROM range(12)",
+        "CREATE TABLE days STORED AS PARQUET AS SELECT * FROM VALUES ('2020-01', 1), "
+        "('2020-02', 2), ('2020-03', 3), ('2020-09', 9) AS d(ds, k)",
+        "CREATE TABLE items STORED AS PARQUET AS SELECT * FROM VALUES (0, '2020-01', 1), "
+        "(1, '2020-05', 2), (7, '2020-06', 7), (2, '2020-03', 77) AS i(item, ds, k)",
+        "CREATE TABLE flat STORED AS PARQUET AS SELECT * FROM VALUES (50, '2020-02'), "
+        "(51, '2020-99') AS f(item, ds)",
+        "CREATE TABLE early (x INT) PARTITIONED BY (ds STRING) STORED AS PARQUET",
+        "INSERT INTO early VALUES (1, '2020-01'), (2, '2020-02')",
+        "CREATE TABLE late (x INT) PARTITIONED BY (ds STRING) STORED AS PARQUET",
+        "INSERT INTO late VALUES (1, '2020-05'), (2, '2020-06')",
+        "CREATE VIEW outer_view AS SELECT i.item, s.ds FROM items i LEFT JOIN sales s "
+        "ON s.item = i.item",
+        "CREATE VIEW union_view AS SELECT ds, item FROM (SELECT ds, item FROM sales UNION ALL "
+        "SELECT ds, item FROM flat) u",
+    ]:
+        spark.sql(statement)
+    yield
+    spark.sql("USE default")
+    spark.sql("DROP DATABASE regressions CASCADE")
+
+
+INNER = "(SELECT i.item, s.ds FROM items i LEFT JOIN sales s ON s.item = i.item) q"
+CHANGED = INNER.replace("s.ds FROM", "coalesce(s.ds, '2020-03') AS ds FROM")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        # two tables under one alias
+        "SELECT s.item FROM sales s JOIN early p ON s.ds = p.ds AND p.ds > '2' UNION ALL "
+        "SELECT s.item FROM sales s JOIN late p ON s.ds = p.ds AND p.ds > '2'",
+        # NULLs of an outer join inside a subquery, fulfilled outside
+        f"SELECT q.item, q.ds FROM {INNER} WHERE q.ds IS NULL",
+        f"SELECT q.item, q.ds FROM {INNER} WHERE coalesce(q.ds, '2020-03') = '2020-03'",
+        f"SELECT q.item, q.ds FROM {INNER} JOIN days d ON coalesce(q.ds, d.ds) = d.ds",
+        f"SELECT q.item, q.ds FROM {CHANGED} JOIN days d ON q.ds = d.ds WHERE d.k = 3",
+        f"WITH q AS {INNER[:-2]} SELECT q.item, q.ds FROM q WHERE q.ds <=> NULL",
+        # views whose column has other values too
+        "SELECT v.item, v.ds FROM outer_view v WHERE v.ds IS NULL",
+        "SELECT v.item FROM outer_view v JOIN days d ON coalesce(v.ds, '2020-03') = d.ds",
+        "SELECT v.item, v.ds FROM union_view v JOIN (SELECT '2020-99' ds UNION ALL "
+        "SELECT '2020-02') d ON v.ds = d.ds",
+        # a CTE's name before the CTE is defined is a table's
+        "WITH a AS (SELECT s.item, s.ds FROM sales s JOIN days ON s.ds = days.ds), "
+        "days AS (SELECT '2020-06' AS ds) SELECT * FROM a",
+        # an alias that a semi join hides, taken again
+        "SELECT s.item FROM sales s LEFT SEMI JOIN days d ON s.ds = d.ds "
+        "WHERE s.item IN (SELECT d.item FROM items d)",
+        "SELECT s.item FROM sales s LEFT SEMI JOIN days d ON s.ds = d.ds "
+        "WHERE EXISTS (SELECT 1 FROM items d WHERE d.item = s.item)",
+        # an unqualified column of a subquery whose columns are not known
+        "WITH c AS (SELECT * FROM days) SELECT s.item, i.k FROM sales s CROSS JOIN "
+        "(SELECT concat('2020-0', k) kk, k FROM items) i WHERE i.kk IN (SELECT ds FROM c) "
+        "AND i.k IN (SELECT c.k FROM c)",
+        # any() is an aggregate: there is always a row
+        "SELECT s.item FROM sales s WHERE EXISTS (SELECT any(d.k = 1) FROM days d "
+        "WHERE s.ds = d.ds)",
+        # a star that can't be opened, in a UNION
+        "SELECT q.a, q.ds FROM (SELECT 'k' a, days.ds, days.k b FROM days UNION ALL "
+        "SELECT v.*, s.item FROM sales s JOIN (VALUES ('a', '2020-02')) v ON true) q "
+        "JOIN days d ON q.ds = d.ds",
+    ],
+)
+def test_rows_are_those_of_plain_spark(spark, tmp_path, sql):
+    assert ask(spark, tmp_path, sql).rows
+
+
+def test_a_fault_of_the_planner_passes_the_statement_through(spark, tmp_path, monkeypatch):
+    def fault(*_):
+        raise IndexError("tuple index out of range")
+
+    monkeypatch.setattr("airflow_hive_opt.spark.application.plan", fault)
+    answer = ask(spark, tmp_path, "SELECT s.item FROM sales s JOIN days d ON s.ds = d.ds")
+    (decision,) = answer.descriptor.decisions
+    assert decision.reason == "PASSED_THROUGH"
+    assert "IndexError" in decision.message
