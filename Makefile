@@ -11,7 +11,7 @@ JDBC_DRIVER := .venv/share/java/postgresql.jar
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
 	@echo "make test   environment, then lint, types and tests"
-	@echo "make test-e2e  clusters, a metastore and Airflow's own processes, for real"
+	@echo "make test-e2e  a Spark cluster, for real"
 	@echo "make fuzz   N random queries, pruned against plain"
 	@echo "make bench  the benchmarks, all of them: hours; results in benchmarks/results"
 	@echo "make fuzz-correlated    N random correlated queries, rewritten against plain"
@@ -34,7 +34,7 @@ types: $(READY)
 pytest: $(READY) services
 	$(BIN)/pytest
 
-# Everything for real: a cluster, a metastore, Airflow's own processes, on loopback.
+# A Spark standalone cluster, for real, on loopback.
 test-e2e: $(READY) services
 	$(BIN)/pytest -m e2e tests/e2e
 
