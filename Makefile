@@ -4,13 +4,18 @@ PYTHON ?= python3.11
 UV_VERSION := 0.13.9
 BIN := .venv/bin
 READY := .venv/ready
+JDBC_DRIVER := .venv/share/java/postgresql.jar
 
-.PHONY: help demo test lint types pytest fuzz lock clean
+.PHONY: help demo test test-e2e lint types pytest services fuzz bench growth tpcds fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
 	@echo "make test   environment, then lint, types and tests"
+	@echo "make test-e2e  a Spark cluster, for real"
 	@echo "make fuzz   N random queries, pruned against plain"
+	@echo "make bench  the benchmarks, all of them: hours; results in benchmarks/results"
+	@echo "make fuzz-correlated    N random correlated queries, rewritten against plain"
+	@echo "make bench-correlation  TPC-H's correlated queries, rewritten beside plain"
 	@echo "make lock   resolve the dependencies anew"
 	@echo "make clean  remove the environment and the demo's data"
 
@@ -26,14 +31,51 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-pytest: $(READY)
+pytest: $(READY) services
 	$(BIN)/pytest
+
+# A Spark standalone cluster, for real, on loopback.
+test-e2e: $(READY) services
+	$(BIN)/pytest -m e2e tests/e2e
+
+# The one part of the test servers that no wheel brings: PostgreSQL's Java driver, for the
+# metastore. Debian's package is unpacked, not installed, so that nobody need be root.
+services: $(READY) $(JDBC_DRIVER)
+
+$(JDBC_DRIVER):
+	@if test -e /usr/share/java/postgresql.jar; then \
+		mkdir -p $(@D) && cp -L /usr/share/java/postgresql.jar $@; \
+	else \
+		echo "==> fetching PostgreSQL's Java driver" && folder=$$(mktemp -d) && cd $$folder && chmod 755 . && \
+		(apt-get download -qq libpostgresql-jdbc-java || \
+			(apt-get update -qq && apt-get download -qq libpostgresql-jdbc-java)) && \
+		dpkg-deb -x *.deb . && mkdir -p $(CURDIR)/$(@D) && \
+		cp usr/share/java/postgresql.jar $(CURDIR)/$@ && rm -r $$folder; \
+	fi
 
 # Random queries, pruned against plain: make fuzz N=5000 SEED=7
 N ?= 1000
 SEED ?= 1
 fuzz: $(READY)
-	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz
+	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz/test_fuzz.py
+
+fuzz-correlated: $(READY)
+	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz/test_correlated.py
+
+# Every query in four sessions: adaptive execution on and off, broadcast joins on and off.
+SCALE ?= 0.5
+REPEAT ?= 5
+bench-correlation: $(READY)
+	@$(BIN)/python benchmarks/correlation.py --scale $(SCALE) --repeat $(REPEAT)
+
+# The parts take arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
+bench: growth tpcds
+
+growth: services
+	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)
+
+tpcds: services
+	$(BIN)/python -m benchmarks.tpcds $(ARGUMENTS)
 
 # uv installs exactly what requirements.lock says, checked by hash.
 $(READY): requirements.lock pyproject.toml

@@ -65,6 +65,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--descriptor", metavar="URI", help="where to write the descriptor")
     run.add_argument("--rows", type=int, default=20, help="rows of a SELECT to print (20)")
     run.set_defaults(run=_run)
+    sweep = commands.add_parser("descriptors", help="look after the descriptors that tasks leave")
+    kinds = sweep.add_subparsers(required=True, metavar="COMMAND")
+    old = kinds.add_parser("prune", help="delete those that are old")
+    old.add_argument("root", metavar="PATH", help="the descriptor_path: a folder or URI")
+    old.add_argument("--older-than", required=True, metavar="AGE", help="such as 30d, 36h or 2w")
+    old.add_argument("--dry-run", action="store_true", help="only list them")
+    old.add_argument("-v", "--verbose", action="store_true")
+    old.set_defaults(run=_sweep)
     for command in (explain, prune, run):
         command.add_argument("sql", nargs="?", help="the statement")
         command.add_argument("-f", "--file", type=Path, help="a file with the statement")
@@ -136,6 +144,34 @@ def _explain_on_spark(
                 print(json.dumps(to_json(planned), indent=1) if as_json else to_text(planned))
     except SparkStartError as error:
         raise _UsageError(str(error)) from error
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from datetime import UTC, datetime
+
+    from upath import UPath
+
+    from airflow_hive_opt.runtime.cleaning import age, older_than
+
+    try:
+        limit = age(options.older_than)
+        root = UPath(options.root)
+        if not root.is_dir():
+            raise _UsageError(f"there is no folder {options.root}")
+        count = 0
+        for path in older_than(root, limit, datetime.now(UTC)):
+            count += 1
+            if options.dry_run or options.verbose:
+                print(path)
+            if not options.dry_run:
+                path.unlink()
+    except (ValueError, ImportError) as error:
+        raise _UsageError(str(error)) from error
+    except OSError as error:
+        print(f"error: {options.root}: {error}", file=sys.stderr)
+        return _FAILED
+    print(f"{count} files {'would be ' if options.dry_run else ''}deleted", file=sys.stderr)
+    return 0
 
 
 def _prune(options: argparse.Namespace) -> int:

@@ -24,7 +24,54 @@ def get_provider_info() -> dict[str, Any]:
         "operators": [
             {
                 "integration-name": "Hive Opt",
-                "python-modules": ["airflow_hive_opt.operators.map_join_prune"],
+                "python-modules": [
+                    "airflow_hive_opt.operators.local_task",
+                    "airflow_hive_opt.operators.map_join",
+                    "airflow_hive_opt.operators.map_join_prune",
+                ],
+            }
+        ],
+        "sensors": [
+            {
+                "integration-name": "Hive Opt",
+                "python-modules": [
+                    "airflow_hive_opt.sensors.partition_descriptor",
+                    "airflow_hive_opt.sensors.required_partitions",
+                ],
+            }
+        ],
+        "triggers": [
+            {
+                "integration-name": "Hive Opt",
+                "python-modules": ["airflow_hive_opt.triggers.partitions"],
+            }
+        ],
+        "hooks": [
+            {
+                "integration-name": "Hive Opt",
+                "python-modules": ["airflow_hive_opt.hooks.hive_metastore"],
+            }
+        ],
+        "connection-types": [
+            {
+                "hook-class-name": "airflow_hive_opt.hooks.hive_metastore.HiveMetastoreHook",
+                "hook-name": "Hive Metastore Thrift",
+                "connection-type": "hive_metastore",
+                "ui-field-behaviour": {
+                    "hidden-fields": ["login", "password"],
+                    "relabeling": {"schema": "Database", "host": "Host, or hosts"},
+                    "placeholders": {
+                        "host": "metastore-1,metastore-2",
+                        "port": "9083",
+                        "schema": "default",
+                    },
+                },
+            }
+        ],
+        "task-decorators": [
+            {
+                "name": "map_join_prune",
+                "class-name": "airflow_hive_opt.decorators.map_join_prune.map_join_prune_task",
             }
         ],
         "config": {

@@ -31,3 +31,21 @@ def spark():
     with spark_session("tests", conf) as session:
         session.sparkContext.setLogLevel("ERROR")
         yield session
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A PostgreSQL server; tests make databases of their own in it."""
+    from tests.services.postgres import postgres
+
+    with postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def metastore_service(postgres_server, tmp_path_factory):
+    """A Hive Metastore over PostgreSQL; tests make Hive databases of their own in it."""
+    from tests.services.metastore import metastore
+
+    with metastore(tmp_path_factory.mktemp("metastore"), postgres_server) as service:
+        yield service

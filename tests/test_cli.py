@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -77,6 +78,39 @@ def test_wrong_sql(catalog, capsys, sql, error):
 )
 def test_wrong_arguments(capsys, arguments, message):
     assert main(["explain", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_old_descriptors_are_swept(tmp_path, capsys):
+    old = tmp_path / "d" / "r" / "t" / "-1" / "1.json"
+    kept = [
+        tmp_path / "d" / "r" / "t" / "-1" / "2.json",
+        tmp_path / "d" / "r" / "t" / "-1" / "notes.json",
+        tmp_path / "d" / "1.json",
+    ]
+    report = old.with_name("1.report.json")
+    for path in (old, report, *kept):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    for path in (old, report, *kept[1:]):
+        os.utime(path, (0, 0))
+    command = ["descriptors", "prune", str(tmp_path), "--older-than", "30d"]
+    assert main([*command, "--dry-run"]) == 0
+    assert sorted(capsys.readouterr().out.split()) == [str(old), str(report)]
+    assert old.exists()
+    assert main(command) == 0
+    assert capsys.readouterr().err == "2 files deleted\n"
+    assert not old.exists()
+    assert not report.exists()
+    assert all(path.exists() for path in kept)
+
+
+@pytest.mark.parametrize(
+    ("root", "age", "message"),
+    [(".", "soon", "such as 30d, not 'soon'"), ("/no/where", "1d", "no folder /no/where")],
+)
+def test_wrong_sweeping(capsys, root, age, message):
+    assert main(["descriptors", "prune", root, "--older-than", age]) == 2
     assert message in capsys.readouterr().err
 
 

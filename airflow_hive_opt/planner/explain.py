@@ -15,6 +15,7 @@ from airflow_hive_opt.planner.hive.facts import count, facts
 from airflow_hive_opt.planner.operators import Filter, Operator, TableScan, subquery_of, walk
 from airflow_hive_opt.planner.plan import Plan, plan
 from airflow_hive_opt.planner.pruning import ScanDecision
+from airflow_hive_opt.planner.rewriting import Rewriting, rewrite
 from airflow_hive_opt.planner.rules.partition_sink import PartitionSink, place_sinks
 from airflow_hive_opt.planner.script import split_settings
 from airflow_hive_opt.planner.settings import Settings
@@ -25,12 +26,14 @@ class Explanation:
     """Hive's plan of a statement and what partition pruning decides on it.
 
     ``pruning`` is ``None`` where only Hive's grammar reads the statement; ``warnings`` says why.
-    ``jobs_before`` counts the map-reduce jobs without the Correlation Optimizer.
+    ``jobs_before`` counts the map-reduce jobs without the Correlation Optimizer; ``rewriting`` is
+    what it comes to on Spark.
     """
 
     hive: HivePlan
     pruning: Plan | None
     jobs_before: int
+    rewriting: Rewriting
     warnings: tuple[str, ...]
 
 
@@ -54,7 +57,8 @@ def explain(
     except PlanError as error:
         pruning = None
         warnings += (f"partition pruning is not planned for this statement: {error}",)
-    return Explanation(hive, pruning, jobs_before, warnings)
+    rewriting = rewrite(sql, catalog, settings)
+    return Explanation(hive, pruning, jobs_before, rewriting, warnings)
 
 
 def sinks(found: Explanation) -> tuple[PartitionSink, ...]:
@@ -83,6 +87,14 @@ def explanation_to_json(found: Explanation) -> dict[str, object]:
             "jobs_before": found.jobs_before,
             "jobs_after": count(found.hive, "MapReduce"),
         },
+        "rewriting": {
+            "applied": list(found.rewriting.applied),
+            "sql": found.rewriting.sql if found.rewriting.applied else None,
+            "refused": [
+                {"rewriting": name, "reason": reason.value, "message": reason.sentence}
+                for name, reason in found.rewriting.refused
+            ],
+        },
         "warnings": list(found.warnings),
     }
 
@@ -99,6 +111,16 @@ def explanation_to_text(found: Explanation) -> str:
         parts.append(f"    reads the partition list of {sink.local_work.name}")
     if not decisions:
         parts.append("  no partitioned table is read" if found.pruning else "  not planned")
+    parts += ["", "CORRELATION:"]
+    if found.hive.correlated:
+        after = count(found.hive, "MapReduce")
+        parts.append(f"  Hive: {found.jobs_before} jobs become {after}")
+    for name in found.rewriting.applied:
+        parts.append(f"  Spark: {name}")
+    if found.rewriting.applied:
+        parts += [f"    {line}" for line in found.rewriting.sql.splitlines()]
+    for name, reason in found.rewriting.refused:
+        parts.append(f"  not rewritten for Spark ({name}): {reason}, {reason.sentence}")
     return "\n".join(parts)
 
 

@@ -36,7 +36,11 @@ class Span:
 
 
 class _Spans:
-    """Parser mix-in: notes the span of conditions, operands, table factors and CTEs in the meta."""
+    """Parser mix-in: notes the span of what may be cut out in the node's meta.
+
+    That is conditions and operands, table factors and CTEs, function calls, items of a list,
+    queries and parentheses.
+    """
 
     def _parse_statement(self, *args: Any, **kwargs: Any) -> Any:
         return self._noting_span(super()._parse_statement, *args, **kwargs)  # type: ignore[misc]
@@ -53,6 +57,18 @@ class _Spans:
 
     def _parse_disjunction(self, *args: Any, **kwargs: Any) -> Any:
         return self._noting_span(super()._parse_disjunction, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_expression(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_expression, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_function(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_function, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_select(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_select, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_paren(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_paren, *args, **kwargs)  # type: ignore[misc]
 
     def _parse_equality(self, *args: Any, **kwargs: Any) -> Any:
         return self._noting_span(super()._parse_equality, *args, **kwargs)  # type: ignore[misc]

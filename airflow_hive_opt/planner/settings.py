@@ -55,6 +55,8 @@ DEFAULTS: Mapping[str, str] = {
     "mapred.reduce.tasks": "-1",
 }
 _WORDS = {
+    # auto, our own: rewrite for Spark where that is expected to win.
+    "hive.optimize.correlation": ("false", "true", "auto"),
     "hive.mapred.mode": ("", "strict", "nonstrict"),
     "hive.fetch.task.conversion": ("none", "minimal", "more"),
 }

@@ -89,12 +89,15 @@ class Descriptor:
     """Everything the map-join stage needs to know of the local task's work.
 
     ``query_digest`` ties it to one SQL text and its parameters; ``created`` is ISO 8601, UTC.
+    ``statement`` is the text to run where the correlation rules made another of it; the targets'
+    references are places in it.
     """
 
     query_digest: str
     created: str
     targets: tuple[Target, ...]
     decisions: tuple[Decision, ...]
+    statement: str | None = None
 
     @property
     def kept(self) -> int:
@@ -209,6 +212,7 @@ def _descriptor(document: Mapping[str, Any]) -> Descriptor:
         created=document["created"],
         targets=tuple(_target(target) for target in document["targets"]),
         decisions=tuple(Decision(**decision) for decision in document["decisions"]),
+        statement=document["statement"],
     )
 
 

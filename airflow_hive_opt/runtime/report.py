@@ -62,10 +62,11 @@ def changes(before: Sequence[Target], after: Sequence[Target]) -> tuple[int, int
 
 
 def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
-    """``{uri, digest, kept, total, reason}`` and what became of each scan."""
+    """``{uri, digest, query_digest, kept, total, reason}`` and what became of each scan."""
     return {
         "uri": uri,
         "digest": descriptor.digest,
+        "query_digest": descriptor.query_digest,
         "kept": descriptor.kept,
         "total": descriptor.total,
         "reason": reason(descriptor),

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -27,10 +26,15 @@ from airflow_hive_opt.runtime.descriptor import (
     StoragePath,
     query_digest,
 )
-from airflow_hive_opt.runtime.report import Report, Work, changes, headline, left_whole, reason
+from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
+from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
 from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.correlate import correlate
 from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_map_join
+from airflow_hive_opt.spark.progress import progress
+from airflow_hive_opt.spark.restrict import restrict
+from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,37 +42,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class OnEmpty(StrEnum):
-    """What to do when a pruned table keeps no partition."""
-
-    RUN = "run"
-    SKIP = "skip"
-    FAIL = "fail"
-
-
-class OnNoPrune(StrEnum):
-    """What to do when no scan could be pruned."""
-
-    RUN = "run"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-class GateClosed(Exception):
-    """The descriptor says that the join must not run; the message says why."""
-
-
-class NothingToDo(Exception):
-    """No partition is left to read, and the request is to skip then."""
-
-
 @dataclass(frozen=True)
 class Request:
     """A statement to run and how.
 
-    ``max_partitions`` and ``max_bytes`` bound what the pruned scans may keep together; of a SELECT
-    the first ``max_rows`` rows are brought back. Raises ``ValueError`` for bounds that bound
-    nothing.
+    The gates are :class:`~airflow_hive_opt.runtime.gates.Gates`'; of a SELECT the first
+    ``max_rows`` rows are brought back. Raises ``ValueError`` for bounds that bound nothing.
     """
 
     sql: str
@@ -79,8 +58,8 @@ class Request:
     max_partitions: int | None = None
     max_bytes: int | None = None
     max_rows: int = 20
-    on_empty: OnEmpty = OnEmpty.RUN
-    on_no_prune: OnNoPrune = OnNoPrune.RUN
+    on_empty: str = OnEmpty.RUN
+    on_no_prune: str = OnNoPrune.RUN
 
     @classmethod
     def of(
@@ -100,19 +79,22 @@ class Request:
         """Checks the bounds."""
         if self.max_keys < 1:
             raise ValueError(f"max_keys must be at least 1, not {self.max_keys}")
-        for name in ("max_partitions", "max_bytes"):
-            bound = getattr(self, name)
-            if bound is not None and bound < 0:
-                raise ValueError(f"{name} can't be negative: {bound}")
+        _ = self.gates
+
+    @property
+    def gates(self) -> Gates:
+        """What the descriptor must fulfil before the join."""
+        return Gates(self.max_partitions, self.max_bytes, self.on_empty, self.on_no_prune)
 
 
 @dataclass(frozen=True)
 class Result:
-    """A run's report and, of a SELECT, the first rows."""
+    """A run's report, of a SELECT the first rows, and the statement that Spark was given."""
 
     report: Report
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
+    statement: str
 
 
 class Clock:
@@ -143,7 +125,7 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
         session.conf.set(name, value)
     catalog = SparkCatalog(session)
     clock = Clock(catalog.work)
-    with clock.phase("local task"):
+    with clock.phase("local task"), progress(session, "local task"):
         descriptor = _descriptor(session, catalog, request)
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
@@ -155,70 +137,62 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
 
 
 def join(session: SparkSession, request: Request, pruned: Report, path: StoragePath) -> Result:
-    """The map join: gates, prelaunch from the descriptor at ``path``, then the statement.
+    """The map join after its local task in the same application; see :func:`map_join`.
 
-    The report is written beside the descriptor. Raises :class:`GateClosed`,
-    :class:`NothingToDo` and ``DescriptorError``.
+    The report of both is written beside the descriptor.
+    """
+    result = map_join(session, request, path, pruned.descriptor.digest)
+    report = replace(
+        result.report,
+        seconds={**pruned.seconds, **result.report.seconds},
+        work={**pruned.work, **result.report.work},
+    )
+    keep_report(report, path)
+    return replace(result, report=report)
+
+
+def map_join(session: SparkSession, request: Request, path: StoragePath, digest: str) -> Result:
+    """The map join: prelaunch from the descriptor at ``path``, gates, then the statement.
+
+    ``digest`` is what the local task announced. Raises
+    :class:`~airflow_hive_opt.runtime.gates.GateClosed`,
+    :class:`~airflow_hive_opt.runtime.gates.NothingToDo` and ``DescriptorError``.
     """
     expected = query_digest(request.sql, request.parameters)
-    descriptor = descriptors.read(path, expected, pruned.descriptor.digest)
+    descriptor = descriptors.read(path, expected, digest)
+    for name, value in request.session_conf.items():
+        session.conf.set(name, value)
     catalog = SparkCatalog(session)
     clock = Clock(catalog.work)
     with clock.phase("prelaunch"):
         targets = prelaunch(catalog, descriptor, request.parameters)
         if request.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
-    check_gates(request, replace(descriptor, targets=targets))
-    with clock.phase("map join"):
-        frame, objection = run_map_join(session, request.sql, targets, request.parameters)
+    request.gates.check(replace(descriptor, targets=targets))
+    with clock.phase("map join"), progress(session, "map join"):
+        sql = descriptor.statement or request.sql
+        frame, objection = run_map_join(session, sql, targets, request.parameters)
         columns = tuple(frame.columns)
         rows: tuple[tuple[object, ...], ...] = ()
         if columns:
             found = first_rows(frame, request.max_rows, lambda: _plain(session, request))
             rows = tuple(map(tuple, found))
     vanished, appeared = changes(descriptor.targets, targets)
-    report = replace(
-        pruned,
-        descriptor=_passed_through(request, objection) if objection else descriptor,
-        seconds={**pruned.seconds, **clock.seconds},
-        work={**pruned.work, **clock.work},
+    report = Report(
+        _passed_through(request, objection) if objection else descriptor,
+        str(path),
+        clock.seconds,
+        clock.work,
+        session.sparkContext.applicationId,
         vanished=vanished,
         appeared=appeared,
     )
-    _write_report(report, path)
-    return Result(report, columns, rows)
+    statement = sql if objection else restrict(sql, targets)
+    return Result(report, columns, rows, statement)
 
 
 def _plain(session: SparkSession, request: Request) -> DataFrame:
     return session.sql(request.sql, args=dict(request.parameters))
-
-
-def check_gates(request: Request, descriptor: Descriptor) -> None:
-    """Raises :class:`GateClosed` or :class:`NothingToDo` where the request says so."""
-    if not descriptor.targets:
-        sentence = f"no scan could be pruned ({reason(descriptor)})"
-        if request.on_no_prune is OnNoPrune.FAIL:
-            raise GateClosed(f"{sentence} and on_no_prune is 'fail': {headline(descriptor)}")
-        if request.on_no_prune is OnNoPrune.WARN:
-            log.warning("%s: the statement runs as plain Spark would run it", sentence)
-        return
-    empty = [target.alias for target in descriptor.targets if not target.kept]
-    if empty and request.on_empty is not OnEmpty.RUN:
-        sentence = f"the keys call for no partition of {', '.join(empty)}"
-        if request.on_empty is OnEmpty.SKIP:
-            raise NothingToDo(f"{sentence}, so the join is skipped (on_empty is 'skip')")
-        raise GateClosed(f"{sentence} (on_empty is 'fail')")
-    if request.max_partitions is not None and descriptor.kept > request.max_partitions:
-        raise GateClosed(
-            f"{descriptor.kept:,} partitions are to be read, max_partitions allows "
-            f"{request.max_partitions:,}: {headline(descriptor)}"
-        )
-    size = sum(part.bytes or 0 for target in descriptor.targets for part in target.partitions)
-    if request.max_bytes is not None and size > request.max_bytes:
-        raise GateClosed(
-            f"{size:,} bytes are to be read, max_bytes allows {request.max_bytes:,}: "
-            f"{headline(descriptor)}"
-        )
 
 
 def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request) -> Plan:
@@ -243,12 +217,35 @@ def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request
 
 
 def _descriptor(session: SparkSession, catalog: SparkCatalog, request: Request) -> Descriptor:
+    digest = query_digest(request.sql, request.parameters)
+    rewritten = _rewritten(session, catalog, request)
+    if rewritten is not None:
+        request = replace(request, sql=rewritten)
     planned = plan_on_spark(session, catalog, request)
     for warning in planned.warnings:
         log.warning("%s", warning)
     if planned.passed_through:
-        return _passed_through(request, planned.passed_through)
-    return run_local_task(session, catalog, planned, request.max_keys, request.parameters)
+        found = _passed_through(request, planned.passed_through)
+    else:
+        found = run_local_task(session, catalog, planned, request.max_keys, request.parameters)
+    if request.max_bytes is not None:
+        found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
+    return replace(found, query_digest=digest, statement=rewritten)
+
+
+def _rewritten(session: SparkSession, catalog: SparkCatalog, request: Request) -> str | None:
+    """The statement as the correlation rules make it, where they are on and apply."""
+    if _dialect_setting(session, request.sql):
+        return None
+    try:
+        found = correlate(session, catalog, request.sql, request.settings, request.parameters)
+    except (PySparkException, Py4JJavaError) as error:  # a table can't be looked up
+        log.info("not rewritten: %s", in_words(error))
+        return None
+    if not found.applied:
+        return None
+    log.info("rewritten for its correlations: %s", ", ".join(found.applied))
+    return found.sql
 
 
 def _passed_through(request: Request, why: str) -> Descriptor:
@@ -271,8 +268,11 @@ def _dialect_setting(session: SparkSession, sql: str) -> str | None:
     return None
 
 
-def _write_report(report: Report, path: StoragePath) -> None:
-    """Beside the descriptor. The statement has run: failing now would run it again on a retry."""
+def keep_report(report: Report, path: StoragePath) -> None:
+    """Writes the report beside ``path``.
+
+    The statement has run: failing now would run it again on a retry.
+    """
     document = json.dumps(report.summary(), indent=1).encode()
     try:
         descriptors.write_whole(document, path.with_name(f"{path.stem}.report.json"))

@@ -1,4 +1,4 @@
-"""The example DAG: it imports, and ``dag.test()`` runs it on a small warehouse."""
+"""The example DAGs: they import, and ``dag.test()`` runs them on a small warehouse."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def star(spark):
     day = "date_add(DATE'2000-10-01', CAST(id AS INT))"
     spark.sql(
         f"CREATE TABLE date_dim STORED AS PARQUET AS SELECT CAST(id AS INT) d_date_sk, "
-        f"year({day}) d_year, month({day}) d_moy FROM range(61)"
+        f"{day} d_date, year({day}) d_year, month({day}) d_moy FROM range(61)"
     )
     spark.sql(
         "CREATE TABLE item STORED AS PARQUET AS "
@@ -42,30 +42,99 @@ def star(spark):
         "CREATE TABLE sales_by_category (i_category STRING, s_state STRING, sales BIGINT, "
         "quantity BIGINT, revenue DECIMAL(17,2)) STORED AS PARQUET"
     )
+    spark.sql(
+        "CREATE TABLE sales_by_day (sales BIGINT, revenue DECIMAL(17,2)) "
+        "PARTITIONED BY (day STRING) STORED AS PARQUET"
+    )
     yield
-    for table in ("date_dim", "item", "store", "store_sales", "sales_by_category"):
-        spark.sql(f"DROP TABLE {table}")
+    made = ("sales_by_category", "sales_by_day")
+    for table in ("date_dim", "item", "store", "store_sales", *made):
+        spark.sql(f"DROP TABLE IF EXISTS {table}")
 
 
-def test_the_example_runs(spark, star, database, tmp_path, monkeypatch):
-    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
-    from airflow.models.dagbundle import DagBundleModel
-    from airflow.utils.session import create_session
+@pytest.fixture
+def run(spark, star, database, tmp_path, monkeypatch):
+    """Runs an example as ``dag.test()`` does and gives its run; the example's file names it."""
+    monkeypatch.setenv("AIRFLOW__HIVE_OPT__DESCRIPTOR_PATH", str(tmp_path))
 
-    bag = DagBag(DAGS / "tpcds_star_join.py")
-    assert bag.import_errors == {}
-    dag = bag.dags["tpcds_star_join"]
-    with create_session() as session:
-        session.merge(DagBundleModel(name="tests"))
-    sync_bag_to_db(bag, "tests", "1")
-    dag.task_dict["sales_by_category"].descriptor_path = str(tmp_path)
+    def start(name, **options):
+        from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+        from airflow.models.dagbundle import DagBundleModel
+        from airflow.utils.session import create_session
 
-    run = dag.test(run_conf={"year": 2000, "month": 11})
+        bag = DagBag(DAGS / f"{name}.py")
+        assert bag.import_errors == {}
+        with create_session() as session:
+            session.merge(DagBundleModel(name="tests"))
+        sync_bag_to_db(bag, "tests", "1")
+        return bag.dags[name].test(**options)
 
-    assert run.state == "success"
-    (instance,) = run.get_task_instances()
-    summary = instance.xcom_pull(task_ids="sales_by_category")
-    assert (summary["kept"], summary["total"]) == (30, 61)
-    assert Path(summary["uri"]).exists()
-    rows = sorted(map(tuple, spark.table("sales_by_category").collect()))
-    assert [row[:3] for row in rows] == [("c0", "TN", 150), ("c1", "TN", 150)]
+    return start
+
+
+def states(run):
+    return {(found.task_id, found.map_index): found.state for found in run.get_task_instances()}
+
+
+def summary(run, task_id, map_indexes=None):
+    (instance, *_) = run.get_task_instances()
+    return instance.xcom_pull(task_ids=task_id, map_indexes=map_indexes)
+
+
+def rows(spark, table):
+    spark.sql(f"REFRESH TABLE {table}")  # a task's session wrote it
+    return sorted(map(tuple, spark.table(table).collect()))
+
+
+def test_one_task(spark, run):
+    found = run("tpcds_star_join", run_conf={"year": 2000, "month": 11})
+    assert found.state == "success"
+    pruned = summary(found, "sales_by_category")
+    assert (pruned["kept"], pruned["total"]) == (30, 61)
+    assert Path(pruned["uri"]).exists()
+    november = rows(spark, "sales_by_category")
+    assert [row[:3] for row in november] == [("c0", "TN", 150), ("c1", "TN", 150)]
+
+
+def test_two_stages_with_a_look_between(spark, run):
+    looked = run("split_sales", run_conf={"month": 10, "dry": True})
+    assert states(looked)["sales.map_join", -1] == "skipped"
+    assert summary(looked, "sales.local_task")["kept"] == 31
+    found = run("split_sales", run_conf={"month": 10})
+    assert found.state == "success"
+    assert summary(found, "sales.map_join")["uri"] == summary(found, "sales.local_task")["uri"]
+    assert [row[2] for row in rows(spark, "sales_by_category")] == [155, 155]
+
+
+def test_backfill_by_day_gives_the_same_rows_again(spark, run):
+    from datetime import UTC, datetime
+
+    day = {"logical_date": datetime(2000, 11, 5, tzinfo=UTC)}
+    found = run("backfill_by_day", **day)
+    assert found.state == "success"
+    assert summary(found, "sales_of_the_day")["kept"] == 1
+    once = rows(spark, "sales_by_day")
+    assert [row[-1] for row in once] == ["2000-11-05"]
+    assert run("backfill_by_day", **day).state == "success"
+    assert rows(spark, "sales_by_day") == once
+
+
+def test_a_run_without_logical_date_asks_for_the_day(spark, run):
+    found = run("backfill_by_day", logical_date=None, run_conf={"day": "2000-11-06"})
+    assert found.state == "success"
+    assert "2000-11-06" in [row[-1] for row in rows(spark, "sales_by_day")]
+
+
+def test_mapped_over_states(spark, run):
+    found = run("sales_by_state", run_conf={"states": ["TN", "CA"]})
+    assert found.state == "success"
+    kept = [each["kept"] for each in summary(found, "of_a_state", [0, 1])]
+    assert kept == [30, 30]
+    assert len({each["uri"] for each in summary(found, "of_a_state", [0, 1])}) == 2
+
+
+@pytest.mark.parametrize("path", sorted(DAGS.glob("*.py")), ids=lambda path: path.stem)
+def test_examples_import_without_a_database(path):
+    from airflow.dag_processing.dagbag import DagBag
+
+    assert DagBag(path).import_errors == {}

@@ -8,6 +8,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from airflow_hive_opt.connections import place_of
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 
 RUN_ID = "manual__2026-01-31T00:00:00+00:00"
@@ -119,8 +120,7 @@ def test_a_budget_fails_without_retries(spark, context, tmp_path):
             "line 1, column 41: column p is ambiguous",
         ),
         ({"conn_id": "no_such"}, "there is no connection 'no_such'"),
-        ({"conn_id": "on_yarn"}, "has the master 'yarn'.*local masters only"),
-        ({"conn_id": "elsewhere"}, "has the master 'localhost'"),
+        ({"conn_id": "postgres"}, "of the type 'postgres': a statement runs on a 'spark'"),
         ({"descriptor_path": "/proc/nowhere"}, "can't write /proc/nowhere"),
         ({"descriptor_path": "nostore://x/y"}, "nostore"),
     ],
@@ -128,8 +128,7 @@ def test_a_budget_fails_without_retries(spark, context, tmp_path):
 def test_bad_input_fails_with_one_clear_message(
     spark, context, tmp_path, monkeypatch, options, message
 ):
-    monkeypatch.setenv("AIRFLOW_CONN_ON_YARN", "spark://yarn")
-    monkeypatch.setenv("AIRFLOW_CONN_ELSEWHERE", "spark://localhost:7077")
+    monkeypatch.setenv("AIRFLOW_CONN_POSTGRES", "postgres://somewhere")
     spark.sql("INSERT OVERWRITE TABLE op.result VALUES (4, 2)")
     insert = "INSERT OVERWRITE TABLE op.result " + options.get("sql", SQL)
     with pytest.raises(AirflowException, match=message):
@@ -154,8 +153,18 @@ def test_so_is_a_bound_that_bounds_nothing(bound):
         MapJoinPruneOperator(task_id="task", sql="SELECT 1", **bound)
 
 
+def test_the_tables_of_a_metastore_connection(monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_TABLES", "hive-metastore://a%2Cb:9083")
+    operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", metastore_conn_id="tables")
+    conf = operator._spark_conf(place_of(None))
+    assert conf["spark.hadoop.hive.metastore.uris"] == "thrift://a:9083,thrift://b:9083"
+    missing = MapJoinPruneOperator(task_id="task", sql="SELECT 1", metastore_conn_id="none")
+    with pytest.raises(AirflowFailException, match="there is no connection 'none'"):
+        missing._spark_conf(place_of(None))
+
+
 def test_a_local_connection_is_used(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_ALSO", '{"conn_type": "spark", "host": "local[3]"}')
     operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", conn_id="also")
-    assert operator._spark_conf()["spark.master"] == "local[3]"
-    assert MapJoinPruneOperator(task_id="t", sql="")._spark_conf()["spark.master"] == "local[*]"
+    assert operator._spark_conf(place_of("also"))["spark.master"] == "local[3]"
+    assert operator._spark_conf(place_of(None))["spark.master"] == "local[*]"

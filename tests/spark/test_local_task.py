@@ -11,15 +11,8 @@ from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime import descriptor
 from airflow_hive_opt.runtime.descriptor import DescriptorError
-from airflow_hive_opt.spark.application import (
-    GateClosed,
-    NothingToDo,
-    OnEmpty,
-    OnNoPrune,
-    Request,
-    join,
-    prune,
-)
+from airflow_hive_opt.runtime.gates import GateClosed, NothingToDo, OnEmpty, OnNoPrune
+from airflow_hive_opt.spark.application import Request, join, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task import FILTER_VALUES
 from tests.spark.answers import ask

@@ -43,7 +43,7 @@ from airflow_hive_opt.planner.settings import SMALL_TABLE_FILESIZE
 def correlate(graph: OperatorGraph) -> None:
     """Finds correlated ReduceSinks, the last of the graph first, and merges their jobs."""
     settings = graph.settings
-    if not settings.is_on("hive.optimize.correlation"):
+    if settings.values["hive.optimize.correlation"] == "false":
         return
     if settings.is_on("hive.groupby.skewindata") or len(graph.sinks) > 1:
         return

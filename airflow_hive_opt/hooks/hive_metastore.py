@@ -1,0 +1,103 @@
+"""``HiveMetastoreHook``: a Hive Metastore over Thrift, by an Airflow connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+    from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+
+DEFAULT_CONN_ID = "metastore_default"
+_DEFAULT_PORT = 9083
+_NO_SASL = ("", "NOSASL")
+
+
+class HiveMetastoreHook(BaseHook):
+    """Opens the metastore of a ``hive_metastore`` connection.
+
+    The connection's host may be a list, ``a,b``: the next is asked when one does not answer. Its
+    schema is the database of tables that are named without one.
+
+    :param metastore_conn_id: the connection.
+    :param timeout: seconds that a single read or write may take.
+    """
+
+    conn_name_attr = "metastore_conn_id"
+    default_conn_name = DEFAULT_CONN_ID
+    conn_type = "hive_metastore"
+    hook_name = "Hive Metastore Thrift"
+
+    def __init__(self, metastore_conn_id: str = DEFAULT_CONN_ID, timeout: float = 60) -> None:
+        super().__init__()
+        self.metastore_conn_id = metastore_conn_id
+        self.timeout = timeout
+
+    @classmethod
+    def get_ui_field_behaviour(cls) -> dict[str, Any]:
+        """What the connection's form shows."""
+        return {
+            "hidden_fields": ["login", "password"],
+            "relabeling": {"schema": "Database", "host": "Host, or hosts"},
+            "placeholders": {
+                "host": "metastore-1,metastore-2",
+                "port": "9083",
+                "schema": "default",
+            },
+        }
+
+    def uris(self) -> str:
+        """``hive.metastore.uris``; raises ``AirflowFailException``."""
+        try:
+            return uris_of(self.get_connection(self.metastore_conn_id))
+        except AirflowNotFoundException:
+            raise AirflowFailException(
+                f"there is no connection {self.metastore_conn_id!r}: add it under Admin > "
+                "Connections, with the type Hive Metastore Thrift"
+            ) from None
+
+    def get_conn(self) -> ThriftMetastore:
+        """The metastore; a context manager, connected when first asked."""
+        self.uris()
+        return metastore_of(self.get_connection(self.metastore_conn_id), self.timeout)
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Whether the metastore answers, for the button on the connection's form."""
+        from airflow_hive_opt.runtime.metastore import MetastoreError
+
+        try:
+            uris = self.uris()
+            with self.get_conn() as metastore:
+                metastore.table("default.a_table_that_need_not_exist")
+        except (AirflowFailException, MetastoreError) as error:
+            return False, str(error)
+        return True, f"the metastore at {uris} answers"
+
+
+def metastore_of(connection: Connection, timeout: float = 60) -> ThriftMetastore:
+    """The metastore that a connection names; raises ``AirflowFailException`` for a wrong one."""
+    from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+
+    try:
+        return ThriftMetastore(uris_of(connection), connection.schema or "default", timeout)
+    except ValueError as error:
+        raise AirflowFailException(f"connection {connection.conn_id!r}: {error}") from None
+
+
+def uris_of(connection: Connection) -> str:
+    """``hive.metastore.uris`` for a connection; raises ``AirflowFailException``."""
+    if not connection.host:
+        raise AirflowFailException(f"connection {connection.conn_id!r} names no host")
+    mechanism = str(connection.extra_dejson.get("authMechanism", ""))
+    if mechanism.upper() not in _NO_SASL:
+        raise AirflowFailException(
+            f"connection {connection.conn_id!r} asks for {mechanism}: this client speaks plain "
+            "Thrift only. Without metastore_conn_id the local task asks through Spark, which can"
+        )
+    hosts = [host.strip().removeprefix("thrift://") for host in connection.host.split(",")]
+    port = connection.port or _DEFAULT_PORT
+    return ",".join(f"thrift://{host if ':' in host else f'{host}:{port}'}" for host in hosts)

@@ -1,0 +1,303 @@
+"""What the three operators share: their arguments, and how a job of theirs runs on Spark."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Asset, ObjectStoragePath
+from airflow.sdk.configuration import conf as airflow_conf
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from airflow_hive_opt.attempts import attempt_path
+from airflow_hive_opt.connections import Place, place_of
+from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
+from airflow_hive_opt.runtime.descriptor import DescriptorError
+from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.submission import (
+    SUBMIT_CONF,
+    outcome_left_at,
+    plain_uri,
+    prepare_environment,
+    resumption_key,
+)
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_hive_opt.spark.job import Job, Outcome
+
+_OF_ASSET_EVENTS = ("kept", "total", "reason", "uri", "digest")
+StagesName: TypeAlias = Literal["keys", "local task", "map join", "both"]
+_SUBMIT_FIELDS = tuple(
+    name
+    for name in SparkSubmitOperator.template_fields
+    if name not in ("application", "application_args", "name")
+)
+
+
+class StatementOperator(SparkSubmitOperator):
+    """Runs one or both stages of a statement: in this process, or submitted to a cluster.
+
+    :param sql: a SELECT, INSERT or CREATE TABLE AS in HiveQL or Spark SQL, or the name of a
+        ``.sql`` or ``.hql`` file. (templated)
+    :param parameters: values for ``:name`` markers in the statement. (templated)
+    :param conn_id: a ``spark`` connection: with a ``local`` master the statement runs in this
+        process, else it is submitted to the cluster, with every argument of
+        ``SparkSubmitOperator``; without a connection, an embedded local Spark runs on the
+        warehouse of ``[hive_opt] warehouse``.
+    :param metastore_conn_id: a ``hive_metastore`` connection: Spark's tables are those of this
+        metastore. Without it, what ``conf`` and the cluster say.
+    :param conf: Spark settings. (templated)
+    :param hive_conf: Hive settings, by Hive's names. (templated)
+    :param descriptor_path: folder or object storage URI under which each attempt writes; default
+        ``[hive_opt] descriptor_path``. (templated)
+    :param max_partitions: fail, before the join, if more partitions than this are to be read.
+    :param max_bytes: the same for the partitions' bytes, by the metastore's statistics; fails too
+        where it has none.
+    :param on_empty: what to do when the keys call for no partition of a table: ``run`` the
+        statement, ``skip`` the task or ``fail`` it.
+    :param on_no_prune: what to do when nothing could be pruned: ``run``, ``warn`` or ``fail``.
+    """
+
+    stages: ClassVar[StagesName]
+    template_fields: Sequence[str] = (
+        "sql",
+        "statement",
+        "parameters",
+        "hive_conf",
+        "descriptor_path",
+        *_SUBMIT_FIELDS,
+    )
+    template_ext: Sequence[str] = (".sql", ".hql")
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        "sql": "sql",
+        "statement": "sql",
+        "parameters": "json",
+        "conf": "json",
+        "hive_conf": "json",
+    }
+    ui_color = "#f5e6b3"
+    # so that the page of rendered templates shows the statement that Spark was given
+    overwrite_rtif_after_execution = True
+
+    def __init__(
+        self,
+        *,
+        sql: str,
+        parameters: Mapping[str, Any] | None = None,
+        conn_id: str | None = None,
+        metastore_conn_id: str | None = None,
+        conf: Mapping[str, Any] | None = None,
+        hive_conf: Mapping[str, Any] | None = None,
+        descriptor_path: str | None = None,
+        max_partitions: int | None = None,
+        max_bytes: int | None = None,
+        on_empty: str = "run",
+        on_no_prune: str = "run",
+        **kwargs: Any,
+    ) -> None:
+        if named := {"application", "application_args"} & kwargs.keys():
+            raise TypeError(f"{', '.join(named)} can't be given: the operator brings its own")
+        super().__init__(conn_id=conn_id or "", **kwargs)
+        Gates(max_partitions, max_bytes, on_empty, on_no_prune)  # says now what is wrong with them
+        self.sql = sql
+        self.statement: str | None = None
+        self.parameters = parameters
+        self.conn_id = conn_id
+        self.metastore_conn_id = metastore_conn_id
+        self.conf: Any = conf
+        self.hive_conf = hive_conf
+        self.descriptor_path = descriptor_path
+        self.max_partitions = max_partitions
+        self.max_bytes = max_bytes
+        self.on_empty = on_empty
+        self.on_no_prune = on_no_prune
+        self._submits = False
+        self._durable_is_asked_for = kwargs.get("durable") is True
+
+    def execute(self, context: Context) -> Any:
+        """Runs the job and returns the summary that goes to XCom."""
+        summary = self.concluded(self.run(context, self.job(context)))
+        for asset in self.outlets:
+            if isinstance(asset, Asset):
+                context["outlet_events"][asset].extra.update(
+                    {name: summary[name] for name in _OF_ASSET_EVENTS}
+                )
+        return summary
+
+    def job(self, context: Context) -> Job:
+        """The attempt's work; the one place where arguments become a job."""
+        # Late, so that parsing a DAG file never loads PySpark.
+        from airflow_hive_opt.spark.job import Job, Stages
+
+        return Job(
+            sql=self.sql,
+            path=str(self.attempt_path(context)),
+            stages=Stages(self.stages),
+            parameters=dict(self.parameters or {}),
+            hive_conf=dict(self.hive_conf or {}),
+            gates=Gates(self.max_partitions, self.max_bytes, self.on_empty, self.on_no_prune),
+        )
+
+    def run(self, context: Context, job: Job) -> Outcome:
+        """Runs the job where the connection says."""
+        place = place_of(self.conn_id)
+        self._submits = place.kind == "submitted"
+        if self._submits:
+            return self._run_on_cluster(context, job)
+        return self._run_here(context, job, place)
+
+    def concluded(self, outcome: Outcome) -> dict[str, Any]:
+        """Tells the log what was done, and returns the summary; see :meth:`raise_unless_done`."""
+        self.raise_unless_done(outcome)
+        self.statement = outcome.statement
+        summary = dict(outcome.summary or {})
+        if outcome.columns:
+            self.log.info("the first %d rows:", len(outcome.rows))
+            for row in (outcome.columns, *outcome.rows):
+                self.log.info("%s", "\t".join(row))
+        for phase, seconds in summary["seconds"].items():
+            work = summary["work"][phase]
+            self.log.info(
+                "%s: %.1f s, %d metastore calls, %d partitions fetched, %d files listed",
+                phase,
+                seconds,
+                work["metastore_calls"],
+                work["partitions_fetched"],
+                work["files_listed"],
+            )
+        self.log.info("%s", outcome.message)
+        return summary
+
+    def raise_unless_done(self, outcome: Outcome) -> None:
+        """Raises what Airflow understands where the job did not do its work."""
+        from airflow_hive_opt.spark.job import Status
+
+        if outcome.status is Status.FAILED:
+            raise AirflowException(outcome.message)
+        if outcome.status is Status.REFUSED:
+            raise AirflowFailException(outcome.message)
+        if outcome.status is Status.NOTHING_TO_DO:
+            raise AirflowSkipException(outcome.message)
+
+    def on_kill(self) -> None:
+        """Ends this task's Spark."""
+        from airflow_hive_opt.spark.session import kill_spark
+
+        self.log.info("stopping Spark")
+        if self._submits:
+            super().on_kill()
+            return
+        kill_spark()
+
+    def attempt_path(self, context: Context) -> ObjectStoragePath:
+        """Where this attempt writes."""
+        root = self.descriptor_path or airflow_conf.get("hive_opt", "descriptor_path", fallback="")
+        if not root:
+            home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
+            root = str(home / "hive_opt_descriptors")
+        try:
+            return attempt_path(root, context)
+        except (ValueError, ImportError) as error:
+            raise AirflowFailException(f"descriptor_path {root!r} can't be used: {error}") from None
+
+    def _run_here(self, context: Context, job: Job, place: Place) -> Outcome:
+        from airflow_hive_opt.spark.java import SparkStartError
+        from airflow_hive_opt.spark.job import run_job
+        from airflow_hive_opt.spark.session import spark_session
+
+        began = time.monotonic()
+        try:
+            with spark_session(_application_name(context), self._spark_conf(place)) as session:
+                self.log.info("Spark session ready after %.1f s", time.monotonic() - began)
+                return run_job(session, job, ObjectStoragePath)
+        except SparkStartError as error:
+            raise AirflowException(str(error)) from None
+
+    def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
+        """Submits the job, waits for its application, and reads the outcome that it left."""
+        from airflow_hive_opt.spark.job import write_job
+        from airflow_hive_opt.spark.shipping import ship
+
+        path = self.attempt_path(context)
+        to_cluster = dataclasses.replace(
+            job,
+            path=plain_uri(path),
+            descriptor=job.descriptor and plain_uri(ObjectStoragePath(job.descriptor)),
+        )
+        given_conf, given_files = self.conf, self.py_files
+        try:
+            self.external_id_key = resumption_key(to_cluster, context)
+            job_uri = plain_uri(write_job(to_cluster, path))
+            prepare_environment()
+            with TemporaryDirectory(prefix="airflow-hive-opt-") as folder:
+                main, package = ship(Path(folder))
+                self.application, self.application_args = str(main), [job_uri]
+                self.py_files = ",".join([str(package), *filter(None, [given_files])])
+                self.name = _application_name(context)
+                self.conf = {**SUBMIT_CONF, **self._metastore_conf(), **(given_conf or {})}
+                self._hook = self._get_hook()
+                if self._hook._is_yarn_cluster_mode and not self._yarn_track_via_rm_api:
+                    self.durable = self._durable_is_asked_for  # cannot be followed: says so
+                self._hook = None  # made anew by the submit operator, with lineage in its conf
+                super().execute(context)
+        except DescriptorError as error:
+            raise AirflowException(str(error)) from None
+        except (AirflowException, RuntimeError) as error:
+            if outcome := outcome_left_at(self._path_of_application(context, path)):
+                return outcome
+            raise AirflowException(str(error)) from None
+        except ValueError as error:
+            raise AirflowFailException(str(error)) from None
+        finally:
+            # OpenLineage may have put its transport's key there, and the page shows it
+            self.conf, self.py_files = given_conf, given_files
+        at = self._path_of_application(context, path)
+        if (outcome := outcome_left_at(at)) is None:
+            raise AirflowException(
+                f"the application ended without leaving its outcome at {plain_uri(at)}: does its "
+                "driver reach that storage? descriptor_path must be one that both reach"
+            )
+        if outcome.summary is None:
+            return outcome
+        # the descriptor under the name that Airflow can open
+        summary = {**outcome.summary, "uri": job.descriptor or str(at)}
+        return dataclasses.replace(outcome, summary=summary)
+
+    def submit_job(self, context: Context) -> str | None:
+        """Remembers where the application writes, for the attempt that may have to resume it."""
+        if (store := context.get("task_state_store")) is not None:
+            store.set(f"{self.external_id_key}_path", str(self.attempt_path(context)))
+        return super().submit_job(context)
+
+    def _path_of_application(self, context: Context, own: ObjectStoragePath) -> ObjectStoragePath:
+        """Where the application writes: an earlier attempt's path if that one was resumed."""
+        store = context.get("task_state_store") if self.durable else None
+        remembered = store.get(f"{self.external_id_key}_path") if store is not None else None
+        return ObjectStoragePath(str(remembered)) if remembered else own
+
+    def _spark_conf(self, place: Place) -> dict[str, str]:
+        from airflow_hive_opt.spark.session import default_warehouse, embedded_conf
+
+        warehouse = airflow_conf.get("hive_opt", "warehouse", fallback="")
+        base = embedded_conf(Path(warehouse) if warehouse else default_warehouse(), place.master)
+        given = {key: str(value) for key, value in (self.conf or {}).items()}
+        return {**base, **self._metastore_conf(), **given}
+
+    def _metastore_conf(self) -> dict[str, str]:
+        if self.metastore_conn_id is None:
+            return {}
+        uris = HiveMetastoreHook(self.metastore_conn_id).uris()
+        return {"spark.hadoop.hive.metastore.uris": uris}
+
+
+def _application_name(context: Context) -> str:
+    instance: Any = context["ti"]
+    return f"airflow {instance.dag_id}.{instance.task_id} {instance.run_id}"

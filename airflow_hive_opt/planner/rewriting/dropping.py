@@ -1,0 +1,111 @@
+"""A block without the derived tables whose columns another factor now has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from airflow_hive_opt.planner.identifiers import quote
+from airflow_hive_opt.planner.parse import Span, span_of
+from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, spliced
+from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
+
+
+def drop_derived(
+    block: Block,
+    derived: Mapping[str, tuple[Mapping[str, str], str]],
+    edits: list[Edit],
+) -> list[Edit]:
+    """``edits`` and those that take the derived tables out.
+
+    ``derived`` has, by alias, the text for each of its columns and the condition that its join
+    was. FROM becomes a list with commas and all conditions go to WHERE, which is the same for
+    inner joins; any other join is refused, and so is a subquery that reads a dropped column.
+    """
+    if not block.inner_only:
+        raise Refused(Refusal.NULL_SUPPLYING_SIDE)
+    text = block.text
+    inside = list(edits)
+    named = {(edit.span.start, edit.span.stop) for edit in edits}  # whole items bring their name
+    dropped_selects = {id(each.select) for name, each in block.factors.items() if name in derived}
+    listed = {item.alias.lower() for item in block.select.expressions if item.alias}
+    for column in _own_columns(block, dropped_selects, set(derived)):
+        ordered = isinstance(column.parent, exp.Ordered) and not column.table
+        if ordered and column.name.lower() in listed:
+            continue
+        owner = block.owner(column)
+        if owner is None or owner.alias not in derived:
+            continue
+        inside.append(Edit(text.place(column), derived[owner.alias][0][owner.name]))
+    places = {(edit.span.start, edit.span.stop) for edit in inside}
+    for item in block.select.expressions:
+        span = text.place(item)
+        if item.alias or not any(span.start <= a and b <= span.stop for a, b in places):
+            continue
+        if (span.start, span.stop) in named:
+            continue
+        if not isinstance(item, exp.Column):
+            raise Refused(Refusal.FORM_NOT_KNOWN)  # its name comes from its text
+        inside.append(Edit(Span(span.stop, span.stop), f" AS {quote(item.name)}"))
+    kept = [factor for name, factor in block.factors.items() if name not in derived]
+    conditions = [spliced(text.sql, inside, text.place(each)) for each in block.certain]
+    conditions += [condition for _, condition in derived.values()]
+    factors = ", ".join(spliced(text.sql, inside, factor.span) for factor in kept)
+    whole = _from_to_where(block)
+    body = f"{factors} WHERE {' AND '.join(f'({each})' for each in conditions)}"
+    return [*(edit for edit in inside if not _within(edit.span, whole)), Edit(whole, body)]
+
+
+def _own_columns(block: Block, dropped: set[int], names: set[str]) -> list[exp.Column]:
+    """The block's own columns; raises :class:`Refused` where a subquery reads a dropped table."""
+    found = []
+    for part in block.select.walk(
+        prune=lambda node: isinstance(node, exp.Query) and node is not block.select
+    ):
+        if isinstance(part, exp.Column):
+            found.append(part)
+        elif isinstance(part, exp.Query) and part is not block.select and id(part) not in dropped:
+            _require_apart(block, part, names)
+    return found
+
+
+def _require_apart(block: Block, inner: exp.Expr, names: set[str]) -> None:
+    """Raises :class:`Refused` if the inner query may read a column of a dropped table."""
+    columns = {name for alias in names for name in block.columns(alias) or ()}
+    for column in inner.find_all(exp.Column):
+        if column.table.lower() in names or (
+            not column.table and column.name.lower() in columns and not _in_factor(block, inner)
+        ):
+            raise Refused(Refusal.FORM_NOT_KNOWN)
+
+
+def _in_factor(block: Block, inner: exp.Expr) -> bool:
+    """Whether the query stands in FROM, where it can't see the block's columns."""
+    return any(
+        factor.select is inner or (factor.select is not None and factor.select is inner.this)
+        for factor in block.factors.values()
+    )
+
+
+def _from_to_where(block: Block) -> Span:
+    """From the first item of FROM to the end of WHERE, or of FROM where there is no WHERE."""
+    start = min(factor.span.start for factor in block.factors.values())
+    ends = [factor.span.stop for factor in block.factors.values()]
+    where = block.select.args.get("where")
+    roots = [part for factor in block.factors.values() for part in factor.on]
+    for root in [*roots, *([where.this] if where else [])]:
+        top = root
+        while isinstance(top.parent, exp.Paren | exp.And):
+            top = top.parent
+        for node in top.walk():
+            span = span_of(node)
+            if span is not None:
+                ends.append(span.stop)
+            elif isinstance(node, exp.Column):
+                ends.append(block.text.place(node).stop)
+    return Span(start, max(ends))
+
+
+def _within(span: Span, whole: Span) -> bool:
+    return whole.start <= span.start and span.stop <= whole.stop

@@ -1,0 +1,40 @@
+"""A small catalog and a way to show a rewriting at work, for the rules' own examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from airflow_hive_opt.planner.catalog import Column, JsonCatalog, Table
+from airflow_hive_opt.planner.parse import parse
+from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Text, spliced
+from airflow_hive_opt.planner.rewriting.cost import CORRELATION, Cost
+from airflow_hive_opt.planner.settings import Settings
+
+CATALOG = JsonCatalog.of(
+    [
+        Table(
+            "default.sales",
+            (
+                Column("item", "int"),
+                Column("day", "date"),
+                Column("store", "int"),
+                Column("amount", "decimal(15,2)"),
+            ),
+            total_bytes=10**9,
+        ),
+        Table(
+            "default.items",
+            (Column("item", "int"), Column("kind", "string")),
+            total_bytes=10**7,
+        ),
+    ]
+)
+
+
+def rewritten(
+    sql: str, rule: Callable[[Block, Cost], list[Edit] | None], mode: str = "true"
+) -> str:
+    """``sql`` after one rewriting."""
+    text = Text(sql, parse(sql), CATALOG)
+    edits = rule(next(text.blocks()), Cost(Settings.of({CORRELATION: mode})))
+    return spliced(sql, edits or [])

@@ -1,0 +1,318 @@
+"""A table joined with an aggregate of itself, or tested against itself, is read once.
+
+    >>> from airflow_hive_opt.planner.rewriting.example import rewritten
+    >>> print(rewritten('''SELECT sum(s.amount) FROM sales s WHERE s.amount <
+    ... (SELECT avg(amount) FROM sales WHERE item = s.item)''', apply))
+    SELECT sum(s.amount) FROM (SELECT *,
+      avg(`amount`) OVER (PARTITION BY `item`) AS __w0 FROM sales) s WHERE s.amount <
+    (CASE WHEN `s`.`item` IS NOT NULL THEN `s`.`__w0` END)
+
+The aggregate becomes a window over the table's rows. Spark shuffles them by the key once and need
+not join. That is the same, row by row:
+
+- The lookup reads all rows of the table with the key of the row at hand, that passed its own
+  filters; the window is over all rows of the key, the filters are CASE WHEN inside its aggregate,
+  and what the block itself asks of the row is asked outside of the window.
+- A key that is NULL equals nothing, so the lookup finds no row: NULL, or 0 for a count. A window
+  puts NULL keys together, hence the CASE. It is left out where a join on the key drops such rows.
+- The row at hand may itself be filtered out by the lookup's filters, so that no row is found:
+  sum, avg, min and max over nothing but NULLs are NULL, and count is 0, as in the lookup. A join
+  with a derived table, and IN, need a row that passes: one more window tells.
+- ``EXISTS`` with ``b.v <> a.v`` holds if and only if the least or the greatest v of the key is not
+  a.v; with ``<`` or ``>`` the least or the greatest alone decides. min and max pass over NULLs,
+  which no comparison matches; compared with NULL they give NULL, which WHERE takes as false and
+  ``NOT coalesce(..., false)`` as true, as NOT EXISTS does.
+- The anchor's rows stay as many as they were, and an anchor that an outer join may replace by
+  NULLs is refused.
+
+Where another table with conditions of its own is joined by the key, the windowed read is
+restricted to that table's keys: groups stay whole, and rows of other keys could not pass the join.
+
+Source: the job-flow and transit correlations of the Correlation Optimizer (HIVE-2206), in the form
+that Spark can run in one stage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from airflow_hive_opt.planner.identifiers import quote
+from airflow_hive_opt.planner.parse import Span
+from airflow_hive_opt.planner.query import ColumnRef
+from airflow_hive_opt.planner.rewriting.anchors import Anchor, equal_columns, find_anchor
+from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Factor, Text, spliced
+from airflow_hive_opt.planner.rewriting.cost import Cost
+from airflow_hive_opt.planner.rewriting.dropping import drop_derived
+from airflow_hive_opt.planner.rewriting.expressions import (
+    aggregates_of,
+    renamed,
+    replaced,
+    require_known,
+)
+from airflow_hive_opt.planner.rewriting.lookups import Kind, Lookup, lookups
+from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
+
+
+@dataclass
+class _Windowed:
+    """One anchor with the windows that its lookups need, and where those are read."""
+
+    anchor: Anchor
+    lookups: list[tuple[Lookup, Anchor]] = field(default_factory=list)
+    windows: dict[str, str] = field(default_factory=dict)
+
+    def reference(self, window: str, prefix: str) -> str:
+        """A window's value as text in the lookups' block."""
+        name = self.windows.setdefault(window, f"{prefix}{len(self.windows)}")
+        return f"{quote(self.anchor.alias)}.{quote(name)}"
+
+
+def apply(block: Block, cost: Cost) -> list[Edit] | None:
+    """The edits, ``None`` where the block has no lookup; raises :class:`Refused`."""
+    if not block.select.args.get("from_") or not _may_have(block):
+        return None
+    refused: list[Refusal] = []
+    found: dict[tuple[str | None, str], _Windowed] = {}
+    for lookup in lookups(block):
+        if isinstance(lookup, Refused):
+            refused.append(lookup.reason)
+            continue
+        try:
+            anchor = find_anchor(block, lookup)
+            cost.require_large(lookup.table)
+        except Refused as error:
+            refused.append(error.reason)
+            continue
+        found.setdefault(anchor.identity, _Windowed(anchor)).lookups.append((lookup, anchor))
+    if not found:
+        if refused:
+            raise Refused(refused[0])
+        return None
+    if not block.known:
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    if any(item.is_star for item in block.select.expressions):
+        raise Refused(Refusal.SELECT_STAR)
+    edits: list[Edit] = []
+    derived: dict[str, tuple[dict[str, str], str]] = {}
+    prefix = block.text.fresh("__w")
+    for windowed in found.values():
+        keys = _key_set(windowed, cost)
+        cost.require(_wins(block, windowed, keys is not None, cost))
+        for lookup, anchor in windowed.lookups:
+            if lookup.kind is Kind.DERIVED:
+                derived[lookup.alias] = _columns(lookup, anchor, windowed, prefix)
+            else:
+                edits.append(_conjunct(lookup, anchor, windowed, prefix))
+        edits += _source(block.text, windowed, keys)
+    return drop_derived(block, derived, edits) if derived else edits
+
+
+def _may_have(block: Block) -> bool:
+    """Whether there is a subquery, without which there is nothing to do or to refuse."""
+    return any(inner is not block.select for inner in block.select.find_all(exp.Select))
+
+
+def _wins(block: Block, windowed: _Windowed, restricted: bool, cost: Cost) -> bool:
+    """The cost rule.
+
+    A window sorts all rows of the table by the key; an aggregate only hashes them, and where the
+    rest of the block leaves few of the anchor's rows, joining those few is cheap. So the window
+    wins where its rows are restricted by a key set, where the lookups test for rows (their plain
+    plan shuffles every row as well), or where nothing but the lookup restricts the anchor.
+    """
+    if restricted:
+        return True
+    if any(each.kind in (Kind.EXISTS, Kind.NOT_EXISTS) for each, _ in windowed.lookups):
+        return True
+    anchor = windowed.anchor
+    names = {each.alias for each, _ in windowed.lookups}
+    others = [
+        factor
+        for factor in (*anchor.block.factors.values(), *block.factors.values())
+        if factor.alias not in names | {anchor.factor.alias, anchor.via}
+    ]
+    return not any(factor.table is None or cost.is_small(factor.table) for factor in others)
+
+
+def _aggregate(lookup: Lookup, node: exp.Expr) -> str:
+    """The aggregate as a window over the anchor's table."""
+    name = node.key if node.key != "count" else "count"
+    text = lookup.block.text
+    condition = _filters(lookup)
+    argument = "*" if isinstance(node.this, exp.Star) else _own(text, node.this)
+    if condition:
+        value = "1" if argument == "*" else argument
+        argument = f"CASE WHEN {condition} THEN {value} END"
+    return f"{name}({argument}) OVER (PARTITION BY {', '.join(map(quote, lookup.keys))})"
+
+
+def _passing(lookup: Lookup) -> str | None:
+    """A window that is not NULL where a row of the key passes the filters; ``None`` if all do."""
+    condition = _filters(lookup)
+    if not condition:
+        return None
+    keys = ", ".join(map(quote, lookup.keys))
+    return f"max(CASE WHEN {condition} THEN 1 END) OVER (PARTITION BY {keys})"
+
+
+def _filters(lookup: Lookup) -> str:
+    return " AND ".join(f"({_own(lookup.block.text, each)})" for each in lookup.filters)
+
+
+def _own(text: Text, node: exp.Expr) -> str:
+    """Text over one table, its columns without their table's name."""
+    return renamed(text, node, lambda column: quote(column.name))
+
+
+def _value(lookup: Lookup, node: exp.Expr, windowed: _Windowed, prefix: str, guard: str) -> str:
+    """An expression over aggregates, with windows in their place."""
+    parts = {}
+    for aggregate in aggregates_of(node):
+        reference = windowed.reference(_aggregate(lookup, aggregate), prefix)
+        if guard:
+            otherwise = " ELSE 0" if isinstance(aggregate, exp.Count) else ""
+            reference = f"CASE WHEN {guard} THEN {reference}{otherwise} END"
+        parts[id(aggregate)] = reference
+    return f"({replaced(lookup.block.text, node, parts)})"
+
+
+def _not_null(anchor: Anchor) -> str:
+    return " AND ".join(f"{anchor.key(at)} IS NOT NULL" for at in range(len(anchor.keys)))
+
+
+def _conjunct(lookup: Lookup, anchor: Anchor, windowed: _Windowed, prefix: str) -> Edit:
+    """What stands in the place of a lookup in a condition."""
+    text = lookup.block.text
+    if lookup.node is None:
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    span = text.place(lookup.node)
+    present = _not_null(anchor)
+    if lookup.kind is Kind.SCALAR:
+        if lookup.value is None:
+            raise Refused(Refusal.FORM_NOT_KNOWN)
+        guard = "" if anchor.not_null else present
+        return Edit(span, _value(lookup, lookup.value, windowed, prefix, guard))
+    conditions = [present]
+    passing = _passing(lookup)
+    if passing and lookup.comparison is None:
+        conditions.append(f"{windowed.reference(passing, prefix)} IS NOT NULL")
+    if lookup.kind is Kind.IN:
+        if lookup.value is not None:
+            conditions.append(_value(lookup, lookup.value, windowed, prefix, ""))
+        return Edit(span, f"({' AND '.join(conditions)})")
+    if lookup.comparison is not None:
+        conditions.append(_differs(lookup, windowed, prefix))
+    if lookup.kind is Kind.NOT_EXISTS:
+        return Edit(span, f"NOT coalesce({' AND '.join(conditions)}, false)")
+    return Edit(span, f"({' AND '.join(conditions)})")
+
+
+def _differs(lookup: Lookup, windowed: _Windowed, prefix: str) -> str:
+    """Whether a row of the key compares as asked: its least or its greatest value tells."""
+    comparison = lookup.comparison
+    if comparison is None:
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    condition = _filters(lookup)
+    column = quote(comparison.column)
+    value = f"CASE WHEN {condition} THEN {column} END" if condition else column
+    keys = ", ".join(map(quote, lookup.keys))
+    names = {"<>": ("min", "max"), "<": ("min",), "<=": ("min",), ">": ("max",), ">=": ("max",)}
+    other = lookup.block.text.of(comparison.with_)
+    tests = []
+    for name in names[comparison.operator]:
+        window = f"{name}({value}) OVER (PARTITION BY {keys})"
+        tests.append(f"{windowed.reference(window, prefix)} {comparison.operator} {other}")
+    return f"({' OR '.join(tests)})"
+
+
+def _columns(
+    lookup: Lookup, anchor: Anchor, windowed: _Windowed, prefix: str
+) -> tuple[dict[str, str], str]:
+    """Text for each column of a derived table, and the condition that the join was."""
+    found = {}
+    for name, value in lookup.columns:
+        if isinstance(value, exp.Column):
+            found[name] = anchor.key(lookup.keys.index(value.name.lower()))
+        else:
+            found[name] = _value(lookup, value, windowed, prefix, "")
+    conditions = [_not_null(anchor)]
+    if passing := _passing(lookup):
+        conditions.append(f"{windowed.reference(passing, prefix)} IS NOT NULL")
+    return found, " AND ".join(conditions)
+
+
+def _source(text: Text, windowed: _Windowed, key_set: str | None) -> list[Edit]:
+    """The anchor's scan with its windows; a subquery around it hands them on."""
+    anchor = windowed.anchor
+    factor = anchor.factor
+    if factor.reference is None:
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    if not windowed.windows:
+        return []
+    listed = ",".join(f"\n  {window} AS {name}" for window, name in windowed.windows.items())
+    alias = "" if factor.named else f" AS {quote(factor.alias)}"
+    table = factor.reference.of(text.sql)
+    read = f"(SELECT *,{listed} FROM {table}{key_set or ''}){alias}"
+    edits = [Edit(factor.reference, read)]
+    if anchor.via is not None:
+        last = text.place(anchor.block.select.expressions[-1]).stop
+        handed = "".join(
+            f", {quote(factor.alias)}.{quote(name)} AS {name}" for name in windowed.windows.values()
+        )
+        edits.append(Edit(Span(last, last), handed))
+    return edits
+
+
+def _key_set(windowed: _Windowed, cost: Cost) -> str | None:
+    """`` WHERE key IN (...)`` with the keys of a smaller table that the anchor is joined with."""
+    anchor = windowed.anchor
+    block, table = anchor.block, anchor.factor.table
+    if len({lookup.keys for lookup, _ in windowed.lookups}) > 1:
+        return None
+    if table is None or len(anchor.keys) != 1:
+        return None
+    for members in equal_columns(block):
+        own = [ref for ref in members if ref.alias == anchor.factor.alias]
+        if len(own) != 1 or not _is_key(anchor, own[0]):
+            continue
+        for ref in sorted(members, key=str):
+            other = block.factors[ref.alias]
+            if other.table is None or other.table == table or other.reference is None:
+                continue
+            if block.supplied_with_nulls(ref.alias) or not cost.restricts(other.table, table):
+                continue
+            conditions = _own_conditions(block, other)
+            if conditions:
+                name = other.reference.of(block.text.sql)
+                return (
+                    f"\n  WHERE {quote(own[0].name)} IN (SELECT {quote(ref.alias)}."
+                    f"{quote(ref.name)} FROM {name} AS {quote(ref.alias)} "
+                    f"WHERE {' AND '.join(conditions)})"
+                )
+    return None
+
+
+def _is_key(anchor: Anchor, ref: ColumnRef) -> bool:
+    if anchor.via is None:
+        return ref == anchor.keys[0]
+    for item in anchor.block.select.expressions:
+        bare = item.unalias()
+        if item.alias_or_name.lower() == anchor.keys[0].name and isinstance(bare, exp.Column):
+            return anchor.block.owner(bare) == ref
+    return False
+
+
+def _own_conditions(block: Block, factor: Factor) -> list[str]:
+    """What the block asks of that table alone."""
+    found = []
+    for conjunct in block.certain:
+        if any(conjunct.find_all(exp.Query)) or block.aliases(conjunct) != {factor.alias}:
+            continue
+        try:
+            require_known(conjunct)
+        except Refused:
+            continue
+        found.append(spliced(block.text.sql, [], block.text.place(conjunct)))
+    return found

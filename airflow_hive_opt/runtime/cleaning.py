@@ -1,0 +1,42 @@
+"""Old descriptors: every attempt leaves its files, so somebody has to sweep."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.runtime.descriptor import StoragePath
+
+# <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.job|.outcome].json
+_OWN = re.compile(r"-?\d+/\d+(\.(report|job|outcome))?\.json")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def age(text: str) -> timedelta:
+    """An age as people write it; raises ``ValueError``.
+
+    >>> str(age("36h")), str(age("30d")), str(age("2w"))
+    ('1 day, 12:00:00', '30 days, 0:00:00', '14 days, 0:00:00')
+    """
+    found = re.fullmatch(r"(\d+)([hdw])", text.strip())
+    if found is None:
+        raise ValueError(f"an age is a number and h, d or w, such as 30d, not {text!r}")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def older_than(root: StoragePath, limit: timedelta, now: datetime) -> Iterator[StoragePath]:
+    """The attempts' files under ``root`` that were last written before ``now - limit``.
+
+    Files of other names and at other depths are nobody's business here. Raises ``OSError``.
+    """
+    for path in root.glob("*/*/*/*/*.json"):
+        own = _OWN.fullmatch("/".join(path.parts[-2:]))
+        if own and _written(path) < now - limit:
+            yield path
+
+
+def _written(path: StoragePath) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)

@@ -1,0 +1,103 @@
+"""Gates between the local task and the map join: budgets, and what to do with nothing to read."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import StrEnum
+
+from airflow_hive_opt.runtime.descriptor import Descriptor
+from airflow_hive_opt.runtime.report import headline, reason
+
+log = logging.getLogger(__name__)
+
+
+class OnEmpty(StrEnum):
+    """What to do when a pruned table keeps no partition."""
+
+    RUN = "run"
+    SKIP = "skip"
+    FAIL = "fail"
+
+
+class OnNoPrune(StrEnum):
+    """What to do when no scan could be pruned."""
+
+    RUN = "run"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class GateClosed(Exception):
+    """The descriptor says that the join must not run; the message says why."""
+
+
+class NothingToDo(Exception):
+    """No partition is left to read, and the request is to skip then."""
+
+
+@dataclass(frozen=True)
+class Gates:
+    """What a descriptor must fulfil before its join is paid for.
+
+    ``max_partitions`` and ``max_bytes`` bound what the pruned scans keep together. Raises
+    ``ValueError`` for bounds that bound nothing and for unknown choices.
+    """
+
+    max_partitions: int | None = None
+    max_bytes: int | None = None
+    on_empty: str = OnEmpty.RUN
+    on_no_prune: str = OnNoPrune.RUN
+
+    def __post_init__(self) -> None:
+        """Checks the bounds and the choices."""
+        for name in ("max_partitions", "max_bytes"):
+            bound = getattr(self, name)
+            if bound is not None and bound < 0:
+                raise ValueError(f"{name} can't be negative: {bound}")
+        for name, choices in (("on_empty", OnEmpty), ("on_no_prune", OnNoPrune)):
+            value = getattr(self, name)
+            if value not in list(choices):
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+    def check(self, descriptor: Descriptor) -> None:
+        """Raises :class:`GateClosed` or :class:`NothingToDo` where the join must not run."""
+        if not descriptor.targets:
+            self._nothing_pruned(descriptor)
+            return
+        empty = [target.alias for target in descriptor.targets if not target.kept]
+        if empty and self.on_empty != OnEmpty.RUN:
+            sentence = f"the keys call for no partition of {', '.join(empty)}"
+            if self.on_empty == OnEmpty.SKIP:
+                raise NothingToDo(f"{sentence}, so the join is skipped (on_empty is 'skip')")
+            raise GateClosed(f"{sentence} (on_empty is 'fail')")
+        if self.max_partitions is not None and descriptor.kept > self.max_partitions:
+            raise GateClosed(
+                f"{descriptor.kept:,} partitions are to be read, max_partitions allows "
+                f"{self.max_partitions:,}: {headline(descriptor)}"
+            )
+        if self.max_bytes is not None:
+            self._bytes(descriptor, self.max_bytes)
+
+    def _nothing_pruned(self, descriptor: Descriptor) -> None:
+        sentence = f"no scan could be pruned ({reason(descriptor)})"
+        if self.on_no_prune == OnNoPrune.FAIL:
+            raise GateClosed(f"{sentence} and on_no_prune is 'fail': {headline(descriptor)}")
+        if self.on_no_prune == OnNoPrune.WARN:
+            log.warning("%s: the statement runs as plain Spark would run it", sentence)
+
+    def _bytes(self, descriptor: Descriptor, allowed: int) -> None:
+        """A budget that can't be shown to hold does not hold."""
+        sizes = [part.bytes for target in descriptor.targets for part in target.partitions]
+        known = sum(size for size in sizes if size is not None)
+        if known > allowed:
+            raise GateClosed(
+                f"{known:,} bytes are to be read, max_bytes allows {allowed:,}: "
+                f"{headline(descriptor)}"
+            )
+        if unknown := sizes.count(None):
+            raise GateClosed(
+                f"max_bytes can't be checked: the metastore does not know the size of {unknown:,} "
+                f"of {len(sizes):,} partitions. ANALYZE TABLE ... PARTITION (...) COMPUTE "
+                "STATISTICS NOSCAN tells it; max_partitions needs no sizes"
+            )

@@ -1,0 +1,75 @@
+"""What the local task asks of a metastore, and which way of asking is cheap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeAlias
+
+from airflow_hive_opt.planner.catalog import Catalog, Table
+from airflow_hive_opt.runtime.partitions import Partition, Value
+from airflow_hive_opt.runtime.report import Work
+
+KeySet: TypeAlias = tuple[Sequence[int], frozenset[tuple[Value, ...]]]
+"""Positions among a table's partition columns, and the tuples of values wanted there."""
+
+
+class MetastoreError(Exception):
+    """A metastore that can't be reached or refuses a question; says which, where and why."""
+
+
+class Metastore(Catalog, Protocol):
+    """Tables and partitions; never every partition object where names or a filter do.
+
+    A :class:`~airflow_hive_opt.runtime.partitions.Partition`'s values are texts, as the metastore
+    has them. Every method raises :class:`MetastoreError`.
+    """
+
+    def partition_count(self, table: Table) -> int:
+        """How many partitions the table has."""
+
+    def partition_names(self, table: Table) -> list[Partition]:
+        """Every partition by its name alone: one call, cheap strings."""
+
+    def partitions_by_keys(
+        self, table: Table, keys: Sequence[KeySet], total: int
+    ) -> list[Partition]:
+        """The partitions that every key set calls for, with location and statistics.
+
+        As :func:`~airflow_hive_opt.runtime.partitions.matching` would choose them from all.
+        ``total``, as :meth:`partition_count` has it, decides how to ask.
+        """
+
+    def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
+        """The given partitions, with location and statistics; those that are gone are left out."""
+
+    def existing(
+        self, table: Table, partitions: Iterable[Partition]
+    ) -> frozenset[tuple[str | None, ...]]:
+        """The values of those given partitions that the metastore has; one call, for 1 or 1,000."""
+
+    def work(self) -> Work:
+        """What was asked so far."""
+
+
+# Milliseconds, of a Hive 2.3 metastore on PostgreSQL over loopback: see docs/metastore.md.
+FILTER_CALL = 10.0
+FILTER_KEY = 0.2
+NAMES_CALL = 5.0
+NAMES_PARTITION = 0.003
+BY_NAMES_KEY = 0.03
+
+
+def filter_is_cheaper(keys: int, total: int) -> bool:
+    """Whether to ask for ``keys`` values of ``total`` partitions by filter.
+
+    The metastore turns a filter into SQL with one comparison a key, which costs it ten times as
+    much as the lookup of a partition by its name; listing all names costs little, but for each
+    partition that there is. So few keys of many partitions are asked for by a filter; else all
+    names come over, are matched here, and the objects of those that match are fetched by name.
+
+    >>> filter_is_cheaper(10, 10_000), filter_is_cheaper(400, 10_000), filter_is_cheaper(10, 300)
+    (True, False, False)
+    """
+    by_filter = FILTER_CALL + FILTER_KEY * keys
+    by_names = NAMES_CALL + NAMES_PARTITION * total + BY_NAMES_KEY * min(keys, total)
+    return by_filter < by_names

@@ -1,0 +1,80 @@
+"""Key sets in the metastore's filter language.
+
+The language, as Hive 2.3 parses it: ``(column) in (...)`` with the parentheses, text in double
+quotes without any escape, integers bare, no ``IS NULL``, no ``DATE '...'`` but dates as text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from airflow_hive_opt.planner.catalog import Column
+from airflow_hive_opt.runtime.metastore import KeySet
+from airflow_hive_opt.runtime.partitions import Value, family
+
+# An embedded Derby overflows its stack at about 600 values, Oracle's limit is 1,000.
+VALUES_A_FILTER = 400
+
+_TEXT = re.compile(r'[^"\\\x00-\x1f\x7f]+')
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+def filters(columns: Sequence[Column], keys: Sequence[KeySet]) -> list[str] | None:
+    """Filters whose answers together hold the wanted partitions, or ``None`` where none can.
+
+    The largest key set is cut into pieces of a size that servers take, the others stand whole in
+    each. Left to local matching: types that the metastore does not compare as Spark does, text
+    that the language can't quote, and two large key sets at once.
+
+    >>> two = (Column("a", "string"), Column("n", "int"))
+    >>> filters(two, [((0, 1), frozenset({("x", 1), ("x", 2)}))])
+    ['((a = "x") and ((n) in (1, 2)))']
+    >>> filters(two, [((0,), frozenset({("x",)})), ((1,), frozenset({(3,), (4,)}))])
+    ['((n) in (3, 4)) and ((a) in ("x"))']
+    >>> filters(two, [((0,), frozenset({('"',)}))])
+    """
+    if not all(_expressible(columns, *found) for found in keys):
+        return None
+    *others, (positions, tuples) = sorted(keys, key=lambda found: len(found[1]))
+    room = VALUES_A_FILTER - sum(len(rows) * len(at) for at, rows in others)
+    if room < VALUES_A_FILTER // 2:
+        return None
+    rest = [f" and ({_condition(columns, at, sorted(rows))})" for at, rows in others]
+    wanted = sorted(tuples)
+    step = room // len(positions)
+    pieces = (wanted[start : start + step] for start in range(0, len(wanted), step))
+    conditions = (_condition(columns, positions, piece) for piece in pieces)
+    return [f"({text}){''.join(rest)}" if rest else text for text in conditions]
+
+
+def _expressible(
+    columns: Sequence[Column], positions: Sequence[int], tuples: Iterable[tuple[Value, ...]]
+) -> bool:
+    return all(
+        family(columns[at].type) and _NAME.fullmatch(columns[at].name) for at in positions
+    ) and all(_plain(value) for row in tuples for value in row)
+
+
+def _condition(
+    columns: Sequence[Column], positions: Sequence[int], rows: Sequence[tuple[Value, ...]]
+) -> str:
+    """``(a) in (1, 2)``; of several columns the leading ones are grouped."""
+    name = columns[positions[0]].name
+    if len(positions) == 1:
+        return f"({name}) in ({', '.join(_literal(row[0]) for row in rows)})"
+    groups: dict[Value, list[tuple[Value, ...]]] = {}
+    for row in rows:
+        groups.setdefault(row[0], []).append(row[1:])
+    return " or ".join(
+        f"(({name} = {_literal(value)}) and ({_condition(columns, positions[1:], rest)}))"
+        for value, rest in groups.items()
+    )
+
+
+def _plain(value: Value) -> bool:
+    return not isinstance(value, str) or _TEXT.fullmatch(value) is not None
+
+
+def _literal(value: Value) -> str:
+    return str(value) if isinstance(value, int) else f'"{value}"'

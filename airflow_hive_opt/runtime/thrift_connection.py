@@ -1,0 +1,154 @@
+"""A connection to a Thrift Hive Metastore: time-outs, retries, counted calls."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pymetastore.hive_metastore import ThriftHiveMetastore
+from pymetastore.hive_metastore.ttypes import MetaException, NoSuchObjectException
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TApplicationException, TException
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+from airflow_hive_opt.runtime.metastore import MetastoreError
+
+log = logging.getLogger(__name__)
+
+DEFAULT_PORT = 9083
+_URI = re.compile(r"thrift://(?P<host>[^\s/@:\[\]]+|\[[0-9a-fA-F:.]+\])(:(?P<port>\d{1,5}))?/?")
+
+
+class UnknownMethod(MetastoreError):
+    """The server is of a version that does not have the method."""
+
+
+class Refused(MetastoreError):
+    """The server can't or won't answer: Hive's MetaException."""
+
+
+class NoSuchObject(MetastoreError):
+    """There is no such database, table or partition."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a metastore listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+def addresses(uris: str) -> tuple[Address, ...]:
+    """The servers in a value of ``hive.metastore.uris``; raises ``ValueError``.
+
+    >>> [str(found) for found in addresses("thrift://a:9083,thrift://b")]
+    ['a:9083', 'b:9083']
+    """
+    found = []
+    for uri in uris.split(","):
+        address = _URI.fullmatch(uri.strip())
+        port = int(address["port"] or DEFAULT_PORT) if address else 0
+        if address is None or not 0 < port < 1 << 16:
+            raise ValueError(f"a metastore's URI is thrift://host:port, not {_bare(uri)!r}")
+        found.append(Address(address["host"].strip("[]"), port))
+    return tuple(found)
+
+
+class ThriftConnection:
+    """One connection, opened when first used, for one thread.
+
+    ``timeout`` bounds a single read or write, in seconds; ``attempts`` and ``pause`` (seconds,
+    doubled each time) are for faults of the transport, after which the next of the servers is
+    asked. All that is ever asked reads, so asking again is safe.
+    """
+
+    def __init__(
+        self, servers: Sequence[Address], timeout: float, attempts: int = 4, pause: float = 0.25
+    ) -> None:
+        self._servers = list(servers)
+        self._timeout = timeout
+        self._attempts = attempts
+        self._pause = pause
+        self._transport: Any = None
+        self._client: Any = None
+        self.calls = 0
+
+    def call(self, method: str, *arguments: object) -> Any:
+        """What the server answers, with transport faults retried.
+
+        Raises :class:`UnknownMethod`, :class:`NoSuchObject`, :class:`Refused`, and for all else
+        :class:`MetastoreError`.
+        """
+        for attempt in range(1, self._attempts + 1):
+            try:
+                return self._once(method, arguments)
+            except (TTransportException, TProtocolException, OSError) as error:
+                server = self._servers[0]
+                self.close()
+                if attempt == self._attempts:
+                    raise MetastoreError(
+                        f"no answer from the metastore at {' or '.join(map(str, self._servers))} "
+                        f"to {method}, asked {attempt} times: {_words(error)}. Is it running, may "
+                        "this machine connect to it, does it want Kerberos or TLS?"
+                    ) from error
+                pause = self._pause * 2 ** (attempt - 1)
+                log.warning("metastore at %s: %s; again in %.2g s", server, _words(error), pause)
+                time.sleep(pause)
+                self._servers.append(self._servers.pop(0))
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        """Closes the connection; the next call opens another."""
+        if self._transport is not None:
+            self._transport.close()
+        self._transport = self._client = None
+
+    def _once(self, method: str, arguments: Sequence[object]) -> Any:
+        server = self._servers[0]
+        if self._client is None:
+            self._open(server)
+        self.calls += 1
+        try:
+            return getattr(self._client, method)(*arguments)
+        except NoSuchObjectException as error:
+            raise NoSuchObject(f"the metastore at {server}: {error.message}") from error
+        except MetaException as error:
+            raise Refused(f"the metastore at {server} refuses {method}: {error.message}") from error
+        except TApplicationException as error:
+            if error.type == TApplicationException.UNKNOWN_METHOD:
+                raise UnknownMethod(f"the metastore at {server} does not know {method}") from error
+            raise MetastoreError(
+                f"the metastore at {server} failed in {method}: {error.message}; its log says why"
+            ) from error
+        except (TTransportException, TProtocolException):
+            raise
+        except TException as error:
+            raise MetastoreError(
+                f"the metastore at {server} failed in {method}: {_words(error)}"
+            ) from error
+
+    def _open(self, server: Address) -> None:
+        socket = TSocket(server.host, server.port)
+        socket.setTimeout(self._timeout * 1000)
+        self._transport = TBufferedTransport(socket, 1 << 16)
+        self._transport.open()
+        self._client = ThriftHiveMetastore.Client(TBinaryProtocolAccelerated(self._transport))
+
+
+def _words(error: Exception) -> str:
+    return str(getattr(error, "message", None) or error or type(error).__name__)
+
+
+def _bare(uri: str) -> str:
+    """A URI without user and password."""
+    return uri.strip().rpartition("@")[2]

@@ -1,0 +1,93 @@
+"""``RequiredPartitionsSensor``: waits for the partitions that a join's keys call for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.sdk import BaseSensorOperator, PokeReturnValue
+from airflow.sdk.exceptions import AirflowException
+
+from airflow_hive_opt.hooks.hive_metastore import DEFAULT_CONN_ID, HiveMetastoreHook
+from airflow_hive_opt.operators.statement import StagesName, StatementOperator
+from airflow_hive_opt.sensors.deferring import concluded, deadline_in, deferrable_by_default
+from airflow_hive_opt.waiting import Look, look_for_partitions, read_required
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
+    """Waits until every partition that the small tables' keys call for is in the metastore.
+
+    The keys are collected once, on Spark, when the sensor starts; from then on each poke is one
+    metastore call a table, whatever the number of partitions. Where several small tables prune one
+    table, every combination of their keys is waited for. The log says what is missing.
+
+    :param sql: the statement that is to run. (templated)
+    :param metastore_conn_id: the ``hive_metastore`` connection that is asked.
+    :param deferrable: wait in the triggerer; default ``[operators] default_deferrable``.
+
+    ``poke_interval``, ``timeout`` and the rest are Airflow's; further arguments are
+    :class:`~airflow_hive_opt.operators.statement.StatementOperator`'s, whose gates do nothing here.
+    """
+
+    stages: ClassVar[StagesName] = "keys"
+    template_fields: Sequence[str] = StatementOperator.template_fields
+    template_ext: Sequence[str] = StatementOperator.template_ext
+    ui_color = "#e8eef7"
+
+    def __init__(
+        self,
+        *,
+        sql: str,
+        metastore_conn_id: str = DEFAULT_CONN_ID,
+        deferrable: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(sql=sql, metastore_conn_id=metastore_conn_id, **kwargs)
+        self.deferrable = deferrable_by_default() if deferrable is None else deferrable
+
+    def execute(self, context: Context) -> Any:
+        """Collects the keys and looks once here; the rest is waited for in the triggerer."""
+        if not self.deferrable:
+            return BaseSensorOperator.execute(self, context)
+        look = self._look(context)
+        if look.found:
+            return look.summary
+        from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
+
+        self.defer(
+            trigger=RequiredPartitionsTrigger(
+                str(self.attempt_path(context)),
+                str(self.metastore_conn_id),
+                self.poke_interval,
+                deadline_in(self.timeout),
+            ),
+            method_name="execute_complete",
+        )
+
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """What the trigger saw: how many partitions there are, or a time-out with the missing."""
+        return concluded(event, self.timeout)
+
+    def poke(self, context: Context) -> bool | PokeReturnValue:
+        """One look, in this process."""
+        look = self._look(context)
+        return PokeReturnValue(look.found, look.summary)
+
+    def _look(self, context: Context) -> Look:
+        from airflow_hive_opt.runtime.metastore import MetastoreError
+
+        path = self.attempt_path(context)
+        if not path.exists():  # else an earlier poke of this attempt has collected the keys
+            outcome = self.run(context, self.job(context))
+            self.raise_unless_done(outcome)
+            self.log.info("%s", outcome.message)
+        with HiveMetastoreHook(str(self.metastore_conn_id)).get_conn() as metastore:
+            try:
+                look = look_for_partitions(metastore, read_required(str(path)))
+            except MetastoreError as error:
+                raise AirflowException(f"connection {self.metastore_conn_id!r}: {error}") from None
+        self.log.info("%s", look.message)
+        return look

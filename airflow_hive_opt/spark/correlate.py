@@ -1,0 +1,83 @@
+"""Correlated statements rewritten with what Spark knows of them, and checked with Spark.
+
+The planner decides from the text; a view may hide what its text does not show, so Spark's analysis
+has the last word: the statement must be deterministic, and the rewritten query must have the same
+columns of the same types. Nothing is run here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from airflow_hive_opt.planner.catalog import Catalog
+from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.rewriting import Refusal, Rewriting, query_of, rewrite
+from airflow_hive_opt.planner.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger(__name__)
+
+
+def correlate(
+    session: SparkSession,
+    catalog: Catalog,
+    sql: str,
+    settings: Settings,
+    parameters: Mapping[str, object] | None = None,
+) -> Rewriting:
+    """The statement to run instead of ``sql``; ``sql`` itself where nothing is to be won.
+
+    Goes before partition pruning, which then plans the rewritten text.
+    """
+    found = rewrite(sql, catalog, settings)
+    if not found.applied:
+        return found
+    refusal = _objection(session, sql, found, dict(parameters or {}))
+    if refusal is None:
+        return found
+    log.info("the correlated statement runs as it is: %s", refusal.sentence)
+    refused = tuple((name, refusal) for name in dict.fromkeys(found.applied))
+    return replace(found, sql=sql, applied=(), refused=(*found.refused, *refused))
+
+
+def shuffles_and_scans(frame: DataFrame) -> tuple[int, int]:
+    """How often Spark plans to shuffle by key, and to scan files, for a frame that has not run."""
+    to_java = frame.sparkSession._jvm.scala.jdk.javaapi.CollectionConverters.asJava  # type: ignore[union-attr]
+    waiting: list[Any] = [frame._jdf.queryExecution().executedPlan()]
+    shuffles = scans = 0
+    while waiting:
+        plan = waiting.pop()
+        kind = plan.getClass().getSimpleName()
+        if kind == "AdaptiveSparkPlanExec":
+            waiting.append(plan.executedPlan())
+        elif kind != "ReusedExchangeExec":
+            waiting += [*to_java(plan.children()), *to_java(plan.subqueries())]
+        if kind == "ShuffleExchangeExec":
+            by_key = plan.outputPartitioning().getClass().getSimpleName() != "SinglePartition$"
+            shuffles += by_key
+        scans += kind in ("FileSourceScanExec", "HiveTableScanExec")
+    return shuffles, scans
+
+
+def _objection(
+    session: SparkSession, sql: str, found: Rewriting, parameters: dict[str, Any]
+) -> Refusal | None:
+    try:
+        plain = session.sql(query_of(sql), args=parameters)
+        other = session.sql(query_of(found.sql), args=parameters)
+    except (PlanError, PySparkException, Py4JJavaError) as error:
+        log.debug("a rewritten statement is not accepted: %s", error)
+        return Refusal.SPARK_DISAGREES
+    analyzed = plain._jdf.queryExecution().analyzed()
+    sampled = any("Sample " in line for line in analyzed.toString().splitlines())
+    if not analyzed.deterministic() or sampled:
+        return Refusal.NOT_DETERMINISTIC
+    return None if plain.dtypes == other.dtypes else Refusal.SPARK_DISAGREES

@@ -1,0 +1,50 @@
+"""Lines in the log while Spark works: which stage, how many of its tasks, how many rows."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def progress(session: SparkSession, what: str, seconds: float = 10.0) -> Iterator[None]:
+    """Tells every so many seconds what Spark's active stages have done, until the block ends."""
+    done = threading.Event()
+
+    def tell() -> None:
+        while not done.wait(seconds):
+            try:
+                for line in stages(session):
+                    log.info("%s: %s", what, line)
+            except (Py4JError, OSError):  # the JVM ends; who waits for it will say so
+                return
+
+    teller = threading.Thread(target=tell, name="progress", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
+
+
+def stages(session: SparkSession) -> list[str]:
+    """A line for each stage that runs now: its number, tasks done and rows read and written."""
+    jvm: Any = session._jvm
+    store = session.sparkContext._jsc.sc().statusStore()
+    active = jvm.scala.jdk.javaapi.CollectionConverters.asJava(store.activeStages())
+    return [
+        f"stage {stage.stageId()}, {stage.numCompleteTasks():,} of {stage.numTasks():,} tasks, "
+        f"{stage.inputRecords():,} rows read, {stage.outputRecords():,} written"
+        for stage in active
+    ]

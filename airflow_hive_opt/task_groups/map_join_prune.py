@@ -1,0 +1,59 @@
+"""``MapJoinPruneTaskGroup``: the two stages as two tasks, with room for sensors between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.sdk import TaskGroup, XComArg
+
+from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.map_join import MapJoinOperator
+
+_OF_LOCAL_TASK = ("max_keys", "dry")
+
+
+class MapJoinPruneTaskGroup(TaskGroup):
+    """A local task and the map join that reads its descriptor.
+
+    :param group_id: the group's id; the tasks are ``local_task`` and ``map_join`` in it.
+    :param sql: the statement, as of
+        :class:`~airflow_hive_opt.operators.map_join_prune.MapJoinPruneOperator`; every other
+        argument of that operator may be given too and goes to both tasks.
+    :param local_task_args: arguments for the local task alone, say a ``conn_id`` or a pool.
+    :param map_join_args: arguments for the map join alone.
+    :param group_args: arguments of Airflow's ``TaskGroup``.
+
+    What the keys call for can be waited for between the two::
+
+        sales = MapJoinPruneTaskGroup("sales", sql="sales.sql")
+        sales.local_task >> wait >> sales.map_join
+    """
+
+    def __init__(
+        self,
+        group_id: str,
+        *,
+        sql: str,
+        local_task_args: Mapping[str, Any] | None = None,
+        map_join_args: Mapping[str, Any] | None = None,
+        group_args: Mapping[str, Any] | None = None,
+        **arguments: Any,
+    ) -> None:
+        super().__init__(group_id, **(group_args or {}))
+        common = {name: value for name, value in arguments.items() if name not in _OF_LOCAL_TASK}
+        with self:
+            self.local_task = LocalTaskOperator(
+                task_id="local_task", sql=sql, **{**arguments, **(local_task_args or {})}
+            )
+            self.map_join = MapJoinOperator(
+                task_id="map_join",
+                sql=sql,
+                descriptor=self.local_task.output,
+                **{**common, **(map_join_args or {})},
+            )
+
+    @property
+    def output(self) -> XComArg:
+        """The map join's summary, for downstream tasks."""
+        return self.map_join.output

@@ -1,0 +1,135 @@
+"""Triggers that wait for a descriptor or for partitions, off the workers."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowException
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_hive_opt.waiting import (
+    Look,
+    look_for_descriptor,
+    look_for_partitions,
+    read_required,
+)
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.runtime.required import Required
+    from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+
+
+class LookingTrigger(BaseTrigger):
+    """Looks every ``poke_interval`` seconds until it finds, or until ``deadline``, ISO 8601.
+
+    Its event is a :class:`~airflow_hive_opt.waiting.Look` as a dictionary, or ``{"error": ...}``.
+    """
+
+    def __init__(self, poke_interval: float, deadline: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.poke_interval = poke_interval
+        self.deadline = deadline
+
+    @abstractmethod
+    async def look(self) -> Look:
+        """One look."""
+
+    async def close(self) -> None:
+        """Called at the end, whatever came."""
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Yields one event."""
+        deadline = datetime.fromisoformat(self.deadline)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.close)
+            while True:
+                try:
+                    look = await self.look()
+                except Exception as error:  # noqa: BLE001 - whatever it is, the task must hear it
+                    yield TriggerEvent({"error": str(error)})  # type: ignore[no-untyped-call]
+                    return
+                self.log.info("%s", look.message)
+                if look.found or datetime.now(UTC) >= deadline:
+                    yield TriggerEvent(asdict(look))  # type: ignore[no-untyped-call]
+                    return
+                await asyncio.sleep(self.poke_interval)
+
+
+class PartitionDescriptorTrigger(LookingTrigger):
+    """Waits for a whole descriptor at ``uri``, of the statement ``query_digest`` stands for."""
+
+    def __init__(
+        self, uri: str, query_digest: str | None, poke_interval: float, deadline: str
+    ) -> None:
+        super().__init__(poke_interval, deadline)
+        self.uri = uri
+        self.query_digest = query_digest
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """See Airflow's ``BaseTrigger``."""
+        return (
+            "airflow_hive_opt.triggers.partitions.PartitionDescriptorTrigger",
+            {
+                "uri": self.uri,
+                "query_digest": self.query_digest,
+                "poke_interval": self.poke_interval,
+                "deadline": self.deadline,
+            },
+        )
+
+    async def look(self) -> Look:
+        """Reads what is there, in a thread."""
+        return await asyncio.to_thread(look_for_descriptor, self.uri, self.query_digest)
+
+
+class RequiredPartitionsTrigger(LookingTrigger):
+    """Waits until a metastore has every partition of the list at ``uri``.
+
+    The list may be long, so it travels by storage. One metastore call a table and look.
+    """
+
+    def __init__(
+        self, uri: str, metastore_conn_id: str, poke_interval: float, deadline: str
+    ) -> None:
+        super().__init__(poke_interval, deadline)
+        self.uri = uri
+        self.metastore_conn_id = metastore_conn_id
+        self._required: list[Required] | None = None
+        self._metastore: ThriftMetastore | None = None
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """See Airflow's ``BaseTrigger``."""
+        return (
+            "airflow_hive_opt.triggers.partitions.RequiredPartitionsTrigger",
+            {
+                "uri": self.uri,
+                "metastore_conn_id": self.metastore_conn_id,
+                "poke_interval": self.poke_interval,
+                "deadline": self.deadline,
+            },
+        )
+
+    async def look(self) -> Look:
+        """Asks the metastore, in a thread."""
+        from airflow_hive_opt.hooks.hive_metastore import metastore_of
+        from airflow_hive_opt.runtime.metastore import MetastoreError
+
+        if self._required is None or self._metastore is None:
+            self._metastore = metastore_of(await BaseHook.aget_connection(self.metastore_conn_id))
+            self._required = await asyncio.to_thread(read_required, self.uri)
+        try:
+            return await asyncio.to_thread(look_for_partitions, self._metastore, self._required)
+        except MetastoreError as error:
+            raise AirflowException(f"connection {self.metastore_conn_id!r}: {error}") from None
+
+    async def close(self) -> None:
+        """Closes the connection."""
+        if self._metastore is not None:
+            self._metastore.close()

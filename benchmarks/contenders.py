@@ -1,0 +1,131 @@
+"""The ways to answer one star join over a partitioned table, by the names that results carry."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from upath import UPath
+
+from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime.descriptor import query_digest
+from airflow_hive_opt.runtime.report import Report
+from airflow_hive_opt.spark.application import Request, join, prune
+from benchmarks.measure import Cost, Meter
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPARK = "Spark as it comes"
+TUNED = "Spark, listing tuned"
+OURS = "ours"
+SPLIT = "ours, split"
+FLOOR = "literal list"
+CONTENDERS = (SPARK, TUNED, OURS, SPLIT, FLOOR)
+
+TUNING = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "4"}
+Rows = list[tuple[object, ...]]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement, the same with its partitions written out by hand, and the tables it reads."""
+
+    sql: str
+    literal: str
+    partitioned: tuple[str, ...]
+
+
+def star_join(session: SparkSession, partitions: int, matching: int) -> Statement:
+    """The growth benchmark's statement: ``matching`` of ``partitions`` days."""
+    fact, dimension = f"bench.fact_{partitions}", f"bench.dim_{partitions}"
+    rows = session.sql(f"SELECT ds FROM {dimension} WHERE rank < {matching}").collect()
+    days = ", ".join(f"'{row[0]}'" for row in rows)
+    sql = (
+        "SELECT count(*) AS n, sum(f.amount) AS amount, sum(crc32(f.ds)) AS days "
+        f"FROM {fact} f JOIN {dimension} d ON f.ds = d.ds WHERE d.rank < {matching}"
+    )
+    return Statement(sql, f"{sql} AND f.ds IN ({days})", (fact,))
+
+
+def warm_run(
+    session: SparkSession, meter: Meter, contender: str, statement: Statement
+) -> tuple[Cost, Rows]:
+    """One contender's cost and rows in a session that has run before.
+
+    Listings and metadata that Spark caches are dropped first: a scheduled job has none.
+    """
+    cost = None
+    with tempfile.TemporaryDirectory() as scratch:
+        for phase in phases(contender):
+            for table in statement.partitioned:
+                session.sql(f"REFRESH TABLE {table}")
+            part, rows = cold_run(session, meter, contender, phase, statement, Path(scratch))
+            cost = part if cost is None else cost + part
+    return cost, rows
+
+
+def phases(contender: str) -> tuple[str, ...]:
+    """The applications that a contender needs."""
+    return ("prune", "join") if contender == SPLIT else ("all",)
+
+
+def cold_run(
+    session: SparkSession,
+    meter: Meter,
+    contender: str,
+    phase: str,
+    statement: Statement,
+    scratch: Path,
+) -> tuple[Cost, Rows]:
+    """One phase of one contender; what lies in ``scratch`` passes between phases."""
+    sql, path = statement.sql, UPath(scratch / "descriptor.json")
+    if phase == "prune":
+        return meter.run(lambda: split_prune(session, sql, path))
+    if phase == "join":
+        return meter.run(lambda: split_join(session, sql, path))
+    if contender == OURS:
+        return meter.run(lambda: ours(session, sql, path))
+    text = statement.literal if contender == FLOOR else sql
+    with settings(session, TUNING if contender == TUNED else {}):
+        return meter.run(lambda: [tuple(row) for row in session.sql(text).collect()])
+
+
+def ours(session: SparkSession, sql: str, path: UPath) -> Rows:
+    """Local task and map join in one application, as the operator runs them."""
+    request = _request(sql)
+    return list(join(session, request, prune(session, request, path), path).rows)
+
+
+def split_prune(session: SparkSession, sql: str, path: UPath) -> Rows:
+    """The local task alone."""
+    prune(session, _request(sql), path)
+    return []
+
+
+def split_join(session: SparkSession, sql: str, path: UPath) -> Rows:
+    """The map join alone, from the descriptor that another application left."""
+    request = _request(sql)
+    found = descriptors.read(path, query_digest(request.sql, request.parameters))
+    return list(join(session, request, Report(found, str(path)), path).rows)
+
+
+def _request(sql: str) -> Request:
+    return Request(sql, max_rows=1_000_000)
+
+
+@contextmanager
+def settings(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Settings for the block."""
+    before = {name: session.conf.get(name) for name in conf}
+    for name, value in conf.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            session.conf.set(name, value)

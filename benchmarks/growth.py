@@ -1,0 +1,220 @@
+"""Does cost follow the matching partitions, or the table?
+
+    python -m benchmarks.growth --partitions 1000 10000 --shares 1 10 50 100 --latency 0 5
+
+One star join over tables that grow, all contenders in turn, warm (one session, each contender run
+once before it counts) and cold (a fresh JVM each). Results go to ``benchmarks/results``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks import slow_listing
+from benchmarks.contenders import (
+    CONTENDERS,
+    Rows,
+    Statement,
+    cold_run,
+    phases,
+    star_join,
+    warm_run,
+)
+from benchmarks.measure import Cost, Machine, Meter, noise, quiet_session
+from benchmarks.report import RESULTS, write_growth
+from benchmarks.slow_listing import Listings
+from benchmarks.warehouse import FOLDER, build, servers, session_conf
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How many partitions there are and match, and the milliseconds added to each listing."""
+
+    partitions: int
+    matching: int
+    latency: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measured run; ``session`` has the seconds that starting Spark took, cold only."""
+
+    setting: Setting
+    contender: str
+    start: str
+    cost: Cost
+    noise: float
+    session: float = 0.0
+
+
+def main() -> None:
+    """Runs what the arguments ask for and writes the results."""
+    chosen = _arguments()
+    if chosen.one:
+        _one(chosen.one)
+        return
+    settings = dict.fromkeys(
+        Setting(size, matching, latency)
+        for latency in chosen.latency
+        for size, matching in (
+            *((size, chosen.matching) for size in chosen.partitions),
+            *(
+                (chosen.share_partitions, chosen.share_partitions * share // 100)
+                for share in chosen.shares
+            ),
+        )
+    )
+    with servers(chosen.folder) as running:
+        conf = {
+            **session_conf(running.metastore.uri, running.metastore.warehouse),
+            **slow_listing.conf(running.folder / "slow_listing"),
+        }
+        with quiet_session("growth", conf) as session:
+            for size in sorted({setting.partitions for setting in settings}):
+                build(session, running, size)
+            statements = {
+                setting: star_join(session, setting.partitions, setting.matching)
+                for setting in settings
+            }
+            runs = list(_warm(session, statements, chosen))
+        runs += _cold(conf, statements, chosen)
+    if not runs:
+        sys.exit("nothing was measured: --repeats and --cold-repeats are 0")
+    write_growth([asdict(done) for done in runs], asdict(Machine()), chosen.results)
+
+
+def _warm(
+    session: SparkSession, statements: dict[Setting, Statement], chosen: argparse.Namespace
+) -> Iterator[Run]:
+    meter, listings = Meter(session), Listings(session)
+    for setting, statement in statements.items():
+        listings.take(setting.latency)
+        answers: dict[str, Rows] = {}
+        too_slow: set[str] = set()
+        for turn in range(chosen.repeats + 1):
+            for at in range(len(chosen.contenders)):
+                contender = chosen.contenders[(at + turn) % len(chosen.contenders)]
+                if contender in too_slow:
+                    continue
+                busy = noise()
+                cost, answers[contender] = warm_run(session, meter, contender, statement)
+                if cost.seconds > chosen.patience:
+                    too_slow.add(contender)
+                if turn or contender in too_slow:  # the first turn warms up
+                    yield _said(Run(setting, contender, "warm", cost, busy))
+        listings.take(0)
+        _check(answers, setting)
+
+
+def _cold(
+    conf: dict[str, str], statements: dict[Setting, Statement], chosen: argparse.Namespace
+) -> Iterator[Run]:
+    """Every phase in a process of its own."""
+    for setting, statement in statements.items():
+        answers: dict[str, Rows] = {}
+        for _ in range(chosen.cold_repeats):
+            for contender in chosen.contenders:
+                busy = noise()
+                with tempfile.TemporaryDirectory() as scratch:
+                    parts = [
+                        _process(conf, setting, statement, contender, phase, Path(scratch))
+                        for phase in phases(contender)
+                    ]
+                first, *others = (Cost(**part["cost"]) for part in parts)
+                cost = sum(others, first)
+                answers[contender] = parts[-1]["rows"]
+                starting = sum(part["session"] for part in parts)
+                yield _said(Run(setting, contender, "cold", cost, busy, starting))
+        _check(answers, setting)
+
+
+def _process(
+    conf: dict[str, str],
+    setting: Setting,
+    statement: Statement,
+    contender: str,
+    phase: str,
+    scratch: Path,
+) -> dict:
+    order = scratch / "order.json"
+    order.write_text(
+        json.dumps(
+            {
+                "conf": conf,
+                "latency": setting.latency,
+                "statement": asdict(statement),
+                "contender": contender,
+                "phase": phase,
+            }
+        )
+    )
+    command = [sys.executable, "-m", "benchmarks.growth", "--one", str(scratch)]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    return json.loads((scratch / "answer.json").read_text())
+
+
+def _one(scratch: Path) -> None:
+    """One phase of one contender, in this process."""
+    order = json.loads((scratch / "order.json").read_text())
+    statement = Statement(**order["statement"])
+    began = time.monotonic()
+    with quiet_session("growth", order["conf"]) as session:
+        starting = time.monotonic() - began
+        Listings(session).take(order["latency"])
+        cost, rows = cold_run(
+            session, Meter(session), order["contender"], order["phase"], statement, scratch
+        )
+    answer = {"cost": asdict(cost), "rows": rows, "session": starting}
+    (scratch / "answer.json").write_text(json.dumps(answer, default=str))
+
+
+def _check(answers: dict[str, Rows], setting: Setting) -> None:
+    """Every contender gives the same rows."""
+    texts = {name: json.dumps(rows, default=str) for name, rows in answers.items()}
+    if len(set(texts.values())) > 1:
+        sys.exit(f"the contenders disagree at {setting}: {texts}")
+
+
+def _said(done: Run) -> Run:
+    print(
+        f"{done.setting.matching:>7,} of {done.setting.partitions:<7,} "
+        f"{done.setting.latency} ms  {done.start}  {done.contender:<22}"
+        f"{done.cost.seconds:8.2f} s{done.cost.metastore_calls:7,} calls"
+        f"{done.cost.partitions_fetched:9,} partitions{done.cost.directories_listed:9,} listings",
+        flush=True,
+    )
+    return done
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--partitions", type=int, nargs="+", default=[1_000, 5_000, 10_000, 50_000])
+    add("--matching", type=int, default=10)
+    add("--share-partitions", type=int, default=10_000)
+    add("--shares", type=int, nargs="*", default=[1, 10, 50, 100], help="per cent that match")
+    add("--latency", type=int, nargs="+", default=[0, 5], help="milliseconds a listing")
+    add("--contenders", nargs="+", choices=CONTENDERS, default=CONTENDERS)
+    add("--repeats", type=int, default=5, help="warm runs of each contender that count")
+    add("--cold-repeats", type=int, default=3)
+    add("--patience", type=float, default=45, help="seconds; a slower contender runs once")
+    add("--folder", type=Path, default=FOLDER)
+    add("--results", type=Path, default=RESULTS)
+    add("--one", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

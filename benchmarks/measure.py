@@ -1,0 +1,114 @@
+"""One run of one contender, measured: seconds, metastore, listings, bytes, memory, noise."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.slow_listing import Listings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run took; ``peak_heap`` sums the peaks of the heap's pools, in bytes."""
+
+    seconds: float
+    metastore_calls: int
+    partitions_fetched: int
+    files_listed: int
+    directories_listed: int
+    bytes_read: int
+    peak_heap: int
+
+    def __add__(self, other: Cost) -> Cost:
+        """Both runs, one after the other."""
+        mine, theirs = asdict(self), asdict(other)
+        summed = {name: mine[name] + theirs[name] for name in mine}
+        return Cost(**{**summed, "peak_heap": max(self.peak_heap, other.peak_heap)})
+
+
+class Meter:
+    """Reads a session's counters before and after."""
+
+    def __init__(self, session: SparkSession) -> None:
+        from airflow_hive_opt.spark.catalog import SparkCatalog
+
+        self._session = session
+        self._listings = Listings(session)
+        self._catalog = SparkCatalog(session)
+        self._jvm: Any = session._jvm
+
+    def run(self, action: Callable[[], Any]) -> tuple[Cost, Any]:
+        """The cost of ``action`` and what it gave."""
+        self._jvm.System.gc()
+        for pool in self._pools():
+            pool.resetPeakUsage()
+        before, bytes_before = self._catalog.work(), self._bytes()
+        directories = self._listings.count()
+        began = time.monotonic()
+        result = action()
+        seconds = time.monotonic() - began
+        work = self._catalog.work() - before
+        return Cost(
+            seconds,
+            work.metastore_calls,
+            work.partitions_fetched,
+            work.files_listed,
+            self._listings.count() - directories,
+            self._bytes() - bytes_before,
+            sum(pool.getPeakUsage().getUsed() for pool in self._pools()),
+        ), result
+
+    def _pools(self) -> list[Any]:
+        factory = self._jvm.java.lang.management.ManagementFactory
+        return [
+            pool
+            for pool in factory.getMemoryPoolMXBeans()
+            if pool.getType().toString() == "Heap memory"
+        ]
+
+    def _bytes(self) -> int:
+        context: Any = self._session.sparkContext._jsc.sc()
+        context.listenerBus().waitUntilEmpty()
+        executors = context.statusStore().executorList(False)
+        convert = self._jvm.scala.jdk.javaapi.CollectionConverters.asJava
+        return sum(executor.totalInputBytes() for executor in convert(executors))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where and on what; the versions of what was measured."""
+
+    cores: int = field(default_factory=lambda: os.cpu_count() or 0)
+    system: str = field(default_factory=platform.platform)
+    python: str = field(default_factory=platform.python_version)
+    pyspark: str = field(default_factory=lambda: version("pyspark"))
+    package: str = field(default_factory=lambda: version("airflow-hive-opt"))
+
+
+def noise() -> float:
+    """Milliseconds of a fixed piece of work: where it varies, so does everything."""
+    data = b"x" * (8 << 20)
+    began = time.monotonic()
+    hashlib.sha256(data).digest()
+    return (time.monotonic() - began) * 1000
+
+
+@contextmanager
+def quiet_session(name: str, conf: dict[str, str]) -> Iterator[SparkSession]:
+    """A session that only says what went wrong."""
+    from airflow_hive_opt.spark.session import spark_session
+
+    with spark_session(name, conf) as session:
+        session.sparkContext.setLogLevel("ERROR")
+        yield session

@@ -1,0 +1,79 @@
+"""A local file system whose directory listings take as long as an object store's.
+
+Hadoop has no setting for that, so this is a class: a few lines of Scala, since PySpark brings the
+Scala compiler and no machine need have a Java one. Listings are counted too.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SOURCE = """\
+package benchmark
+
+import java.util.concurrent.atomic.AtomicLong
+import org.apache.hadoop.fs.{FileStatus, LocalFileSystem, Path, RawLocalFileSystem}
+
+object Listings {
+  @volatile var milliseconds: Long = 0
+  val count = new AtomicLong
+  def setMilliseconds(value: Long): Unit = milliseconds = value
+  def counted(): Long = count.get
+}
+
+class SlowRaw extends RawLocalFileSystem {
+  override def listStatus(path: Path): Array[FileStatus] = {
+    Listings.count.incrementAndGet()
+    if (Listings.milliseconds > 0) Thread.sleep(Listings.milliseconds)
+    super.listStatus(path)
+  }
+}
+
+class SlowListing extends LocalFileSystem(new SlowRaw)
+"""
+
+
+def jar(folder: Path) -> Path:
+    """The compiled class, made in ``folder`` where it is not yet."""
+    target, source = folder / "slow_listing.jar", folder / "SlowListing.scala"
+    if target.exists() and source.read_text() == SOURCE:
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    source.write_text(SOURCE)
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    jars = str(Path(pyspark.__file__).parent / "jars" / "*")
+    command = [java, "-cp", jars, "scala.tools.nsc.Main", "-usejavacp", "-nowarn"]
+    subprocess.run([*command, "-d", str(target), str(source)], check=True)
+    return target
+
+
+def conf(folder: Path) -> dict[str, str]:
+    """Spark's settings that put the class in the place of the local file system."""
+    return {
+        "spark.driver.extraClassPath": str(jar(folder)),
+        "spark.hadoop.fs.file.impl": "benchmark.SlowListing",
+    }
+
+
+class Listings:
+    """The file system of a session that :func:`conf` made."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._java: Any = session._jvm.benchmark.Listings
+
+    def take(self, milliseconds: int) -> None:
+        """From now on each directory listing takes so much longer."""
+        self._java.setMilliseconds(milliseconds)
+
+    def count(self) -> int:
+        """Directories listed so far."""
+        return int(self._java.counted())

@@ -1,0 +1,31 @@
+"""Two tasks: the partition list first, on this machine, then the join.
+
+Between them one sees what the join will read, and a budget stops it before a cluster is paid for.
+Trigger it with "dry" to look only. A `conn_id` in `map_join_args` sends the join to a cluster.
+"""
+
+from __future__ import annotations
+
+from airflow.sdk import DAG, Param
+
+from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
+
+with DAG(
+    "split_sales",
+    schedule=None,
+    catchup=False,
+    tags=["airflow-hive-opt", "example"],
+    params={
+        "year": Param(2000, type="integer", minimum=1998, maximum=2002),
+        "month": Param(11, type="integer", minimum=1, maximum=12),
+        "dry": Param(False, type="boolean", title="Only look", description="Join nothing."),
+    },
+    doc_md=__doc__,
+):
+    MapJoinPruneTaskGroup(
+        "sales",
+        sql="sql/sales_by_category.sql",
+        dry="{{ params.dry }}",
+        max_partitions=31,
+        on_empty="skip",
+    )

@@ -1,0 +1,152 @@
+"""The operators on a real standalone cluster, submitted as the Spark provider submits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from airflow_hive_opt.attempts import safe_part
+from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.map_join import MapJoinOperator
+from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+
+SQL = """SELECT r.name, sum(s.amount) AS amount FROM shop.sales s
+JOIN shop.days d ON s.ds = d.ds JOIN shop.regions r ON s.region = r.code
+WHERE d.week = {{ params.week }} AND r.name = 'North' GROUP BY r.name"""
+# a join that keeps every core busy for a while
+SLOW = """SELECT count(*) AS n FROM shop.sales s
+JOIN shop.days d ON s.ds = d.ds AND d.week = 2
+CROSS JOIN (SELECT id FROM range(0, {{ params.rows }}, 1, 8)) r WHERE hash(s.item, r.id) <> 7"""
+FOREVER = 10**11
+
+
+@pytest.fixture(autouse=True)
+def connection(cluster, monkeypatch):
+    document = {"conn_type": "spark", "host": cluster.url}
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(document))
+    for name in ("PATH", "PYSPARK_DRIVER_PYTHON", "AIRFLOW_HIVE_OPT_TASK_PID", "JAVA_HOME"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))  # put back what the task sets
+        if not os.environ[name]:
+            monkeypatch.delenv(name)
+
+
+def context(task_id="t", **params):
+    instance = SimpleNamespace(
+        dag_id="d", run_id="r:1", task_id=task_id, map_index=-1, try_number=1, max_tries=0
+    )
+    return {"ti": instance, "params": {"week": 2, **params}}
+
+
+def made(cls, warehouse, tmp_path, found, **options):
+    operator = cls(
+        task_id="t",
+        conn_id="cluster",
+        conf=warehouse,
+        descriptor_path=str(tmp_path),
+        executor_memory="512m",
+        **{"sql": SQL, **options},
+    )
+    operator.render_template_fields(found)
+    return operator
+
+
+def run(cls, warehouse, tmp_path, found=None, **options):
+    found = found or context()
+    return made(cls, warehouse, tmp_path, found, **options).execute(found)
+
+
+def wait_until(condition, seconds=90):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.2)
+
+
+def mid_join(cluster, tmp_path):
+    """Waits until the partition list is there and the join runs."""
+    wait_until(lambda: list(tmp_path.rglob("1.json")))
+    time.sleep(3)
+    assert len(cluster.state()["activeapps"]) == 1
+
+
+def test_one_task(warehouse, cluster, tmp_path, capsys):
+    summary = run(MapJoinPruneOperator, warehouse, tmp_path)
+    assert (summary["kept"], summary["total"], summary["reason"]) == (7, 120, "PRUNED")
+    assert summary["uri"] == str(tmp_path / "d" / safe_part("r:1") / "t" / "-1" / "1.json")
+    log = capsys.readouterr().out
+    assert "North\t189" in log
+    assert f"application {summary['application_id']}" in log  # the driver's own words
+    finished = {app["id"]: app["state"] for app in cluster.state()["completedapps"]}
+    assert finished[summary["application_id"]] == "FINISHED"
+
+
+def test_split_form_and_gates(warehouse, tmp_path):
+    pruned = run(LocalTaskOperator, warehouse, tmp_path)
+    joined = run(MapJoinOperator, warehouse, tmp_path, context("join"), descriptor=pruned)
+    assert joined["uri"] == pruned["uri"]
+    assert joined["work"]["map join"]["partitions_fetched"] == 7
+    with pytest.raises(AirflowFailException, match="max_partitions allows 3"):
+        run(LocalTaskOperator, warehouse, tmp_path, max_partitions=3)
+    with pytest.raises(AirflowSkipException, match="no partition of s"):
+        run(LocalTaskOperator, warehouse, tmp_path, context(week=99), on_empty="skip")
+
+
+def test_what_is_wrong_is_told_in_one_message(warehouse, tmp_path):
+    with pytest.raises(AirflowFailException, match=r"^line 1, column 8: there is no column nope"):
+        run(MapJoinPruneOperator, warehouse, tmp_path, sql="SELECT nope FROM shop.sales")
+    division = "SELECT 1 / (item - item) FROM shop.sales"
+    with pytest.raises(AirflowException, match=r"^\[DIVIDE_BY_ZERO\]"):
+        run(
+            MapJoinPruneOperator,
+            warehouse,
+            tmp_path,
+            sql=division,
+        )
+
+
+def test_stopping_the_task_stops_the_application(warehouse, cluster, tmp_path):
+    found = context(rows=FOREVER)
+    operator = made(MapJoinPruneOperator, warehouse, tmp_path, found, sql=SLOW)
+    raised = []
+
+    def execute():
+        try:
+            operator.execute(found)
+        except AirflowException as error:
+            raised.append(str(error))
+
+    task = threading.Thread(target=execute)
+    task.start()
+    mid_join(cluster, tmp_path)
+    operator.on_kill()
+    task.join(timeout=60)
+    assert not task.is_alive()
+    assert raised
+    wait_until(lambda: not cluster.state()["activeapps"])
+
+
+def test_a_killed_task_leaves_no_application(warehouse, cluster, tmp_path):
+    script = (
+        "import json, sys\n"
+        "from pathlib import Path\n"
+        "from tests.e2e.test_cluster import FOREVER, SLOW, MapJoinPruneOperator, context, run\n"
+        "run(MapJoinPruneOperator, json.loads(sys.argv[1]), Path(sys.argv[2]), "
+        "context(rows=FOREVER), sql=SLOW)\n"
+    )
+    command = [sys.executable, "-c", script, json.dumps(warehouse), str(tmp_path)]
+    with (tmp_path / "log").open("w") as log:
+        task = subprocess.Popen(command, stdout=log, stderr=log, cwd=Path(__file__).parents[2])
+    mid_join(cluster, tmp_path)
+    task.kill()
+    task.wait()
+    wait_until(lambda: not cluster.state()["activeapps"])
+    assert not list(tmp_path.rglob("*.outcome.json"))

@@ -1,0 +1,84 @@
+"""Random correlated queries: the rewritten answer is the plain one, by names and types, too."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from pyspark.errors import PySparkException
+
+from airflow_hive_opt.planner.rewriting import rewrite
+from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.spark.catalog import SparkCatalog
+from tests.fuzz.correlated import query, setup
+
+SEED = int(os.environ.get("FUZZ_SEED", "1"))
+QUERIES = int(os.environ.get("FUZZ_QUERIES", "60"))
+PER_DATABASE = 500
+# Generated code takes longer to compile than these tables take to read; every eighth query has it.
+QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+ON = Settings.of({"hive.optimize.correlation": "true"})
+
+
+class Sized(SparkCatalog):
+    """Spark's catalog with ``t`` large beside the others, so that key sets are tried, too."""
+
+    def table(self, name):
+        found = super().table(name)
+        return found and replace(found, total_bytes=10**9 if found.short_name in "te" else 10**6)
+
+
+@pytest.fixture(scope="module")
+def database(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS correlated")
+    spark.sql("USE correlated")
+    yield
+    for name in QUICK:
+        spark.conf.unset(name)
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    spark.sql("USE default")
+    spark.sql("DROP DATABASE correlated CASCADE")
+
+
+def answer(spark, sql):
+    frame = spark.sql(sql)
+    return frame.dtypes, sorted(map(repr, frame.collect()))
+
+
+def test_rewritten_is_plain(spark, database):
+    applied, refused, wrong = Counter(), Counter(), []
+    for number in range(QUERIES):
+        if number % PER_DATABASE == 0:
+            setup(spark, SEED + number)
+            catalog = Sized(spark)
+        for name, value in QUICK.items():
+            if number % 8:
+                spark.conf.set(name, value)
+            else:
+                spark.conf.unset(name)
+        sql = query(SEED * 1_000_003 + number)
+        rewriting = rewrite(sql, catalog, ON)
+        applied.update(rewriting.applied or ["none"])
+        refused.update(rewriting.refused)
+        if not rewriting.applied:
+            continue
+        try:
+            same = answer(spark, rewriting.sql) == answer(spark, sql)
+        except PySparkException as error:
+            same = False
+            print(str(error).splitlines()[0])
+        if not same:
+            wrong.append((sql, rewriting.sql))
+    print(f"{QUERIES} queries, {dict(applied)}")
+    for (name, reason), times in refused.most_common():
+        print(f"  {name}: {reason} {times}")
+    assert wrong == [], "\n\n".join(map("\n--> ".join, wrong[:5]))
+    assert applied["none"] < QUERIES * 0.6
+    assert set(applied) >= {"self_join_window", "aggregate_once", "merged_aggregates"}

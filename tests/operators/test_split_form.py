@@ -1,0 +1,213 @@
+"""Local task and map join as two tasks: what passes between them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk import DAG, task
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.map_join import MapJoinOperator
+from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
+
+SQL = (
+    "INSERT OVERWRITE TABLE split.result SELECT f.id, f.p FROM split.fact f "
+    "JOIN split.keys k ON f.p = k.p AND k.id < {{ params.below }}"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS split")
+    frame = spark.range(6).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
+    frame.coalesce(1).write.partitionBy("p").saveAsTable("split.fact")
+    frame.coalesce(1).write.saveAsTable("split.keys")
+    spark.sql("CREATE TABLE split.result (id INT, p INT) STORED AS PARQUET")
+    yield
+    spark.sql("DROP DATABASE split CASCADE")
+
+
+class Instance(SimpleNamespace):
+    def xcom_push(self, key, value):
+        self.pushed[key] = value
+
+
+def context(task_id="local_task", below=2, **changes):
+    instance = Instance(
+        dag_id="d", run_id="r", task_id=task_id, map_index=-1, try_number=1, pushed={}, **changes
+    )
+    return {"ti": instance, "params": {"below": below}}
+
+
+def rendered(operator, found):
+    operator.render_template_fields(found)
+    return operator
+
+
+def prune(tmp_path, below=2, sql=SQL, **options):
+    found = context(below=below)
+    operator = LocalTaskOperator(
+        task_id="local_task", sql=sql, descriptor_path=str(tmp_path), **options
+    )
+    return rendered(operator, found).execute(found)
+
+
+def join(tmp_path, descriptor, below=2, sql=SQL, **options):
+    found = context("map_join", below)
+    operator = MapJoinOperator(
+        task_id="map_join", sql=sql, descriptor=descriptor, descriptor_path=str(tmp_path), **options
+    )
+    return rendered(operator, found), operator.execute(found)
+
+
+def rows(spark):
+    spark.sql("REFRESH TABLE split.result")  # another session wrote it
+    return sorted(map(tuple, spark.table("split.result").collect()))
+
+
+def test_the_summary_is_all_that_the_map_join_needs(spark, tmp_path):
+    spark.sql("INSERT OVERWRITE TABLE split.result VALUES (9, 9)")
+    pruned = prune(tmp_path)
+    assert rows(spark) == [(9, 9)]
+    assert (pruned["kept"], pruned["total"], pruned["dry"]) == (2, 6, False)
+    through_xcom = json.loads(json.dumps(pruned))
+    operator, summary = join(tmp_path, through_xcom)
+    assert rows(spark) == [(0, 0), (1, 1)]
+    assert set(pruned["seconds"]) == {"local task"}
+    assert set(summary["seconds"]) == {"prelaunch", "map join"}
+    assert summary["work"]["map join"]["partitions_fetched"] == 2
+    assert summary["uri"] == pruned["uri"]
+    assert "WHERE `f`.`p` IN (0, 1)" in operator.statement
+    assert Path(tmp_path / "d/r/local_task/-1/1.report.json").exists()
+    assert Path(tmp_path / "d/r/map_join/-1/1.report.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"below": 3}, "not those of the local task"),
+        ({"sql": SQL + " -- {{ ti.task_id }}"}, "not those of the local task"),
+        ({"parameters": {"a": 1}}, "not those of the local task"),
+    ],
+)
+def test_a_descriptor_of_another_statement_is_refused(spark, tmp_path, other, message):
+    pruned = prune(tmp_path)
+    spark.sql("INSERT OVERWRITE TABLE split.result VALUES (9, 9)")
+    with pytest.raises(AirflowFailException, match=message):
+        join(tmp_path, pruned, **other)
+    assert rows(spark) == [(9, 9)]
+
+
+def test_another_attempts_or_an_altered_descriptor_is_refused(spark, tmp_path):
+    mine, other = prune(tmp_path / "a"), prune(tmp_path / "b", below=3)
+    spark.sql("INSERT OVERWRITE TABLE split.result VALUES (9, 9)")
+    with pytest.raises(AirflowException, match="another task's or attempt's"):
+        join(tmp_path, {**mine, "uri": other["uri"]})
+    path = Path(mine["uri"])
+    path.write_text(path.read_text().replace('"total": 6', '"total": 7'))
+    with pytest.raises(AirflowException, match="altered or cut short"):
+        join(tmp_path, mine)
+    path.unlink()
+    with pytest.raises(AirflowException, match="can't read the descriptor"):
+        join(tmp_path, mine)
+    assert rows(spark) == [(9, 9)]
+
+
+def test_no_descriptor_at_all(tmp_path):
+    with pytest.raises(AirflowFailException, match="must be the output of a LocalTaskOperator"):
+        join(tmp_path, None)
+
+
+def test_the_gates_stop_the_run_before_the_join(spark, tmp_path):
+    with pytest.raises(AirflowFailException, match="max_partitions allows 1"):
+        prune(tmp_path, max_partitions=1)
+    with pytest.raises(AirflowSkipException, match="no partition of f"):
+        prune(tmp_path, below=0, on_empty="skip")
+    assert prune(tmp_path, max_bytes=10**9)["kept"] == 2
+    with pytest.raises(AirflowFailException, match="bytes are to be read, max_bytes allows 1:"):
+        prune(tmp_path, max_bytes=1)
+
+
+def test_the_gates_hold_at_prelaunch_too(spark, tmp_path):
+    spark.sql("INSERT INTO split.fact PARTITION (p = 77) VALUES (77)")
+    spark.sql("INSERT INTO split.keys VALUES (-7, 77)")
+    only = SQL.replace("k.id < {{ params.below }}", "k.id = -7")
+    pruned = prune(tmp_path, sql=only, on_empty="skip")
+    assert pruned["kept"] == 1
+    spark.sql("ALTER TABLE split.fact DROP PARTITION (p = 77)")
+    with pytest.raises(AirflowSkipException):
+        join(tmp_path, pruned, sql=only, on_empty="skip")
+
+
+@pytest.mark.parametrize("dry", [True, "{{ params.below == 2 }}"])
+def test_a_dry_run_looks_and_joins_nothing(spark, tmp_path, dry):
+    spark.sql("INSERT OVERWRITE TABLE split.result VALUES (9, 9)")
+    pruned = prune(tmp_path, dry=dry)
+    assert (pruned["kept"], pruned["dry"]) == (2, True)
+    with pytest.raises(AirflowSkipException, match="dry"):
+        join(tmp_path, pruned)
+    found = context()
+    operator = MapJoinPruneOperator(
+        task_id="t", sql=SQL, descriptor_path=str(tmp_path / "one"), dry=dry
+    )
+    with pytest.raises(AirflowSkipException, match="nothing was joined"):
+        rendered(operator, found).execute(found)
+    assert found["ti"].pushed["return_value"]["kept"] == 2
+    assert rows(spark) == [(9, 9)]
+
+
+def test_dry_is_true_or_false(tmp_path):
+    with pytest.raises(AirflowFailException, match="dry must be true or false, not 'perhaps'"):
+        prune(tmp_path, dry="perhaps")
+
+
+def test_the_group_gives_both_tasks_the_same_statement():
+    with DAG("d") as dag:
+        group = MapJoinPruneTaskGroup(
+            "sales",
+            sql=SQL,
+            parameters={"a": 1},
+            max_keys=5,
+            max_partitions=3,
+            retries=2,
+            map_join_args={"conn_id": "cluster"},
+        )
+    assert set(dag.task_dict) == {"sales.local_task", "sales.map_join"}
+    local_task, map_join = dag.task_dict["sales.local_task"], dag.task_dict["sales.map_join"]
+    assert map_join.upstream_task_ids == {"sales.local_task"}
+    assert group.output.operator is map_join
+    for name in ("sql", "parameters", "max_partitions", "retries"):
+        assert getattr(local_task, name) == getattr(map_join, name)
+    assert (local_task.max_keys, local_task.conn_id, map_join.conn_id) == (5, None, "cluster")
+
+
+def test_the_group_knows_its_arguments():
+    with DAG("d"), pytest.raises(TypeError, match="max_partition"):
+        MapJoinPruneTaskGroup("sales", sql=SQL, max_partition=3)
+
+
+def test_the_decorator_runs_what_the_function_returns(spark, tmp_path):
+    with DAG("d"):
+
+        @task.map_join_prune(descriptor_path=str(tmp_path))
+        def sales(table, params):
+            return SQL.replace("split.fact", table) + f" /* {params['below']} */"
+
+        operator = sales("split.fact").operator
+    found = context(below=3)
+    summary = rendered(operator, found).execute(found)
+    assert summary["kept"] == 3
+    assert "k.id < 3 /* 3 */" in operator.sql
+    assert rows(spark) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_the_decorators_function_must_return_text(tmp_path):
+    with DAG("d"):
+        operator = task.map_join_prune(lambda: None, task_id="t")().operator
+    with pytest.raises(AirflowFailException, match="must return the statement as text, not None"):
+        operator.execute(context())

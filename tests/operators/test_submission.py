@@ -1,0 +1,198 @@
+"""Submitting: what is shipped, what is asked of spark-submit, and what a retry resumes.
+
+No cluster runs here (tests/e2e has one); spark-submit itself is replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import py4j
+import pyspark
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.spark.job import Job, Outcome, Stages, Status, write_outcome
+from airflow_hive_opt.spark.shipping import ship
+from airflow_hive_opt.submission import resumption_key
+
+SUMMARY = {"uri": "file:///x", "kept": 1, "total": 2, "seconds": {}, "work": {}}
+DONE = Outcome(Status.DONE, "kept 1 of 2 partitions", SUMMARY)
+
+
+def context(try_number=1, clear_number=0, max_tries=1, store=None):
+    instance = SimpleNamespace(
+        dag_id="d",
+        run_id="r",
+        task_id="t",
+        map_index=-1,
+        try_number=try_number,
+        max_tries=max_tries,
+        stats_tags={},
+    )
+    return {
+        "ti": instance,
+        "dag_run": SimpleNamespace(clear_number=clear_number),
+        "task_state_store": store,
+        "outlet_events": {},
+    }
+
+
+@pytest.fixture
+def submitted(monkeypatch):
+    """The commands that would have run; each leaves ``outcome`` where its job says."""
+    commands: list[list[str]] = []
+
+    def submit(hook, application="", **_):
+        command = hook._build_spark_submit_command(application)
+        commands.append(command)
+        job = Job.from_json(Path(command[-1].removeprefix("file://")).read_bytes())
+        if submit.outcome is not None:
+            from upath import UPath
+
+            write_outcome(submit.outcome, UPath(job.path))
+        if submit.error is not None:
+            raise submit.error
+        hook._yarn_application_id = "application_1_1"
+        return "driver-1"
+
+    submit.outcome, submit.error = DONE, None
+    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
+    monkeypatch.setenv("AIRFLOW_HIVE_OPT_TASK_PID", "0")
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+    return SimpleNamespace(commands=commands, says=submit)
+
+
+def operator(monkeypatch, tmp_path, connection, **options):
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps({"conn_type": "spark", **connection}))
+    return MapJoinPruneOperator(
+        task_id="t",
+        sql="SELECT 1",
+        conn_id="cluster",
+        descriptor_path=str(tmp_path),
+        **options,
+    )
+
+
+def test_yarn_in_cluster_mode(submitted, monkeypatch, tmp_path):
+    made = operator(
+        monkeypatch,
+        tmp_path,
+        {"host": "yarn", "extra": {"deploy-mode": "cluster", "queue": "etl"}},
+        conf={"spark.sql.shuffle.partitions": 8},
+        py_files="mine.zip",
+        executor_memory="2g",
+    )
+    assert made.execute(context())["uri"] == str(tmp_path / "d/r/t/-1/1.json")
+    (command,) = submitted.commands
+    line = " ".join(command)
+    for part in (
+        "--master yarn",
+        "--deploy-mode cluster",
+        "--queue etl",
+        "--executor-memory 2g",
+        "--conf spark.yarn.maxAppAttempts=1",
+        "--conf spark.sql.shuffle.partitions=8",
+        "airflow_hive_opt.zip,mine.zip",
+        f"main.py file://{tmp_path}/d/r/t/-1/1.job.json",
+    ):
+        assert part in line
+    assert (made.conf, made.py_files) == ({"spark.sql.shuffle.partitions": 8}, "mine.zip")
+
+
+def test_what_yarn_cant_resume_is_refused_only_if_asked_for(submitted, monkeypatch, tmp_path):
+    connection = {"host": "yarn", "extra": {"deploy-mode": "cluster"}}
+    with pytest.raises(AirflowFailException, match="requires yarn_track_via_rm_api=True"):
+        operator(monkeypatch, tmp_path, connection, durable=True).execute(context())
+    assert submitted.commands == []
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (Status.REFUSED, AirflowFailException),
+        (Status.NOTHING_TO_DO, AirflowSkipException),
+        (Status.FAILED, AirflowException),
+    ],
+)
+def test_the_outcome_says_how_it_ended(submitted, monkeypatch, tmp_path, status, error):
+    submitted.says.outcome = Outcome(status, "in words")
+    submitted.says.error = AirflowException("Error code is: 1.")
+    made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
+    with pytest.raises(error, match="^in words$"):
+        made.execute(context())
+
+
+def test_an_application_that_leaves_nothing(submitted, monkeypatch, tmp_path):
+    submitted.says.outcome = None
+    made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
+    with pytest.raises(AirflowException, match="does its driver reach that storage"):
+        made.execute(context())
+    submitted.says.error = AirflowException("Error code is: 1. no route to spark://m:7077")
+    with pytest.raises(AirflowException, match="no route to spark://m:7077"):
+        made.execute(context())
+
+
+def test_a_retry_resumes_and_a_cleared_task_does_not(submitted, monkeypatch, tmp_path):
+    """The application of a killed attempt finished meanwhile, at that attempt's path."""
+    connection = {"host": "spark://m:7077", "extra": {"deploy-mode": "cluster"}}
+    monkeypatch.setattr(MapJoinPruneOperator, "get_job_status", lambda *_: "FINISHED")
+    monkeypatch.setattr(MapJoinPruneOperator, "poll_until_complete", lambda *_: None)
+    store: dict[str, str] = {}
+    stored = SimpleNamespace(get=store.get, set=store.__setitem__)
+
+    def run(**attempt):
+        made = operator(monkeypatch, tmp_path, connection)
+        return made.execute(context(store=stored, **attempt))["uri"]
+
+    first = run(try_number=1)
+    assert run(try_number=2) == first
+    assert len(submitted.commands) == 1
+    cleared = run(try_number=3, clear_number=1, max_tries=3)
+    assert cleared.endswith("/3.json")
+    assert len(submitted.commands) == 2
+
+
+def test_parameters_that_cant_travel(submitted, monkeypatch, tmp_path):
+    made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"}, parameters={"a": object()})
+    with pytest.raises(AirflowFailException, match="parameters and hive_conf must be text"):
+        made.execute(context())
+    assert submitted.commands == []
+
+
+def test_another_statement_is_not_resumed():
+    job = Job("SELECT 1", "/a/1.json", Stages.BOTH)
+    mine = resumption_key(job, context())
+    assert mine == resumption_key(Job("SELECT 1", "/a/2.json", Stages.BOTH), context(try_number=2))
+    assert mine != resumption_key(Job("SELECT 2", "/a/1.json", Stages.BOTH), context())
+
+
+def test_the_application_is_ours(tmp_path):
+    with pytest.raises(TypeError, match="application can't be given"):
+        MapJoinPruneOperator(task_id="t", sql="SELECT 1", application="x.jar")
+
+
+def test_what_is_shipped_runs_with_pyspark_alone(tmp_path):
+    main, package = ship(tmp_path)
+    machine = tmp_path / "machine"
+    machine.mkdir()
+    for module in (pyspark, py4j):
+        folder = Path(module.__file__).parent
+        (machine / folder.name).symlink_to(folder)
+    script = main.read_text().replace("sys.exit(main())", "print(*sorted(sys.modules))")
+    start = f"import sys\nsys.path[:0] = [{str(package)!r}, {str(machine)!r}]\n"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", start + script],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stdout.split())
+    assert {"airflow_hive_opt.spark.submitted", "sqlglot", "upath"} <= loaded
+    assert "airflow" not in loaded

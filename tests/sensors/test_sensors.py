@@ -1,0 +1,218 @@
+"""The sensors and their triggers, on real Spark and a real metastore."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowSensorTimeout, TaskDeferred
+
+from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
+from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime.required import Required, encode
+from airflow_hive_opt.sensors.partition_descriptor import PartitionDescriptorSensor
+from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
+from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
+from airflow_hive_opt.waiting import look_for_partitions
+from tests.runtime.test_descriptor import descriptor
+from tests.services.processes import free_port
+from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
+
+COLUMNS = [("id", "int")]
+SQL = (
+    "SELECT f.id FROM sensors.fact f JOIN sensors.keys k ON f.p = k.p AND k.p < {{ params.below }}"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    """The keys, in Spark; the partitions that are waited for are the metastore's."""
+    spark.sql("CREATE DATABASE IF NOT EXISTS sensors")
+    frame = spark.range(2000).selectExpr("CAST(id AS INT) p")
+    frame.coalesce(1).write.saveAsTable("sensors.keys")
+    spark.sql("CREATE TABLE sensors.fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    yield
+    spark.sql("DROP DATABASE sensors CASCADE")
+
+
+@pytest.fixture(scope="module")
+def service(metastore_service, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sensors")
+    with thrift_client(metastore_service) as client:
+        create_database(client, "sensors", str(folder))
+        create_table(client, "sensors.fact", COLUMNS, [("p", "int")], str(folder / "fact"))
+    return metastore_service
+
+
+def land(service, *values):
+    with thrift_client(service) as client:
+        parts = [((str(value),), f"/nowhere/{value}", {}) for value in values]
+        add_partitions(client, "sensors.fact", COLUMNS, parts)
+
+
+@pytest.fixture(autouse=True)
+def connections(request, monkeypatch):
+    if "service" in request.fixturenames:
+        service = request.getfixturevalue("service")
+        document = {"conn_type": "hive_metastore", "host": service.host, "port": service.port}
+        monkeypatch.setenv("AIRFLOW_CONN_METASTORE_DEFAULT", json.dumps(document))
+
+
+def context(below=3, try_number=1):
+    instance = SimpleNamespace(
+        dag_id="d", run_id="r", task_id="wait", map_index=-1, try_number=try_number
+    )
+    return {"ti": instance, "params": {"below": below}}
+
+
+def sensor(tmp_path, found, **options):
+    options = {"poke_interval": 0, "timeout": 0, "deferrable": True, **options}
+    made = RequiredPartitionsSensor(
+        task_id="wait", sql=SQL, descriptor_path=str(tmp_path), **options
+    )
+    made.render_template_fields(found)
+    return made
+
+
+def event_of(trigger):
+    """The event of a trigger that went through its serialised form, as in the triggerer."""
+    name, arguments = trigger.serialize()
+    assert name == f"{type(trigger).__module__}.{type(trigger).__qualname__}"
+    again = type(trigger)(**json.loads(json.dumps(arguments)))
+
+    async def first():
+        async for event in again.run():
+            return event.payload
+
+    return asyncio.run(first())
+
+
+def test_what_is_missing_is_waited_for(spark, service, tmp_path):
+    found = context()
+    with pytest.raises(TaskDeferred) as deferred:
+        sensor(tmp_path, found).execute(found)
+    trigger = deferred.value.trigger
+    assert deferred.value.method_name == "execute_complete"
+
+    event = event_of(trigger)  # its deadline is over
+    assert event["message"] == (
+        "3 of 3 partitions are missing: sensors.fact/p=0, sensors.fact/p=1, sensors.fact/p=2"
+    )
+    with pytest.raises(AirflowSensorTimeout, match="after 0 s: 3 of 3 partitions are missing"):
+        sensor(tmp_path, found).execute_complete(found, event)
+
+    land(service, 0, 2)
+    trigger.deadline = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
+    trigger.poke_interval = 0.1
+
+    looks = []
+
+    class Landing(type(trigger)):
+        """Lets the last partition land once its absence was seen."""
+
+        async def look(self):
+            looks.append(await super().look())
+            if len(looks) == 1:
+                land(service, "01")  # the same value, otherwise written
+            return looks[-1]
+
+    async def first():
+        async for event in Landing(**trigger.serialize()[1]).run():
+            return event.payload
+
+    event = asyncio.run(first())
+    assert [look.message for look in looks] == [
+        "1 of 3 partitions are missing: sensors.fact/p=1",
+        "all 3 partitions are there",
+    ]
+    assert sensor(tmp_path, found).execute_complete(found, event) == {"required": 3}
+    assert sensor(tmp_path, found).execute(found) == {"required": 3}
+
+
+def test_without_deferral_the_worker_pokes(spark, service, tmp_path):
+    found = context(below=5000)
+    made = sensor(tmp_path, found, deferrable=False)
+    with pytest.raises(AirflowSensorTimeout):
+        made.execute(found)
+    assert "sensors.fact/p=9" in made.poke(found).xcom_value["first_missing"][6]
+
+
+@pytest.mark.parametrize("wanted", [1, 1000])
+def test_a_poke_is_one_call(service, wanted):
+    required = [
+        Required("sensors.fact", ("p",), ("int",), ("p",), tuple((n,) for n in range(wanted)))
+    ]
+    with HiveMetastoreHook().get_conn() as metastore:
+        for pokes in (1, 2):
+            look_for_partitions(metastore, required)
+            assert metastore.work().metastore_calls == pokes
+            assert metastore.work().partitions_fetched == 0
+
+
+def test_a_table_that_is_not_there_yet(service):
+    required = [Required("sensors.later", ("p",), ("int",), ("p",), ((1,),))]
+    with HiveMetastoreHook().get_conn() as metastore:
+        look = look_for_partitions(metastore, required)
+    assert look.message == "1 of 1 partitions are missing: sensors.later/p=1"
+
+
+def test_a_metastore_that_does_not_answer(spark, tmp_path, monkeypatch):
+    port = free_port()
+    monkeypatch.setenv("AIRFLOW_CONN_DOWN", f"hive-metastore://user:secret@127.0.0.1:{port}")
+    message = rf"connection 'down': no answer from the metastore at 127\.0\.0\.1:{port}"
+    found = context()
+    with pytest.raises(AirflowException, match=message):
+        sensor(tmp_path, found, metastore_conn_id="down").execute(found)
+    uri = tmp_path / "list.json"
+    uri.write_bytes(encode([Required("a.b", ("p",), ("int",), ("p",), ((1,),))]))
+    event = event_of(RequiredPartitionsTrigger(str(uri), "down", 0, "2026-01-01T00:00:00+00:00"))
+    assert event["error"].startswith("connection 'down': no answer")
+    assert "secret" not in str(event)
+    with pytest.raises(AirflowException, match="no answer"):
+        sensor(tmp_path, found).execute_complete(found, event)
+
+
+def test_the_connections_button(service, monkeypatch):
+    assert HiveMetastoreHook().test_connection() == (
+        True,
+        f"the metastore at {service.uri} answers",
+    )
+    for connection, message in (
+        ("hive-metastore://", "names no host"),
+        ("hive-metastore://h:1?authMechanism=GSSAPI", "asks for GSSAPI: this client speaks plain"),
+        (f"hive-metastore://127.0.0.1:{free_port()}", "no answer from the metastore at 127.0.0.1"),
+    ):
+        monkeypatch.setenv("AIRFLOW_CONN_METASTORE_DEFAULT", connection)
+        good, said = HiveMetastoreHook().test_connection()
+        assert not good
+        assert message in said
+
+
+def test_a_descriptor_is_waited_for_until_it_can_be_trusted(tmp_path):
+    path = tmp_path / "found.json"
+    mine = descriptor()
+
+    def look(**options):
+        made = PartitionDescriptorSensor(
+            task_id="wait", uri=str(path), timeout=0, deferrable=True, **options
+        )
+        try:
+            return made.execute(context())
+        except TaskDeferred as deferred:
+            event = event_of(deferred.trigger)
+            with pytest.raises(AirflowSensorTimeout) as error:
+                made.execute_complete(context(), event)
+            return str(error.value)
+
+    assert "there is no descriptor at" in look()
+    whole = descriptors.encode(mine)
+    path.write_bytes(whole[:-20])
+    assert "is refused: it is cut short or no JSON" in look()
+    path.write_bytes(whole)
+    assert look()["digest"] == mine.digest
+    assert "belongs to another statement" in look(sql="SELECT 1")
+    poked = PartitionDescriptorSensor(task_id="wait", uri=str(path), deferrable=False)
+    assert poked.execute(context())["kept"] == mine.kept

@@ -1,0 +1,1 @@
+"""Servers for tests and benchmarks, started on loopback and stopped by their process id."""

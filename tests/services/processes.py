@@ -1,0 +1,73 @@
+"""Starting a server, waiting until it answers, and ending it: by its own process, never by name."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from signal import SIGINT, Signals
+from typing import Any
+
+HOST = "127.0.0.1"
+
+
+class ServiceError(Exception):
+    """A server that did not start; the message has the end of its log."""
+
+
+def free_port() -> int:
+    """A loopback TCP port that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
+
+
+def listens(port: int) -> bool:
+    """Whether something accepts connections on a loopback port."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((HOST, port)) == 0
+
+
+@contextmanager
+def server(
+    command: Sequence[str],
+    log: Path,
+    ready: Callable[[], bool],
+    *,
+    timeout: float = 120,
+    stop_with: Signals = SIGINT,
+    **options: Any,
+):
+    """Runs ``command`` until the block ends; the block begins when ``ready`` says so.
+
+    ``timeout`` is in seconds; ``options`` go to ``subprocess.Popen``. Raises
+    :class:`ServiceError`.
+    """
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, **options
+        )
+    try:
+        deadline = time.monotonic() + timeout
+        while not ready():
+            if process.poll() is not None:
+                raise ServiceError(f"{command[0]} ended with {process.returncode}:\n{_end(log)}")
+            if time.monotonic() > deadline:
+                raise ServiceError(f"{command[0]} did not answer in {timeout} s:\n{_end(log)}")
+            time.sleep(0.05)
+        yield process
+    finally:
+        process.send_signal(stop_with)
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _end(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-20:])

@@ -1,0 +1,55 @@
+"""The servers that other tests stand on: they answer, keep what they hold, and end."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.services.postgres import postgres
+from tests.services.processes import HOST, ServiceError, listens, server
+
+
+def test_postgres_keeps_its_folder():
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch).chmod(0o755)
+        folder = Path(scratch, "kept")
+        with postgres(folder) as first:
+            first.create_database("a")
+            first.create_database("a")
+            with first.connect("a") as connection:
+                connection.execute("CREATE TABLE t AS SELECT 42 AS n")
+        assert not listens(first.port)
+        with postgres(folder) as second, second.connect("a") as connection:
+            assert connection.execute("SELECT n FROM t").fetchone() == (42,)
+
+
+def test_postgres_wants_the_password_and_hides_it(postgres_server):
+    assert postgres_server.password not in repr(postgres_server)
+    url = postgres_server.url("postgres", "postgresql").replace(postgres_server.password, "wrong")
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(url)
+
+
+def test_a_server_that_dies_says_why(tmp_path):
+    command = ["sh", "-c", "echo no such luck; exit 3"]
+    with (
+        pytest.raises(ServiceError, match="ended with 3:\nno such luck"),
+        server(command, tmp_path / "log", lambda: False),
+    ):
+        pass
+
+
+def test_the_metastore_hides_the_password(metastore_service, postgres_server):
+    arguments = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # a process that has just ended
+            arguments.append(path.read_bytes())
+    assert any(b"HiveMetaStore" in line for line in arguments)
+    assert not any(postgres_server.password.encode() in line for line in arguments)
+    with socket.create_connection((HOST, metastore_service.port), timeout=5):
+        pass

@@ -1,0 +1,102 @@
+"""What the benchmarks stand on: tables built past the metastore, and results told as measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+from benchmarks.report import spread, write_growth, write_tpcds
+from benchmarks.tpcds import PARTITIONED, QUERIES, _text, query_texts
+from benchmarks.warehouse import register
+from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
+
+COLUMNS = [("id", "bigint")]
+COST = {
+    "seconds": 2.0,
+    "metastore_calls": 3,
+    "partitions_fetched": 10,
+    "files_listed": 10,
+    "directories_listed": 10,
+    "bytes_read": 1000,
+    "peak_heap": 10**8,
+}
+MACHINE = {"cores": 2, "system": "s", "python": "3.11", "pyspark": "4.3", "package": "0.1"}
+
+
+def test_registered_partitions_are_as_added_ones(metastore_service, postgres_server, tmp_path):
+    values = [f"d{number:02}" for number in range(30)]
+    statistics = {"numFiles": "1", "numRows": "10", "totalSize": "77"}
+    folder = Path(f"file:{tmp_path}")
+    with thrift_client(metastore_service) as client:
+        create_database(client, "grown", str(tmp_path))
+        for name in ("added", "registered"):
+            create_table(client, f"grown.{name}", COLUMNS, [("ds", "string")], f"{folder}/t")
+        parts = [([value], f"{folder}/t/ds={value}", statistics) for value in values]
+        add_partitions(client, "grown.added", COLUMNS, parts)
+        register(postgres_server, "grown.registered", "ds", tmp_path / "t", values, 77)
+        # and the metastore goes on counting where the registering stopped
+        add_partitions(client, "grown.registered", COLUMNS, [(["last"], f"{folder}/x", {})])
+    with ThriftMetastore(metastore_service.uri, "grown") as metastore:
+        found = {}
+        for name in ("added", "registered"):
+            table = metastore.table(name)
+            keys = [((0,), frozenset((value,) for value in values[3:9]))]
+            by_filter = metastore.partitions_by_keys(table, keys, 100_000)
+            by_names = metastore.partitions_by_names(table, metastore.partition_names(table))
+            found[name] = (set(by_filter), {part for part in by_names if part.values != ("last",)})
+        assert found["added"] == found["registered"]
+        assert [len(parts) for parts in found["added"]] == [6, 30]
+        assert metastore.partition_count(metastore.table("registered")) == 31
+
+
+def test_the_queries_are_the_standards():
+    texts = query_texts()
+    assert sorted(texts) == list(range(1, 100))
+    assert len(set(QUERIES)) == 30
+    for query in QUERIES:
+        assert any(table in texts[query] for table in PARTITIONED)
+        assert not texts[query].endswith(";")
+
+
+def test_rows_are_compared_whatever_their_order_and_last_digit():
+    assert _text([(1, 0.1 + 0.2), (None, "x")]) == _text([(None, "x"), (1, 0.3)])
+    assert _text([(1, 0.3)]) != _text([(1, 0.3), (1, 0.3)])
+    assert _text([("1",)]) != _text([(1,)])
+
+
+def test_spread_says_median_range_and_count():
+    assert spread([1.0, 1.5, 1.2]) == "1.20 (1.00-1.50, 3)"
+
+
+def run(contender, seconds, **more):
+    return {"contender": contender, "cost": {**COST, "seconds": seconds}, "noise": 1.0, **more}
+
+
+def test_growth_is_told_with_its_ratio_to_the_floor(tmp_path):
+    setting = {"partitions": 1000, "matching": 10, "latency": 5}
+    runs = [
+        run(name, seconds, setting=setting, start="warm", session=0.0)
+        for name, seconds in (("ours", 3.0), ("ours", 5.0), ("literal list", 2.0))
+    ]
+    write_growth(runs, MACHINE, tmp_path)
+    (line,) = [
+        line for line in (tmp_path / "growth.md").read_text().splitlines() if "| ours |" in line
+    ]
+    assert "4.00 (3.00-5.00, 2) | 2.00 | 3 | 10 |" in line
+    assert (tmp_path / "growth.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize(("differing", "word"), [([], "yes"), ([3], "NO")])
+def test_tpcds_says_where_rows_differ(tmp_path, differing, word):
+    pruned = {"kept": 30, "total": 1824, "reasons": ["PRESERVED_SIDE"]}
+    runs = [
+        run("Spark as it comes", 8.0, query=3, pruned=None),
+        run("ours", 2.0, query=3, pruned=pruned),
+    ]
+    write_tpcds(runs, differing, 1, MACHINE, tmp_path)
+    text = (tmp_path / "tpcds.md").read_text()
+    assert f"| q03 | {word} |" in text
+    assert "Spark as it comes / ours 4.00" in text
+    assert "| 30 | 1,824 |" in text
