@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from airflow_hive_opt.planner.catalog import Column
+from airflow_hive_opt.planner.types import family
 from airflow_hive_opt.runtime.metastore import KeySet
-from airflow_hive_opt.runtime.partitions import Value, family
+from airflow_hive_opt.runtime.partitions import Value
 
 # An embedded Derby overflows its stack at about 600 values, Oracle's limit is 1,000.
 VALUES_A_FILTER = 400

@@ -9,6 +9,8 @@ from datetime import date
 from typing import TypeAlias
 from urllib.parse import unquote
 
+from airflow_hive_opt.planner.types import INTEGER_BITS, family
+
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -24,7 +26,6 @@ Value: TypeAlias = int | str | date | CastText
 """A typed, non-NULL partition value or key."""
 
 _CASTABLE = re.compile(r"boolean|decimal(\(.*\))?|timestamp|timestamp_ntz|varchar\(.*\)")
-_INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,6 @@ def value_of(text: str) -> str | None:
     return None if text == DEFAULT_PARTITION else text
 
 
-def family(type_: str) -> str | None:
-    """The family of types that compare exactly with each other, or ``None`` for no such family.
-
-    >>> family("bigint"), family("string"), family("timestamp"), family("char(3)")
-    ('integer', 'string', None, None)
-    """
-    if type_ in _INTEGERS:
-        return "integer"
-    return type_ if type_ in ("string", "date") else None
-
-
 def comparable(type_: str) -> bool:
     """Whether a scan's value of this type is its name's text, cast.
 
@@ -78,8 +68,8 @@ def comparable(type_: str) -> bool:
 
 def fits(value: Value, type_: str) -> bool:
     """Whether a key can be a value of a column of this type (an INT can't hold 2**40)."""
-    if isinstance(value, int) and type_ in _INTEGERS:
-        bound = 1 << (_INTEGERS[type_] - 1)
+    if isinstance(value, int) and type_ in INTEGER_BITS:
+        bound = 1 << (INTEGER_BITS[type_] - 1)
         return -bound <= value < bound
     return True
 

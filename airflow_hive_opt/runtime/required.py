@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias
 
-from airflow_hive_opt.runtime.partitions import Partition, Value, family, typed
+from airflow_hive_opt.planner.types import family
+from airflow_hive_opt.runtime.partitions import Partition, Value, typed
 
 Tuples: TypeAlias = tuple[tuple[Value, ...], ...]
 MAX_REQUIRED = 1_000_000

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from airflow_hive_opt.planner.conditions import NOT_DETERMINISTIC
 from airflow_hive_opt.planner.pruning import KeySource
 from airflow_hive_opt.planner.reasons import Reason
-from airflow_hive_opt.runtime.partitions import Value, family, fits
+from airflow_hive_opt.planner.types import family
+from airflow_hive_opt.runtime.partitions import Value, fits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -31,6 +31,7 @@ from airflow_hive_opt.runtime.descriptor import (
     now,
     query_digest,
 )
+from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.runtime.partitions import (
     DEFAULT_PARTITION,
     Partition,
@@ -49,9 +50,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Above this many values in one filter an embedded Derby metastore overflows its stack (it does at
-# about 600); names and local matching take over.
-FILTER_VALUES = 400
 # Names times keys that Spark may compare pair by pair, some seconds' work.
 _COMPARISONS = 50_000_000
 
@@ -203,7 +201,7 @@ class LocalTask:
         """Hands keys and conditions to the metastore as one filter, where it can take them."""
         decision = selection.decision
         values = [value for _, tuples in selection.tuples for row in tuples for value in row]
-        plain = len(values) <= FILTER_VALUES and all(map(is_plain, values))
+        plain = len(values) <= VALUES_A_FILTER and all(map(is_plain, values))
         if decision.table.by_serde and DEFAULT_PARTITION in values:
             return False
         at_the_scan = all(len(condition.layers) == 1 for condition in conditions)

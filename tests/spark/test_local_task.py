@@ -12,9 +12,9 @@ from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime import descriptor
 from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.runtime.gates import GateClosed, NothingToDo, OnEmpty, OnNoPrune
+from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.spark.application import Request, join, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.local_task import FILTER_VALUES
 from tests.spark.answers import ask
 
 PARTITIONS = 450
@@ -44,16 +44,16 @@ def test_few_keys_go_to_the_metastore_as_a_filter(spark, tmp_path):
 
 
 def test_many_keys_are_matched_against_names(spark, tmp_path):
-    answer = ask(spark, tmp_path, SQL.format(FILTER_VALUES + 1))
-    assert answer.target.kept == FILTER_VALUES + 1
+    answer = ask(spark, tmp_path, SQL.format(VALUES_A_FILTER + 1))
+    assert answer.target.kept == VALUES_A_FILTER + 1
     assert answer.report.work["local task"].partitions_fetched == 0
-    assert answer.partitions_fetched == FILTER_VALUES + 1
+    assert answer.partitions_fetched == VALUES_A_FILTER + 1
 
 
 def test_many_keys_and_the_statements_own_predicates(spark, tmp_path):
-    sql = SQL.format(FILTER_VALUES + 1) + " WHERE f.p % 2 = 0 AND f.p > :above"
+    sql = SQL.format(VALUES_A_FILTER + 1) + " WHERE f.p % 2 = 0 AND f.p > :above"
     answer = ask(spark, tmp_path, sql, parameters={"above": 5})
-    assert answer.target.kept == (FILTER_VALUES + 2) // 2 - 3
+    assert answer.target.kept == (VALUES_A_FILTER + 2) // 2 - 3
 
 
 def test_many_tuples(spark, tmp_path):

@@ -26,8 +26,8 @@ from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.rules.skeletons import Place, column_type
 from airflow_hive_opt.planner.scope import UNNAMED
 from airflow_hive_opt.planner.settings import SMALL_TABLE_FILESIZE, Settings
+from airflow_hive_opt.planner.types import family
 
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 # Bytes that Spark reads in no time: a table this small is read for keys whatever it is for.
 _NO_COST = 1_000_000
 _SKELETON_VIEW = "__partitions_of_"
@@ -150,17 +150,10 @@ def _pair(
         if other.column.alias == place.alias:
             return None
         theirs = column_type(small[other.column.alias].operator, other.column.name)
-        ours = _family(seen.type)
-        alike = ours is not None and (not theirs or _family(theirs) == ours)
+        ours = family(seen.type)
+        alike = ours is not None and (not theirs or family(theirs) == ours)
         return (seen.column, other.column) if alike else None
     return None
-
-
-def _family(type_: str) -> str | None:
-    """Types whose values compare as they are."""
-    if type_ in _INTEGERS:
-        return "integer"
-    return type_ if type_ in ("string", "date") else None
 
 
 def _unfit(

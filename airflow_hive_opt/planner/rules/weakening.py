@@ -133,31 +133,33 @@ def _holds(operator: Operator, real: set[int]) -> bool:
 
 def null_supplied(tree: Operator, relation: Operator) -> bool:
     """Whether an outer join of the block may put NULLs in place of the relation's rows."""
-    operators = list(_block(tree))
+    return any(_supplies(above, below) for above, below in _upwards(list(_block(tree)), relation))
+
+
+def _upwards(operators: list[Operator], relation: Operator) -> Iterator[tuple[Operator, Operator]]:
+    """Each operator above the relation, with its input that the relation is in."""
     parents = {id(input_): operator for operator in operators for input_ in operator.inputs}
     below = relation
-    while (operator := parents.get(id(below))) is not None:
-        if isinstance(operator, Join) and _supplies(operator, below):
-            return True
-        below = operator
-    return False
+    while (above := parents.get(id(below))) is not None:
+        yield above, below
+        below = above
 
 
-def _supplies(join: Join, input_: Operator) -> bool:
-    kind = join.kind
-    return kind.supplies_nulls_left if join.left is input_ else kind.supplies_nulls_right
+def _supplies(operator: Operator, input_: Operator) -> bool:
+    """Whether the operator may put NULLs in place of a row of that input."""
+    if not isinstance(operator, Join):
+        return False
+    kind = operator.kind
+    return kind.supplies_nulls_left if operator.left is input_ else kind.supplies_nulls_right
 
 
 def _supplied(
     operators: list[Operator], relation: Operator, supplied: frozenset[str]
 ) -> dict[int, frozenset[str]]:
     """For each operator above: whose columns outer joins made NULL together with the relation's."""
-    parents = {id(input_): operator for operator in operators for input_ in operator.inputs}
     found: dict[int, frozenset[str]] = {}
-    below = relation
-    while (operator := parents.get(id(below))) is not None:
-        found[id(operator)] = supplied
-        if isinstance(operator, Join) and _supplies(operator, below):
+    for above, below in _upwards(operators, relation):
+        found[id(above)] = supplied
+        if _supplies(above, below):
             supplied |= frozenset(relations(below))
-        below = operator
     return found
