@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/ready
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 
-.PHONY: help demo test test-e2e lint types pytest services fuzz bench growth tpcds fuzz-correlated bench-correlation lock clean
+.PHONY: help demo test test-e2e lint types pytest services fuzz bench growth tpcds key-predicate fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
@@ -69,10 +69,13 @@ bench-correlation: $(READY)
 	@$(BIN)/python benchmarks/correlation.py --scale $(SCALE) --repeat $(REPEAT)
 
 # The parts take arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
-bench: growth tpcds
+bench: growth tpcds key-predicate
 
 growth: services
 	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)
+
+key-predicate: $(READY)
+	$(BIN)/python -m benchmarks.key_predicate $(ARGUMENTS)
 
 tpcds: services
 	$(BIN)/python -m benchmarks.tpcds $(ARGUMENTS)

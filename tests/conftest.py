@@ -25,6 +25,8 @@ def spark():
     conf = {
         **embedded_conf(_SCRATCH / "warehouse", "local[2]"),
         "spark.sql.shuffle.partitions": "2",
+        # Bytes that are read in parallel are missing from Spark's own count of them.
+        "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
         # A JVM that lives for minutes gains nothing from its best compiler.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }

@@ -14,11 +14,17 @@ from airflow_hive_opt.planner.hive.explain import explain_text
 from airflow_hive_opt.planner.hive.facts import count, facts
 from airflow_hive_opt.planner.operators import Filter, Operator, TableScan, subquery_of, walk
 from airflow_hive_opt.planner.plan import Plan, plan
-from airflow_hive_opt.planner.pruning import ScanDecision
+from airflow_hive_opt.planner.pruning import KeyPredicate, Path, ScanDecision
+from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.rewriting import Rewriting, rewrite
 from airflow_hive_opt.planner.rules.partition_sink import PartitionSink, place_sinks
 from airflow_hive_opt.planner.script import split_settings
 from airflow_hive_opt.planner.settings import Settings
+
+_PREDICATE = (
+    "the small table's keys go to the scan as a condition on a data column, "
+    "if its files can skip enough by them"
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ def explanation_to_json(found: Explanation) -> dict[str, object]:
         "verdict": "ok",
         "statement": found.hive.kind,
         **facts(found.hive),
-        "pruning": [_pruning(each) for each in found.pruning.decisions] if found.pruning else [],
+        "pruning": _all_pruning(found.pruning) if found.pruning else [],
         "partition_sinks": [
             {
                 "stage": sink.local_work.name,
@@ -104,6 +110,7 @@ def explanation_to_text(found: Explanation) -> str:
     decisions = found.pruning.decisions if found.pruning else ()
     parts = [explain_text(found.hive), "", "PARTITION PRUNING:"]
     parts.extend(_pruning_text(decision) for decision in decisions)
+    parts.extend(map(_predicate_text, found.pruning.predicates if found.pruning else ()))
     for sink in sinks(found):
         parts.append(f"  {sink.local_work.name}: Partition Desc Gen Sink Operator")
         parts.append(f"    takes the keys of {', '.join(source.name for source in sink.sources)}")
@@ -140,7 +147,7 @@ def to_json(plan: Plan) -> dict[str, object]:
             for tree in plan.trees
             for alias, at_scan, predicate in _filters(tree)
         ],
-        "pruning": [_pruning(decision) for decision in plan.decisions],
+        "pruning": _all_pruning(plan),
         "warnings": list(plan.warnings),
     }
 
@@ -165,6 +172,7 @@ def to_text(plan: Plan) -> str:
         parts.append(f"  the statement passes through to Spark as it is: {plan.passed_through}")
     parts.append("\nPARTITION PRUNING:")
     parts.extend(_pruning_text(decision) for decision in plan.decisions)
+    parts.extend(map(_predicate_text, plan.predicates))
     if plan.kind is None:
         parts.append("  none: the statement is not planned")
     elif not plan.decisions:
@@ -184,6 +192,30 @@ def _filters(tree: Operator) -> list[tuple[str, bool, str]]:
         if isinstance(operator, Filter)
         for condition in operator.conditions
     ]
+
+
+def _all_pruning(plan: Plan) -> list[dict[str, object]]:
+    decisions = [_pruning(decision) for decision in plan.decisions]
+    return decisions + [_predicate(predicate) for predicate in plan.predicates]
+
+
+def _predicate(predicate: KeyPredicate) -> dict[str, object]:
+    source = predicate.source
+    return {
+        "alias": predicate.relation.alias,
+        "table": predicate.relation.table.name,
+        "columns": [predicate.column],
+        "path": Path.PREDICATE.value,
+        "sources": [{"aliases": list(source.aliases), "sql": source.sql}],
+        "reason": Reason.PRUNED.value,
+        "message": _PREDICATE,
+    }
+
+
+def _predicate_text(predicate: KeyPredicate) -> str:
+    relation = predicate.relation
+    head = f"  {relation.alias} ({relation.table.name}): path {Path.PREDICATE}"
+    return f"{head}\n    {_PREDICATE}\n    keys: {predicate.source.sql}"
 
 
 def _pruning(decision: ScanDecision) -> dict[str, object]:

@@ -9,10 +9,10 @@ from airflow_hive_opt.planner.catalog import Catalog
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.operators import Operator
 from airflow_hive_opt.planner.parse import beyond, parse
-from airflow_hive_opt.planner.pruning import ScanDecision
+from airflow_hive_opt.planner.pruning import KeyPredicate, ScanDecision
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.resolve import resolve
-from airflow_hive_opt.planner.rules import TREE_RULES, prune_partitions
+from airflow_hive_opt.planner.rules import TREE_RULES, find_key_predicates, prune_partitions
 from airflow_hive_opt.planner.settings import Settings
 
 
@@ -30,6 +30,7 @@ class Plan:
     target: str | None
     trees: tuple[Operator, ...]
     decisions: tuple[ScanDecision, ...]
+    predicates: tuple[KeyPredicate, ...] = ()
     warnings: tuple[str, ...] = ()
     passed_through: str | None = None
 
@@ -63,5 +64,6 @@ def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
         statement.target,
         trees,
         prune_partitions(trees, settings) + left,
+        find_key_predicates(trees, settings),
         settings.warnings,
     )

@@ -14,13 +14,14 @@ class Path(StrEnum):
     """How a scan's partitions are found.
 
     FAST: keys go to the metastore as a filter. SKELETON: Spark evaluates the conditions on the
-    partitions' names. STATIC: no table is read, partition names and literals decide. NONE: the
-    scan is read whole.
+    partitions' names. STATIC: no table is read, partition names and literals decide. PREDICATE:
+    keys go to the scan as a condition on a data column. NONE: the scan is read whole.
     """
 
     FAST = "fast"
     SKELETON = "skeleton"
     STATIC = "static"
+    PREDICATE = "predicate"
     NONE = "none"
 
 
@@ -100,3 +101,13 @@ class ScanDecision:
             return Path.STATIC
         fast = all(source.partition_columns for source in self.sources)
         return Path.FAST if fast else Path.SKELETON
+
+
+@dataclass(frozen=True)
+class KeyPredicate:
+    """A data column of a scan, and the keys of a small side that its rows must have."""
+
+    relation: TableRelation
+    column: str
+    type: str
+    source: KeySource

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     KEY_SOURCE_FAILED = "KEY_SOURCE_FAILED"
     TOO_MANY_KEYS = "TOO_MANY_KEYS"
     ALL_PARTITIONS_MATCH = "ALL_PARTITIONS_MATCH"
+    KEYS_IN_MOST_ROW_GROUPS = "KEYS_IN_MOST_ROW_GROUPS"
 
     @property
     def sentence(self) -> str:
@@ -104,5 +105,9 @@ _SENTENCES = {
     Reason.TOO_MANY_KEYS: "the small side has more distinct keys than max_keys allows",
     Reason.ALL_PARTITIONS_MATCH: (
         "every partition is called for, so there was nothing to leave out"
+    ),
+    Reason.KEYS_IN_MOST_ROW_GROUPS: (
+        "the files are not clustered by the key or keep no statistics on it, so a condition on it "
+        "would skip too little"
     ),
 }

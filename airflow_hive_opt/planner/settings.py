@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 PARTITION_PRUNING = "hive.optimize.mapjoin.partition.pruning"
+KEY_PREDICATE = "hive.optimize.mapjoin.key.predicate"
 SMALL_TABLE_FILESIZE = "hive.mapjoin.smalltable.filesize"
 
 DEFAULTS: Mapping[str, str] = {
     # HIVE-5119 left this name to be determined. On: asking for the operator is asking for it.
     PARTITION_PRUNING: "true",
+    # Our own. Off: on files that are not clustered by the key it only costs.
+    KEY_PREDICATE: "false",
     SMALL_TABLE_FILESIZE: "25000000",
     "hive.auto.convert.join": "true",
     "hive.auto.convert.join.noconditionaltask": "true",

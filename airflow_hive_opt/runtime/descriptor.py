@@ -23,7 +23,7 @@ from airflow_hive_opt.runtime.partitions import Partition
 StoragePath: TypeAlias = UPath | ProxyUPath
 """A place in any storage that fsspec knows; Airflow's ObjectStoragePath is one."""
 
-VERSION = 2
+VERSION = 3
 _GZIP_ABOVE_BYTES = 64 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -75,6 +75,26 @@ class Target:
 
 
 @dataclass(frozen=True)
+class RowFilter:
+    """One scan and the values that a data column must have in the rows it will read.
+
+    ``alias`` to ``reference`` are as a target's. ``values`` are texts of the column's ``type``;
+    where ``is_range``, they are the lowest and the highest.
+    """
+
+    alias: str
+    table: str
+    text: str
+    aliased: bool
+    reference: tuple[int, int]
+    column: str
+    type: str
+    values: tuple[str, ...]
+    is_range: bool
+    source: SourceKeys
+
+
+@dataclass(frozen=True)
 class Decision:
     """What became of one scan of a partitioned table; ``message`` is for people."""
 
@@ -97,6 +117,7 @@ class Descriptor:
     created: str
     targets: tuple[Target, ...]
     decisions: tuple[Decision, ...]
+    row_filters: tuple[RowFilter, ...] = ()
     statement: str | None = None
 
     @property
@@ -212,6 +233,7 @@ def _descriptor(document: Mapping[str, Any]) -> Descriptor:
         created=document["created"],
         targets=tuple(_target(target) for target in document["targets"]),
         decisions=tuple(Decision(**decision) for decision in document["decisions"]),
+        row_filters=tuple(_row_filter(found) for found in document["row_filters"]),
         statement=document["statement"],
     )
 
@@ -234,8 +256,20 @@ def _target(document: Mapping[str, Any]) -> Target:
         total=document["total"],
         path=document["path"],
         filter=document["filter"],
-        sources=tuple(
-            SourceKeys(**{**source, "aliases": tuple(source["aliases"])})
-            for source in document["sources"]
-        ),
+        sources=tuple(_source(source) for source in document["sources"]),
     )
+
+
+def _row_filter(document: Mapping[str, Any]) -> RowFilter:
+    return RowFilter(
+        **{
+            **document,
+            "reference": (document["reference"][0], document["reference"][1]),
+            "values": tuple(document["values"]),
+            "source": _source(document["source"]),
+        }
+    )
+
+
+def _source(document: Mapping[str, Any]) -> SourceKeys:
+    return SourceKeys(**{**document, "aliases": tuple(document["aliases"])})

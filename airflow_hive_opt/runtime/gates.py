@@ -62,7 +62,7 @@ class Gates:
 
     def check(self, descriptor: Descriptor) -> None:
         """Raises :class:`GateClosed` or :class:`NothingToDo` where the join must not run."""
-        if not descriptor.targets:
+        if not descriptor.targets and not descriptor.row_filters:
             self._nothing_pruned(descriptor)
             return
         empty = [target.alias for target in descriptor.targets if not target.kept]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from airflow_hive_opt.runtime.descriptor import Descriptor, Target
+from airflow_hive_opt.runtime.descriptor import Descriptor, RowFilter, Target
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,11 @@ def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
             | _found(descriptor, found.alias)
             for found in descriptor.decisions
         ],
+        "predicates": [
+            {"alias": found.alias, "table": found.table, "column": found.column}
+            | {"keys": found.source.keys, "range": found.is_range}
+            for found in descriptor.row_filters
+        ],
     }
 
 
@@ -87,8 +92,8 @@ def _found(descriptor: Descriptor, alias: str) -> dict[str, object]:
 
 
 def reason(descriptor: Descriptor) -> str:
-    """PRUNED where any scan was pruned, else the first scan's reason."""
-    if descriptor.targets:
+    """PRUNED where any scan was narrowed, else the first scan's reason."""
+    if descriptor.targets or descriptor.row_filters:
         return "PRUNED"
     if descriptor.decisions:
         return descriptor.decisions[0].reason
@@ -101,13 +106,17 @@ def headline(descriptor: Descriptor) -> str:
     ``kept 28 of 1,823 partitions (98.5 % pruned): store_sales.ss_sold_date_sk by 31 keys of
     date_dim``
     """
+    rows = [_row_filter(found) for found in descriptor.row_filters]
     if not descriptor.targets:
+        whole = "; ".join(left_whole(descriptor)) or "no partitioned table is read"
         return (
-            f"pruned nothing: {'; '.join(left_whole(descriptor)) or 'no partitioned table is read'}"
+            f"pruned no partitions: {whole}; {'; '.join(rows)}"
+            if rows
+            else (f"pruned nothing: {whole}")
         )
     kept, total = descriptor.kept, descriptor.total
     share = f" ({100 * (total - kept) / total:.1f} % pruned)" if total else ""
-    targets = "; ".join(_target(target) for target in descriptor.targets)
+    targets = "; ".join([*(_target(target) for target in descriptor.targets), *rows])
     return f"kept {kept:,} of {total:,} {_plural(total, 'partition')}{share}: {targets}"
 
 
@@ -134,6 +143,13 @@ def _target(target: Target) -> str:
     )
     path = "" if target.path == "fast" else f" ({target.path})"
     return f"{table}.{columns} by {sources or 'its own conditions'}{path}"
+
+
+def _row_filter(found: RowFilter) -> str:
+    table = found.table.rpartition(".")[2]
+    keys = f"{found.source.keys:,} {_plural(found.source.keys, 'key')}"
+    what = f"the range of {keys}" if found.is_range else keys
+    return f"rows of {table} by {found.column} in {what} of {found.source.name} (predicate)"
 
 
 def _plural(number: int, word: str) -> str:

@@ -30,6 +30,7 @@ from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.correlate import correlate
+from airflow_hive_opt.spark.key_predicates import pushed_down
 from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_map_join
 from airflow_hive_opt.spark.progress import progress
@@ -169,9 +170,14 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         if request.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
     request.gates.check(replace(descriptor, targets=targets))
-    with clock.phase("map join"), progress(session, "map join"):
+    filters = descriptor.row_filters
+    with (
+        clock.phase("map join"),
+        progress(session, "map join"),
+        pushed_down(session, filters),
+    ):
         sql = descriptor.statement or request.sql
-        frame, objection = run_map_join(session, sql, targets, request.parameters)
+        frame, objection = run_map_join(session, sql, targets, request.parameters, filters)
         columns = tuple(frame.columns)
         rows: tuple[tuple[object, ...], ...] = ()
         if columns:
@@ -187,7 +193,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         vanished=vanished,
         appeared=appeared,
     )
-    statement = sql if objection else restrict(sql, targets)
+    statement = sql if objection else restrict(sql, targets, filters)
     return Result(report, columns, rows, statement)
 
 

@@ -71,6 +71,19 @@ class SparkCatalog:
         ]
         return replace(target, partitions=tuple(partitions))
 
+    def storage(self, table: Table) -> tuple[str, str]:
+        """``parquet`` or ``orc`` where Spark's own reader reads the table, else empty; location."""
+        database, _, short = table.name.rpartition(".")
+        if not database:
+            return "", ""
+        metadata = self._catalog.getTableMetadata(self._table_identifier(short, database))
+        told = (metadata.provider().getOrElse(None), metadata.storage().serde().getOrElse(None))
+        name = " ".join(str(text) for text in told if text).lower()
+        formats = [format_ for format_ in ("parquet", "orc") if format_ in name]
+        if not formats or self._is_read_by_serde(metadata):
+            return "", ""
+        return formats[0], metadata.location().toString()
+
     def work(self) -> Work:
         """What this JVM's sessions have asked for so far."""
         metrics = self._jvm.org.apache.spark.metrics.source.HiveCatalogMetrics

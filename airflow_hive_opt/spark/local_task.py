@@ -8,13 +8,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.identifiers import quote, quote_table
 from airflow_hive_opt.planner.plan import Plan
 from airflow_hive_opt.planner.pruning import (
+    KeyPredicate,
     KeySource,
     Layer,
     PartitionCondition,
@@ -26,6 +27,7 @@ from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
+    RowFilter,
     SourceKeys,
     Target,
     now,
@@ -40,6 +42,7 @@ from airflow_hive_opt.runtime.partitions import (
     matching,
 )
 from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.key_predicates import promising_row_groups, row_filter
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
 from airflow_hive_opt.spark.skeleton import fulfilling, skeleton_view
@@ -53,7 +56,7 @@ log = logging.getLogger(__name__)
 # Names times keys that Spark may compare pair by pair, some seconds' work.
 _COMPARISONS = 50_000_000
 
-_FAILURES = (PySparkException, Py4JJavaError, ValueError)
+_FAILURES = (PySparkException, Py4JError, ValueError)
 
 _Tuples = frozenset[tuple[Value, ...]]
 
@@ -75,7 +78,21 @@ def run_local_task(
             targets.append(outcome)
         reason = Reason.PRUNED if isinstance(outcome, Target) else outcome
         decisions.append(Decision(decision.alias, decision.table.name, reason, reason.sentence))
-    return Descriptor(query_digest(plan.sql, parameters), now(), tuple(targets), tuple(decisions))
+    row_filters = []
+    for predicate in plan.predicates:
+        found = task.row_filter(predicate, targets)
+        if isinstance(found, RowFilter):
+            row_filters.append(found)
+        else:
+            column = f"{predicate.relation.alias}.{predicate.column}"
+            log.info("the keys do not go to %s, %s: %s", column, found, found.sentence)
+    return Descriptor(
+        query_digest(plan.sql, parameters),
+        now(),
+        tuple(targets),
+        tuple(decisions),
+        tuple(row_filters),
+    )
 
 
 class LocalTask:
@@ -120,6 +137,24 @@ class LocalTask:
         if len(selection.partitions) == len(names) > 0:
             return Reason.ALL_PARTITIONS_MATCH
         return _target(decision, decision.relation, selection, len(names))
+
+    def row_filter(self, predicate: KeyPredicate, targets: Sequence[Target]) -> RowFilter | Reason:
+        """The keys as a condition on a data column, or why they are not; files decide first."""
+        table, at = predicate.relation.table, predicate.relation.reference
+        if table.partition_columns and not table.partitions_in_metastore:
+            return Reason.PARTITIONS_NOT_IN_METASTORE
+        target = next((found for found in targets if found.reference == (at.start, at.stop)), None)
+        try:
+            partitions = target.partitions if target else None
+            if target is None and table.partition_columns:
+                partitions = tuple(self._partition_names(table))
+            groups = promising_row_groups(self._session, self._catalog, predicate, partitions)
+            if not groups:
+                return Reason.KEYS_IN_MOST_ROW_GROUPS
+            keys = self._collected(predicate.source)
+            return keys if isinstance(keys, Reason) else row_filter(predicate, keys, groups)
+        except _FAILURES as error:
+            return _failed(f"the files of {predicate.relation.alias} can't be read", error)
 
     def _partition_names(self, table: Table) -> list[Partition]:
         if table.name not in self._names:

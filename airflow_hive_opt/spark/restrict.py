@@ -1,28 +1,46 @@
-"""The statement with each pruned scan narrowed to its partitions; the rest is the user's text."""
+"""The statement with each pruned scan narrowed to what it needs; the rest is the user's text."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from airflow_hive_opt.planner.identifiers import quote
-from airflow_hive_opt.runtime.descriptor import Target
+from airflow_hive_opt.runtime.descriptor import RowFilter, Target
 from airflow_hive_opt.runtime.partitions import Value, typed
-from airflow_hive_opt.spark.literals import tuples_condition
+from airflow_hive_opt.spark.literals import literal, tuples_condition
 
 
-def restrict(sql: str, targets: tuple[Target, ...]) -> str:
+def restrict(sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilter] = ()) -> str:
     """``sql`` with ``table`` replaced by ``(SELECT * FROM table WHERE ...)`` for every target.
 
     An alias that stands behind the reference stays; where there is none the table's name becomes
     it.
     """
-    for target in sorted(targets, key=lambda found: found.reference, reverse=True):
-        start, stop = target.reference
-        if sql[start:stop] != target.text:
-            raise ValueError(f"{target.text} is not at {start} of the statement")
-        alias = "" if target.aliased else f" AS {quote(target.alias)}"
-        inner = f"{target.text} AS {quote(target.alias)}"
-        narrowed = f"(SELECT * FROM {inner} WHERE {partition_condition(target)}){alias}"
-        sql = sql[:start] + narrowed + sql[stop:]
+    scans: dict[tuple[int, int], list[Target | RowFilter]] = {}
+    for target in targets:
+        scans.setdefault(target.reference, []).append(target)
+    for row_filter in row_filters:
+        scans.setdefault(row_filter.reference, []).append(row_filter)
+    for (start, stop), narrowing in sorted(scans.items(), reverse=True):
+        first, several = narrowing[0], len(narrowing) > 1
+        if sql[start:stop] != first.text:
+            raise ValueError(f"{first.text} is not at {start} of the statement")
+        alias = "" if first.aliased else f" AS {quote(first.alias)}"
+        inner = f"{first.text} AS {quote(first.alias)}"
+        conditions = [_condition(found) for found in narrowing]
+        condition = " AND ".join(f"({c})" for c in conditions) if several else conditions[0]
+        sql = f"{sql[:start]}(SELECT * FROM {inner} WHERE {condition}){alias}{sql[stop:]}"
     return sql
+
+
+def _condition(found: Target | RowFilter) -> str:
+    if isinstance(found, Target):
+        return partition_condition(found)
+    column = f"{quote(found.alias)}.{quote(found.column)}"
+    values = [literal(typed(text, found.type)) for text in found.values]
+    if found.is_range:
+        return f"{column} BETWEEN {values[0]} AND {values[1]}"
+    return f"{column} IN ({', '.join(values)})" if values else "1 = 0"
 
 
 def partition_condition(target: Target) -> str:

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from tests.fuzz import conditions
+from tests.fuzz.nested import behind_outer_join
 from tests.fuzz.schema import DIMENSIONS, FACTS, Relation, literal
 
 JOINS = (
@@ -220,7 +221,7 @@ def _over_fact(
         f"SELECT {listed} FROM {table} b WHERE {condition} UNION SELECT {listed} FROM {table} b",
         f"SELECT {listed} FROM {table} b UNION ALL SELECT {changed} FROM {table} b",
     ]
-    shape = rng.choice(shapes)
+    shape = rng.choice([*shapes, *(behind_outer_join(rng, table) for _ in range(4))])
     if rng.random() < 0.3:
         ctes.append(f"c{alias} AS ({shape})")
         return Relation(f"c{alias} AS {alias}", alias, columns, keys)

@@ -15,7 +15,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from upath import UPath
 
+from airflow_hive_opt.planner.settings import KEY_PREDICATE, Settings
 from airflow_hive_opt.runtime.descriptor import Target
+from airflow_hive_opt.spark import key_predicates
 from airflow_hive_opt.spark.application import Request, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.map_join import first_rows, prelaunch, run_map_join
@@ -48,12 +50,19 @@ def fuzz(spark):
     session.sql("DROP DATABASE fuzz CASCADE")
 
 
-def test_three_answers(fuzz, tmp_path):
+# Every second query: its keys go to data columns too, however little that saves.
+PREDICATES = Settings.of({KEY_PREDICATE: "true"})
+
+
+def test_three_answers(fuzz, tmp_path, monkeypatch):
+    monkeypatch.setattr(key_predicates, "MOST_ROWS_READ", 1.0)
     found = Findings()
     for number in range(QUERIES):
         if number % PER_DATABASE == 0:
             setup(fuzz, SEED + number)
-        found.ask(fuzz, query(SEED * 1_000_003 + number), UPath(tmp_path) / "1.json")
+        settings = PREDICATES if number % 2 else Settings.of()
+        asked = query(SEED * 1_000_003 + number)
+        found.ask(fuzz, asked, UPath(tmp_path) / "1.json", settings)
     print(found.summary())
     assert found.wrong == []
     assert found.paths.total() > QUERIES / 3
@@ -84,21 +93,23 @@ class Findings:
             f"kept / contributing, median: {every}, of equality joins by keys only {keys}"
         )
 
-    def ask(self, session, asked: Query, path: UPath) -> None:
+    def ask(self, session, asked: Query, path: UPath, settings: Settings) -> None:
         """The three answers to one query."""
         self.asked += 1
         plain = _rows(session, asked.sql)
         if plain is None:
             self.failing += 1
             return
-        descriptor = prune(session, Request(asked.sql), path).descriptor
+        descriptor = prune(session, Request(asked.sql, settings=settings), path).descriptor
+        filters = descriptor.row_filters
+        self.paths.update({"predicate": len(filters)} if filters else {})
         self.paths.update(target.path for target in descriptor.targets)
         pruned = {target.alias for target in descriptor.targets}
         self.reasons.update(
             found.reason for found in descriptor.decisions if found.alias not in pruned
         )
         targets = prelaunch(SparkCatalog(session), descriptor, {})
-        frame, objection = run_map_join(session, asked.sql, targets, {})
+        frame, objection = run_map_join(session, asked.sql, targets, {}, filters)
         rows = first_rows(frame, 1_000_000, lambda: session.sql(asked.sql))
         rows = sorted(map(tuple, rows), key=repr)
         if objection is not None or rows != plain:

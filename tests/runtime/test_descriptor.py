@@ -111,7 +111,7 @@ def test_cut_short_when_compressed(length):
         ({"sha256": "0" * 64}, "digest does not fit"),
         ({"created": "2027-01-01T00:00:00+00:00"}, "digest does not fit"),
         ({"sha256": None}, "digest does not fit"),
-        ({"version": 3}, "version is 3, this package reads version 2"),
+        ({"version": 2}, "version is 2, this package reads version 3"),
         ({"version": None}, "version is None"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,18 @@ from airflow_hive_opt.runtime.descriptor import Descriptor, Target, query_digest
 from airflow_hive_opt.runtime.report import Report
 from airflow_hive_opt.spark.application import Request, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.key_predicates import pushed_down
 from airflow_hive_opt.spark.map_join import prelaunch, run_map_join
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What one statement read, nothing of it out of a cache."""
+
+    partitions_fetched: int
+    files_listed: int
+    bytes_read: int
+    rows_scanned: int
 
 
 @dataclass(frozen=True)
@@ -21,9 +32,14 @@ class Answer:
 
     rows: list[tuple]
     files: set[str]
-    partitions_fetched: int
+    scanned: Scanned
+    plain: Scanned
     descriptor: Descriptor
     report: Report
+
+    @property
+    def partitions_fetched(self) -> int:
+        return self.scanned.partitions_fetched
 
     @property
     def target(self) -> Target:
@@ -52,22 +68,67 @@ def ask(
 
     ``literal`` is the same statement with the partitions that ought to be read written in.
     """
-    request = Request(sql, parameters=parameters or {}, **options)
+    request = Request(sql, parameters=dict(parameters or {}), **options)
     path = UPath(tmp_path) / "descriptor.json"
     report = prune(spark, request, path)
     descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
-    catalog = SparkCatalog(spark)
-    targets = prelaunch(catalog, descriptor, request.parameters)
-    before = catalog.work()
-    frame, objection = run_map_join(spark, sql, targets, request.parameters)
-    assert objection is None
-    rows = _sorted(frame)
-    fetched = (catalog.work() - before).partitions_fetched
-    plain = _sorted(spark.sql(sql, args=dict(request.parameters)))
-    assert rows == plain
+    targets = prelaunch(SparkCatalog(spark), descriptor, request.parameters)
+    frames = []
+
+    def narrowed():
+        with pushed_down(spark, descriptor.row_filters):
+            frame, objection = run_map_join(
+                spark, sql, targets, request.parameters, descriptor.row_filters
+            )
+            assert objection is None
+            frames.append(frame)
+            return frame
+
+    rows, scanned = _measured(spark, narrowed)
+    plain_rows, plain = _measured(spark, lambda: spark.sql(sql, args=request.parameters))
+    assert rows == plain_rows
     if literal is not None:
-        assert _sorted(spark.sql(literal, args=dict(request.parameters))) == plain
-    return Answer(rows, set(frame.inputFiles()), fetched, descriptor, report)
+        listed, by_list = _measured(spark, lambda: spark.sql(literal, args=request.parameters))
+        assert listed == plain_rows
+        assert scanned.partitions_fetched == by_list.partitions_fetched
+        assert scanned.files_listed == by_list.files_listed
+        assert scanned.bytes_read <= by_list.bytes_read
+    return Answer(rows, set(frames[0].inputFiles()), scanned, plain, descriptor, report)
+
+
+def _measured(spark, make_frame) -> tuple[list[tuple], Scanned]:
+    spark._jvm.org.apache.spark.sql.execution.datasources.FileStatusCache.resetForTesting()
+    spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+    catalog = SparkCatalog(spark)
+    before, bytes_before = catalog.work(), _bytes_read(spark)
+    frame = make_frame()
+    rows = _sorted(frame)
+    work = catalog.work() - before
+    read_bytes = _bytes_read(spark) - bytes_before
+    scanned = sum(_rows_scanned(frame._jdf.queryExecution().executedPlan()))
+    return rows, Scanned(work.partitions_fetched, work.files_listed, read_bytes, scanned)
+
+
+def _rows_scanned(plan) -> Iterator[int]:
+    """The rows that each scan of files gave; only the parts of the plan that have run."""
+    if plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
+        yield from _rows_scanned(plan.executedPlan())
+    elif plan.getClass().getSimpleName().endswith("QueryStageExec"):
+        yield from _rows_scanned(plan.plan())
+    elif plan.nodeName().startswith("Scan "):
+        yield plan.metrics().get("numOutputRows").get().value()
+    children = plan.children()
+    for number in range(children.size()):
+        yield from _rows_scanned(children.apply(number))
+
+
+def _bytes_read(spark) -> int:
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    executors = spark._jvm.scala.jdk.javaapi.CollectionConverters.asJava(
+        context.statusStore().executorList(False)
+    )
+    return sum(executor.totalInputBytes() for executor in executors)
 
 
 def files_of(answer: Answer, table: str) -> int:

@@ -1,8 +1,8 @@
 """The rules, in the order in which they run.
 
-``TREE_RULES`` and partition pruning work on the frozen trees that decide what Spark reads.
-``GRAPH_RULES`` work on Hive's operator graph, in the order of Hive's optimizer; ``TASK_RULES`` on
-the tasks that the graph is cut into, in the order of Hive's physical optimizer.
+``TREE_RULES``, partition pruning and key predicates work on the frozen trees that decide what Spark
+reads. ``GRAPH_RULES`` work on Hive's operator graph, in the order of Hive's optimizer;
+``TASK_RULES`` on the tasks that the graph is cut into, in the order of Hive's physical optimizer.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from airflow_hive_opt.planner.rules.correlation import correlate
 from airflow_hive_opt.planner.rules.filter_propagation import propagate_filters
 from airflow_hive_opt.planner.rules.hinted_map_join import convert_hinted
 from airflow_hive_opt.planner.rules.join_order import order_joins
+from airflow_hive_opt.planner.rules.key_predicates import find_key_predicates
 from airflow_hive_opt.planner.rules.operator_pushdown import push_predicates
 from airflow_hive_opt.planner.rules.partition_pruning import prune_partitions
 from airflow_hive_opt.planner.rules.predicate_pushdown import push_down
@@ -47,4 +48,4 @@ TASK_RULES: tuple[Callable[[list[Task], Settings], list[Task]], ...] = (
     convert_sort_merge,
 )
 
-__all__ = ["GRAPH_RULES", "TASK_RULES", "TREE_RULES", "prune_partitions"]
+__all__ = ["GRAPH_RULES", "TASK_RULES", "TREE_RULES", "find_key_predicates", "prune_partitions"]

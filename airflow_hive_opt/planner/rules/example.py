@@ -16,7 +16,7 @@ from airflow_hive_opt.planner.operators import Operator, relations
 from airflow_hive_opt.planner.parse import parse
 from airflow_hive_opt.planner.plan import plan
 from airflow_hive_opt.planner.resolve import resolve
-from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.planner.settings import KEY_PREDICATE, Settings
 
 
 def _columns(*names: str) -> tuple[Column, ...]:
@@ -144,3 +144,12 @@ def stages(sql: str, **settings: str) -> str:
     """The kinds of Hive's stages."""
     plan = compile_statement(sql, CATALOG, Settings.of(settings))
     return ", ".join(task.kind for task in plan.stages)
+
+
+def key_predicates(sql: str) -> str:
+    """One line for each data column that a small side's keys can restrict."""
+    settings = Settings.of({KEY_PREDICATE: "true"})
+    return "\n".join(
+        f"{found.relation.alias}.{found.column} by {found.source.sql}"
+        for found in plan(sql, CATALOG, settings).predicates
+    )

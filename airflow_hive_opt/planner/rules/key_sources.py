@@ -13,7 +13,13 @@ from dataclasses import dataclass
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.identifiers import quote
-from airflow_hive_opt.planner.operators import Operator, PassedThrough, TableScan, subquery_of
+from airflow_hive_opt.planner.operators import (
+    Operator,
+    PassedThrough,
+    TableScan,
+    relations,
+    subquery_of,
+)
 from airflow_hive_opt.planner.pruning import KeySource
 from airflow_hive_opt.planner.query import (
     ColumnRef,
@@ -66,6 +72,23 @@ def small_relation(
     if operator is not None and named and _partition_columns(operator):
         return Small(alias, operator, names=True)
     return reason or Reason.KEY_SOURCE_NOT_PLANNED
+
+
+def small_relations(
+    tree: Operator, aliases: Iterable[str], settings: Settings, scanned_bytes: int | None
+) -> tuple[dict[str, Small], dict[str, Reason]]:
+    """The relations below ``tree`` that can give keys, and why those others can't."""
+    small: dict[str, Small] = {}
+    unfit: dict[str, Reason] = {}
+    wanted = frozenset(aliases)
+    for alias, operator in relations(tree).items():
+        if alias in wanted:
+            given = small_relation(operator, alias, settings, scanned_bytes)
+            if isinstance(given, Small):
+                small[alias] = given
+            else:
+                unfit[alias] = given
+    return small, unfit
 
 
 def components(

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from airflow_hive_opt.planner.operators import Operator, TableScan, relations
+from airflow_hive_opt.planner.operators import Operator, TableScan
 from airflow_hive_opt.planner.pruning import KeySource, PartitionCondition, ScanDecision
 from airflow_hive_opt.planner.query import Condition
 from airflow_hive_opt.planner.reasons import Reason
@@ -32,7 +32,7 @@ from airflow_hive_opt.planner.rules.key_sources import (
     Small,
     components,
     key_source,
-    small_relation,
+    small_relations,
 )
 from airflow_hive_opt.planner.rules.skeletons import Place, places
 from airflow_hive_opt.planner.rules.weakening import weaken
@@ -85,17 +85,9 @@ def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
     for condition, reason in weakened.dropped:
         if len(condition.aliases) > 1 and _speaks_of(condition, place):
             findings.failed(_unusable(condition, place) or reason)
-    small: dict[str, Small] = {}
-    unfit: dict[str, Reason] = {}
-    for alias, operator in relations(place.tree).items():
-        if alias != place.alias and alias in weakened.real:
-            given = small_relation(
-                operator, alias, settings, findings.scan.relation.table.scanned.total_bytes
-            )
-            if isinstance(given, Small):
-                small[alias] = given
-            else:
-                unfit[alias] = given
+    scanned = findings.scan.relation.table.scanned.total_bytes
+    others = weakened.real - {place.alias}
+    small, unfit = small_relations(place.tree, others, settings, scanned)
     answered = set()
     for group, own in components(small, weakened.holding):
         mine = [link for link in links if link.aliases - {place.alias} <= group]
@@ -108,10 +100,10 @@ def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
                 findings.columns |= _restricted(link, place)
     for link in links:
         if link not in answered:
-            others = [unfit[alias] for alias in link.aliases if alias in unfit]
+            why = [unfit[alias] for alias in link.aliases if alias in unfit]
             split = link.aliases - {place.alias} <= small.keys()
             large = Reason.KEYS_NOT_CONNECTED if split and len(link.aliases) > 2 else None
-            findings.failed(others[0] if others else large or Reason.KEY_SOURCE_NOT_SMALL)
+            findings.failed(why[0] if why else large or Reason.KEY_SOURCE_NOT_SMALL)
 
 
 def _tells_apart(

@@ -1,0 +1,110 @@
+"""Keys as a condition on a data column: collected, and kept where they skip enough of the files.
+
+A list that stands in the statement is pushed down to Parquet and ORC. Rows are few and together
+or there is no gain: keys all over a table cost more to compare than they save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.planner.pruning import KeyPredicate
+from airflow_hive_opt.planner.reasons import Reason
+from airflow_hive_opt.runtime.descriptor import RowFilter, SourceKeys
+from airflow_hive_opt.runtime.partition_names import partition_name
+from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.keys import Keys
+from airflow_hive_opt.spark.row_groups import (
+    Bound,
+    RowGroup,
+    sampled_row_groups,
+    share_of_one,
+    share_of_range,
+    share_read,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# See docs/what-prunes.md for the measurements behind both.
+MOST_KEYS_IN_A_LIST = 200
+MOST_ROWS_READ = 0.25
+
+_IN_LIST = "spark.sql.parquet.pushdown.inFilterThreshold"
+
+
+def promising_row_groups(
+    session: SparkSession,
+    catalog: SparkCatalog,
+    predicate: KeyPredicate,
+    partitions: Sequence[Partition] | None,
+) -> list[RowGroup]:
+    """Row groups of the scan's files, none where not even a single key would skip enough.
+
+    ``partitions`` are those that will be read, ``None`` for a table that has none.
+    """
+    table = predicate.relation.table
+    format_, location = catalog.storage(table)
+    if not format_:
+        return []
+    folders = [location]
+    if partitions is not None:
+        names = [column.name for column in table.partition_columns]
+        folders = [
+            part.location or f"{location}/{partition_name(names, part.values)}"
+            for part in partitions
+        ]
+    groups = sampled_row_groups(session, format_, folders, predicate.column, predicate.type)
+    return groups if share_of_one(groups) <= MOST_ROWS_READ else []
+
+
+def row_filter(
+    predicate: KeyPredicate, keys: Keys, groups: Sequence[RowGroup]
+) -> RowFilter | Reason:
+    """The scan's condition: a list of few keys, a range of many, or why neither."""
+    tuples = keys.tuples([predicate.type])
+    if tuples is None:
+        return Reason.TYPE_NOT_COMPARABLE
+    values: list[Bound] = sorted(
+        value for (value,) in tuples if isinstance(value, int | str | date)
+    )
+    is_range = len(values) > MOST_KEYS_IN_A_LIST
+    if is_range:
+        values = [values[0], values[-1]]
+        share = share_of_range(groups, *values)
+    else:
+        share = share_read(groups, values)
+    if share > MOST_ROWS_READ:
+        return Reason.KEYS_IN_MOST_ROW_GROUPS
+    relation, source = predicate.relation, keys.source
+    return RowFilter(
+        relation.alias,
+        relation.table.name,
+        relation.text,
+        relation.aliased,
+        (relation.reference.start, relation.reference.stop),
+        predicate.column,
+        predicate.type,
+        tuple(map(str, values)),
+        is_range,
+        SourceKeys(source.aliases, source.name, source.sql, keys.count),
+    )
+
+
+@contextmanager
+def pushed_down(session: SparkSession, row_filters: Sequence[RowFilter]) -> Iterator[None]:
+    """The session's Parquet scans take the filters' lists whole, not as a range, inside."""
+    longest = max((len(found.values) for found in row_filters), default=0)
+    before = session.conf.get(_IN_LIST)
+    if before is None or longest <= int(before):
+        yield
+        return
+    session.conf.set(_IN_LIST, str(longest))
+    try:
+        yield
+    finally:
+        session.conf.set(_IN_LIST, before)
