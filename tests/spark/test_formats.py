@@ -73,13 +73,14 @@ def test_keys_call_for_partitions_of_every_kind(spark, tmp_path, fact):
     assert {row[0] for row in answer.rows} - {1, 60} == {0, 2, 3, 50}
     # upper() makes 'A' of 'a', and the skeleton finds it; column names are read in any case
     sql = f"SELECT F.ID FROM {fact} F JOIN wanted w ON upper(F.P) = upper(W.K) AND w.k < 'B'"
-    answer = ask(spark, tmp_path, sql)
     # a serde gives the NULL partition's name as its value, which no skeleton tells
     by_serde = fact in ("fact_textfile", "fact_avro")
+    listed = "concat(F.P, '')" if by_serde else "F.P"
+    answer = ask(spark, tmp_path, sql, literal=f"{sql} AND {listed} IN ('a', 'A')")
     assert answer.kept == [("A",), (None,)] if by_serde else [("A",)]
     assert (answer.target.path, bool(answer.rows)) == ("skeleton", True)
     sql = f"SELECT f.id FROM {fact} f JOIN wanted w ON f.p <=> w.k AND w.k IS NULL"
-    answer = ask(spark, tmp_path, sql)
+    answer = ask(spark, tmp_path, sql, literal=f"{sql} AND coalesce(f.p, '-') = '-'")
     assert (answer.kept, answer.rows) == ([(None,)], [] if by_serde else [(77,)])
     sql = f"SELECT f.id, f.p FROM {fact} f JOIN wanted w ON f.p > w.k AND w.k = 'A'"
     answer = ask(spark, tmp_path, sql)
