@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 # Names times keys that Spark may compare pair by pair, some seconds' work.
 _COMPARISONS = 50_000_000
 
-_FAILURES = (PySparkException, Py4JError, ValueError)
+_FAILURES = (PySparkException, Py4JError, ValueError, OverflowError)
 
 _Tuples = frozenset[tuple[Value, ...]]
 
