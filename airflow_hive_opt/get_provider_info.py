@@ -68,6 +68,11 @@ def get_provider_info() -> dict[str, Any]:
                 },
             }
         ],
+        "extra-links": [
+            "airflow_hive_opt.links.pages.DescriptorLink",
+            "airflow_hive_opt.links.pages.ExplainLink",
+            "airflow_hive_opt.links.spark_ui.SparkUILink",
+        ],
         "task-decorators": [
             {
                 "name": "map_join_prune",
@@ -87,6 +92,19 @@ def get_provider_info() -> dict[str, Any]:
                         "version_added": "0.1.0",
                         "type": "string",
                         "example": "s3://aws_default@bucket/descriptors",
+                        "default": "",
+                    },
+                    "spark_ui_url": {
+                        "description": (
+                            "Address of Spark's page of an application, for the link on a task: "
+                            "{application_id} stands for the application's id. A history server's "
+                            "http://host:18080/history/{application_id}/, a standalone master's "
+                            "http://host:8080/app/?appId={application_id}, or YARN's "
+                            "http://host:8088/cluster/app/{application_id}."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "http://history:18080/history/{application_id}/",
                         "default": "",
                     },
                     "warehouse": {

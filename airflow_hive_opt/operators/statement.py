@@ -18,8 +18,11 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from airflow_hive_opt.attempts import attempt_path
 from airflow_hive_opt.connections import Place, place_of
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
+from airflow_hive_opt.links.pages import DESCRIPTOR_KEY, DescriptorLink, ExplainLink
+from airflow_hive_opt.links.spark_ui import SparkUILink
 from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.runtime.report import decision_lines
 from airflow_hive_opt.submission import (
     SUBMIT_CONF,
     outcome_left_at,
@@ -83,6 +86,7 @@ class StatementOperator(SparkSubmitOperator):
         "conf": "json",
         "hive_conf": "json",
     }
+    operator_extra_links = (DescriptorLink(), ExplainLink(), SparkUILink())
     ui_color = "#f5e6b3"
     # so that the page of rendered templates shows the statement that Spark was given
     overwrite_rtif_after_execution = True
@@ -119,12 +123,16 @@ class StatementOperator(SparkSubmitOperator):
         self.max_bytes = max_bytes
         self.on_empty = on_empty
         self.on_no_prune = on_no_prune
+        self.summary: Mapping[str, Any] | None = None
+        """What the run found, for the links; there too where a gate then stopped it."""
         self._submits = False
         self._durable_is_asked_for = kwargs.get("durable") is True
 
     def execute(self, context: Context) -> Any:
         """Runs the job and returns the summary that goes to XCom."""
-        summary = self.concluded(self.run(context, self.job(context)))
+        outcome = self.run(context, self.job(context))
+        self._publish(context, outcome)
+        summary = self.concluded(outcome)
         for asset in self.outlets:
             if isinstance(asset, Asset):
                 context["outlet_events"][asset].extra.update(
@@ -153,6 +161,17 @@ class StatementOperator(SparkSubmitOperator):
         if self._submits:
             return self._run_on_cluster(context, job)
         return self._run_here(context, job, place)
+
+    def _publish(self, context: Context, outcome: Outcome) -> None:
+        """Shows what was decided, whether or not the statement then ran."""
+        if outcome.summary is None:
+            return
+        self.summary = outcome.summary
+        instance: Any = context["ti"]
+        instance.xcom_push(key=DESCRIPTOR_KEY, value=self.summary["uri"])
+        if self.stages != "map join" and self.summary.get("decisions"):
+            for line in decision_lines(self.summary["decisions"]):
+                self.log.info("%s", line)
 
     def concluded(self, outcome: Outcome) -> dict[str, Any]:
         """Tells the log what was done, and returns the summary; see :meth:`raise_unless_done`."""
@@ -217,6 +236,9 @@ class StatementOperator(SparkSubmitOperator):
         try:
             with spark_session(_application_name(context), self._spark_conf(place)) as session:
                 self.log.info("Spark session ready after %.1f s", time.monotonic() - began)
+                if (address := session.sparkContext.uiWebUrl) is not None:
+                    instance: Any = context["ti"]
+                    instance.xcom_push(key=SparkUILink().xcom_key, value=address)
                 return run_job(session, job, ObjectStoragePath)
         except SparkStartError as error:
             raise AirflowException(str(error)) from None

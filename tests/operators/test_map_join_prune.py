@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -28,9 +29,11 @@ def tables(spark):
 
 @pytest.fixture
 def context():
+    pushed = {}
     instance = SimpleNamespace(
-        dag_id="d:ag", run_id=RUN_ID, task_id="task", map_index=-1, try_number=2
+        dag_id="d:ag", run_id=RUN_ID, task_id="task", map_index=-1, try_number=2, pushed=pushed
     )
+    instance.xcom_push = lambda key, value: pushed.update({key: value})
     return {"ti": instance, "params": {"below": 3}}
 
 
@@ -49,7 +52,9 @@ def test_summary_and_log(spark, context, tmp_path, capsys):
     (decision,) = summary["decisions"]
     assert decision["table"] == "op.fact"
     assert (decision["reason"], decision["path"], decision["kept"]) == ("PRUNED", "fast", 3)
-    last = capsys.readouterr().out.strip().splitlines()[-1]
+    log = capsys.readouterr().out.strip()
+    assert "f     op.fact  3 of 10     PRUNED (fast)" in log
+    last = log.splitlines()[-1]
     assert "kept 3 of 10 partitions (70.0 % pruned): fact.p by 3 keys of keys" in last
 
 
@@ -107,6 +112,8 @@ def test_on_empty(spark, context, tmp_path):
 def test_a_budget_fails_without_retries(spark, context, tmp_path):
     with pytest.raises(AirflowFailException, match="max_partitions allows 2"):
         run(context, tmp_path, max_partitions=2)
+    # and what it would have read can be looked at
+    assert Path(context["ti"].pushed["hive_opt_descriptor"]).exists()
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def context(try_number=1, clear_number=0, max_tries=1, store=None):
         try_number=try_number,
         max_tries=max_tries,
         stats_tags={},
+        xcom_push=lambda key, value: None,
     )
     return {
         "ti": instance,
