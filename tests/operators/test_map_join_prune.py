@@ -175,3 +175,17 @@ def test_a_local_connection_is_used(monkeypatch):
     operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", conn_id="also")
     assert operator._spark_conf(place_of("also"))["spark.master"] == "local[3]"
     assert operator._spark_conf(place_of(None))["spark.master"] == "local[*]"
+
+
+def test_openlineage_is_told_what_the_run_read(spark, context, tmp_path):
+    from airflow.providers.openlineage.extractors.base import DefaultExtractor
+
+    sql = "INSERT OVERWRITE TABLE op.result " + SQL
+    operator = MapJoinPruneOperator(task_id="task", sql=sql, descriptor_path=str(tmp_path))
+    operator.render_template_fields(context)
+    operator.execute(context)
+    found = DefaultExtractor(operator).extract_on_complete(context["ti"])
+    assert [each.name for each in found.inputs] == ["op.fact", "op.keys"]
+    assert [each.name for each in found.outputs] == ["op.result"]
+    condition = found.inputs[0].inputFacets["subset"].inputCondition
+    assert [each.identifier for each in condition.partitions] == ["p=0", "p=1", "p=2"]
