@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
@@ -15,12 +15,13 @@ from airflow.sdk import Asset, ObjectStoragePath
 from airflow.sdk.configuration import conf as airflow_conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from airflow_hive_opt.asset_partitions import NoPartitionKeysError, partition_keys
 from airflow_hive_opt.attempts import attempt_path
 from airflow_hive_opt.connections import Place, place_of
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY, DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
-from airflow_hive_opt.runtime.descriptor import DescriptorError
+from airflow_hive_opt.runtime.descriptor import DescriptorError, decode
 from airflow_hive_opt.runtime.gates import Gates
 from airflow_hive_opt.runtime.report import decision_lines
 from airflow_hive_opt.submission import (
@@ -32,7 +33,7 @@ from airflow_hive_opt.submission import (
 )
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import BaseOperatorLink, Context
 
     from airflow_hive_opt.spark.job import Job, Outcome
 
@@ -67,6 +68,9 @@ class StatementOperator(SparkSubmitOperator):
     :param on_empty: what to do when the keys call for no partition of a table: ``run`` the
         statement, ``skip`` the task or ``fail`` it.
     :param on_no_prune: what to do when nothing could be pruned: ``run``, ``warn`` or ``fail``.
+    :param partition_keys_of: a pruned table: the events of this task's outlet assets get the
+        partitions of it that were read as keys, one event a key. Events with keys start only DAGs
+        with a partitioned schedule.
     """
 
     stages: ClassVar[StagesName]
@@ -86,7 +90,11 @@ class StatementOperator(SparkSubmitOperator):
         "conf": "json",
         "hive_conf": "json",
     }
-    operator_extra_links = (DescriptorLink(), ExplainLink(), SparkUILink())
+    operator_extra_links: Collection[BaseOperatorLink] = (
+        DescriptorLink(),
+        ExplainLink(),
+        SparkUILink(),
+    )
     ui_color = "#f5e6b3"
     # so that the page of rendered templates shows the statement that Spark was given
     overwrite_rtif_after_execution = True
@@ -105,6 +113,7 @@ class StatementOperator(SparkSubmitOperator):
         max_bytes: int | None = None,
         on_empty: str = "run",
         on_no_prune: str = "run",
+        partition_keys_of: str | None = None,
         **kwargs: Any,
     ) -> None:
         if named := {"application", "application_args"} & kwargs.keys():
@@ -123,6 +132,7 @@ class StatementOperator(SparkSubmitOperator):
         self.max_bytes = max_bytes
         self.on_empty = on_empty
         self.on_no_prune = on_no_prune
+        self.partition_keys_of = partition_keys_of
         self.summary: Mapping[str, Any] | None = None
         """What the run found, for the links; there too where a gate then stopped it."""
         self._submits = False
@@ -133,11 +143,13 @@ class StatementOperator(SparkSubmitOperator):
         outcome = self.run(context, self.job(context))
         self._publish(context, outcome)
         summary = self.concluded(outcome)
+        keys = self._partition_keys(summary)
         for asset in self.outlets:
             if isinstance(asset, Asset):
-                context["outlet_events"][asset].extra.update(
-                    {name: summary[name] for name in _OF_ASSET_EVENTS}
-                )
+                event = context["outlet_events"][asset]
+                event.extra.update({name: summary[name] for name in _OF_ASSET_EVENTS})
+                if keys:
+                    event.add_partitions(keys)
         return summary
 
     def job(self, context: Context) -> Job:
@@ -194,6 +206,17 @@ class StatementOperator(SparkSubmitOperator):
             )
         self.log.info("%s", outcome.message)
         return summary
+
+    def _partition_keys(self, summary: Mapping[str, Any]) -> list[str]:
+        """Keys for the outlets' events; a run that has done its work does not fail for them."""
+        if self.partition_keys_of is None:
+            return []
+        try:
+            document = ObjectStoragePath(summary["uri"]).read_bytes()
+            return partition_keys(decode(document), self.partition_keys_of)
+        except (NoPartitionKeysError, DescriptorError, OSError, ValueError) as error:
+            self.log.warning("the asset events go without partition keys: %s", error)
+            return []
 
     def raise_unless_done(self, outcome: Outcome) -> None:
         """Raises what Airflow understands where the job did not do its work."""

@@ -41,7 +41,8 @@ def told(tmp_path):
     """What is told of a run with the given targets and decisions, as the event has it."""
     from upath import UPath
 
-    def tell(targets=(FACT,), decisions=(pruned("f"),), sql=SQL, joined=True, namespace="hive://h"):
+    def tell(targets=(FACT,), decisions=None, sql=SQL, joined=True, namespace="hive://h"):
+        decisions = (pruned("f"),) if decisions is None else decisions
         descriptor = Descriptor("q", "2026-01-01T00:00:00+00:00", targets, decisions)
         path = UPath(tmp_path / "1.json")
         write(descriptor, path)

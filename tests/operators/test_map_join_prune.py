@@ -189,3 +189,22 @@ def test_openlineage_is_told_what_the_run_read(spark, context, tmp_path):
     assert [each.name for each in found.outputs] == ["op.result"]
     condition = found.inputs[0].inputFacets["subset"].inputCondition
     assert [each.identifier for each in condition.partitions] == ["p=0", "p=1", "p=2"]
+
+
+def test_asset_events_get_the_partitions_where_asked_for(spark, context, tmp_path, capsys):
+    from airflow.sdk import Asset
+    from airflow.sdk.execution_time.context import OutletEventAccessors
+
+    asset = Asset("result")
+
+    def event(**options):
+        context["outlet_events"] = OutletEventAccessors()
+        run(context, tmp_path, outlets=[asset], **options)
+        return context["outlet_events"][asset]
+
+    plain = event()
+    assert (plain.extra["kept"], plain.partition_keys) == (3, set())
+    assert event(partition_keys_of="fact").partition_keys == {"0", "1", "2"}
+    other = event(partition_keys_of="keys")
+    assert (other.extra["kept"], other.partition_keys) == (3, set())
+    assert "no partition keys of keys: its scan was not pruned" in capsys.readouterr().out
