@@ -1,8 +1,24 @@
-"""What Airflow needs to know of this provider: a plain dictionary, nothing imported."""
+"""What Airflow needs to know of this provider: a dictionary, with nothing heavy imported."""
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
+
+_HIVE_METASTORE = {
+    "hook-class-name": "airflow_hive_opt.hooks.hive_metastore.HiveMetastoreHook",
+    "hook-name": "Hive Metastore Thrift",
+    "connection-type": "hive_metastore",
+    "ui-field-behaviour": {
+        "hidden-fields": ["login", "password"],
+        "relabeling": {"schema": "Database", "host": "Host, or hosts"},
+        "placeholders": {
+            "host": "metastore-1,metastore-2",
+            "port": "9083",
+            "schema": "default",
+        },
+    },
+}
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -52,22 +68,7 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": ["airflow_hive_opt.hooks.hive_metastore"],
             }
         ],
-        "connection-types": [
-            {
-                "hook-class-name": "airflow_hive_opt.hooks.hive_metastore.HiveMetastoreHook",
-                "hook-name": "Hive Metastore Thrift",
-                "connection-type": "hive_metastore",
-                "ui-field-behaviour": {
-                    "hidden-fields": ["login", "password"],
-                    "relabeling": {"schema": "Database", "host": "Host, or hosts"},
-                    "placeholders": {
-                        "host": "metastore-1,metastore-2",
-                        "port": "9083",
-                        "schema": "default",
-                    },
-                },
-            }
-        ],
+        "connection-types": [] if _hive_provider_is_installed() else [_HIVE_METASTORE],
         "extra-links": [
             "airflow_hive_opt.links.pages.DescriptorLink",
             "airflow_hive_opt.links.pages.ExplainLink",
@@ -122,3 +123,16 @@ def get_provider_info() -> dict[str, Any]:
             }
         },
     }
+
+
+def _hive_provider_is_installed() -> bool:
+    """Whether Airflow's Hive provider brings the connection type; then it stays that provider's.
+
+    Of two providers with one type Airflow takes the first by name, which would be this one, and
+    warns. ``Connection.get_hook`` would then give the Hive provider's users another hook.
+    """
+    try:
+        distribution("apache-airflow-providers-apache-hive")
+    except PackageNotFoundError:
+        return False
+    return True
