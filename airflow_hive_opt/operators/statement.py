@@ -303,8 +303,9 @@ class StatementOperator(SparkSubmitOperator):
         except DescriptorError as error:
             raise AirflowException(str(error)) from None
         except (AirflowException, RuntimeError) as error:
-            if outcome := outcome_left_at(self._path_of_application(context, path)):
-                return outcome
+            at = self._path_of_application(context, path)
+            if outcome := outcome_left_at(at):
+                return _named(outcome, job.descriptor or str(at))
             raise AirflowException(str(error)) from None
         except ValueError as error:
             raise AirflowFailException(str(error)) from None
@@ -317,11 +318,7 @@ class StatementOperator(SparkSubmitOperator):
                 f"the application ended without leaving its outcome at {plain_uri(at)}: does its "
                 "driver reach that storage? descriptor_path must be one that both reach"
             )
-        if outcome.summary is None:
-            return outcome
-        # the descriptor under the name that Airflow can open
-        summary = {**outcome.summary, "uri": job.descriptor or str(at)}
-        return dataclasses.replace(outcome, summary=summary)
+        return _named(outcome, job.descriptor or str(at))
 
     def submit_job(self, context: Context) -> str | None:
         """Remembers where the application writes, for the attempt that may have to resume it."""
@@ -348,6 +345,13 @@ class StatementOperator(SparkSubmitOperator):
             return {}
         uris = HiveMetastoreHook(self.metastore_conn_id).uris()
         return {"spark.hadoop.hive.metastore.uris": uris}
+
+
+def _named(outcome: Outcome, uri: str) -> Outcome:
+    """The outcome with its descriptor under the name that Airflow can open."""
+    if outcome.summary is None:
+        return outcome
+    return dataclasses.replace(outcome, summary={**outcome.summary, "uri": uri})
 
 
 def _application_name(context: Context) -> str:

@@ -123,11 +123,12 @@ def test_what_yarn_cant_resume_is_refused_only_if_asked_for(submitted, monkeypat
     ],
 )
 def test_the_outcome_says_how_it_ended(submitted, monkeypatch, tmp_path, status, error):
-    submitted.says.outcome = Outcome(status, "in words")
+    submitted.says.outcome = Outcome(status, "in words", SUMMARY)
     submitted.says.error = AirflowException("Error code is: 1.")
     made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
     with pytest.raises(error, match="^in words$"):
         made.execute(context())
+    assert made.summary["uri"] == str(tmp_path / "d/r/t/-1/1.json")  # for the links
 
 
 def test_an_application_that_leaves_nothing(submitted, monkeypatch, tmp_path):
