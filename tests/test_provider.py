@@ -35,6 +35,9 @@ def test_the_modules_it_names_exist():
         for group in info[kind]:
             for name in group["python-modules"]:
                 import_module(name)
+    for path in info["extra-links"]:
+        module, _, name = path.rpartition(".")
+        assert getattr(import_module(module), name)().name
     for found in info["connection-types"]:
         module, _, name = found["hook-class-name"].rpartition(".")
         hook = getattr(import_module(module), name)
@@ -43,3 +46,26 @@ def test_the_modules_it_names_exist():
         assert found["ui-field-behaviour"] == {
             key.replace("_", "-"): value for key, value in behaviour.items()
         }
+
+
+def test_the_plugin_is_found_by_its_entry_point():
+    (entry,) = [
+        found
+        for found in entry_points(group="airflow.plugins")
+        if found.value.startswith("airflow_hive_opt.")
+    ]
+    (app,) = entry.load()().fastapi_apps
+    assert app["url_prefix"] == "/hive_opt"
+
+
+def test_the_hive_provider_keeps_its_connection_type(tmp_path, monkeypatch):
+    def types():
+        return [found["connection-type"] for found in get_provider_info()["connection-types"]]
+
+    assert types() == ["hive_metastore"]
+    installed = tmp_path / "apache_airflow_providers_apache_hive-9.7.1.dist-info"
+    installed.mkdir()
+    name = "Name: apache-airflow-providers-apache-hive"
+    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\n{name}\nVersion: 9.7.1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert types() == []

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 DEFAULT_CONN_ID = "metastore_default"
 _DEFAULT_PORT = 9083
 _NO_SASL = ("", "NOSASL")
+_MECHANISM = ("auth_mechanism", "authMechanism")  # as the Hive provider reads it, now and before
 
 
 class HiveMetastoreHook(BaseHook):
     """Opens the metastore of a ``hive_metastore`` connection.
 
     The connection's host may be a list, ``a,b``: the next is asked when one does not answer. Its
-    schema is the database of tables that are named without one.
+    schema is the database of tables that are named without one. Where the Hive provider is
+    installed, the connection type and its form are that provider's, and its connections do here.
 
     :param metastore_conn_id: the connection.
     :param timeout: seconds that a single read or write may take.
@@ -92,7 +94,8 @@ def uris_of(connection: Connection) -> str:
     """``hive.metastore.uris`` for a connection; raises ``AirflowFailException``."""
     if not connection.host:
         raise AirflowFailException(f"connection {connection.conn_id!r} names no host")
-    mechanism = str(connection.extra_dejson.get("authMechanism", ""))
+    extra = connection.extra_dejson
+    mechanism = next((str(extra[name]) for name in _MECHANISM if extra.get(name)), "")
     if mechanism.upper() not in _NO_SASL:
         raise AirflowFailException(
             f"connection {connection.conn_id!r} asks for {mechanism}: this client speaks plain "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
@@ -15,11 +15,15 @@ from airflow.sdk import Asset, ObjectStoragePath
 from airflow.sdk.configuration import conf as airflow_conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from airflow_hive_opt.asset_partitions import NoPartitionKeysError, partition_keys
 from airflow_hive_opt.attempts import attempt_path
 from airflow_hive_opt.connections import Place, place_of
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
-from airflow_hive_opt.runtime.descriptor import DescriptorError
+from airflow_hive_opt.links.pages import DESCRIPTOR_KEY, DescriptorLink, ExplainLink
+from airflow_hive_opt.links.spark_ui import SparkUILink
+from airflow_hive_opt.runtime.descriptor import DescriptorError, decode
 from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.runtime.report import decision_lines
 from airflow_hive_opt.submission import (
     SUBMIT_CONF,
     outcome_left_at,
@@ -29,7 +33,7 @@ from airflow_hive_opt.submission import (
 )
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import BaseOperatorLink, Context
 
     from airflow_hive_opt.spark.job import Job, Outcome
 
@@ -64,6 +68,9 @@ class StatementOperator(SparkSubmitOperator):
     :param on_empty: what to do when the keys call for no partition of a table: ``run`` the
         statement, ``skip`` the task or ``fail`` it.
     :param on_no_prune: what to do when nothing could be pruned: ``run``, ``warn`` or ``fail``.
+    :param partition_keys_of: a pruned table: the events of this task's outlet assets get the
+        partitions of it that were read as keys, one event a key. Events with keys start only DAGs
+        with a partitioned schedule.
     """
 
     stages: ClassVar[StagesName]
@@ -83,6 +90,11 @@ class StatementOperator(SparkSubmitOperator):
         "conf": "json",
         "hive_conf": "json",
     }
+    operator_extra_links: Collection[BaseOperatorLink] = (
+        DescriptorLink(),
+        ExplainLink(),
+        SparkUILink(),
+    )
     ui_color = "#f5e6b3"
     # so that the page of rendered templates shows the statement that Spark was given
     overwrite_rtif_after_execution = True
@@ -101,6 +113,7 @@ class StatementOperator(SparkSubmitOperator):
         max_bytes: int | None = None,
         on_empty: str = "run",
         on_no_prune: str = "run",
+        partition_keys_of: str | None = None,
         **kwargs: Any,
     ) -> None:
         if named := {"application", "application_args"} & kwargs.keys():
@@ -119,17 +132,24 @@ class StatementOperator(SparkSubmitOperator):
         self.max_bytes = max_bytes
         self.on_empty = on_empty
         self.on_no_prune = on_no_prune
+        self.partition_keys_of = partition_keys_of
+        self.summary: Mapping[str, Any] | None = None
+        """What the run found, for the links; there too where a gate then stopped it."""
         self._submits = False
         self._durable_is_asked_for = kwargs.get("durable") is True
 
     def execute(self, context: Context) -> Any:
         """Runs the job and returns the summary that goes to XCom."""
-        summary = self.concluded(self.run(context, self.job(context)))
+        outcome = self.run(context, self.job(context))
+        self._publish(context, outcome)
+        summary = self.concluded(outcome)
+        keys = self._partition_keys(summary)
         for asset in self.outlets:
             if isinstance(asset, Asset):
-                context["outlet_events"][asset].extra.update(
-                    {name: summary[name] for name in _OF_ASSET_EVENTS}
-                )
+                event = context["outlet_events"][asset]
+                event.extra.update({name: summary[name] for name in _OF_ASSET_EVENTS})
+                if keys:
+                    event.add_partitions(keys)
         return summary
 
     def job(self, context: Context) -> Job:
@@ -154,6 +174,17 @@ class StatementOperator(SparkSubmitOperator):
             return self._run_on_cluster(context, job)
         return self._run_here(context, job, place)
 
+    def _publish(self, context: Context, outcome: Outcome) -> None:
+        """Shows what was decided, whether or not the statement then ran."""
+        if outcome.summary is None:
+            return
+        self.summary = outcome.summary
+        instance: Any = context["ti"]
+        instance.xcom_push(key=DESCRIPTOR_KEY, value=self.summary["uri"])
+        if self.stages != "map join" and self.summary.get("decisions"):
+            for line in decision_lines(self.summary["decisions"]):
+                self.log.info("%s", line)
+
     def concluded(self, outcome: Outcome) -> dict[str, Any]:
         """Tells the log what was done, and returns the summary; see :meth:`raise_unless_done`."""
         self.raise_unless_done(outcome)
@@ -176,6 +207,17 @@ class StatementOperator(SparkSubmitOperator):
         self.log.info("%s", outcome.message)
         return summary
 
+    def _partition_keys(self, summary: Mapping[str, Any]) -> list[str]:
+        """Keys for the outlets' events; a run that has done its work does not fail for them."""
+        if self.partition_keys_of is None:
+            return []
+        try:
+            document = ObjectStoragePath(summary["uri"]).read_bytes()
+            return partition_keys(decode(document), self.partition_keys_of)
+        except (NoPartitionKeysError, DescriptorError, OSError, ValueError) as error:
+            self.log.warning("the asset events go without partition keys: %s", error)
+            return []
+
     def raise_unless_done(self, outcome: Outcome) -> None:
         """Raises what Airflow understands where the job did not do its work."""
         from airflow_hive_opt.spark.job import Status
@@ -197,6 +239,13 @@ class StatementOperator(SparkSubmitOperator):
             return
         kill_spark()
 
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002
+        """What the OpenLineage provider asks for, where it is installed."""
+        from airflow_hive_opt.lineage import lineage_of, namespace_of
+
+        namespace = namespace_of({**(self.conf or {}), **self._metastore_conf()})
+        return lineage_of(self.sql, self.summary, self.statement is not None, namespace)
+
     def attempt_path(self, context: Context) -> ObjectStoragePath:
         """Where this attempt writes."""
         root = self.descriptor_path or airflow_conf.get("hive_opt", "descriptor_path", fallback="")
@@ -217,6 +266,9 @@ class StatementOperator(SparkSubmitOperator):
         try:
             with spark_session(_application_name(context), self._spark_conf(place)) as session:
                 self.log.info("Spark session ready after %.1f s", time.monotonic() - began)
+                if (address := session.sparkContext.uiWebUrl) is not None:
+                    instance: Any = context["ti"]
+                    instance.xcom_push(key=SparkUILink().xcom_key, value=address)
                 return run_job(session, job, ObjectStoragePath)
         except SparkStartError as error:
             raise AirflowException(str(error)) from None
@@ -251,8 +303,9 @@ class StatementOperator(SparkSubmitOperator):
         except DescriptorError as error:
             raise AirflowException(str(error)) from None
         except (AirflowException, RuntimeError) as error:
-            if outcome := outcome_left_at(self._path_of_application(context, path)):
-                return outcome
+            at = self._path_of_application(context, path)
+            if outcome := outcome_left_at(at):
+                return _named(outcome, job.descriptor or str(at))
             raise AirflowException(str(error)) from None
         except ValueError as error:
             raise AirflowFailException(str(error)) from None
@@ -265,11 +318,7 @@ class StatementOperator(SparkSubmitOperator):
                 f"the application ended without leaving its outcome at {plain_uri(at)}: does its "
                 "driver reach that storage? descriptor_path must be one that both reach"
             )
-        if outcome.summary is None:
-            return outcome
-        # the descriptor under the name that Airflow can open
-        summary = {**outcome.summary, "uri": job.descriptor or str(at)}
-        return dataclasses.replace(outcome, summary=summary)
+        return _named(outcome, job.descriptor or str(at))
 
     def submit_job(self, context: Context) -> str | None:
         """Remembers where the application writes, for the attempt that may have to resume it."""
@@ -296,6 +345,13 @@ class StatementOperator(SparkSubmitOperator):
             return {}
         uris = HiveMetastoreHook(self.metastore_conn_id).uris()
         return {"spark.hadoop.hive.metastore.uris": uris}
+
+
+def _named(outcome: Outcome, uri: str) -> Outcome:
+    """The outcome with its descriptor under the name that Airflow can open."""
+    if outcome.summary is None:
+        return outcome
+    return dataclasses.replace(outcome, summary={**outcome.summary, "uri": uri})
 
 
 def _application_name(context: Context) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from airflow_hive_opt.runtime.descriptor import Descriptor, RowFilter, Target
+from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, RowFilter, Target
+
+_PRUNED = "PRUNED"
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,8 @@ def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
         "reason": reason(descriptor),
         "decisions": [
             {"alias": found.alias, "table": found.table, "reason": found.reason}
-            | _found(descriptor, found.alias)
-            for found in descriptor.decisions
+            | ({"path": on.path, "kept": on.kept, "total": on.total} if on else {})
+            for found, on in scans(descriptor)
         ],
         "predicates": [
             {"alias": found.alias, "table": found.table, "column": found.column}
@@ -83,18 +86,44 @@ def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
     }
 
 
-def _found(descriptor: Descriptor, alias: str) -> dict[str, object]:
-    targets = [target for target in descriptor.targets if target.alias == alias]
-    if len(targets) != 1:
-        return {}
-    (target,) = targets
-    return {"path": target.path, "kept": target.kept, "total": target.total}
+def scans(descriptor: Descriptor) -> Iterator[tuple[Decision, Target | None]]:
+    """Every decision with its target; pruned scans and targets are in the same order."""
+    targets = iter(descriptor.targets)
+    for decision in descriptor.decisions:
+        yield decision, next(targets, None) if decision.reason == _PRUNED else None
+
+
+def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
+    r"""A summary's decisions as a table for the log: scan, table, partitions to read, and why.
+
+    >>> print(*decision_lines([
+    ...     {"alias": "ss", "table": "dw.sales", "reason": "PRUNED", "path": "fast",
+    ...      "kept": 30, "total": 1824},
+    ...     {"alias": "r", "table": "dw.returns", "reason": "PRESERVED_SIDE"},
+    ... ]), sep="\n")
+    scan  table       partitions   decision
+    ss    dw.sales    30 of 1,824  PRUNED (fast)
+    r     dw.returns  all          PRESERVED_SIDE
+    """
+    rows = [("scan", "table", "partitions", "decision")]
+    for found in decisions:
+        pruned = "kept" in found
+        rows.append(
+            (
+                found["alias"],
+                found["table"],
+                f"{found['kept']:,} of {found['total']:,}" if pruned else "all",
+                f"{found['reason']} ({found['path']})" if pruned else found["reason"],
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def reason(descriptor: Descriptor) -> str:
     """PRUNED where any scan was narrowed, else the first scan's reason."""
     if descriptor.targets or descriptor.row_filters:
-        return "PRUNED"
+        return _PRUNED
     if descriptor.decisions:
         return descriptor.decisions[0].reason
     return "NO_PARTITIONED_TABLE"
@@ -126,7 +155,7 @@ def left_whole(descriptor: Descriptor) -> list[str]:
     return [
         f"{found.alias} is read whole, {found.reason}: {found.message}"
         for found in descriptor.decisions
-        if found.alias not in pruned or found.reason != "PRUNED"
+        if found.alias not in pruned or found.reason != _PRUNED
     ]
 
 

@@ -35,6 +35,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     stages: ClassVar[StagesName] = "keys"
     template_fields: Sequence[str] = StatementOperator.template_fields
     template_ext: Sequence[str] = StatementOperator.template_ext
+    operator_extra_links = ()  # it writes no descriptor
     ui_color = "#e8eef7"
 
     def __init__(

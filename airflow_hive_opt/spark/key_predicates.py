@@ -30,8 +30,8 @@ from airflow_hive_opt.spark.row_groups import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# See docs/key-predicates.md. Parquet gets a list as a chain of ORs: comparing a long one costs more than it skips, and at 2,000
-# it overflows the stack.
+# See docs/key-predicates.md. Parquet gets a list as a chain of ORs: comparing a long one costs more
+# than it skips, and at 2,000 it overflows the stack.
 MOST_KEYS_IN_A_LIST = 200
 MOST_ROWS_READ = 0.25
 

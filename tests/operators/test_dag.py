@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,20 @@ def run(spark, star, database, tmp_path, monkeypatch):
     return start
 
 
+@pytest.fixture(scope="module")
+def web(database):
+    """The API server's application with the plugin in it, and a user's token."""
+    from airflow.api_fastapi.app import create_app
+    from fastapi.testclient import TestClient
+
+    with TestClient(create_app(apps="core")) as client:
+        home = Path(os.environ["AIRFLOW_HOME"])
+        passwords = home / "simple_auth_manager_passwords.json.generated"
+        login = {"username": "admin", "password": json.loads(passwords.read_text())["admin"]}
+        token = client.post("/auth/token", json=login).json()["access_token"]
+        yield client, {"Authorization": f"Bearer {token}"}
+
+
 def states(run):
     return {(found.task_id, found.map_index): found.state for found in run.get_task_instances()}
 
@@ -94,6 +110,31 @@ def test_one_task(spark, run):
     assert Path(pruned["uri"]).exists()
     november = rows(spark, "sales_by_category")
     assert [row[:3] for row in november] == [("c0", "TN", 150), ("c1", "TN", 150)]
+
+
+def test_the_links_lead_to_the_descriptor_and_what_it_says(run, web):
+    found = run("tpcds_star_join", run_conf={"year": 2000, "month": 10})
+    client, user = web
+    (instance,) = found.get_task_instances()
+    address = f"/api/v2/dags/{found.dag_id}/dagRuns/{found.run_id}/taskInstances"
+    links = client.get(f"{address}/{instance.task_id}/links", headers=user).json()["extra_links"]
+    assert set(links) == {"Partition descriptor", "Explain pruning", "Spark UI"}
+    assert links["Spark UI"] is None
+    descriptor = client.get(links["Partition descriptor"], headers=user).json()
+    assert descriptor["sha256"] == summary(found, "sales_by_category")["digest"]
+    assert len(descriptor["targets"][0]["partitions"]) == 31
+    explained = client.get(links["Explain pruning"], headers=user).text
+    assert explained.startswith("kept 31 of 61 partitions")
+    assert "ss (default.store_sales): PRUNED" in explained
+    assert "31 keys of date_dim: SELECT DISTINCT" in explained
+    assert "    and 11 more" in explained
+    for link in ("Partition descriptor", "Explain pruning"):
+        assert client.get(links[link]).status_code == 401
+        other = links[link].replace(found.dag_id, "split_sales")
+        assert client.get(other, headers=user).status_code == 404
+    Path(summary(found, "sales_by_category")["uri"]).unlink()
+    gone = client.get(links["Explain pruning"], headers=user)
+    assert (gone.status_code, "it was swept" in gone.text) == (404, True)
 
 
 def test_two_stages_with_a_look_between(spark, run):

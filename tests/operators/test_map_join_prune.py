@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -28,9 +29,11 @@ def tables(spark):
 
 @pytest.fixture
 def context():
+    pushed = {}
     instance = SimpleNamespace(
-        dag_id="d:ag", run_id=RUN_ID, task_id="task", map_index=-1, try_number=2
+        dag_id="d:ag", run_id=RUN_ID, task_id="task", map_index=-1, try_number=2, pushed=pushed
     )
+    instance.xcom_push = lambda key, value: pushed.update({key: value})
     return {"ti": instance, "params": {"below": 3}}
 
 
@@ -49,7 +52,9 @@ def test_summary_and_log(spark, context, tmp_path, capsys):
     (decision,) = summary["decisions"]
     assert decision["table"] == "op.fact"
     assert (decision["reason"], decision["path"], decision["kept"]) == ("PRUNED", "fast", 3)
-    last = capsys.readouterr().out.strip().splitlines()[-1]
+    log = capsys.readouterr().out.strip()
+    assert "f     op.fact  3 of 10     PRUNED (fast)" in log
+    last = log.splitlines()[-1]
     assert "kept 3 of 10 partitions (70.0 % pruned): fact.p by 3 keys of keys" in last
 
 
@@ -107,6 +112,8 @@ def test_on_empty(spark, context, tmp_path):
 def test_a_budget_fails_without_retries(spark, context, tmp_path):
     with pytest.raises(AirflowFailException, match="max_partitions allows 2"):
         run(context, tmp_path, max_partitions=2)
+    # and what it would have read can be looked at
+    assert Path(context["ti"].pushed["hive_opt_descriptor"]).exists()
 
 
 @pytest.mark.parametrize(
@@ -168,3 +175,36 @@ def test_a_local_connection_is_used(monkeypatch):
     operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", conn_id="also")
     assert operator._spark_conf(place_of("also"))["spark.master"] == "local[3]"
     assert operator._spark_conf(place_of(None))["spark.master"] == "local[*]"
+
+
+def test_openlineage_is_told_what_the_run_read(spark, context, tmp_path):
+    from airflow.providers.openlineage.extractors.base import DefaultExtractor
+
+    sql = "INSERT OVERWRITE TABLE op.result " + SQL
+    operator = MapJoinPruneOperator(task_id="task", sql=sql, descriptor_path=str(tmp_path))
+    operator.render_template_fields(context)
+    operator.execute(context)
+    found = DefaultExtractor(operator).extract_on_complete(context["ti"])
+    assert [each.name for each in found.inputs] == ["op.fact", "op.keys"]
+    assert [each.name for each in found.outputs] == ["op.result"]
+    condition = found.inputs[0].inputFacets["subset"].inputCondition
+    assert [each.identifier for each in condition.partitions] == ["p=0", "p=1", "p=2"]
+
+
+def test_asset_events_get_the_partitions_where_asked_for(spark, context, tmp_path, capsys):
+    from airflow.sdk import Asset
+    from airflow.sdk.execution_time.context import OutletEventAccessors
+
+    asset = Asset("result")
+
+    def event(**options):
+        context["outlet_events"] = OutletEventAccessors()
+        run(context, tmp_path, outlets=[asset], **options)
+        return context["outlet_events"][asset]
+
+    plain = event()
+    assert (plain.extra["kept"], plain.partition_keys) == (3, set())
+    assert event(partition_keys_of="fact").partition_keys == {"0", "1", "2"}
+    other = event(partition_keys_of="keys")
+    assert (other.extra["kept"], other.partition_keys) == (3, set())
+    assert "no partition keys of keys: its scan was not pruned" in capsys.readouterr().out

@@ -35,6 +35,7 @@ def context(try_number=1, clear_number=0, max_tries=1, store=None):
         try_number=try_number,
         max_tries=max_tries,
         stats_tags={},
+        xcom_push=lambda key, value: None,
     )
     return {
         "ti": instance,
@@ -122,11 +123,12 @@ def test_what_yarn_cant_resume_is_refused_only_if_asked_for(submitted, monkeypat
     ],
 )
 def test_the_outcome_says_how_it_ended(submitted, monkeypatch, tmp_path, status, error):
-    submitted.says.outcome = Outcome(status, "in words")
+    submitted.says.outcome = Outcome(status, "in words", SUMMARY)
     submitted.says.error = AirflowException("Error code is: 1.")
     made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
     with pytest.raises(error, match="^in words$"):
         made.execute(context())
+    assert made.summary["uri"] == str(tmp_path / "d/r/t/-1/1.json")  # for the links
 
 
 def test_an_application_that_leaves_nothing(submitted, monkeypatch, tmp_path):

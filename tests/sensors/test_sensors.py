@@ -183,6 +183,7 @@ def test_the_connections_button(service, monkeypatch):
     for connection, message in (
         ("hive-metastore://", "names no host"),
         ("hive-metastore://h:1?authMechanism=GSSAPI", "asks for GSSAPI: this client speaks plain"),
+        ("hive-metastore://h:1?auth_mechanism=GSSAPI", "asks for GSSAPI: this client speaks plain"),
         (f"hive-metastore://127.0.0.1:{free_port()}", "no answer from the metastore at 127.0.0.1"),
     ):
         monkeypatch.setenv("AIRFLOW_CONN_METASTORE_DEFAULT", connection)

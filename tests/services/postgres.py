@@ -56,6 +56,15 @@ class Postgres:
         """A JDBC URL, without user and password."""
         return f"jdbc:postgresql://{self.host}:{self.port}/{database}"
 
+    def variables(self) -> dict[str, object]:
+        """The variables of ``docker/compose.yaml`` that name this server."""
+        return {
+            "POSTGRES_HOST": self.host,
+            "POSTGRES_PORT": self.port,
+            "POSTGRES_USER": self.user,
+            "POSTGRES_PASSWORD": self.password,
+        }
+
     def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
         """A connection in autocommit mode."""
         return psycopg.connect(self.url(database, "postgresql"), autocommit=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from signal import SIGINT, Signals
+from signal import SIGINT, SIGKILL, Signals
 from typing import Any
 
 HOST = "127.0.0.1"
@@ -49,7 +50,12 @@ def server(
     """
     with log.open("w") as file:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, **options
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            **options,
         )
     try:
         deadline = time.monotonic() + timeout
@@ -67,6 +73,8 @@ def server(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        with suppress(ProcessLookupError):  # what it started and did not end, in its own group
+            os.killpg(process.pid, SIGKILL)
 
 
 def _end(log: Path) -> str:

@@ -1,4 +1,4 @@
-"""A Spark standalone cluster on loopback: a master and workers, from PySpark's own files."""
+"""A Spark standalone cluster on loopback: a master and workers, as its containers start."""
 
 from __future__ import annotations
 
@@ -13,32 +13,16 @@ from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 
-import pyspark
-
 from airflow_hive_opt.spark.java import ensure_java
+from tests.services import compose
 from tests.services.processes import HOST, free_port, server
 
-SPARK_HOME = Path(pyspark.__file__).parent
-_DEPLOY = "org.apache.spark.deploy"
-# Servers that live for minutes need no heap of a gigabyte and gain nothing from the best compiler.
+# Servers that live for minutes gain nothing from the best compiler.
 _DAEMON = {
-    "SPARK_DAEMON_MEMORY": "256m",
     "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "SPARK_LOCAL_IP": HOST,
+    "SPARK_LOCAL_HOSTNAME": HOST,
 }
-
-
-def master_command(port: int, ui_port: int) -> list[str]:
-    """The command that starts a master."""
-    options = ["--host", HOST, "--port", str(port), "--webui-port", str(ui_port)]
-    return [str(SPARK_HOME / "bin" / "spark-class"), f"{_DEPLOY}.master.Master", *options]
-
-
-def worker_command(master: str, folder: Path, cores: int = 1, memory: str = "1g") -> list[str]:
-    """The command that starts a worker of ``master``, an URL."""
-    options = ["--host", HOST, "--cores", str(cores), "--memory", memory, "--webui-port", "0"]
-    script = str(SPARK_HOME / "bin" / "spark-class")
-    return [script, f"{_DEPLOY}.worker.Worker", *options, "--work-dir", str(folder), master]
 
 
 @dataclass(frozen=True)
@@ -48,6 +32,15 @@ class Standalone:
     port: int
     ui_port: int
     workers: Sequence[subprocess.Popen[bytes]]
+
+    @property
+    def variables(self) -> dict[str, object]:
+        """The variables of ``docker/compose.yaml`` that name this cluster."""
+        return {
+            "SPARK_MASTER_HOST": HOST,
+            "SPARK_MASTER_PORT": self.port,
+            "SPARK_MASTER_UI_PORT": self.ui_port,
+        }
 
     @property
     def url(self) -> str:
@@ -67,26 +60,29 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
     ensure_java()
     folder.mkdir(parents=True, exist_ok=True)
     port, ui_port = free_port(), free_port()
-    environment = {**os.environ, **_DAEMON}
     running: list[subprocess.Popen[bytes]] = []
     cluster = Standalone(port, ui_port, running)
 
     with ExitStack() as stack:
 
-        def start(command: list[str], name: str, expected: int) -> subprocess.Popen[bytes]:
+        def start(
+            service: str, name: str, expected: int, **variables: object
+        ) -> subprocess.Popen[bytes]:
             def ready() -> bool:
                 try:
                     return bool(cluster.state()["aliveworkers"] >= expected)
                 except OSError:
                     return False
 
+            command = compose.command(service, **cluster.variables, **variables)
+            environment = {**os.environ, **compose.environment(service), **_DAEMON}
             log = folder / f"{name}.log"
             return stack.enter_context(
                 server(command, log, ready, stop_with=SIGTERM, env=environment)
             )
 
-        start(master_command(port, ui_port), "master", 0)
+        start("spark-master", "master", 0)
         for number in range(1, workers + 1):
-            command = worker_command(cluster.url, folder / f"work-{number}")
-            running.append(start(command, f"worker-{number}", number))
+            work = {"SPARK_WORKER_UI_PORT": 0, "SPARK_WORKER_FOLDER": folder / f"work-{number}"}
+            running.append(start("spark-worker", f"worker-{number}", number, **work))
         yield cluster

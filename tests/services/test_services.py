@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,6 +43,24 @@ def test_a_server_that_dies_says_why(tmp_path):
         server(command, tmp_path / "log", lambda: False),
     ):
         pass
+
+
+def test_what_a_server_started_ends_with_it(tmp_path):
+    script = "sleep 600 & echo $! > child.new; mv child.new child; wait"
+    child = tmp_path / "child"
+    with server(["sh", "-c", script], tmp_path / "log", child.exists, cwd=tmp_path):
+        assert lives(child.read_text().strip())
+    deadline = time.monotonic() + 30  # killed already; the system takes it away when it likes
+    while lives(child.read_text().strip()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def lives(process):
+    try:
+        return Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_the_metastore_hides_the_password(metastore_service, postgres_server):

@@ -1,0 +1,46 @@
+"""Partition keys for asset events: the partitions of one table that the run read."""
+
+from __future__ import annotations
+
+from airflow_hive_opt.runtime.descriptor import Descriptor
+from airflow_hive_opt.runtime.partitions_read import partitions_read
+
+MOST_KEYS = 1000
+"""Airflow stores one event a key."""
+
+MOST_CHARACTERS = 250
+"""What Airflow's database holds of a key."""
+
+
+class NoPartitionKeysError(Exception):
+    """The run's partitions can't be told as keys; the message says why."""
+
+
+def partition_keys(descriptor: Descriptor, table: str) -> list[str]:
+    """A key for each partition of ``table`` that is read: its values, joined by ``|``.
+
+    So Airflow's partition mappers read them: ``2026-01-31`` by ``StartOfDayMapper``, ``n|2026-01``
+    by ``ProductMapper``. ``table`` is ``database.table``, or the table's name alone. Raises
+    :class:`NoPartitionKeysError`.
+    """
+    wanted = table.lower()
+    found = [
+        read
+        for name, read in partitions_read(descriptor).items()
+        if name == wanted or name.endswith(f".{wanted}")
+    ]
+    if len(found) != 1:
+        many = "tables of this name were" if found else "its scan was not"
+        raise NoPartitionKeysError(f"no partition keys of {table}: {many} pruned")
+    keys = ["|".join(values) for values in found[0].values]
+    if len(keys) > MOST_KEYS:
+        raise NoPartitionKeysError(
+            f"no partition keys of {table}: {len(keys):,} partitions would be as many asset "
+            f"events, and {MOST_KEYS:,} are the most"
+        )
+    if odd := [key for key in keys if not key.strip() or len(key) > MOST_CHARACTERS]:
+        raise NoPartitionKeysError(
+            f"no partition keys of {table}: Airflow wants keys of 1 to {MOST_CHARACTERS} "
+            f"characters, not {odd[0][:80]!r}"
+        )
+    return keys

@@ -1,0 +1,50 @@
+"""Links to the pages that ``airflow_hive_opt.plugins.pages`` serves on a task instance's run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from airflow.sdk import BaseOperatorLink
+from airflow.sdk.configuration import conf as airflow_conf
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator
+    from airflow.sdk.types import TaskInstanceKey
+
+PREFIX = "/hive_opt"
+"""Where the pages lie on the API server."""
+
+DESCRIPTOR_KEY = "hive_opt_descriptor"
+"""XCom key of the URI of the descriptor that the attempt wrote or read."""
+
+
+class DescriptorLink(BaseOperatorLink):
+    """The partition descriptor of the run, as JSON; there once the local task has written it."""
+
+    name = "Partition descriptor"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """The page's path on the API server; empty where there is no descriptor."""
+        return _page("descriptor", operator, ti_key)
+
+
+class ExplainLink(BaseOperatorLink):
+    """What was pruned, by which keys, and why not, for people."""
+
+    name = "Explain pruning"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """The page's path on the API server; empty where there is no descriptor."""
+        return _page("explain", operator, ti_key)
+
+
+def _page(page: str, operator: BaseOperator, ti_key: Any) -> str:
+    """A path, not a whole address: the browser knows best by which name it reaches the server."""
+    if getattr(operator, "summary", None) is None:
+        return ""
+    below = urlsplit(airflow_conf.get("api", "base_url", fallback="")).path.rstrip("/")
+    query = urlencode(
+        {"run_id": ti_key.run_id, "task_id": ti_key.task_id, "map_index": ti_key.map_index}
+    )
+    return f"{below}{PREFIX}/dags/{quote(ti_key.dag_id, safe='')}/{page}?{query}"

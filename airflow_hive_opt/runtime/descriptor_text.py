@@ -1,0 +1,38 @@
+"""A descriptor for people: what each scan reads, by which keys, and why not less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Target
+from airflow_hive_opt.runtime.partition_names import partition_name
+from airflow_hive_opt.runtime.report import headline, scans
+
+_SHOWN = 20
+
+
+def descriptor_to_text(descriptor: Descriptor) -> str:
+    """The headline, then a paragraph a scan: decision, keys with their SQL, first partitions."""
+    parts = [headline(descriptor), f"decided {descriptor.created}"]
+    for decision, target in scans(descriptor):
+        parts += ["", *_scan(decision, target)]
+    if descriptor.statement:
+        parts += ["", "The statement, rewritten for its correlations:", descriptor.statement]
+    return "\n".join(parts)
+
+
+def _scan(decision: Decision, target: Target | None) -> Iterator[str]:
+    name = f" ({decision.table})" if decision.table else ""
+    yield f"{decision.alias}{name}: {decision.reason}"
+    yield f"  {decision.message}"
+    if target is None:
+        return
+    yield f"  {target.kept:,} of {target.total:,} partitions, path {target.path}"
+    for source in target.sources:
+        yield f"  {source.keys:,} keys of {source.name}: {source.sql}"
+    if target.filter:
+        yield f"  asked of the metastore: {target.filter}"
+    for partition in target.partitions[:_SHOWN]:
+        yield f"    {partition_name(target.columns, partition.values)}"
+    if target.kept > _SHOWN:
+        yield f"    and {target.kept - _SHOWN:,} more"

@@ -1,0 +1,131 @@
+"""Runs a Hive Metastore service from the jars that PySpark brings, on a PostgreSQL database.
+
+    python metastore.py FOLDER [OPTIONS OF HiveMetaStore, such as -p 9083 or --hiveconf NAME=VALUE]
+
+The environment has METASTORE_DB_URL (JDBC), METASTORE_DB_USER, METASTORE_DB_PASSWORD and
+METASTORE_WAREHOUSE; METASTORE_DRIVER is PostgreSQL's Java driver, by default where Debian has it.
+FOLDER takes configuration with the password in it. Makes the metastore's tables where there are
+none, then becomes the service.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+MAIN = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+SCHEMA_TOOL = "org.datanucleus.store.schema.SchemaTool"
+DRIVER = "/usr/share/java/postgresql.jar"
+_OPENED = ("java.lang", "java.net", "java.util", "java.util.concurrent")
+_LOG4J = """\
+status = error
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{8}
+"""
+
+
+def main() -> None:
+    """Configures, makes the tables, and becomes the service."""
+    folder, *options = sys.argv[1:]
+    at = Path(folder)
+    at.mkdir(parents=True, exist_ok=True)
+    connection = {
+        "ConnectionURL": os.environ["METASTORE_DB_URL"],
+        "ConnectionDriverName": "org.postgresql.Driver",
+        "ConnectionUserName": os.environ["METASTORE_DB_USER"],
+        "ConnectionPassword": os.environ["METASTORE_DB_PASSWORD"],
+    }
+    make_tables(at, connection)
+    site = {
+        **{f"javax.jdo.option.{name}": value for name, value in connection.items()},
+        "hive.metastore.warehouse.dir": os.environ["METASTORE_WAREHOUSE"],
+        "hive.metastore.uris": "",
+        "hive.metastore.schema.verification": "false",
+        "datanucleus.schema.autoCreateAll": "true",  # one sequence table is still missing
+    }
+    private(at / "hive-site.xml", site_xml(site))
+    log4j = at / "log4j2.properties"
+    log4j.write_text(_LOG4J)
+    command = [
+        java(),
+        *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
+        f"-Dlog4j.configurationFile={log4j}",
+        *("-cp", f"{at}:{class_path()}", MAIN, *options),
+    ]
+    os.execvp(command[0], command)  # noqa: S606 - so that signals reach the service
+
+
+def make_tables(folder: Path, connection: Mapping[str, str]) -> None:
+    """Makes the metastore's tables at once; those that are there stay as they are.
+
+    Left to itself the metastore makes each on first use, and two sessions that do so deadlock.
+    """
+    (jar,) = jars().glob("hive-metastore-*.jar")
+    with zipfile.ZipFile(jar) as archive:
+        (folder / "package.jdo").write_bytes(archive.read("package.jdo"))
+    properties = {
+        **connection,
+        "identifierFactory": "datanucleus1",
+        "rdbms.useLegacyNativeValueStrategy": "true",
+    }
+    lines = (f"datanucleus.{name}={value}\n" for name, value in properties.items())
+    private(folder / "schema.properties", "".join(lines))
+    arguments = ("-create", "-api", "JDO", "-props", str(folder / "schema.properties"))
+    done = subprocess.run(
+        [java(), "-cp", class_path(), SCHEMA_TOOL, *arguments, str(folder / "package.jdo")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
+    if done.returncode:
+        sys.exit(f"the metastore's tables can't be made: {done.stdout}{done.stderr}")
+
+
+def class_path() -> str:
+    """PySpark's jars and PostgreSQL's driver."""
+    return f"{jars()}/*:{os.environ.get('METASTORE_DRIVER', DRIVER)}"
+
+
+def jars() -> Path:
+    """PySpark's jars."""
+    pyspark = find_spec("pyspark")
+    if pyspark is None or pyspark.origin is None:
+        sys.exit("PySpark is not installed")
+    return Path(pyspark.origin).parent / "jars"
+
+
+def java() -> str:
+    """Java by ``JAVA_HOME``, else by the path."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home, "bin", "java")) if home else "java"
+
+
+def private(path: Path, text: str) -> None:
+    """A file that only its owner reads: a password on a command line is anyone's to see."""
+    path.touch(mode=0o600)
+    path.write_text(text)
+
+
+def site_xml(settings: Mapping[str, str]) -> str:
+    """Hive's configuration file."""
+    properties = "".join(
+        f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
+        for name, value in settings.items()
+    )
+    return f"<configuration>\n{properties}</configuration>\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""What OpenLineage is told, with its own library."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from openlineage.client.serde import Serde
+
+from airflow_hive_opt.lineage import MOST_PARTITIONS, lineage_of, namespace_of
+from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Target, write
+from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.runtime.report import descriptor_summary
+
+SQL = "INSERT INTO dw.result SELECT * FROM dw.fact f JOIN days d ON f.ds = d.ds"
+FACT = Target(
+    alias="f",
+    table="dw.fact",
+    text="dw.fact",
+    aliased=True,
+    reference=(0, 7),
+    columns=("ds", "n"),
+    types=("string", "int"),
+    pruned_columns=("ds",),
+    visible_columns=("ds", "n"),
+    partitions=(Partition(("a/b", None)), Partition(("c", "2"))),
+    total=9,
+    path="fast",
+    filter=None,
+    sources=(),
+)
+
+
+def pruned(alias):
+    return Decision(alias, "dw.fact", "PRUNED", "")
+
+
+@pytest.fixture
+def told(tmp_path):
+    """What is told of a run with the given targets and decisions, as the event has it."""
+    from upath import UPath
+
+    def tell(targets=(FACT,), decisions=None, sql=SQL, joined=True, namespace="hive://h"):
+        decisions = (pruned("f"),) if decisions is None else decisions
+        descriptor = Descriptor("q", "2026-01-01T00:00:00+00:00", targets, decisions)
+        path = UPath(tmp_path / "1.json")
+        write(descriptor, path)
+        summary = {**descriptor_summary(descriptor, str(path)), "application_id": "app-1"}
+        found = lineage_of(sql, summary, joined, namespace)
+        return json.loads(Serde.to_json(found))
+
+    return tell
+
+
+def partitions_of(told, name="dw.fact"):
+    (found,) = [each for each in told["inputs"] if each["name"] == name]
+    subset = found.get("inputFacets", {}).get("subset")
+    return subset and [each["identifier"] for each in subset["inputCondition"]["partitions"]]
+
+
+def test_tables_and_the_partitions_that_were_read(told):
+    event = told()
+    assert [(each["namespace"], each["name"]) for each in event["inputs"]] == [
+        ("hive://h", "default.days"),
+        ("hive://h", "dw.fact"),
+    ]
+    assert [each["name"] for each in event["outputs"]] == ["dw.result"]
+    assert partitions_of(event) == ["ds=a%2Fb/n=__HIVE_DEFAULT_PARTITION__", "ds=c/n=2"]
+    subset = event["inputs"][1]["inputFacets"]["subset"]["inputCondition"]
+    assert subset["type"] == "partition"
+    dimensions = {"ds": "a/b", "n": "__HIVE_DEFAULT_PARTITION__"}
+    assert subset["partitions"][0]["dimensions"] == dimensions
+    pruning = event["run_facets"]["hiveOpt_pruning"]
+    assert (pruning["kept"], pruning["total"], pruning["reason"]) == (2, 9, "PRUNED")
+    assert event["run_facets"]["externalQuery"]["externalQueryId"] == "app-1"
+    assert event["job_facets"]["sql"]["query"] == SQL
+
+
+def test_scans_of_one_table_are_put_together(told):
+    other = replace(FACT, alias="g", partitions=(Partition(("c", "2")), Partition(("d", "3"))))
+    event = told((FACT, other), (pruned("f"), pruned("g")))
+    assert len(partitions_of(event)) == 3
+
+
+def test_no_subset_is_claimed_of_a_table_that_one_scan_reads_whole(told):
+    event = told(decisions=(pruned("f"), Decision("g", "dw.fact", "PRESERVED_SIDE", "")))
+    assert partitions_of(event) is None
+
+
+def test_nor_one_that_would_burst_the_event(told):
+    many = tuple(Partition((str(n), "1")) for n in range(MOST_PARTITIONS + 1))
+    event = told((replace(FACT, partitions=many),))
+    assert partitions_of(event) is None
+    assert event["run_facets"]["hiveOpt_pruning"]["kept"] == MOST_PARTITIONS + 1
+
+
+def test_what_did_not_run_read_nothing(told):
+    event = told(joined=False)
+    assert (event["inputs"], event["outputs"]) == ([], [])
+    assert event["run_facets"]["hiveOpt_pruning"]["kept"] == 2
+    assert lineage_of(SQL, None, False, None).run_facets == {}
+
+
+def test_a_statement_that_only_spark_reads(told):
+    event = told(sql="FROM x |> SELECT y |> nonsense (", decisions=(), targets=())
+    assert (event["inputs"], event["outputs"]) == ([], [])
+
+
+def test_the_namespace(told, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__OPENLINEAGE__NAMESPACE", "ours")
+    assert told(namespace=None)["inputs"][0]["namespace"] == "ours"
+    assert namespace_of({"spark.sql.shuffle.partitions": "3"}) is None
+
+
+def test_a_descriptor_that_is_gone_costs_the_partitions_alone(told, tmp_path, caplog):
+    told()
+    summary = {"uri": str(tmp_path / "gone.json"), "kept": 2, "total": 9, "reason": "PRUNED"}
+    summary["decisions"] = [{"alias": "f", "table": "dw.fact", "reason": "PRUNED"}]
+    found = lineage_of(SQL, summary, True, "hive://h")
+    assert [each.name for each in found.inputs] == ["default.days", "dw.fact"]
+    assert all(not each.inputFacets for each in found.inputs)
+    assert "lineage goes without partitions" in caplog.text

@@ -1,0 +1,38 @@
+"""Where the links lead, and that they are there when a gate has closed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
+from airflow_hive_opt.links.spark_ui import SparkUILink
+
+KEY = SimpleNamespace(dag_id="d", run_id="manual__2026-01-31T00:00:00+00:00", task_id="g.t")
+KEY.map_index = -1
+RAN = SimpleNamespace(summary={"uri": "/x/1.json", "application_id": "app-1"})
+NOTHING_YET = SimpleNamespace(summary=None)
+
+
+@pytest.mark.parametrize(("base", "below"), [("http://host:8080", ""), ("https://h/a/b/", "/a/b")])
+def test_the_pages_lie_below_the_servers_own_path(monkeypatch, base, below):
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", base)
+    query = "run_id=manual__2026-01-31T00%3A00%3A00%2B00%3A00&task_id=g.t&map_index=-1"
+    page = f"{below}/hive_opt/dags/d"
+    assert DescriptorLink().get_link(RAN, ti_key=KEY) == f"{page}/descriptor?{query}"
+    assert ExplainLink().get_link(RAN, ti_key=KEY) == f"{page}/explain?{query}"
+
+
+def test_no_link_leads_nowhere(monkeypatch):
+    monkeypatch.setenv("AIRFLOW__HIVE_OPT__SPARK_UI_URL", "http://h/{application_id}")
+    for link in (DescriptorLink(), ExplainLink(), SparkUILink()):
+        assert link.get_link(NOTHING_YET, ti_key=KEY) == ""
+    monkeypatch.setenv("AIRFLOW__HIVE_OPT__SPARK_UI_URL", "")
+    assert SparkUILink().get_link(RAN, ti_key=KEY) == ""
+
+
+def test_sparks_page_is_the_configured_servers(monkeypatch):
+    address = "http://history:18080/history/{application_id}/"
+    monkeypatch.setenv("AIRFLOW__HIVE_OPT__SPARK_UI_URL", address)
+    assert SparkUILink().get_link(RAN, ti_key=KEY) == "http://history:18080/history/app-1/"
