@@ -16,6 +16,13 @@ class Work:
     partitions_fetched: int = 0
     files_listed: int = 0
 
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.metastore_calls + other.metastore_calls,
+            self.partitions_fetched + other.partitions_fetched,
+            self.files_listed + other.files_listed,
+        )
+
     def __sub__(self, earlier: Work) -> Work:
         return Work(
             self.metastore_calls - earlier.metastore_calls,

@@ -27,12 +27,14 @@ from airflow_hive_opt.runtime.descriptor import (
     query_digest,
 )
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
+from airflow_hive_opt.runtime.metastore import Metastore
 from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.correlate import correlate
 from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_map_join
 from airflow_hive_opt.spark.progress import progress
+from airflow_hive_opt.spark.remote_metastore import partitions_of
 from airflow_hive_opt.spark.restrict import restrict
 from airflow_hive_opt.spark.words import in_words
 
@@ -124,9 +126,11 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
     catalog = SparkCatalog(session)
-    clock = Clock(catalog.work)
-    with clock.phase("local task"), progress(session, "local task"):
-        descriptor = _descriptor(session, catalog, request)
+    with partitions_of(session, catalog) as metastore:
+        both = catalog.work if metastore is catalog else lambda: catalog.work() + metastore.work()
+        clock = Clock(both)
+        with clock.phase("local task"), progress(session, "local task"):
+            descriptor = _descriptor(session, catalog, metastore, request)
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
     for line in left_whole(descriptor):
@@ -216,7 +220,9 @@ def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request
         return passing_through(sql, f"the planner fails on it ({type(error).__name__})")
 
 
-def _descriptor(session: SparkSession, catalog: SparkCatalog, request: Request) -> Descriptor:
+def _descriptor(
+    session: SparkSession, catalog: SparkCatalog, metastore: Metastore, request: Request
+) -> Descriptor:
     digest = query_digest(request.sql, request.parameters)
     rewritten = _rewritten(session, catalog, request)
     if rewritten is not None:
@@ -227,7 +233,7 @@ def _descriptor(session: SparkSession, catalog: SparkCatalog, request: Request) 
     if planned.passed_through:
         found = _passed_through(request, planned.passed_through)
     else:
-        found = run_local_task(session, catalog, planned, request.max_keys, request.parameters)
+        found = run_local_task(session, metastore, planned, request.max_keys, request.parameters)
     if request.max_bytes is not None:
         found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
     return replace(found, query_digest=digest, statement=rewritten)

@@ -1,0 +1,105 @@
+"""How Spark is told which partitions to scan: the one place that chooses.
+
+Spark asks its metastore for the partitions of a scan by the conditions on partition columns. Left
+to itself it turns a long list into a range, above
+``spark.sql.hive.metastorePartitionPruningInSetThreshold``, and fetches every partition where the
+metastore's filter language can't say the condition. Two forms avoid both:
+
+- by *filter*: a few values as an IN list, which the metastore evaluates;
+- by *names*: more of them in a form that Spark can't hand on. With
+  ``spark.sql.hive.metastorePartitionPruningFastFallback`` it then evaluates the condition on the
+  partitions' names and fetches those that it needs by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.runtime.metastore import filter_is_cheaper
+from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
+from airflow_hive_opt.runtime.partitions import Value
+from airflow_hive_opt.spark.literals import is_plain, names_condition, tuples_condition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+IN_SET_THRESHOLD = "spark.sql.hive.metastorePartitionPruningInSetThreshold"
+FAST_FALLBACK = "spark.sql.hive.metastorePartitionPruningFastFallback"
+FALLBACK_ON_EXCEPTION = "spark.sql.hive.metastorePartitionPruningFallbackOnException"
+LISTING_PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+# Spark's listing job has a task for each path, up to 10,000; the tasks cost more than the listing.
+_LISTING_TASKS_A_CORE = 4
+
+
+class Way(StrEnum):
+    """How Spark finds a scan's partitions; see this module."""
+
+    FILTER = "filter"
+    NAMES = "names"
+
+
+def list_condition(
+    alias: str, columns: Sequence[str], rows: Collection[Sequence[Value | None]], total: int
+) -> tuple[str, Way]:
+    """A condition that picks the partitions with these values, of ``total``, and Spark's way there.
+
+    >>> list_condition("s", ["ds"], [("a",), ("b",)], 10_000)
+    ("`s`.`ds` IN ('a', 'b')", <Way.FILTER: 'filter'>)
+    >>> list_condition("s", ["ds"], [("a",), (None,)], 10_000)
+    ("concat(`s`.`ds`, '') IN ('a') OR `s`.`ds` IS NULL", <Way.NAMES: 'names'>)
+    """
+    values = sum(map(len, rows))
+    said = all(value is not None and is_plain(value) for row in rows for value in row)
+    if said and values <= VALUES_A_FILTER and filter_is_cheaper(values, total):
+        return tuples_condition(alias, columns, rows), Way.FILTER
+    return names_condition(alias, columns, rows), Way.NAMES
+
+
+@contextmanager
+def asking_by_names(session: SparkSession) -> Iterator[None]:
+    """Spark asks by names, for the block, where a filter can't say it or the metastore refuses.
+
+    A short IN list stays one whatever the session's threshold.
+    """
+    threshold = max(int(str(session.conf.get(IN_SET_THRESHOLD))), VALUES_A_FILTER)
+    settings = {
+        FAST_FALLBACK: "true",
+        FALLBACK_ON_EXCEPTION: "true",
+        IN_SET_THRESHOLD: str(threshold),
+    }
+    with _set(session, settings):
+        yield
+
+
+@contextmanager
+def listing_in_few_tasks(session: SparkSession) -> Iterator[None]:
+    """Spark lists directories in a few tasks a core, for the block, unless the user says more."""
+    if _is_set(session, LISTING_PARALLELISM):
+        yield
+        return
+    tasks = _LISTING_TASKS_A_CORE * session.sparkContext.defaultParallelism
+    with _set(session, {LISTING_PARALLELISM: str(tasks)}):
+        yield
+
+
+@contextmanager
+def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {name: session.conf.get(name) if _is_set(session, name) else None for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, old)
+
+
+def _is_set(session: SparkSession, name: str) -> bool:
+    conf: Any = session._jsparkSession.sessionState().conf()
+    return bool(conf.contains(name))
