@@ -24,6 +24,7 @@ from airflow_hive_opt.runtime.descriptor import (
     Descriptor,
     DescriptorError,
     StoragePath,
+    Target,
     query_digest,
 )
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
@@ -36,6 +37,7 @@ from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_
 from airflow_hive_opt.spark.progress import progress
 from airflow_hive_opt.spark.remote_metastore import partitions_of
 from airflow_hive_opt.spark.restrict import restrict
+from airflow_hive_opt.spark.scan import scanning
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -143,9 +145,11 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
 def join(session: SparkSession, request: Request, pruned: Report, path: StoragePath) -> Result:
     """The map join after its local task in the same application; see :func:`map_join`.
 
-    The report of both is written beside the descriptor.
+    The local task was there a moment ago, so the metastore is not asked again. The report of both
+    is written beside the descriptor.
     """
-    result = map_join(session, request, path, pruned.descriptor.digest)
+    descriptor = _verified(request, path, pruned.descriptor.digest)
+    result = _run(session, request, path, descriptor, descriptor.targets)
     report = replace(
         result.report,
         seconds={**pruned.seconds, **result.report.seconds},
@@ -162,8 +166,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     :class:`~airflow_hive_opt.runtime.gates.GateClosed`,
     :class:`~airflow_hive_opt.runtime.gates.NothingToDo` and ``DescriptorError``.
     """
-    expected = query_digest(request.sql, request.parameters)
-    descriptor = descriptors.read(path, expected, digest)
+    descriptor = _verified(request, path, digest)
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
     catalog = SparkCatalog(session)
@@ -172,27 +175,48 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         targets = prelaunch(catalog, descriptor, request.parameters)
         if request.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
+    result = _run(session, request, path, descriptor, targets)
+    vanished, appeared = changes(descriptor.targets, targets)
+    report = replace(
+        result.report,
+        seconds={**clock.seconds, **result.report.seconds},
+        work={**clock.work, **result.report.work},
+        vanished=vanished,
+        appeared=appeared,
+    )
+    return replace(result, report=report)
+
+
+def _verified(request: Request, path: StoragePath, digest: str) -> Descriptor:
+    return descriptors.read(path, query_digest(request.sql, request.parameters), digest)
+
+
+def _run(
+    session: SparkSession,
+    request: Request,
+    path: StoragePath,
+    descriptor: Descriptor,
+    targets: tuple[Target, ...],
+) -> Result:
+    """Gates, then the statement on the targets' partitions."""
     request.gates.check(replace(descriptor, targets=targets))
-    with clock.phase("map join"), progress(session, "map join"):
-        sql = descriptor.statement or request.sql
+    clock = Clock(SparkCatalog(session).work)
+    sql = descriptor.statement or request.sql
+    with clock.phase("map join"), progress(session, "map join"), scanning(session, targets):
         frame, objection = run_map_join(session, sql, targets, request.parameters)
         columns = tuple(frame.columns)
         rows: tuple[tuple[object, ...], ...] = ()
         if columns:
             found = first_rows(frame, request.max_rows, lambda: _plain(session, request))
             rows = tuple(map(tuple, found))
-    vanished, appeared = changes(descriptor.targets, targets)
     report = Report(
         _passed_through(request, objection) if objection else descriptor,
         str(path),
         clock.seconds,
         clock.work,
         session.sparkContext.applicationId,
-        vanished=vanished,
-        appeared=appeared,
     )
-    statement = sql if objection else restrict(sql, targets)
-    return Result(report, columns, rows, statement)
+    return Result(report, columns, rows, sql if objection else restrict(sql, targets))
 
 
 def _plain(session: SparkSession, request: Request) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.partitions import Value, typed
-from airflow_hive_opt.spark.literals import tuples_condition
+from airflow_hive_opt.spark.scan import list_condition
 
 
 def restrict(sql: str, targets: tuple[Target, ...]) -> str:
@@ -42,4 +42,5 @@ def partition_condition(target: Target) -> str:
                 return "1 = 1"
             values.append(value)
         rows.add(tuple(values))
-    return tuples_condition(target.alias, target.visible_columns, rows)
+    condition, _ = list_condition(target.alias, target.visible_columns, rows, target.total)
+    return condition

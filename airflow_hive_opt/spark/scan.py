@@ -14,10 +14,11 @@ metastore's filter language can't say the condition. Two forms avoid both:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import filter_is_cheaper
 from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.runtime.partitions import Value
@@ -75,13 +76,17 @@ def asking_by_names(session: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def listing_in_few_tasks(session: SparkSession) -> Iterator[None]:
-    """Spark lists directories in a few tasks a core, for the block, unless the user says more."""
-    if _is_set(session, LISTING_PARALLELISM):
-        yield
-        return
-    tasks = _LISTING_TASKS_A_CORE * session.sparkContext.defaultParallelism
-    with _set(session, {LISTING_PARALLELISM: str(tasks)}):
+def scanning(session: SparkSession, targets: Collection[Target]) -> Iterator[None]:
+    """The session as the map join wants it, for the block: both its planning and its run.
+
+    Directories are listed in a few tasks a core, unless the user says in how many.
+    """
+    with ExitStack() as settings:
+        if not _is_set(session, LISTING_PARALLELISM):
+            tasks = _LISTING_TASKS_A_CORE * session.sparkContext.defaultParallelism
+            settings.enter_context(_set(session, {LISTING_PARALLELISM: str(tasks)}))
+        if targets:
+            settings.enter_context(asking_by_names(session))
         yield
 
 

@@ -13,6 +13,7 @@ from airflow_hive_opt.runtime.report import Report
 from airflow_hive_opt.spark.application import Request, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.map_join import prelaunch, run_map_join
+from airflow_hive_opt.spark.scan import scanning
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,10 @@ def ask(
     catalog = SparkCatalog(spark)
     targets = prelaunch(catalog, descriptor, request.parameters)
     before = catalog.work()
-    frame, objection = run_map_join(spark, sql, targets, request.parameters)
-    assert objection is None
-    rows = _sorted(frame)
+    with scanning(spark, targets):
+        frame, objection = run_map_join(spark, sql, targets, request.parameters)
+        assert objection is None
+        rows = _sorted(frame)
     fetched = (catalog.work() - before).partitions_fetched
     plain = _sorted(spark.sql(sql, args=dict(request.parameters)))
     assert rows == plain
