@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.runtime.metastore import Metastore, MetastoreError
 from airflow_hive_opt.spark.catalog import SparkCatalog
@@ -60,7 +60,8 @@ def plain_uris(session: SparkSession) -> str | None:
     """``hive.metastore.uris`` of the session's Spark; ``None`` where it is embedded or secured."""
     if session.conf.get("spark.sql.catalogImplementation") != "hive":
         return None
-    conf = session._jsparkSession.sessionState().newHadoopConf()
+    # what Spark's own client was made of; a SET in the session changes nothing about that one
+    conf: Any = session._jsparkSession.sharedState().hadoopConf()
     if any(conf.getBoolean(name, False) for name in _SECURED):
         return None
     return str(conf.get("hive.metastore.uris") or "").strip() or None
