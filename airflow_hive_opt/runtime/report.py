@@ -35,7 +35,8 @@ class Work:
 class Report:
     """One run: the descriptor's outcome, where it lies, seconds by phase, work by stage.
 
-    ``vanished`` and ``appeared`` count partitions that went and came between the stages.
+    ``vanished`` and ``appeared`` count partitions that went and came between the stages;
+    ``scans`` says by alias how Spark found the partitions: by ``filter``, ``names`` or ``whole``.
     """
 
     descriptor: Descriptor
@@ -45,6 +46,7 @@ class Report:
     application_id: str | None = None
     vanished: int = 0
     appeared: int = 0
+    scans: Mapping[str, str] = field(default_factory=dict)
 
     def summary(self) -> dict[str, object]:
         """The small plain dict that goes to XCom."""
@@ -55,6 +57,7 @@ class Report:
             "application_id": self.application_id,
             "vanished": self.vanished,
             "appeared": self.appeared,
+            "scans": dict(self.scans),
         }
 
 

@@ -36,7 +36,7 @@ from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_map_join
 from airflow_hive_opt.spark.progress import progress
 from airflow_hive_opt.spark.remote_metastore import partitions_of
-from airflow_hive_opt.spark.restrict import restrict
+from airflow_hive_opt.spark.restrict import restrict, scan_way
 from airflow_hive_opt.spark.scan import scanning
 from airflow_hive_opt.spark.words import in_words
 
@@ -202,7 +202,14 @@ def _run(
     request.gates.check(replace(descriptor, targets=targets))
     clock = Clock(SparkCatalog(session).work)
     sql = descriptor.statement or request.sql
-    with clock.phase("map join"), progress(session, "map join"), scanning(session, targets):
+    ways = {target.alias: scan_way(target) for target in targets}
+    for alias, way in ways.items():
+        log.info("Spark finds the partitions of %s by %s", alias, way.value)
+    with (
+        clock.phase("map join"),
+        progress(session, "map join"),
+        scanning(session, set(ways.values())),
+    ):
         frame, objection = run_map_join(session, sql, targets, request.parameters)
         columns = tuple(frame.columns)
         rows: tuple[tuple[object, ...], ...] = ()
@@ -215,6 +222,7 @@ def _run(
         clock.seconds,
         clock.work,
         session.sparkContext.applicationId,
+        scans={} if objection else {alias: way.value for alias, way in ways.items()},
     )
     return Result(report, columns, rows, sql if objection else restrict(sql, targets))
 

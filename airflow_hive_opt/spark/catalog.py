@@ -17,7 +17,7 @@ from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed, value_of
 from airflow_hive_opt.runtime.report import Work
-from airflow_hive_opt.spark.scan import asking_by_names, list_condition
+from airflow_hive_opt.spark.scan import asking, list_condition, way
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,8 +101,8 @@ class SparkCatalog:
             return unreadable
         columns = [column.name for column in table.partition_columns]
         total = len(self._names.get(table.name, ()))
-        condition, _ = list_condition(_ALIAS, columns, rows, total)
-        with asking_by_names(self._session):
+        condition = list_condition(_ALIAS, columns, rows, total)
+        with asking(self._session, {way(rows, total)}):
             found = self.partitions_by_filter(table, _ALIAS, condition, {})
         named = {part.values for part in wanted}  # '08' and '8' are one number
         return [part for part in found if part.values in named] + unreadable

@@ -42,6 +42,7 @@ from airflow_hive_opt.runtime.partitions import (
 )
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
+from airflow_hive_opt.spark.scan import is_worth_narrowing
 from airflow_hive_opt.spark.skeleton import fulfilling, skeleton_view, typed_nulls
 from airflow_hive_opt.spark.words import in_words
 
@@ -120,6 +121,8 @@ class LocalTask:
             return _failed(f"{decision.alias} can't be pruned", error)
         if len(selection.partitions) >= total:
             return Reason.ALL_PARTITIONS_MATCH
+        if not is_worth_narrowing(len(selection.partitions), total):
+            return Reason.MOST_PARTITIONS_MATCH
         return _target(decision, decision.relation, selection, total)
 
     def _total(self, table: Table) -> int:

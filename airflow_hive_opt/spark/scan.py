@@ -3,12 +3,16 @@
 Spark asks its metastore for the partitions of a scan by the conditions on partition columns. Left
 to itself it turns a long list into a range, above
 ``spark.sql.hive.metastorePartitionPruningInSetThreshold``, and fetches every partition where the
-metastore's filter language can't say the condition. Two forms avoid both:
+metastore's filter language can't say the condition. So it is told in one of three ways:
 
 - by *filter*: a few values as an IN list, which the metastore evaluates;
 - by *names*: more of them in a form that Spark can't hand on. With
   ``spark.sql.hive.metastorePartitionPruningFastFallback`` it then evaluates the condition on the
-  partitions' names and fetches those that it needs by name.
+  partitions' names and fetches those that it needs by name;
+- as a *whole*: above a half of all, one call for every partition is no dearer than naming so many;
+  the condition still spares the listing and the reading of the rest.
+
+docs/metastore.md has the figures.
 """
 
 from __future__ import annotations
@@ -18,7 +22,6 @@ from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import filter_is_cheaper
 from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.runtime.partitions import Value
@@ -33,6 +36,10 @@ FALLBACK_ON_EXCEPTION = "spark.sql.hive.metastorePartitionPruningFallbackOnExcep
 LISTING_PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 # Spark's listing job has a task for each path, up to 10,000; the tasks cost more than the listing.
 _LISTING_TASKS_A_CORE = 4
+# Shares of all partitions; up to so many partitions no choice matters. Figures: docs/metastore.md.
+_FEW = 1_000
+_NAMED_UP_TO = 0.5
+_NARROWED_UP_TO = 0.9
 
 
 class Way(StrEnum):
@@ -40,34 +47,60 @@ class Way(StrEnum):
 
     FILTER = "filter"
     NAMES = "names"
+    WHOLE = "whole"
 
 
-def list_condition(
-    alias: str, columns: Sequence[str], rows: Collection[Sequence[Value | None]], total: int
-) -> tuple[str, Way]:
-    """A condition that picks the partitions with these values, of ``total``, and Spark's way there.
+def way(rows: Collection[Sequence[Value | None]], total: int) -> Way:
+    """How to find the partitions with these values, of ``total``.
 
-    >>> list_condition("s", ["ds"], [("a",), ("b",)], 10_000)
-    ("`s`.`ds` IN ('a', 'b')", <Way.FILTER: 'filter'>)
-    >>> list_condition("s", ["ds"], [("a",), (None,)], 10_000)
-    ("concat(`s`.`ds`, '') IN ('a') OR `s`.`ds` IS NULL", <Way.NAMES: 'names'>)
+    >>> [way([(number,) for number in range(rows)], 10_000).value for rows in (10, 1_000, 6_000)]
+    ['filter', 'names', 'whole']
+    >>> way([(None,)], 10_000)
+    <Way.NAMES: 'names'>
     """
     values = sum(map(len, rows))
     said = all(value is not None and is_plain(value) for row in rows for value in row)
     if said and values <= VALUES_A_FILTER and filter_is_cheaper(values, total):
-        return tuples_condition(alias, columns, rows), Way.FILTER
-    return names_condition(alias, columns, rows), Way.NAMES
+        return Way.FILTER
+    return Way.WHOLE if len(rows) > max(_FEW, _NAMED_UP_TO * total) else Way.NAMES
+
+
+def is_worth_narrowing(kept: int, total: int) -> bool:
+    """Whether a list of ``kept`` of ``total`` partitions saves more than telling it costs.
+
+    >>> is_worth_narrowing(9_000, 10_000), is_worth_narrowing(9_900, 10_000)
+    (True, False)
+    >>> is_worth_narrowing(99, 100)
+    True
+    """
+    return kept < total and (kept <= _FEW or kept <= _NARROWED_UP_TO * total)
+
+
+def list_condition(
+    alias: str, columns: Sequence[str], rows: Collection[Sequence[Value | None]], total: int
+) -> str:
+    """A condition that picks the partitions with these values, of ``total``, in the cheapest way.
+
+    >>> list_condition("s", ["ds"], [("a",), ("b",)], 10_000)
+    "`s`.`ds` IN ('a', 'b')"
+    >>> list_condition("s", ["ds"], [("a",), (None,)], 10_000)
+    "concat(`s`.`ds`, '') IN ('a') OR `s`.`ds` IS NULL"
+    """
+    if way(rows, total) is Way.FILTER:
+        return tuples_condition(alias, columns, rows)
+    return names_condition(alias, columns, rows)
 
 
 @contextmanager
-def asking_by_names(session: SparkSession) -> Iterator[None]:
-    """Spark asks by names, for the block, where a filter can't say it or the metastore refuses.
+def asking(session: SparkSession, ways: Collection[Way]) -> Iterator[None]:
+    """Spark asks in these ways, for the block; also where the metastore refuses a filter.
 
-    A short IN list stays one whatever the session's threshold.
+    A short IN list stays one whatever the session's threshold. Scans of one statement share the
+    session, so one that goes by names takes those along that would go as a whole.
     """
     threshold = max(int(str(session.conf.get(IN_SET_THRESHOLD))), VALUES_A_FILTER)
     settings = {
-        FAST_FALLBACK: "true",
+        FAST_FALLBACK: "false" if set(ways) == {Way.WHOLE} else "true",
         FALLBACK_ON_EXCEPTION: "true",
         IN_SET_THRESHOLD: str(threshold),
     }
@@ -76,8 +109,8 @@ def asking_by_names(session: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def scanning(session: SparkSession, targets: Collection[Target]) -> Iterator[None]:
-    """The session as the map join wants it, for the block: both its planning and its run.
+def scanning(session: SparkSession, ways: Collection[Way]) -> Iterator[None]:
+    """The session as a map join wants it, for the block: both its planning and its run.
 
     Directories are listed in a few tasks a core, unless the user says in how many.
     """
@@ -85,8 +118,8 @@ def scanning(session: SparkSession, targets: Collection[Target]) -> Iterator[Non
         if not _is_set(session, LISTING_PARALLELISM):
             tasks = _LISTING_TASKS_A_CORE * session.sparkContext.defaultParallelism
             settings.enter_context(_set(session, {LISTING_PARALLELISM: str(tasks)}))
-        if targets:
-            settings.enter_context(asking_by_names(session))
+        if ways:
+            settings.enter_context(asking(session, ways))
         yield
 
 

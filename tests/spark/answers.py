@@ -13,6 +13,7 @@ from airflow_hive_opt.runtime.report import Report
 from airflow_hive_opt.spark.application import Request, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.map_join import prelaunch, run_map_join
+from airflow_hive_opt.spark.restrict import scan_way
 from airflow_hive_opt.spark.scan import scanning
 
 
@@ -60,7 +61,7 @@ def ask(
     catalog = SparkCatalog(spark)
     targets = prelaunch(catalog, descriptor, request.parameters)
     before = catalog.work()
-    with scanning(spark, targets):
+    with scanning(spark, set(map(scan_way, targets))):
         frame, objection = run_map_join(spark, sql, targets, request.parameters)
         assert objection is None
         rows = _sorted(frame)

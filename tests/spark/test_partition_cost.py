@@ -249,6 +249,24 @@ def test_long_lists_of_several_columns_fetch_what_they_list(spark, tmp_path):
     assert answer.partitions_fetched == answer.target.kept == 25
 
 
+def test_a_list_of_most_is_fetched_whole_and_lists_what_it_needs(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(scan, "_FEW", 10)
+    spark.sql("REFRESH TABLE cost.fact")
+    request, path = Request(SQL.format(20)), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, request, path)
+    result = join(spark, request, pruned, path)
+    assert result.report.summary()["scans"] == {"f": "whole"}
+    work = result.report.work["map join"]
+    assert (work.partitions_fetched, work.files_listed) == (30, 20)
+
+
+def test_nearly_all_of_many_are_not_told(spark, tmp_path, monkeypatch):
+    assert ask(spark, tmp_path, SQL.format(29)).target.kept == 29
+    monkeypatch.setattr(scan, "_FEW", 10)
+    answer = ask(spark, tmp_path, SQL.format(29))
+    assert answer.reasons == {"f": "MOST_PARTITIONS_MATCH"}
+
+
 def test_the_session_is_left_as_it_was(spark, tmp_path):
     names = (
         scan.IN_SET_THRESHOLD,
@@ -260,7 +278,7 @@ def test_the_session_is_left_as_it_was(spark, tmp_path):
     conf = session._jsparkSession.sessionState().conf()
     session.conf.set(scan.FAST_FALLBACK, "false")
     before = {name: (conf.contains(name), session.conf.get(name)) for name in names}
-    with pytest.raises(RuntimeError, match="stop"), scan.scanning(session, [object()]):
+    with pytest.raises(RuntimeError, match="stop"), scan.scanning(session, {scan.Way.NAMES}):
         assert session.conf.get(scan.FAST_FALLBACK) == "true"
         assert int(session.conf.get(scan.LISTING_PARALLELISM)) < 100
         raise RuntimeError("stop")
