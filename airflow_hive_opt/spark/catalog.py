@@ -100,7 +100,7 @@ class SparkCatalog:
         if not rows:
             return unreadable
         columns = [column.name for column in table.partition_columns]
-        total = len(self._names.get(table.name, ()))
+        total = self.partition_count(table)
         condition = list_condition(_ALIAS, columns, rows, total)
         with asking(self._session, {way(rows, total)}):
             found = self.partitions_by_filter(table, _ALIAS, condition, {})

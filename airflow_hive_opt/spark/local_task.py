@@ -193,9 +193,11 @@ class LocalTask:
                 )
             except _FAILURES as error:
                 selection.failure = _failed(f"{decision.alias} can't be pruned by this", error)
+                selection.filter = None  # it would fail another stage too
                 continue
             if answer is None:
                 selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
+                selection.filter = None
                 continue
             kept = answer
             selection.asked(kept, [keys] if keys else [])

@@ -118,6 +118,13 @@ def test_conditions_beside_the_keys_are_answered_here(spark, remote, tmp_path, a
     assert "get_partition_names" not in asked
 
 
+def test_a_condition_that_fails_is_not_asked_again(spark, tmp_path):
+    sql = SQL.format(10) + " WHERE 1 / (length(f.p) - 2) > 0"
+    report = prune(spark, Request(sql), UPath(tmp_path) / "1.json")
+    (target,) = report.descriptor.targets
+    assert (target.kept, target.filter) == (10, None)
+
+
 def test_a_server_that_does_not_answer_is_asked_through_spark(spark, tmp_path, caplog):
     uri = f"thrift://127.0.0.1:{free_port()}"
     with hadoop_settings(spark, **{"hive.metastore.uris": uri}), caplog.at_level("INFO"):
