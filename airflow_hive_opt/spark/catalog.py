@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -135,9 +136,11 @@ class SparkCatalog:
         named = strategy.normalizeExprs(
             self._to_scala([filter_.condition()]), filter_.child().output()
         )
-        found = self._external.listPartitionsByFilter(
-            *self._database_and_name(table), named, self._state.conf().sessionLocalTimeZone()
-        )
+        zone = self._state.conf().sessionLocalTimeZone()
+        with self._active():
+            found = self._external.listPartitionsByFilter(
+                *self._database_and_name(table), named, zone
+            )
         return self._partitions(table, found)
 
     def with_bytes(self, target: Target) -> Target:
@@ -167,6 +170,18 @@ class SparkCatalog:
         files = path.getFileSystem(self._state.newHadoopConf())
         size = files.getContentSummary(path).getLength() if files.exists(path) else 0
         return replace(partition, bytes=int(size))
+
+    @contextmanager
+    def _active(self) -> Iterator[None]:
+        """Makes this session the JVM's active one: below statements, settings are read from it."""
+        sessions = type(self._session)._get_j_spark_session_class(self._jvm)
+        before = sessions.getActiveSession()
+        sessions.setActiveSession(self._session._jsparkSession)
+        try:
+            yield
+        finally:
+            if before.isDefined():
+                sessions.setActiveSession(before.get())
 
     def _object(self, name: str) -> Any:
         """A Scala object."""

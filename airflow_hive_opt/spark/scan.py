@@ -8,7 +8,8 @@ metastore's filter language can't say the condition. So it is told in one of thr
 - by *filter*: a few values as an IN list, which the metastore evaluates;
 - by *names*: more of them in a form that Spark can't hand on. With
   ``spark.sql.hive.metastorePartitionPruningFastFallback`` it then evaluates the condition on the
-  partitions' names and fetches those that it needs by name;
+  partitions' names and fetches those that it needs by name. A predicate of the statement's own
+  that a filter can say is handed on still, and its partitions are fetched instead;
 - as a *whole*: above a half of all, one call for every partition is no dearer than naming so many;
   the condition still spares the listing and the reading of the rest.
 
@@ -22,8 +23,6 @@ from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.runtime.metastore import filter_is_cheaper
-from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.runtime.partitions import Value
 from airflow_hive_opt.spark.literals import is_plain, names_condition, tuples_condition
 
@@ -37,6 +36,7 @@ LISTING_PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 # Spark's listing job has a task for each path, up to 10,000; the tasks cost more than the listing.
 _LISTING_TASKS_A_CORE = 4
 # Shares of all partitions; up to so many partitions no choice matters. Figures: docs/metastore.md.
+_VALUES_A_SCAN = 200
 _FEW = 1_000
 _NAMED_UP_TO = 0.5
 _NARROWED_UP_TO = 0.9
@@ -60,7 +60,7 @@ def way(rows: Collection[Sequence[Value | None]], total: int) -> Way:
     """
     values = sum(map(len, rows))
     said = all(value is not None and is_plain(value) for row in rows for value in row)
-    if said and values <= VALUES_A_FILTER and filter_is_cheaper(values, total):
+    if said and values <= _VALUES_A_SCAN:
         return Way.FILTER
     return Way.WHOLE if len(rows) > max(_FEW, _NAMED_UP_TO * total) else Way.NAMES
 
@@ -98,7 +98,7 @@ def asking(session: SparkSession, ways: Collection[Way]) -> Iterator[None]:
     A short IN list stays one whatever the session's threshold. Scans of one statement share the
     session, so one that goes by names takes those along that would go as a whole.
     """
-    threshold = max(int(str(session.conf.get(IN_SET_THRESHOLD))), VALUES_A_FILTER)
+    threshold = max(int(str(session.conf.get(IN_SET_THRESHOLD))), _VALUES_A_SCAN)
     settings = {
         FAST_FALLBACK: "false" if set(ways) == {Way.WHOLE} else "true",
         FALLBACK_ON_EXCEPTION: "true",

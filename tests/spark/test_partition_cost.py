@@ -165,7 +165,7 @@ def test_calls_on_the_embedded_metastore(spark, tmp_path):
     spark.sql(request.sql).collect()
     plain = (SparkCatalog(spark).work() - before).metastore_calls
     work = result.report.work
-    assert work["local task"].metastore_calls == 8
+    assert work["local task"].metastore_calls == 7
     assert work["map join"].metastore_calls <= plain
     assert work["map join"].partitions_fetched == 10
 
@@ -232,6 +232,17 @@ def test_every_metastore_answers_alike(metastore):
     assert metastore.table("nowhere.fact") is None
 
 
+def test_a_session_beside_the_active_one_asks_by_its_own_settings(spark):
+    session = spark.newSession()
+    spark.sql("SELECT 1").collect()
+    catalog = SparkCatalog(session)
+    odd = catalog.table("cost.odd")
+    before = catalog.work()
+    assert len(catalog.partitions_by_names(odd, [Partition((None,)), Partition(("it's",))])) == 1
+    assert (catalog.work() - before).partitions_fetched == 1
+    assert spark._jvm.SparkSession.getActiveSession().get().equals(spark._jsparkSession)
+
+
 def test_a_catalog_file_without_partitions_says_so():
     metastore = json_metastore()
     with pytest.raises(MetastoreError, match=r'of cost.fact: add "partitions"'):
@@ -249,7 +260,8 @@ def test_values_that_no_filter_can_say_are_fetched_by_name(spark, tmp_path, cond
     assert answer.partitions_fetched == answer.target.kept < 10
 
 
-def test_long_lists_of_several_columns_fetch_what_they_list(spark, tmp_path):
+def test_long_lists_of_several_columns_fetch_what_they_list(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(scan, "_VALUES_A_SCAN", 10)
     sql = "SELECT t.id FROM cost.two t JOIN cost.keys k ON t.n = k.n AND t.P = k.p AND k.id < 25"
     spark.sql("REFRESH TABLE cost.two")
     answer = ask(spark, tmp_path, sql)
@@ -258,6 +270,7 @@ def test_long_lists_of_several_columns_fetch_what_they_list(spark, tmp_path):
 
 def test_a_list_of_most_is_fetched_whole_and_lists_what_it_needs(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(scan, "_FEW", 10)
+    monkeypatch.setattr(scan, "_VALUES_A_SCAN", 10)
     spark.sql("REFRESH TABLE cost.fact")
     request, path = Request(SQL.format(20)), UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path)
