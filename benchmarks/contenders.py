@@ -13,8 +13,7 @@ from upath import UPath
 
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.descriptor import query_digest
-from airflow_hive_opt.runtime.report import Report
-from airflow_hive_opt.spark.application import Request, join, prune
+from airflow_hive_opt.spark.application import Request, join, map_join, prune
 from benchmarks.measure import Cost, Meter
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def split_join(session: SparkSession, sql: str, path: UPath) -> Rows:
     """The map join alone, from the descriptor that another application left."""
     request = _request(sql)
     found = descriptors.read(path, query_digest(request.sql, request.parameters))
-    return list(join(session, request, Report(found, str(path)), path).rows)
+    return list(map_join(session, request, path, found.digest).rows)
 
 
 def _request(sql: str) -> Request:

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     KEY_SOURCE_FAILED = "KEY_SOURCE_FAILED"
     TOO_MANY_KEYS = "TOO_MANY_KEYS"
     ALL_PARTITIONS_MATCH = "ALL_PARTITIONS_MATCH"
+    MOST_PARTITIONS_MATCH = "MOST_PARTITIONS_MATCH"
     KEYS_IN_MOST_ROW_GROUPS = "KEYS_IN_MOST_ROW_GROUPS"
 
     @property
@@ -105,6 +106,10 @@ _SENTENCES = {
     Reason.TOO_MANY_KEYS: "the small side has more distinct keys than max_keys allows",
     Reason.ALL_PARTITIONS_MATCH: (
         "every partition is called for, so there was nothing to leave out"
+    ),
+    Reason.MOST_PARTITIONS_MATCH: (
+        "so many of the table's many partitions are called for that naming them would cost more "
+        "than leaving out the rest saves"
     ),
     Reason.KEYS_IN_MOST_ROW_GROUPS: (
         "the files are not clustered by the key or keep no statistics on it, so a condition on it "

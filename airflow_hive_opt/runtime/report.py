@@ -19,6 +19,13 @@ class Work:
     partitions_fetched: int = 0
     files_listed: int = 0
 
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.metastore_calls + other.metastore_calls,
+            self.partitions_fetched + other.partitions_fetched,
+            self.files_listed + other.files_listed,
+        )
+
     def __sub__(self, earlier: Work) -> Work:
         return Work(
             self.metastore_calls - earlier.metastore_calls,
@@ -31,7 +38,8 @@ class Work:
 class Report:
     """One run: the descriptor's outcome, where it lies, seconds by phase, work by stage.
 
-    ``vanished`` and ``appeared`` count partitions that went and came between the stages.
+    ``vanished`` and ``appeared`` count partitions that went and came between the stages;
+    ``scans`` says by alias how Spark found the partitions: by ``filter``, ``names`` or ``whole``.
     """
 
     descriptor: Descriptor
@@ -41,6 +49,7 @@ class Report:
     application_id: str | None = None
     vanished: int = 0
     appeared: int = 0
+    scans: Mapping[str, str] = field(default_factory=dict)
 
     def summary(self) -> dict[str, object]:
         """The small plain dict that goes to XCom."""
@@ -51,6 +60,7 @@ class Report:
             "application_id": self.application_id,
             "vanished": self.vanished,
             "appeared": self.appeared,
+            "scans": dict(self.scans),
         }
 
 

@@ -24,17 +24,21 @@ from airflow_hive_opt.runtime.descriptor import (
     Descriptor,
     DescriptorError,
     StoragePath,
+    Target,
     query_digest,
 )
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
+from airflow_hive_opt.runtime.metastore import Metastore
 from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.correlate import correlate
-from airflow_hive_opt.spark.key_predicates import pushed_down
+from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_map_join
 from airflow_hive_opt.spark.progress import progress
-from airflow_hive_opt.spark.restrict import restrict
+from airflow_hive_opt.spark.remote_metastore import partitions_of
+from airflow_hive_opt.spark.restrict import restrict, scan_way
+from airflow_hive_opt.spark.scan import scanning
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -125,9 +129,11 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
     catalog = SparkCatalog(session)
-    clock = Clock(catalog.work)
-    with clock.phase("local task"), progress(session, "local task"):
-        descriptor = _descriptor(session, catalog, request)
+    with partitions_of(session, catalog) as metastore:
+        both = catalog.work if metastore is catalog else lambda: catalog.work() + metastore.work()
+        clock = Clock(both)
+        with clock.phase("local task"), progress(session, "local task"):
+            descriptor = _descriptor(session, catalog, metastore, request)
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
     for line in left_whole(descriptor):
@@ -140,9 +146,11 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
 def join(session: SparkSession, request: Request, pruned: Report, path: StoragePath) -> Result:
     """The map join after its local task in the same application; see :func:`map_join`.
 
-    The report of both is written beside the descriptor.
+    The local task was there a moment ago, so the metastore is not asked again. The report of both
+    is written beside the descriptor.
     """
-    result = map_join(session, request, path, pruned.descriptor.digest)
+    descriptor = _verified(request, path, pruned.descriptor.digest)
+    result = _run(session, request, path, descriptor, descriptor.targets)
     report = replace(
         result.report,
         seconds={**pruned.seconds, **result.report.seconds},
@@ -159,8 +167,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     :class:`~airflow_hive_opt.runtime.gates.GateClosed`,
     :class:`~airflow_hive_opt.runtime.gates.NothingToDo` and ``DescriptorError``.
     """
-    expected = query_digest(request.sql, request.parameters)
-    descriptor = descriptors.read(path, expected, digest)
+    descriptor = _verified(request, path, digest)
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
     catalog = SparkCatalog(session)
@@ -169,29 +176,55 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         targets = prelaunch(catalog, descriptor, request.parameters)
         if request.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
+    result = _run(session, request, path, descriptor, targets)
+    vanished, appeared = changes(descriptor.targets, targets)
+    report = replace(
+        result.report,
+        seconds={**clock.seconds, **result.report.seconds},
+        work={**clock.work, **result.report.work},
+        vanished=vanished,
+        appeared=appeared,
+    )
+    return replace(result, report=report)
+
+
+def _verified(request: Request, path: StoragePath, digest: str) -> Descriptor:
+    return descriptors.read(path, query_digest(request.sql, request.parameters), digest)
+
+
+def _run(
+    session: SparkSession,
+    request: Request,
+    path: StoragePath,
+    descriptor: Descriptor,
+    targets: tuple[Target, ...],
+) -> Result:
+    """Gates, then the statement on the targets' partitions."""
     request.gates.check(replace(descriptor, targets=targets))
+    clock = Clock(SparkCatalog(session).work)
     filters = descriptor.row_filters
+    sql = descriptor.statement or request.sql
+    ways = {target.alias: scan_way(target) for target in targets}
+    for alias, way in ways.items():
+        log.info("Spark finds the partitions of %s by %s", alias, way.value)
     with (
         clock.phase("map join"),
         progress(session, "map join"),
-        pushed_down(session, filters),
+        scanning(session, set(ways.values()), longest_list(filters)),
     ):
-        sql = descriptor.statement or request.sql
         frame, objection = run_map_join(session, sql, targets, request.parameters, filters)
         columns = tuple(frame.columns)
         rows: tuple[tuple[object, ...], ...] = ()
         if columns:
             found = first_rows(frame, request.max_rows, lambda: _plain(session, request))
             rows = tuple(map(tuple, found))
-    vanished, appeared = changes(descriptor.targets, targets)
     report = Report(
         _passed_through(request, objection) if objection else descriptor,
         str(path),
         clock.seconds,
         clock.work,
         session.sparkContext.applicationId,
-        vanished=vanished,
-        appeared=appeared,
+        scans={} if objection else {alias: way.value for alias, way in ways.items()},
     )
     statement = sql if objection else restrict(sql, targets, filters)
     return Result(report, columns, rows, statement)
@@ -222,7 +255,9 @@ def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request
         return passing_through(sql, f"the planner fails on it ({type(error).__name__})")
 
 
-def _descriptor(session: SparkSession, catalog: SparkCatalog, request: Request) -> Descriptor:
+def _descriptor(
+    session: SparkSession, catalog: SparkCatalog, metastore: Metastore, request: Request
+) -> Descriptor:
     digest = query_digest(request.sql, request.parameters)
     rewritten = _rewritten(session, catalog, request)
     if rewritten is not None:
@@ -233,7 +268,7 @@ def _descriptor(session: SparkSession, catalog: SparkCatalog, request: Request) 
     if planned.passed_through:
         found = _passed_through(request, planned.passed_through)
     else:
-        found = run_local_task(session, catalog, planned, request.max_keys, request.parameters)
+        found = run_local_task(session, metastore, planned, request.max_keys, request.parameters)
     if request.max_bytes is not None:
         found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
     return replace(found, query_digest=digest, statement=rewritten)

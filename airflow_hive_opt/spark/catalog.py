@@ -3,32 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
+from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructField, StructType
 
 from airflow_hive_opt.planner.catalog import Column, Table, ViewDefinition
-from airflow_hive_opt.planner.identifiers import quote, quote_table
+from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.runtime.descriptor import Target
-from airflow_hive_opt.runtime.partitions import DEFAULT_PARTITION, Partition, parse_name, value_of
+from airflow_hive_opt.runtime.metastore import KeySet
+from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed, value_of
 from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.spark.scan import asking, list_condition, way
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _EXACT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+_ALIAS = "__partitions"
+# What Spark raises for a name that stands for nothing.
+_NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 class SparkCatalog:
-    """The tables of one Spark session; each is looked up once."""
+    """Spark's session catalog, a :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
+
+    Works with whatever metastore Spark has: embedded, secured, a vendor's. Each table is looked up
+    once and its names are listed once, so an instance is for one stage. Where a name goes to the
+    session catalog, it checks again that database and table exist; the external catalog below it
+    does not, which halves the calls.
+    """
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._jvm: Any = session._jvm
-        self._catalog: Any = session._jsparkSession.sessionState().catalog()
+        self._state: Any = session._jsparkSession.sessionState()
+        self._catalog: Any = self._state.catalog()
+        self._external: Any = session._jsparkSession.sharedState().externalCatalog()
         self._tables: dict[str, Table | None] = {}
+        self._names: dict[str, list[Partition]] = {}
+        self._own_names: dict[str, list[str]] = {}
 
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.planner.catalog.Catalog`."""
@@ -37,14 +55,65 @@ class SparkCatalog:
             self._tables[key] = self._look_up(key)
         return self._tables[key]
 
+    def partition_count(self, table: Table) -> int:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; Spark can only list names."""
+        return len(self.partition_names(table))
+
     def partition_names(self, table: Table) -> list[Partition]:
-        """Every partition by its name alone: one call, cheap strings."""
-        names = self._catalog.listPartitionNames(
-            self._identifier(table.name), self._jvm.scala.Option.empty()
-        )
-        # as one text: a call to the JVM for each of many thousand names would take seconds
-        text = names.mkString("\n")
-        return [parse_name(name) for name in text.split("\n")] if text else []
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        if table.name not in self._names:
+            names = self._external.listPartitionNames(
+                *self._database_and_name(table), self._jvm.scala.Option.empty()
+            )
+            # as one text: a call to the JVM for each of many thousand names would take seconds
+            text = names.mkString("\n")
+            self._names[table.name] = [parse_name(name) for name in text.split("\n") if name]
+        return self._names[table.name]
+
+    def partitions_by_keys(
+        self,
+        table: Table,
+        keys: Sequence[KeySet],
+        total: int,  # noqa: ARG002 - the names are here already, by counting
+    ) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        types = [column.type for column in table.partition_columns]
+        return self.partitions_by_names(table, matching(self.partition_names(table), types, keys))
+
+    def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
+
+        Spark has no such question; a condition on the values says it. A value that can't be read
+        as its type can't be said: such a partition stays a name.
+        """
+        wanted = list(dict.fromkeys(Partition(part.values) for part in partitions))
+        types = [column.type for column in table.partition_columns]
+        rows, unreadable = set(), []
+        for part in wanted:
+            row = tuple(
+                None if text is None else typed(text, type_)
+                for text, type_ in zip(part.values, types, strict=True)
+            )
+            if any(v is None and t is not None for v, t in zip(row, part.values, strict=True)):
+                unreadable.append(part)
+            else:
+                rows.add(row)
+        if not rows:
+            return unreadable
+        columns = [column.name for column in table.partition_columns]
+        total = self.partition_count(table)
+        condition = list_condition(_ALIAS, columns, rows, total)
+        with asking(self._session, {way(rows, total)}):
+            found = self.partitions_by_filter(table, _ALIAS, condition, {})
+        named = {part.values for part in wanted}  # '08' and '8' are one number
+        return [part for part in found if part.values in named] + unreadable
+
+    def existing(
+        self, table: Table, partitions: Iterable[Partition]
+    ) -> frozenset[tuple[str | None, ...]]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        wanted = {part.values for part in partitions}
+        return frozenset(part.values for part in self.partition_names(table)) & wanted
 
     def partitions_by_filter(
         self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]
@@ -54,22 +123,35 @@ class SparkCatalog:
         The metastore filters as far as its language goes and Spark checks what comes back, so
         the answer is exact and typed as the table types it.
         """
-        filter_ = self._analyzed(table, alias, condition, parameters).children().head()
-        # columns named in the table's own case, which the session catalog expects
+        columns = ", ".join(
+            f"CAST(NULL AS {column.type}) AS {quote(name)}"
+            for name, column in zip(self._own_columns(table), table.partition_columns, strict=True)
+        )
+        # analysed over typed NULLs: over the table it would be looked up again
+        sql = f"SELECT 1 FROM (SELECT {columns}) AS {quote(alias)} WHERE {condition}"
+        frame = self._session.sql(sql, args=dict(parameters))
+        filter_ = frame._jdf.queryExecution().analyzed().children().head()
+        # columns named in the table's own case, which the catalog expects
         strategy = self._object("org.apache.spark.sql.execution.datasources.DataSourceStrategy")
         named = strategy.normalizeExprs(
             self._to_scala([filter_.condition()]), filter_.child().output()
         )
-        found = self._catalog.listPartitionsByFilter(self._identifier(table.name), named)
-        return [self._partition(table, part) for part in self._to_list(found)]
+        zone = self._state.conf().sessionLocalTimeZone()
+        with self._active():
+            found = self._external.listPartitionsByFilter(
+                *self._database_and_name(table), named, zone
+            )
+        return self._partitions(table, found)
 
     def with_bytes(self, target: Target) -> Target:
         """The target with the size of every partition: the metastore's figure, else the files'."""
-        partitions = [
-            part if part.bytes is not None else self._measured(target, part)
-            for part in target.partitions
-        ]
-        return replace(target, partitions=tuple(partitions))
+        table = self.table(target.table)
+        bare = [part for part in target.partitions if part.bytes is None and part.location is None]
+        if table is None or all(part.bytes is not None for part in target.partitions):
+            return target
+        known = {part.values: part for part in self.partitions_by_names(table, bare)}
+        partitions = (known.get(part.values, part) for part in target.partitions)
+        return replace(target, partitions=tuple(map(self._measured, partitions)))
 
     def storage(self, table: Table) -> tuple[str, str]:
         """``parquet`` or ``orc`` where Spark's own reader reads the table, else empty; location."""
@@ -93,26 +175,26 @@ class SparkCatalog:
             metrics.METRIC_FILES_DISCOVERED().getCount(),
         )
 
-    def _measured(self, target: Target, partition: Partition) -> Partition:
-        location = partition.location
-        if location is None:
-            spec = dict(zip(target.columns, partition.values, strict=True))
-            values = {name: DEFAULT_PARTITION if v is None else v for name, v in spec.items()}
-            identifier = self._identifier(target.table)
-            found = self._catalog.getPartition(identifier, self._to_scala_map(values))
-            location = found.storage().locationUri().get().toString()
-        path = self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(location))
-        files = path.getFileSystem(self._session._jsparkSession.sessionState().newHadoopConf())
+    def _measured(self, partition: Partition) -> Partition:
+        """With its files' bytes; a partition that has gone, or has no readable name, has none."""
+        if partition.bytes is not None or partition.location is None:
+            return partition
+        path = self._jvm.org.apache.hadoop.fs.Path(partition.location)
+        files = path.getFileSystem(self._state.newHadoopConf())
         size = files.getContentSummary(path).getLength() if files.exists(path) else 0
-        return replace(partition, location=location, bytes=int(size))
+        return replace(partition, bytes=int(size))
 
-    def _to_scala_map(self, values: Mapping[str, str]) -> Any:
-        """An immutable Scala map."""
-        java = self._jvm.java.util.HashMap()
-        for name, value in values.items():
-            java.put(name, value)
-        scala = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(java)
-        return getattr(self._object("scala.collection.immutable.Map"), "from")(scala)
+    @contextmanager
+    def _active(self) -> Iterator[None]:
+        """Makes this session the JVM's active one: below statements, settings are read from it."""
+        sessions = type(self._session)._get_j_spark_session_class(self._jvm)
+        before = sessions.getActiveSession()
+        sessions.setActiveSession(self._session._jsparkSession)
+        try:
+            yield
+        finally:
+            if before.isDefined():
+                sessions.setActiveSession(before.get())
 
     def _object(self, name: str) -> Any:
         """A Scala object."""
@@ -121,15 +203,21 @@ class SparkCatalog:
     def _look_up(self, name: str) -> Table | None:
         database, _, short = name.rpartition(".")
         if not database and self._catalog.isTempView(self._table_identifier(short, None)):
-            return self._unpartitioned(short, short)
-        identifier = self._table_identifier(short, database or self._catalog.getCurrentDatabase())
-        if not self._catalog.tableExists(identifier):
+            return self._sized(short, self._session.table(quote(short))._jdf.queryExecution())
+        database = database or self._catalog.getCurrentDatabase()
+        metadata = self._metadata(short, database)
+        if metadata is None:
             return None
-        metadata = self._catalog.getTableMetadata(identifier)
-        full = f"{database or self._catalog.getCurrentDatabase()}.{short}".lower()
-        partitioned = {column.lower() for column in self._to_list(metadata.partitionColumnNames())}
-        if not partitioned:
-            return replace(self._unpartitioned(full, full), definition=self._definition(metadata))
+        full = f"{database}.{short}".lower()
+        own_names = self._to_list(metadata.partitionColumnNames())
+        if not own_names:
+            relation = self._catalog.getRelation(
+                metadata, getattr(self._catalog, "getRelation$default$2")()
+            )
+            table = self._sized(full, self._executed(relation))
+            return replace(table, definition=self._definition(metadata))
+        self._own_names[full] = own_names
+        partitioned = {column.lower() for column in own_names}
         schema = StructType.fromJson(json.loads(metadata.schema().json()))
         columns = [Column(field.name.lower(), _type_of(field)) for field in schema.fields]
         size = metadata.stats()
@@ -162,39 +250,57 @@ class SparkCatalog:
         columns = tuple(name.lower() for name in self._to_list(names))
         return ViewDefinition(text.get(), namespace[1].lower(), columns)
 
-    def _unpartitioned(self, full: str, name: str) -> Table:
+    def _metadata(self, short: str, database: str) -> Any | None:
+        try:
+            return self._catalog.getTableMetadata(self._table_identifier(short, database))
+        except AnalysisException as error:
+            if error.getCondition() in _NOT_FOUND:
+                return None
+            raise
+
+    def _executed(self, relation: Any) -> Any:
+        """The execution of a relation whose metadata is here: it is not looked up again."""
+        return self._state.executePlan(relation, getattr(self._state, "executePlan$default$2")())
+
+    def _sized(self, full: str, execution: Any) -> Table:
         """A table or view; its size is Spark's own estimate, enormous where it knows nothing."""
-        frame = self._session.table(quote_table(name))
-        size = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+        schema = StructType.fromJson(json.loads(execution.analyzed().schema().json()))
         return Table(
             full,
-            tuple(Column(field.name.lower(), _type_of(field)) for field in frame.schema.fields),
-            total_bytes=size,
+            tuple(Column(field.name.lower(), _type_of(field)) for field in schema.fields),
+            total_bytes=int(execution.optimizedPlan().stats().sizeInBytes()),
         )
 
-    def _analyzed(
-        self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]
-    ) -> Any:
-        name = quote_table(table.name)
-        sql = f"SELECT 1 FROM {name} AS {quote(alias)} WHERE {condition}"
-        return self._session.sql(sql, args=dict(parameters))._jdf.queryExecution().analyzed()
+    def _own_columns(self, table: Table) -> list[str]:
+        """The partition columns in the table's own case."""
+        if table.name not in self._own_names:
+            self._look_up(table.name)
+        return self._own_names[table.name]
 
-    def _partition(self, table: Table, part: Any) -> Partition:
-        spec = self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(part.spec())
-        values = {key.lower(): value for key, value in dict(spec).items()}
-        location = part.storage().locationUri()
-        stats = part.stats()
-        rows = stats.get().rowCount() if stats.isDefined() else None
-        return Partition(
-            tuple(value_of(values[column.name]) for column in table.partition_columns),
-            location.get().toString() if location.isDefined() else None,
-            int(rows.get()) if rows is not None and rows.isDefined() else None,
-            int(stats.get().sizeInBytes()) if stats.isDefined() else None,
-        )
+    def _partitions(self, table: Table, found: Any) -> list[Partition]:
+        """Spark's partitions; through JSON, since each call to the JVM takes most of a millisecond.
 
-    def _identifier(self, name: str) -> Any:
-        database, _, short = name.rpartition(".")
-        return self._table_identifier(short, database)
+        A location is the path as the metastore has it, not Spark's URI of it.
+        """
+        mapper = self._jvm.com.fasterxml.jackson.databind.ObjectMapper()
+        mapper.registerModule(self._object("com.fasterxml.jackson.module.scala.DefaultScalaModule"))
+        partitions = []
+        for part in json.loads(mapper.writeValueAsString(found)):
+            values = {name.lower(): text for name, text in part["spec"].items()}
+            location, stats = part["storage"]["locationUri"], part["stats"] or {}
+            partitions.append(
+                Partition(
+                    tuple(value_of(values[column.name]) for column in table.partition_columns),
+                    None if location is None else unquote(location),
+                    stats.get("rowCount"),
+                    stats.get("sizeInBytes"),
+                )
+            )
+        return partitions
+
+    def _database_and_name(self, table: Table) -> tuple[str, str]:
+        database, _, short = table.name.rpartition(".")
+        return database, short
 
     def _table_identifier(self, short: str, database: str | None) -> Any:
         return self._jvm.org.apache.spark.sql.catalyst.TableIdentifier(

@@ -6,8 +6,7 @@ or there is no gain: keys all over a table cost more to compare than they save.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 # than it skips, and at 2,000 it overflows the stack.
 MOST_KEYS_IN_A_LIST = 200
 MOST_ROWS_READ = 0.25
-
-_IN_LIST = "spark.sql.parquet.pushdown.inFilterThreshold"
 
 
 def promising_row_groups(
@@ -96,16 +93,6 @@ def row_filter(
     )
 
 
-@contextmanager
-def pushed_down(session: SparkSession, row_filters: Sequence[RowFilter]) -> Iterator[None]:
-    """The session's Parquet scans take the filters' lists whole, not as a range, inside."""
-    longest = max((len(found.values) for found in row_filters), default=0)
-    before = session.conf.get(_IN_LIST)
-    if before is None or longest <= int(before):
-        yield
-        return
-    session.conf.set(_IN_LIST, str(longest))
-    try:
-        yield
-    finally:
-        session.conf.set(_IN_LIST, before)
+def longest_list(row_filters: Sequence[RowFilter]) -> int:
+    """How many values the longest of the filters' lists has: what Parquet must take whole."""
+    return max((len(found.values) for found in row_filters), default=0)

@@ -80,6 +80,39 @@ def tuples_condition(
     )
 
 
+def names_condition(
+    alias: str, columns: Sequence[str], tuples: Iterable[Sequence[Value | None]]
+) -> str:
+    """Like :func:`tuples_condition`, in a form that Spark can't hand to the metastore.
+
+    One look-up in a set of texts, however many tuples. It may hold for a tuple with a slash more,
+    of which a statement's own condition judges. Types that have no one text are compared as
+    themselves: Spark does not hand those on either.
+
+    >>> names_condition("s", ["a", "b"], [("x", 2), ("x", None), ("it's", 3)])  # doctest: +ELLIPSIS
+    "concat(`s`.`a`, '/', `s`.`b`) IN (CAST(X'...' AS STRING), 'x/2') OR (`s`.`a` = 'x' AND ...)"
+    """
+    rows = set(map(tuple, tuples))
+    texts = sorted("/".join(map(_text, row)) for row in rows if all(map(_has_text, row)))
+    others = [row for row in rows if not all(map(_has_text, row))]
+    parts = []
+    if texts:
+        names = [f"{quote(alias)}.{quote(column)}" for column in columns]
+        whole = ", '/', ".join(names) if len(names) > 1 else f"{names[0]}, ''"
+        parts.append(f"concat({whole}) IN ({', '.join(map(literal, texts))})")
+    if others or not parts:
+        parts.append(tuples_condition(alias, columns, others))
+    return " OR ".join(parts)
+
+
+def _has_text(value: Value | None) -> bool:
+    return value is not None and not isinstance(value, CastText)
+
+
+def _text(value: Value | None) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
 def _equals(name: str, value: Value | None) -> str:
     if value is None:
         return f"{name} IS NULL"

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.planner.catalog import Table
-from airflow_hive_opt.planner.identifiers import quote, quote_table
+from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.plan import Plan
 from airflow_hive_opt.planner.pruning import (
     KeyPredicate,
@@ -33,6 +33,7 @@ from airflow_hive_opt.runtime.descriptor import (
     now,
     query_digest,
 )
+from airflow_hive_opt.runtime.metastore import Metastore, MetastoreError
 from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.runtime.partitions import (
     DEFAULT_PARTITION,
@@ -45,7 +46,8 @@ from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.key_predicates import promising_row_groups, row_filter
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
-from airflow_hive_opt.spark.skeleton import fulfilling, skeleton_view
+from airflow_hive_opt.spark.scan import is_worth_narrowing
+from airflow_hive_opt.spark.skeleton import fulfilling, skeleton_view, typed_nulls
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -56,20 +58,20 @@ log = logging.getLogger(__name__)
 # Names times keys that Spark may compare pair by pair, some seconds' work.
 _COMPARISONS = 50_000_000
 
-_FAILURES = (PySparkException, Py4JError, ValueError, OverflowError)
+_FAILURES = (PySparkException, Py4JError, MetastoreError, ValueError, OverflowError)
 
 _Tuples = frozenset[tuple[Value, ...]]
 
 
 def run_local_task(
     session: SparkSession,
-    catalog: SparkCatalog,
+    metastore: Metastore,
     plan: Plan,
     max_keys: int,
     parameters: Mapping[str, object] | None,
 ) -> Descriptor:
     """Collects the keys of every scan that may be pruned and finds the partitions they call for."""
-    task = LocalTask(session, catalog, max_keys, parameters or {})
+    task = LocalTask(session, metastore, max_keys, parameters or {})
     targets = []
     decisions = []
     for decision in plan.decisions:
@@ -101,15 +103,16 @@ class LocalTask:
     def __init__(
         self,
         session: SparkSession,
-        catalog: SparkCatalog,
+        metastore: Metastore,
         max_keys: int,
         parameters: Mapping[str, object],
     ) -> None:
         self._session = session
-        self._catalog = catalog
+        self._metastore = metastore
         self._max_keys = max_keys
         self._parameters = parameters
         self._names: dict[str, list[Partition]] = {}
+        self._totals: dict[str, int] = {}
         self._keys: dict[tuple[str, tuple[tuple[str, Table], ...]], Keys | Reason] = {}
 
     def outcome(self, decision: ScanDecision) -> Target | Reason:
@@ -121,8 +124,8 @@ class LocalTask:
         selection = _Selection(decision)
         failure = Reason.KEY_SOURCE_FAILED
         try:
-            names = self._partition_names(decision.table)
-            if len(names) < 2:
+            total = self._total(decision.table)
+            if total < 2:
                 return Reason.TOO_FEW_PARTITIONS
             for source in decision.sources:
                 keys = self._collected(source)
@@ -130,13 +133,20 @@ class LocalTask:
                     selection.add(keys)
                 else:
                     failure = keys
-            if not self._narrow(selection, names):
+            if not self._narrow(selection, total):
                 return selection.failure or failure
         except _FAILURES as error:
             return _failed(f"{decision.alias} can't be pruned", error)
-        if len(selection.partitions) == len(names) > 0:
+        if len(selection.partitions) >= total:
             return Reason.ALL_PARTITIONS_MATCH
-        return _target(decision, decision.relation, selection, len(names))
+        if not is_worth_narrowing(len(selection.partitions), total):
+            return Reason.MOST_PARTITIONS_MATCH
+        return _target(decision, decision.relation, selection, total)
+
+    def _total(self, table: Table) -> int:
+        if table.name not in self._totals:
+            self._totals[table.name] = self._metastore.partition_count(table)
+        return self._totals[table.name]
 
     def row_filter(self, predicate: KeyPredicate, targets: Sequence[Target]) -> RowFilter | Reason:
         """The keys as a condition on a data column, or why they are not; files decide first."""
@@ -148,7 +158,9 @@ class LocalTask:
             partitions = target.partitions if target else None
             if target is None and table.partition_columns:
                 partitions = tuple(self._partition_names(table))
-            groups = promising_row_groups(self._session, self._catalog, predicate, partitions)
+            groups = promising_row_groups(
+                self._session, SparkCatalog(self._session), predicate, partitions
+            )
             if not groups:
                 return Reason.KEYS_IN_MOST_ROW_GROUPS
             keys = self._collected(predicate.source)
@@ -158,7 +170,7 @@ class LocalTask:
 
     def _partition_names(self, table: Table) -> list[Partition]:
         if table.name not in self._names:
-            self._names[table.name] = self._catalog.partition_names(table)
+            self._names[table.name] = self._metastore.partition_names(table)
         return self._names[table.name]
 
     def _collected(self, source: KeySource) -> Keys | Reason:
@@ -183,7 +195,7 @@ class LocalTask:
         log.info("%s gives %d keys", source.name, found.count)
         return replace(found, source=source)
 
-    def _narrow(self, selection: _Selection, names: list[Partition]) -> bool:
+    def _narrow(self, selection: _Selection, total: int) -> bool:
         """Finds the selection's partitions; false where nothing could be asked."""
         decision = selection.decision
         conditions = [c for c in decision.conditions if self._is_stable(decision, c)]
@@ -192,13 +204,10 @@ class LocalTask:
         if any(not keys.count for keys in selection.keys):
             selection.asked([], selection.keys)
             return True
-        if self._ask_metastore(selection, conditions):
-            return True
-        kept = names
+        kept = self._candidates(selection, total)
         if selection.tuples:
-            by_serde = decision.table.by_serde
-            kept = list(matching(kept, selection.types, selection.wanted(), by_serde))
             selection.asked(kept, [keys for keys, _ in selection.tuples])
+            selection.filter = _filter(selection, conditions)
         by_layers: dict[tuple[Layer, ...], list[str]] = {}
         for condition in conditions:
             by_layers.setdefault(condition.layers, []).append(f"({condition.sql})")
@@ -222,45 +231,31 @@ class LocalTask:
                 )
             except _FAILURES as error:
                 selection.failure = _failed(f"{decision.alias} can't be pruned by this", error)
+                selection.filter = None  # it would fail another stage too
                 continue
             if answer is None:
                 selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
+                selection.filter = None
                 continue
             kept = answer
             selection.asked(kept, [keys] if keys else [])
         return selection.answered
 
-    def _ask_metastore(
-        self, selection: _Selection, conditions: Sequence[PartitionCondition]
-    ) -> bool:
-        """Hands keys and conditions to the metastore as one filter, where it can take them."""
-        decision = selection.decision
-        values = [value for _, tuples in selection.tuples for row in tuples for value in row]
-        plain = len(values) <= VALUES_A_FILTER and all(map(is_plain, values))
-        if decision.table.by_serde and DEFAULT_PARTITION in values:
-            return False
-        at_the_scan = all(len(condition.layers) == 1 for condition in conditions)
-        if selection.compared or not selection.tuples or not plain or not at_the_scan:
-            return False
-        parts = [
-            f"({tuples_condition(decision.alias, keys.source.partition_columns, tuples)})"
-            for keys, tuples in selection.tuples
-        ]
-        parts += [f"({condition.sql})" for condition in conditions]
-        text = " AND ".join(parts)
-        found = self._catalog.partitions_by_filter(
-            decision.table, decision.alias, text, self._parameters
-        )
-        selection.asked(found, selection.keys)
-        selection.filter = text
-        return True
+    def _candidates(self, selection: _Selection, total: int) -> list[Partition]:
+        """The partitions that the tuples call for; without tuples all."""
+        table, wanted = selection.decision.table, selection.wanted()
+        names_the_null = table.by_serde and DEFAULT_PARTITION in selection.values
+        if wanted and len(selection.values) <= VALUES_A_FILTER and not names_the_null:
+            return self._metastore.partitions_by_keys(table, wanted, total)
+        names = self._partition_names(table)
+        return list(matching(names, selection.types, wanted, table.by_serde))
 
     def _is_stable(self, decision: ScanDecision, condition: PartitionCondition) -> bool:
         """Whether Spark knows a condition of the statement to give the same answer each time."""
         if len(condition.layers) > 1:
             return True  # asked with its layers, when it is evaluated
-        table = quote_table(decision.table.name)
-        sql = f"SELECT 1 FROM {table} AS {quote(decision.alias)} WHERE {condition.sql}"
+        nulls = typed_nulls(decision.table)
+        sql = f"SELECT 1 FROM {nulls} AS {quote(decision.alias)} WHERE {condition.sql}"
         return is_stable(self._session.sql(sql, args=dict(self._parameters)))
 
 
@@ -297,6 +292,11 @@ class _Selection:
             ([self.names.index(name) for name in keys.source.partition_columns], tuples)
             for keys, tuples in self.tuples
         ]
+
+    @property
+    def values(self) -> list[Value]:
+        """All values of the tuples."""
+        return [value for _, tuples in self.tuples for row in tuples for value in row]
 
     def asked(self, partitions: list[Partition], keys: Sequence[Keys]) -> None:
         """Notes an answer and the keys it came by."""
@@ -335,6 +335,21 @@ def _target(
             for keys in selection.used
         ),
     )
+
+
+def _filter(selection: _Selection, conditions: Sequence[PartitionCondition]) -> str | None:
+    """Keys and conditions as the one condition that another stage can ask again, if they are."""
+    values, alias = selection.values, selection.decision.alias
+    plain = len(values) <= VALUES_A_FILTER and all(map(is_plain, values))
+    names_the_null = selection.decision.table.by_serde and DEFAULT_PARTITION in values
+    at_the_scan = all(len(condition.layers) == 1 for condition in conditions)
+    if selection.compared or not plain or names_the_null or not at_the_scan:
+        return None
+    parts = [
+        f"({tuples_condition(alias, keys.source.partition_columns, tuples)})"
+        for keys, tuples in selection.tuples
+    ]
+    return " AND ".join([*parts, *(f"({condition.sql})" for condition in conditions)])
 
 
 def _failed(what: str, error: Exception) -> Reason:

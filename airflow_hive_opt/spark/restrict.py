@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.runtime.descriptor import RowFilter, Target
 from airflow_hive_opt.runtime.partitions import Value, typed
-from airflow_hive_opt.spark.literals import literal, tuples_condition
+from airflow_hive_opt.spark.literals import literal
+from airflow_hive_opt.spark.scan import Way, list_condition, way
 
 
 def restrict(sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilter] = ()) -> str:
@@ -49,6 +50,20 @@ def partition_condition(target: Target) -> str:
     Values that can't be read as their column's type are not compared: the statement itself
     decides there.
     """
+    rows = _rows(target)
+    if rows is None:
+        return "1 = 1"
+    return list_condition(target.alias, target.visible_columns, rows, target.total)
+
+
+def scan_way(target: Target) -> Way:
+    """How Spark will find the target's partitions."""
+    rows = _rows(target)
+    return Way.WHOLE if rows is None else way(rows, target.total)
+
+
+def _rows(target: Target) -> set[tuple[Value | None, ...]] | None:
+    """The pruned columns' values, typed; ``None`` where one can't be read."""
     at = [target.columns.index(name) for name in target.pruned_columns]
     rows: set[tuple[Value | None, ...]] = set()
     for partition in target.partitions:
@@ -57,7 +72,7 @@ def partition_condition(target: Target) -> str:
             text = partition.values[position]
             value = None if text is None else typed(text, target.types[position])
             if value is None and text is not None:
-                return "1 = 1"
+                return None
             values.append(value)
         rows.add(tuple(values))
-    return tuples_condition(target.alias, target.visible_columns, rows)
+    return rows

@@ -1,7 +1,8 @@
 """The package as a zip for ``--py-files``: what a driver needs, without Airflow.
 
 Cluster machines have PySpark. sqlglot is parsed against one release, so it is shipped in front of
-theirs; the file system libraries behind theirs, since those go with their storage drivers.
+theirs; the file system libraries behind theirs, since those go with their storage drivers, and so
+is the metastore's Thrift client.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 _OWN = ("planner", "runtime", "spark")
 _IN_FRONT = ("sqlglot",)
-_BEHIND = ("fsspec", "upath", "pathlib_abc")
+_BEHIND = ("fsspec", "upath", "pathlib_abc", "pymetastore", "thrift")
 _FALLBACK = "fallback"
 _MAIN = f'''\
 """Runs a job of airflow-hive-opt: spark-submit --py-files {{zip}} {{this file}} JOB_URI"""

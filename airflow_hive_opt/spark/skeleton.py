@@ -26,6 +26,17 @@ _NAMES_VIEW = "__partition_names"
 _KEYS_VIEW = "__keys"
 
 
+def typed_nulls(table: Table) -> str:
+    """A relation with the table's partition columns: what conditions are analysed over.
+
+    Over the table itself Spark would look it up again.
+    """
+    columns = (
+        f"CAST(NULL AS {column.type}) AS {quote(column.name)}" for column in table.partition_columns
+    )
+    return f"(SELECT {', '.join(columns)})"
+
+
 @contextmanager
 def skeleton_view(
     session: SparkSession, name: str, table: Table, partitions: Sequence[Partition]

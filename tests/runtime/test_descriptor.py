@@ -1,6 +1,7 @@
 import dataclasses
 import gzip
 import json
+import tracemalloc
 
 import pytest
 from upath import UPath
@@ -62,6 +63,21 @@ def test_a_large_one_is_compressed(path):
     assert path.read_bytes()[:2] == b"\x1f\x8b"
     assert path.stat().st_size < 200_000
     assert read(path, QUERY, large.digest) == large
+
+
+def test_writing_and_reading_take_little_beside_the_text():
+    large = descriptor(20_000)
+    size = len(gzip.decompress(encode(large)))
+    document = encode(dataclasses.replace(large))  # whose digest was not counted yet
+    peaks = []
+    for work in (lambda: encode(dataclasses.replace(large)), lambda: decode(document)):
+        tracemalloc.start()
+        work()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    written, read_again = peaks
+    assert written < 5 * size
+    assert read_again < 12 * size  # the partitions themselves are most of it
 
 
 def test_any_storage_of_fsspec_will_do():

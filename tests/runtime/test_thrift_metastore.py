@@ -87,6 +87,16 @@ def both_ways(metastore, monkeypatch, name, keys):
     return {part.values for part in answers[0]}, methods
 
 
+def asked_by_filter(methods, times):
+    """By filters on numbers or dates; by names where the server refuses them.
+
+    Its SQL casts the values of partitions before it knows whose they are, if its database finds
+    that cheaper: another table's text may be in the way.
+    """
+    refused = ["get_partitions_by_filter", "get_partition_names", "get_partitions_by_names"]
+    assert methods in (["get_partitions_by_filter"] * times, refused)
+
+
 def test_a_table_as_the_planner_has_it(metastore):
     table = metastore.table("TWO")
     assert table.name == "odds.two"
@@ -156,7 +166,7 @@ def test_grouped_tuples(metastore, monkeypatch):
     keys = [((0, 1), frozenset(wanted))]
     found, (by_filter, _) = both_ways(metastore, monkeypatch, "two", keys)
     assert found == {("a", "1"), ("a", "2"), ("e", "19")}
-    assert by_filter == ["get_partitions_by_filter"]
+    asked_by_filter(by_filter, 1)
     swapped = [((1, 0), frozenset((n, region) for region, n in wanted))]
     assert both_ways(metastore, monkeypatch, "two", swapped)[0] == found
 
@@ -168,7 +178,7 @@ def test_key_sets_are_intersected(metastore, monkeypatch):
     ]
     found, (by_filter, _) = both_ways(metastore, monkeypatch, "two", keys)
     assert found == {(region, str(n)) for region in "ab" for n in range(15, 20)}
-    assert by_filter == ["get_partitions_by_filter"] * 3
+    asked_by_filter(by_filter, 3)
 
 
 def test_two_large_key_sets_are_for_names(metastore, monkeypatch):
@@ -196,7 +206,7 @@ def test_integers_are_compared_as_such(metastore, monkeypatch):
     keys = [((0,), frozenset({(8,), (-3,), (2147483647,), (5,)}))]
     found, (by_filter, _) = both_ways(metastore, monkeypatch, "numbers", keys)
     assert found == {("8",), ("08",), ("-3",), ("2147483647",)}
-    assert by_filter == ["get_partitions_by_filter"]
+    asked_by_filter(by_filter, 1)
 
 
 def test_a_filter_that_the_server_refuses_is_asked_by_name(metastore, monkeypatch):
@@ -214,7 +224,7 @@ def test_dates(metastore, monkeypatch):
     keys = [((0,), frozenset({(date(2020, 1, 31),), (date(2020, 2, 1),), (date(1999, 1, 1),)}))]
     found, (by_filter, _) = both_ways(metastore, monkeypatch, "days", keys)
     assert found == {("2020-01-31",), ("2020-02-01",)}
-    assert by_filter == ["get_partitions_by_filter"]
+    asked_by_filter(by_filter, 1)
 
 
 def test_no_keys_no_question(metastore):

@@ -13,7 +13,7 @@ from airflow_hive_opt.runtime import descriptor
 from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.runtime.gates import GateClosed, NothingToDo, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
-from airflow_hive_opt.spark.application import Request, join, prune
+from airflow_hive_opt.spark.application import Request, join, map_join, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from tests.spark.answers import ask
 
@@ -115,7 +115,7 @@ def test_the_report_lies_beside_the_descriptor(spark, tmp_path):
     result = run(spark, tmp_path, SQL.format(2))
     assert sorted(result.rows) == [(0,), (1,)]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.json", "1.report.json"]
-    assert set(result.report.seconds) == {"local task", "prelaunch", "map join"}
+    assert set(result.report.seconds) == {"local task", "map join"}
     assert result.report.application_id.startswith("local-")
 
 
@@ -210,7 +210,7 @@ def test_a_partition_that_vanishes_between_the_stages(spark, tmp_path):
     pruned = prune(spark, request, path)
     spark.sql("ALTER TABLE goes DROP PARTITION (p = 1)")
     spark.sql("INSERT INTO goes PARTITION (p = 1000) VALUES (1000)")
-    result = join(spark, request, pruned, path)
+    result = map_join(spark, request, path, pruned.descriptor.digest)
     assert result.rows == ((0,),)
     assert result.report.vanished == 1
 

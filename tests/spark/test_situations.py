@@ -47,9 +47,7 @@ def test_situation(situations, tmp_path, read_by_spark, situation):
     assert (target.path if target else answer.reasons[situation.alias]) == situation.outcome
     assert (target.kept if target else situation.total) == situation.kept
     if target and len(answer.descriptor.decisions) == 1:
-        # the metastore's filters know no NULL: Spark fetches all to find that partition
-        null = any(None in partition for partition in answer.kept)
-        assert answer.partitions_fetched == (situation.total if null else situation.kept)
+        assert answer.partitions_fetched == situation.kept
     read_by_spark[situation] = partitions_read(situations, situation)
 
 

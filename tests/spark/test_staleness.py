@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.spark.application import Request, join, prune
+from airflow_hive_opt.spark.application import Request, join, map_join, prune
 
 FAST = "SELECT f.id, f.p FROM fact f JOIN keys k ON f.p = k.p"
 SKELETON = "SELECT f.id, f.p FROM fact f JOIN keys k ON f.p + 0 = k.p"
@@ -28,7 +28,19 @@ def between(spark, tmp_path, sql: str, *changes: str):
     pruned = prune(spark, request, path)
     for change in changes:
         spark.sql(change)
-    return join(spark, request, pruned, path)
+    return map_join(spark, request, path, pruned.descriptor.digest)
+
+
+@pytest.mark.parametrize("sql", [FAST, SKELETON])
+def test_in_one_application_the_metastore_is_not_asked_again(spark, tmp_path, tables, sql):
+    request, path = Request(sql), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, request, path)
+    spark.sql("INSERT INTO fact PARTITION (p = 8) VALUES (80)")
+    spark.sql("ALTER TABLE fact DROP PARTITION (p = 1)")
+    result = join(spark, request, pruned, path)
+    assert result.rows == ((2, 2),)
+    assert "prelaunch" not in result.report.work
+    assert (result.report.appeared, result.report.vanished) == (0, 0)
 
 
 def by_list(spark, sql: str, *partitions: int) -> list[tuple]:

@@ -1,0 +1,71 @@
+"""A metastore that is a TABLES.json: partitions without a server, for planning offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from airflow_hive_opt.planner.catalog import JsonCatalog, Table
+from airflow_hive_opt.runtime.metastore import KeySet, MetastoreError
+from airflow_hive_opt.runtime.partitions import Partition, matching, value_of
+from airflow_hive_opt.runtime.report import Work
+
+
+class JsonMetastore:
+    """A :class:`~airflow_hive_opt.runtime.metastore.Metastore` of a catalog's tables.
+
+    A table whose entry has no ``partitions`` is refused: nobody knows which it has.
+    """
+
+    def __init__(self, catalog: JsonCatalog) -> None:
+        self._catalog = catalog
+
+    def table(self, name: str) -> Table | None:
+        """See :class:`~airflow_hive_opt.planner.catalog.Catalog`."""
+        return self._catalog.table(name)
+
+    def partition_count(self, table: Table) -> int:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        return len(self._partitions(table))
+
+    def partition_names(self, table: Table) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        return [Partition(part.values) for part in self._partitions(table)]
+
+    def partitions_by_keys(
+        self,
+        table: Table,
+        keys: Sequence[KeySet],
+        total: int,  # noqa: ARG002 - no way of asking is cheaper than another
+    ) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        types = [column.type for column in table.partition_columns]
+        return list(matching(self._partitions(table), types, keys))
+
+    def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        wanted = {part.values for part in partitions}
+        return [part for part in self._partitions(table) if part.values in wanted]
+
+    def existing(
+        self, table: Table, partitions: Iterable[Partition]
+    ) -> frozenset[tuple[str | None, ...]]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        return frozenset(part.values for part in self.partitions_by_names(table, partitions))
+
+    def work(self) -> Work:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; there is nothing to ask."""
+        return Work()
+
+    def _partitions(self, table: Table) -> list[Partition]:
+        found = self._catalog.table(table.name)
+        if found is None or found.partitions is None:
+            raise MetastoreError(
+                f'the catalog file does not list the partitions of {table.name}: add "partitions": '
+                '[{"values": [...]}] to its entry'
+            )
+        return [
+            Partition(
+                tuple(map(value_of, part.values)), rows=part.rows, bytes=part.total_bytes or None
+            )
+            for part in found.partitions
+        ]

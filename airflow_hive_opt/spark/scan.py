@@ -1,0 +1,148 @@
+"""How Spark is told which partitions to scan: the one place that chooses.
+
+Spark asks its metastore for the partitions of a scan by the conditions on partition columns. Left
+to itself it turns a long list into a range, above
+``spark.sql.hive.metastorePartitionPruningInSetThreshold``, and fetches every partition where the
+metastore's filter language can't say the condition. So it is told in one of three ways:
+
+- by *filter*: a few values as an IN list, which the metastore evaluates;
+- by *names*: more of them in a form that Spark can't hand on. With
+  ``spark.sql.hive.metastorePartitionPruningFastFallback`` it then evaluates the condition on the
+  partitions' names and fetches those that it needs by name. A predicate of the statement's own
+  that a filter can say is handed on still, and its partitions are fetched instead;
+- as a *whole*: above a half of all, one call for every partition is no dearer than naming so many;
+  the condition still spares the listing and the reading of the rest.
+
+docs/metastore.md has the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.runtime.partitions import Value
+from airflow_hive_opt.spark.literals import is_plain, names_condition, tuples_condition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+IN_SET_THRESHOLD = "spark.sql.hive.metastorePartitionPruningInSetThreshold"
+FAST_FALLBACK = "spark.sql.hive.metastorePartitionPruningFastFallback"
+FALLBACK_ON_EXCEPTION = "spark.sql.hive.metastorePartitionPruningFallbackOnException"
+# Parquet makes a range of longer lists of a data column's values.
+PARQUET_IN_LIST = "spark.sql.parquet.pushdown.inFilterThreshold"
+LISTING_PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+# Spark's listing job has a task for each path, up to 10,000; the tasks cost more than the listing.
+_LISTING_TASKS_A_CORE = 4
+# Shares of all partitions; up to so many partitions no choice matters. Figures: docs/metastore.md.
+_VALUES_A_SCAN = 200
+_FEW = 1_000
+_NAMED_UP_TO = 0.5
+_NARROWED_UP_TO = 0.9
+
+
+class Way(StrEnum):
+    """How Spark finds a scan's partitions; see this module."""
+
+    FILTER = "filter"
+    NAMES = "names"
+    WHOLE = "whole"
+
+
+def way(rows: Collection[Sequence[Value | None]], total: int) -> Way:
+    """How to find the partitions with these values, of ``total``.
+
+    >>> [way([(number,) for number in range(rows)], 10_000).value for rows in (10, 1_000, 6_000)]
+    ['filter', 'names', 'whole']
+    >>> way([(None,)], 10_000)
+    <Way.NAMES: 'names'>
+    """
+    values = sum(map(len, rows))
+    said = all(value is not None and is_plain(value) for row in rows for value in row)
+    if said and values <= _VALUES_A_SCAN:
+        return Way.FILTER
+    return Way.WHOLE if len(rows) > max(_FEW, _NAMED_UP_TO * total) else Way.NAMES
+
+
+def is_worth_narrowing(kept: int, total: int) -> bool:
+    """Whether a list of ``kept`` of ``total`` partitions saves more than telling it costs.
+
+    >>> is_worth_narrowing(9_000, 10_000), is_worth_narrowing(9_900, 10_000)
+    (True, False)
+    >>> is_worth_narrowing(99, 100)
+    True
+    """
+    return kept < total and (kept <= _FEW or kept <= _NARROWED_UP_TO * total)
+
+
+def list_condition(
+    alias: str, columns: Sequence[str], rows: Collection[Sequence[Value | None]], total: int
+) -> str:
+    """A condition that picks the partitions with these values, of ``total``, in the cheapest way.
+
+    >>> list_condition("s", ["ds"], [("a",), ("b",)], 10_000)
+    "`s`.`ds` IN ('a', 'b')"
+    >>> list_condition("s", ["ds"], [("a",), (None,)], 10_000)
+    "concat(`s`.`ds`, '') IN ('a') OR `s`.`ds` IS NULL"
+    """
+    if way(rows, total) is Way.FILTER:
+        return tuples_condition(alias, columns, rows)
+    return names_condition(alias, columns, rows)
+
+
+@contextmanager
+def asking(session: SparkSession, ways: Collection[Way]) -> Iterator[None]:
+    """Spark asks in these ways, for the block; also where the metastore refuses a filter.
+
+    A short IN list stays one whatever the session's threshold. Scans of one statement share the
+    session, so one that goes by names takes those along that would go as a whole.
+    """
+    threshold = max(int(str(session.conf.get(IN_SET_THRESHOLD))), _VALUES_A_SCAN)
+    settings = {
+        FAST_FALLBACK: "false" if set(ways) == {Way.WHOLE} else "true",
+        FALLBACK_ON_EXCEPTION: "true",
+        IN_SET_THRESHOLD: str(threshold),
+    }
+    with _set(session, settings):
+        yield
+
+
+@contextmanager
+def scanning(session: SparkSession, ways: Collection[Way], longest_list: int = 0) -> Iterator[None]:
+    """The session as a map join wants it, for the block: both its planning and its run.
+
+    Directories are listed in a few tasks a core, unless the user says in how many.
+    ``longest_list`` values of a data column stay a list in Parquet's scans.
+    """
+    with ExitStack() as settings:
+        if not _is_set(session, LISTING_PARALLELISM):
+            tasks = _LISTING_TASKS_A_CORE * session.sparkContext.defaultParallelism
+            settings.enter_context(_set(session, {LISTING_PARALLELISM: str(tasks)}))
+        if longest_list > int(str(session.conf.get(PARQUET_IN_LIST))):
+            settings.enter_context(_set(session, {PARQUET_IN_LIST: str(longest_list)}))
+        if ways:
+            settings.enter_context(asking(session, ways))
+        yield
+
+
+@contextmanager
+def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {name: session.conf.get(name) if _is_set(session, name) else None for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, old)
+
+
+def _is_set(session: SparkSession, name: str) -> bool:
+    conf: Any = session._jsparkSession.sessionState().conf()
+    return bool(conf.contains(name))

@@ -1,0 +1,313 @@
+"""What pruning asks of the metastore: counted, and growing with the partitions that match."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+from upath import UPath
+
+from airflow_hive_opt.planner.catalog import JsonCatalog
+from airflow_hive_opt.runtime.json_metastore import JsonMetastore
+from airflow_hive_opt.runtime.metastore import MetastoreError
+from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.runtime.thrift_connection import ThriftConnection
+from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+from airflow_hive_opt.spark import scan
+from airflow_hive_opt.spark.application import Request, join, prune
+from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.remote_metastore import partitions_of, plain_uris
+from benchmarks.warehouse import register
+from tests.services.processes import free_port
+from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
+from tests.spark.answers import ask
+
+MANY = 20_000
+ODD = ("a b", "o'k", 'd"q', "both'\"x", "back\\slash", "x/y", "p%q", "é", "[z]")
+SQL = "SELECT f.id FROM cost.fact f JOIN cost.keys k ON f.p = k.p AND k.id < {}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS cost")
+    frame = spark.range(30).selectExpr("CAST(id AS INT) id", "concat('p', id) p", "id % 3 AS n")
+    frame.coalesce(1).write.partitionBy("p").saveAsTable("cost.fact")
+    frame.coalesce(1).write.saveAsTable("cost.keys")
+    frame.selectExpr("id", "n", "p AS P").coalesce(1).write.partitionBy("n", "P").saveAsTable(
+        "cost.two"
+    )
+    rows = [(number, value) for number, value in enumerate([*ODD, *map(str, range(20)), None])]
+    odd = spark.createDataFrame(rows, "id int, p string")
+    odd.coalesce(1).write.partitionBy("p").saveAsTable("cost.odd")
+    odd.coalesce(1).write.saveAsTable("cost.odd_keys")
+    yield
+    spark.sql("DROP DATABASE cost CASCADE")
+
+
+@pytest.fixture(scope="module")
+def remote(metastore_service, postgres_server, tmp_path_factory):
+    """A remote metastore whose ``cost.fact`` has very many partitions, and the other tables."""
+    folder = tmp_path_factory.mktemp("cost")
+    with thrift_client(metastore_service) as client:
+        create_database(client, "cost", str(folder))
+        for name, keys in (
+            ("fact", [("p", "string")]),
+            ("two", [("n", "bigint"), ("p", "string")]),
+            ("odd", [("p", "string")]),
+        ):
+            create_table(client, f"cost.{name}", [("id", "int")], keys, f"file:{folder}/{name}")
+        for name, rows in (
+            ("two", [(str(number % 3), f"p{number}") for number in range(30)]),
+            ("odd", [*((text,) for text in ODD), ("__HIVE_DEFAULT_PARTITION__",)]),
+        ):
+            parts = [(row, f"file:{folder}/{name}/{at}", {}) for at, row in enumerate(rows)]
+            add_partitions(client, f"cost.{name}", [("id", "int")], parts)
+    values = [f"p{number}" for number in range(MANY)]
+    register(postgres_server, "cost.fact", "p", folder / "fact", values, 77)
+    return metastore_service
+
+
+@contextmanager
+def hadoop_settings(spark, **settings):
+    """What Spark's client of the metastore was made of, as if it had been this."""
+    conf = spark._jsparkSession.sharedState().hadoopConf()
+    before = {name: conf.get(name) for name in settings}
+    for name, value in settings.items():
+        conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            conf.set(name, old) if old else conf.unset(name)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The methods that are asked over Thrift."""
+    methods = []
+    real = ThriftConnection.call
+
+    def call(self, method, *arguments):
+        methods.append(method)
+        return real(self, method, *arguments)
+
+    monkeypatch.setattr(ThriftConnection, "call", call)
+    return methods
+
+
+def test_few_of_very_many_over_thrift(spark, remote, tmp_path, asked):
+    with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
+        report = prune(spark, Request(SQL.format(10)), UPath(tmp_path) / "1.json")
+    (target,) = report.descriptor.targets
+    assert (target.kept, target.total) == (10, MANY)
+    assert all(part.location and part.bytes == 77 for part in target.partitions)
+    assert asked[1:] == ["get_num_partitions_by_filter", "get_partitions_by_filter"]
+    assert report.work["local task"].partitions_fetched == 10
+
+
+def test_conditions_beside_the_keys_are_answered_here(spark, remote, tmp_path, asked):
+    sql = SQL.format(10) + " WHERE length(f.p) = 2 AND f.p <> :but"
+    request = Request(sql, parameters={"but": "p3"})
+    with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
+        report = prune(spark, request, UPath(tmp_path) / "1.json")
+    (target,) = report.descriptor.targets
+    assert sorted(part.values for part in target.partitions) == [
+        (f"p{number}",) for number in range(10) if number != 3
+    ]
+    assert target.filter.endswith("AND (length(f.p) = 2) AND (f.p <> :but)")
+    assert "get_partition_names" not in asked
+
+
+def test_a_condition_that_fails_is_not_asked_again(spark, tmp_path):
+    sql = SQL.format(10) + " WHERE 1 / (length(f.p) - 2) > 0"
+    report = prune(spark, Request(sql), UPath(tmp_path) / "1.json")
+    (target,) = report.descriptor.targets
+    assert (target.kept, target.filter) == (10, None)
+
+
+def test_a_server_that_does_not_answer_is_asked_through_spark(spark, tmp_path, caplog):
+    uri = f"thrift://127.0.0.1:{free_port()}"
+    with hadoop_settings(spark, **{"hive.metastore.uris": uri}), caplog.at_level("INFO"):
+        report = prune(spark, Request(SQL.format(10)), UPath(tmp_path) / "1.json")
+    assert report.descriptor.targets[0].total == 30
+    assert "partitions are asked through Spark: no answer" in caplog.text
+
+
+def test_a_metastore_that_goes_costs_the_pruning_only(spark, remote, tmp_path, monkeypatch):
+    def fails(*_):
+        raise MetastoreError("it went away")
+
+    monkeypatch.setattr(ThriftMetastore, "partition_count", fails)
+    with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
+        report = prune(spark, Request(SQL.format(10)), UPath(tmp_path) / "1.json")
+    assert [found.reason for found in report.descriptor.decisions] == ["KEY_SOURCE_FAILED"]
+
+
+def test_a_secured_or_embedded_metastore_is_sparks(spark):
+    assert plain_uris(spark) is None
+    uris = {"hive.metastore.uris": "thrift://m:9083"}
+    with hadoop_settings(spark, **uris):
+        assert plain_uris(spark) == "thrift://m:9083"
+        for name in ("hive.metastore.sasl.enabled", "hive.metastore.use.SSL"):
+            with hadoop_settings(spark, **{name: "true"}):
+                assert plain_uris(spark) is None
+    with partitions_of(spark, SparkCatalog(spark)) as metastore:
+        assert isinstance(metastore, SparkCatalog)
+
+
+def test_calls_on_the_embedded_metastore(spark, tmp_path):
+    request, path = Request(SQL.format(10)), UPath(tmp_path) / "1.json"
+    spark.sql("REFRESH TABLE cost.fact")
+    pruned = prune(spark, request, path)
+    result = join(spark, request, pruned, path)
+    before = SparkCatalog(spark).work()
+    spark.sql("REFRESH TABLE cost.fact")
+    spark.sql(request.sql).collect()
+    plain = (SparkCatalog(spark).work() - before).metastore_calls
+    work = result.report.work
+    assert work["local task"].metastore_calls == 7
+    assert work["map join"].metastore_calls <= plain
+    assert work["map join"].partitions_fetched == 10
+
+
+def json_metastore(*names):
+    documents = [
+        {
+            "name": "cost.two",
+            "columns": [["id", "int"]],
+            "partition_columns": [["n", "bigint"], ["p", "string"]],
+            "partitions": [{"values": [str(at % 3), f"p{at}"]} for at in range(30)],
+        },
+        {
+            "name": "cost.odd",
+            "columns": [["id", "int"]],
+            "partition_columns": [["p", "string"]],
+            "partitions": [{"values": [text]} for text in (*ODD, "__HIVE_DEFAULT_PARTITION__")],
+        },
+        {"name": "cost.fact", "columns": [], "partition_columns": [["p", "string"]]},
+    ]
+    return JsonMetastore(JsonCatalog.of_documents(documents))
+
+
+@pytest.fixture(params=["spark", "thrift", "json"])
+def metastore(request):
+    """Each client of the protocol, over the same partitions."""
+    if request.param == "spark":
+        yield SparkCatalog(request.getfixturevalue("spark"))
+    elif request.param == "thrift":
+        with ThriftMetastore(request.getfixturevalue("remote").uri) as client:
+            yield client
+    else:
+        yield json_metastore()
+
+
+def values(partitions):
+    return {part.values for part in partitions}
+
+
+def test_every_metastore_answers_alike(metastore):
+    two = metastore.table("cost.two")
+    total = metastore.partition_count(two)
+    assert (total, len(metastore.partition_names(two))) == (30, 30)
+    keys = [
+        ((0,), frozenset({(1,), (5,)})),
+        ((1,), frozenset((f"p{number}",) for number in range(12))),
+    ]
+    wanted = {("1", f"p{number}") for number in range(12) if number % 3 == 1}
+    found = metastore.partitions_by_keys(two, keys, total)
+    assert values(found) == wanted
+    assert len(found) == len(wanted)
+    gone = [Partition(("1", "p0")), Partition(("9", "none"))]
+    assert values(metastore.partitions_by_names(two, [*found, *gone])) == wanted
+    assert metastore.existing(two, [*found, *gone]) == wanted
+    assert metastore.partitions_by_keys(two, [((0,), frozenset())], total) == []
+    odd = metastore.table("cost.odd")
+    for text in ODD:
+        assert values(metastore.partitions_by_keys(odd, [((0,), frozenset({(text,)}))], 10)) == {
+            (text,)
+        }
+    null = Partition((None,))
+    assert values(metastore.partitions_by_names(odd, [null])) == {(None,)}
+    assert metastore.table("cost.nothing") is None
+    assert metastore.table("nowhere.fact") is None
+
+
+def test_a_session_beside_the_active_one_asks_by_its_own_settings(spark):
+    session = spark.newSession()
+    spark.sql("SELECT 1").collect()
+    catalog = SparkCatalog(session)
+    odd = catalog.table("cost.odd")
+    before = catalog.work()
+    assert len(catalog.partitions_by_names(odd, [Partition((None,)), Partition(("it's",))])) == 1
+    assert (catalog.work() - before).partitions_fetched == 1
+    assert spark._jvm.SparkSession.getActiveSession().get().equals(spark._jsparkSession)
+
+
+def test_a_catalog_file_without_partitions_says_so():
+    metastore = json_metastore()
+    with pytest.raises(MetastoreError, match=r'of cost.fact: add "partitions"'):
+        metastore.partition_count(metastore.table("cost.fact"))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["k.id < 9", "k.id IN (1, 3, 4) OR k.p IS NULL"],
+)
+def test_values_that_no_filter_can_say_are_fetched_by_name(spark, tmp_path, condition):
+    sql = f"SELECT o.id FROM cost.odd o JOIN cost.odd_keys k ON o.p <=> k.p AND ({condition})"
+    spark.sql("REFRESH TABLE cost.odd")
+    answer = ask(spark, tmp_path, sql)
+    assert answer.partitions_fetched == answer.target.kept < 10
+
+
+def test_long_lists_of_several_columns_fetch_what_they_list(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(scan, "_VALUES_A_SCAN", 10)
+    sql = "SELECT t.id FROM cost.two t JOIN cost.keys k ON t.n = k.n AND t.P = k.p AND k.id < 25"
+    spark.sql("REFRESH TABLE cost.two")
+    answer = ask(spark, tmp_path, sql)
+    assert answer.partitions_fetched == answer.target.kept == 25
+
+
+def test_a_list_of_most_is_fetched_whole_and_lists_what_it_needs(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(scan, "_FEW", 10)
+    monkeypatch.setattr(scan, "_VALUES_A_SCAN", 10)
+    spark.sql("REFRESH TABLE cost.fact")
+    request, path = Request(SQL.format(20)), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, request, path)
+    result = join(spark, request, pruned, path)
+    assert result.report.summary()["scans"] == {"f": "whole"}
+    work = result.report.work["map join"]
+    assert (work.partitions_fetched, work.files_listed) == (30, 20)
+
+
+def test_nearly_all_of_many_are_not_told(spark, tmp_path, monkeypatch):
+    assert ask(spark, tmp_path, SQL.format(29)).target.kept == 29
+    monkeypatch.setattr(scan, "_FEW", 10)
+    answer = ask(spark, tmp_path, SQL.format(29))
+    assert answer.reasons == {"f": "MOST_PARTITIONS_MATCH"}
+
+
+def test_the_session_is_left_as_it_was(spark, tmp_path):
+    names = (
+        scan.IN_SET_THRESHOLD,
+        scan.FAST_FALLBACK,
+        scan.FALLBACK_ON_EXCEPTION,
+        scan.LISTING_PARALLELISM,
+    )
+    session = spark.newSession()
+    conf = session._jsparkSession.sessionState().conf()
+    session.conf.set(scan.FAST_FALLBACK, "false")
+    before = {name: (conf.contains(name), session.conf.get(name)) for name in names}
+    with pytest.raises(RuntimeError, match="stop"), scan.scanning(session, {scan.Way.NAMES}):
+        assert session.conf.get(scan.FAST_FALLBACK) == "true"
+        assert int(session.conf.get(scan.LISTING_PARALLELISM)) < 100
+        raise RuntimeError("stop")
+    assert {name: (conf.contains(name), session.conf.get(name)) for name in names} == before
+
+
+def test_the_users_own_listing_stays(spark):
+    session = spark.newSession()
+    session.conf.set(scan.LISTING_PARALLELISM, "77")
+    with scan.scanning(session, []):
+        assert session.conf.get(scan.LISTING_PARALLELISM) == "77"
+        assert session.conf.get(scan.FAST_FALLBACK) == "false"
