@@ -66,6 +66,11 @@ class KeySource:
     skeletons: tuple[tuple[str, Table], ...] = ()
 
     @property
+    def sql_with_duplicates(self) -> str:
+        """``sql`` without its DISTINCT."""
+        return self.sql.replace("SELECT DISTINCT ", "SELECT ", 1)
+
+    @property
     def from_names(self) -> bool:
         """Whether partition names alone give the keys."""
         return len(self.skeletons) == len(self.aliases)

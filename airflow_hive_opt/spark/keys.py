@@ -56,12 +56,13 @@ def collect_keys(
 ) -> Keys | Reason:
     """The keys, or why they can't be used.
 
-    At most ``max_keys`` are taken; one more is asked for, to see whether there are too many.
+    At most ``max_keys`` are taken; one more is asked for, to see whether there are too many. The
+    source is small: one task takes its duplicates out without a shuffle, in half the time.
     """
-    frame = session.sql(source.sql, args=dict(parameters))
+    frame = session.sql(source.sql_with_duplicates, args=dict(parameters))
     if not is_stable(frame):
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
-    rows = frame.limit(max_keys + 1)._jdf.collectAsList()
+    rows = frame.coalesce(1).distinct().limit(max_keys + 1)._jdf.collectAsList()
     if rows.size() > max_keys:
         return Reason.TOO_MANY_KEYS
     names = [f"c{number}" for number, _ in enumerate(frame.schema.fields)]
