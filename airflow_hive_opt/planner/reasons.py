@@ -98,7 +98,7 @@ _SENTENCES = {
     Reason.TOO_FEW_PARTITIONS: "the table has one partition at most, so there is nothing to choose",
     Reason.TYPE_NOT_COMPARABLE: (
         "a partition column has a type whose values can't be read off partition names (CHAR, "
-        "FLOAT, DOUBLE, BINARY)"
+        "FLOAT, DOUBLE, BINARY, TIMESTAMP_NTZ)"
     ),
     Reason.KEY_SOURCE_FAILED: (
         "Spark could not run the key query or answer which partitions match; the log says why"
@@ -112,7 +112,7 @@ _SENTENCES = {
         "than leaving out the rest saves"
     ),
     Reason.KEYS_IN_MOST_ROW_GROUPS: (
-        "the files are not clustered by the key or keep no statistics on it, so a condition on it "
-        "would skip too little"
+        "the files are not clustered by the key or have no statistics on it (no Parquet or ORC, "
+        "other types), or a key has odd characters: a condition on it would skip too little"
     ),
 }

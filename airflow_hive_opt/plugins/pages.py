@@ -15,6 +15,7 @@ from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import requires_access_dag
 from airflow.models.xcom import XComModel
 from airflow.sdk import ObjectStoragePath
+from airflow.sdk.configuration import conf
 from fastapi import Depends, FastAPI, HTTPException, status
 from fastapi.responses import JSONResponse, PlainTextResponse
 
@@ -66,14 +67,29 @@ def _descriptor_of(
     )
     if value is None:
         raise _missing("this task instance has written no partition descriptor")
+    uri = _text(value)
+    if not _is_ours(uri):
+        raise _missing(
+            "only descriptors below [hive_opt] descriptor_path of the API server's configuration "
+            f"are shown, not {uri}"
+        )
     try:
-        return decode(ObjectStoragePath(_text(value)).read_bytes())
+        return decode(ObjectStoragePath(uri).read_bytes())
     except (DescriptorError, OSError, ValueError, ImportError):
         log.warning("the descriptor of %s.%s can't be shown", dag_id, task_id, exc_info=True)
         raise _missing(
             "the partition descriptor can't be read: it was swept, or this server does not reach "
             "the storage of [hive_opt] descriptor_path. The API server's log says more"
         ) from None
+
+
+def _is_ours(uri: str) -> bool:
+    """Whether the URI lies where descriptors are written: whoever writes XComs may name any."""
+    root = conf.get("hive_opt", "descriptor_path", fallback="")
+    if not root:
+        return False
+    below = str(ObjectStoragePath(root.rstrip("/"))).rstrip("/") + "/"
+    return uri.startswith(below) and ".." not in uri.split("/")
 
 
 def _text(value: object) -> str:

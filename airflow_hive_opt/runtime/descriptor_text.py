@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Target
+from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, RowFilter, Target
 from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.report import headline, scans
 
@@ -16,9 +16,23 @@ def descriptor_to_text(descriptor: Descriptor) -> str:
     parts = [headline(descriptor), f"decided {descriptor.created}"]
     for decision, target in scans(descriptor):
         parts += ["", *_scan(decision, target)]
+    for found in descriptor.row_filters:
+        parts += ["", *_row_filter(found)]
     if descriptor.statement:
         parts += ["", "The statement, rewritten for its correlations:", descriptor.statement]
     return "\n".join(parts)
+
+
+def _row_filter(found: RowFilter) -> Iterator[str]:
+    yield f"{found.alias} ({found.table}): rows by {found.column}"
+    yield f"  {found.source.keys:,} keys of {found.source.name}: {found.source.sql}"
+    if found.is_range:
+        yield f"    from {found.values[0]} to {found.values[1]}"
+        return
+    for value in found.values[:_SHOWN]:
+        yield f"    {value}"
+    if len(found.values) > _SHOWN:
+        yield f"    and {len(found.values) - _SHOWN:,} more"
 
 
 def _scan(decision: Decision, target: Target | None) -> Iterator[str]:

@@ -25,7 +25,7 @@ class CastText:
 Value: TypeAlias = int | str | date | CastText
 """A typed, non-NULL partition value or key."""
 
-_CASTABLE = re.compile(r"boolean|decimal(\(.*\))?|timestamp|timestamp_ntz|varchar\(.*\)")
+_CASTABLE = re.compile(r"boolean|decimal(\(.*\))?|timestamp|varchar\(.*\)")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def value_of(text: str) -> str | None:
 def comparable(type_: str) -> bool:
     """Whether a scan's value of this type is its name's text, cast.
 
-    CHAR pads, a BINARY's text is no cast of it, and FLOAT and DOUBLE have two zeros.
+    CHAR pads, Spark refuses conditions on a TIMESTAMP_NTZ partition, a BINARY's text is no cast of
+    it, and FLOAT and DOUBLE have two zeros.
 
     >>> comparable("date"), comparable("decimal(5,2)"), comparable("char(3)")
     (True, True, False)

@@ -148,11 +148,9 @@ def headline(descriptor: Descriptor) -> str:
     rows = [_row_filter(found) for found in descriptor.row_filters]
     if not descriptor.targets:
         whole = "; ".join(left_whole(descriptor)) or "no partitioned table is read"
-        return (
-            f"pruned no partitions: {whole}; {'; '.join(rows)}"
-            if rows
-            else (f"pruned nothing: {whole}")
-        )
+        if rows:
+            return f"pruned no partitions: {whole}; {'; '.join(rows)}"
+        return f"pruned nothing: {whole}"
     kept, total = descriptor.kept, descriptor.total
     share = f" ({100 * (total - kept) / total:.1f} % pruned)" if total else ""
     targets = "; ".join([*(_target(target) for target in descriptor.targets), *rows])

@@ -216,8 +216,9 @@ def _run(
         columns = tuple(frame.columns)
         rows: tuple[tuple[object, ...], ...] = ()
         if columns:
-            found = first_rows(frame, request.max_rows, lambda: _plain(session, request))
+            found, refused = first_rows(frame, request.max_rows, lambda: _plain(session, request))
             rows = tuple(map(tuple, found))
+            objection = objection or refused
     report = Report(
         _passed_through(request, objection) if objection else descriptor,
         str(path),

@@ -164,7 +164,7 @@ class SparkCatalog:
         formats = [format_ for format_ in ("parquet", "orc") if format_ in name]
         if not formats or self._is_read_by_serde(metadata):
             return "", ""
-        return formats[0], metadata.location().toString()
+        return formats[0], unquote(metadata.location().toString())
 
     def work(self) -> Work:
         """What this JVM's sessions have asked for so far."""
@@ -195,6 +195,8 @@ class SparkCatalog:
         finally:
             if before.isDefined():
                 sessions.setActiveSession(before.get())
+            else:
+                sessions.clearActiveSession()
 
     def _object(self, name: str) -> Any:
         """A Scala object."""

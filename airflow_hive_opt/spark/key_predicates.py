@@ -17,6 +17,7 @@ from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.keys import Keys
+from airflow_hive_opt.spark.literals import is_plain
 from airflow_hive_opt.spark.row_groups import (
     Bound,
     RowGroup,
@@ -67,6 +68,10 @@ def row_filter(
     tuples = keys.tuples([predicate.type])
     if tuples is None:
         return Reason.TYPE_NOT_COMPARABLE
+    # Bytes that are no UTF-8 reach Python changed. And what the scan must fulfil Spark carries over
+    # to partition columns that equal it, where the metastore's filters have no word for quotes.
+    if not all(is_plain(value) for (value,) in tuples):
+        return Reason.KEYS_IN_MOST_ROW_GROUPS
     values: list[Bound] = sorted(
         value for (value,) in tuples if isinstance(value, int | str | date)
     )

@@ -111,6 +111,7 @@ class LocalTask:
         self._metastore = metastore
         self._max_keys = max_keys
         self._parameters = parameters
+        self._silent = False  # a metastore that failed once is not waited for again
         self._names: dict[str, list[Partition]] = {}
         self._totals: dict[str, int] = {}
         self._keys: dict[tuple[str, tuple[tuple[str, Table], ...]], Keys | Reason] = {}
@@ -121,6 +122,8 @@ class LocalTask:
             return decision.reason
         if not all(comparable(column.type) for column in decision.table.partition_columns):
             return Reason.TYPE_NOT_COMPARABLE
+        if self._silent:
+            return Reason.KEY_SOURCE_FAILED
         selection = _Selection(decision)
         failure = Reason.KEY_SOURCE_FAILED
         try:
@@ -136,6 +139,7 @@ class LocalTask:
             if not self._narrow(selection, total):
                 return selection.failure or failure
         except _FAILURES as error:
+            self._silent = isinstance(error, MetastoreError)
             return _failed(f"{decision.alias} can't be pruned", error)
         if len(selection.partitions) >= total:
             return Reason.ALL_PARTITIONS_MATCH

@@ -81,15 +81,21 @@ def run_map_join(
         return session.sql(sql, args=dict(parameters)), objection
 
 
-def first_rows(frame: DataFrame, rows: int, plain: Callable[[], DataFrame]) -> list[Row]:
-    """The first rows of a narrowed SELECT; of the plain one where Spark can't plan the other."""
+def first_rows(
+    frame: DataFrame, rows: int, plain: Callable[[], DataFrame]
+) -> tuple[list[Row], str | None]:
+    """The first rows of a narrowed SELECT; of the plain one where Spark can't plan the other.
+
+    The second value then says what Spark had against it.
+    """
     try:
-        return frame.take(rows)
+        return frame.take(rows), None
     except (PySparkException, Py4JJavaError) as error:
         if not _before_any_work(error):
             raise
-        log.warning("the narrowed statement can't be planned: %s", in_words(error))
-        return plain().take(rows)
+        objection = in_words(error)
+        log.warning("the narrowed statement can't be planned: %s", objection)
+        return plain().take(rows), objection
 
 
 def _before_any_work(error: Exception) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from airflow_hive_opt.planner.types import family
+from py4j.java_gateway import JavaObject
+
+from airflow_hive_opt.planner.types import INTEGER_BITS, family
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +23,8 @@ _FILES = 8
 _GROUPS_A_FILE = 8
 _EPOCH = date(1970, 1, 1)
 _ORDERED = ("ASCENDING", "DESCENDING")
+# What ORC calls the types that may be compared.
+_ORC = {"string": ("string",), "date": ("date",)} | dict.fromkeys(INTEGER_BITS, tuple(INTEGER_BITS))
 
 Bound = int | str | date
 _Item = TypeVar("_Item")
@@ -158,7 +161,7 @@ def _parquet(session: SparkSession, status: Any, column: str, type_: str) -> Ite
                 yield RowGroup(block.getRowCount(), None, None)
                 continue
             low, high = (
-                _parquet_value(bound, type_)
+                _bound(bound, type_)
                 for bound in (statistics.genericGetMin(), statistics.genericGetMax())
             )
             yield RowGroup(block.getRowCount(), low, high, pages)
@@ -166,12 +169,18 @@ def _parquet(session: SparkSession, status: Any, column: str, type_: str) -> Ite
         reader.close()
 
 
-def _parquet_value(value: Any, type_: str) -> Bound:
+def _bound(value: Any, type_: str) -> Bound | None:
+    """A statistic as the table's type has it; ``None`` where the file has another type."""
     if family(type_) == "integer":
-        return int(value)
+        return value if isinstance(value, int) else None
     if type_ == "date":
-        return _EPOCH + timedelta(days=value)
-    return str(value.toStringUsingUTF8())
+        try:
+            return _EPOCH + timedelta(days=value) if isinstance(value, int) else None
+        except OverflowError:
+            return None
+    if isinstance(value, JavaObject):  # Parquet's Binary
+        return str(value.toStringUsingUTF8())
+    return value if isinstance(value, str) else None
 
 
 def _orc(session: SparkSession, status: Any, column: str, type_: str) -> Iterator[RowGroup]:
@@ -185,16 +194,20 @@ def _orc(session: SparkSession, status: Any, column: str, type_: str) -> Iterato
         if column not in names:
             return
         at = schema.getChildren().get(names.index(column)).getId()
-        stripes = zip(reader.getStripes(), reader.getStripeStatistics(), strict=False)
-        for stripe, statistics in islice(stripes, _GROUPS_A_FILE):
+        if schema.getChildren().get(names.index(column)).getCategory().getName() not in _ORC[type_]:
+            return
+        stripes = list(zip(reader.getStripes(), reader.getStripeStatistics(), strict=False))
+        for stripe, statistics in _spread(stripes, _GROUPS_A_FILE):
             found = statistics.getColumnStatistics()[at]
             if not found.getNumberOfValues():
                 yield RowGroup(stripe.getNumberOfRows(), None, None)
-            elif type_ == "date":
-                days = (found.getMinimumDayOfEpoch(), found.getMaximumDayOfEpoch())
-                low, high = (_EPOCH + timedelta(days=day) for day in days)
-                yield RowGroup(stripe.getNumberOfRows(), low, high)
-            else:
-                yield RowGroup(stripe.getNumberOfRows(), found.getMinimum(), found.getMaximum())
+                continue
+            bounds = (
+                (found.getMinimumDayOfEpoch(), found.getMaximumDayOfEpoch())
+                if type_ == "date"
+                else (found.getMinimum(), found.getMaximum())
+            )
+            low, high = (_bound(bound, type_) for bound in bounds)
+            yield RowGroup(stripe.getNumberOfRows(), low, high)
     finally:
         reader.close()

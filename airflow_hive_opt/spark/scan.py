@@ -131,9 +131,9 @@ def scanning(session: SparkSession, ways: Collection[Way], longest_list: int = 0
 @contextmanager
 def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     before = {name: session.conf.get(name) if _is_set(session, name) else None for name in settings}
-    for name, value in settings.items():
-        session.conf.set(name, value)
     try:
+        for name, value in settings.items():
+            session.conf.set(name, value)
         yield
     finally:
         for name, old in before.items():

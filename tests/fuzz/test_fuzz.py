@@ -110,9 +110,9 @@ class Findings:
         )
         targets = prelaunch(SparkCatalog(session), descriptor, {})
         frame, objection = run_map_join(session, asked.sql, targets, {}, filters)
-        rows = first_rows(frame, 1_000_000, lambda: session.sql(asked.sql))
+        rows, refused = first_rows(frame, 1_000_000, lambda: session.sql(asked.sql))
         rows = sorted(map(tuple, rows), key=repr)
-        if objection is not None or rows != plain:
+        if objection or refused or rows != plain:
             self.wrong.append(asked.sql)
             return
         contributing = {scan.alias: _contributing(scan, plain) for scan in asked.scans}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_hive_opt.planner.rules import key_predicates as key_predicates_rule
 from airflow_hive_opt.planner.settings import KEY_PREDICATE, Settings
+from airflow_hive_opt.spark import key_predicates
 from tests.spark.answers import ask
 
 ON = Settings.of({KEY_PREDICATE: "true", "hive.mapjoin.smalltable.filesize": "10000"})
@@ -42,7 +44,9 @@ def tables(spark):
         f"UNION ALL {columns}, 'run', ds FROM days WHERE item BETWEEN 500 AND 749 AND ds = 0 "
         f"UNION ALL {columns}, 'all', ds FROM days WHERE item % 80 = 0 AND ds = 0 "
         "UNION ALL SELECT NULL, NULL, NULL, 'few', '1' "
-        "UNION ALL SELECT 5000000000, 'it\\'s', NULL, 'few', '1')"
+        "UNION ALL SELECT 5000000000, 'n0', NULL, 'few', '1' "
+        "UNION ALL SELECT 7, 'it\\'s', NULL, 'quotes', '1' "
+        "UNION ALL SELECT 7, CAST(X'FF' AS STRING), NULL, 'bytes', '1')"
     )
     yield
     spark.sql("USE default")
@@ -114,6 +118,39 @@ def test_beside_partition_pruning(spark, tmp_path):
     )
     assert [found.column for found in answer.descriptor.row_filters] == ["item"]
     assert answer.scanned.rows_scanned < answer.plain.rows_scanned
+
+
+@pytest.mark.parametrize("kind", ["quotes", "bytes"])
+def test_odd_characters_stay_with_the_join(spark, tmp_path, kind):
+    answer = asked(spark, tmp_path, "sorted_parquet", kind, "name")
+    assert answer.descriptor.row_filters == ()
+
+
+def test_bytes_that_are_no_text_keep_their_rows(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(key_predicates, "MOST_ROWS_READ", 1.0)
+    monkeypatch.setattr(key_predicates_rule, "_LARGE", 0)
+    spark.sql("CREATE TABLE raw USING PARQUET AS SELECT CAST(X'FF' AS STRING) AS name, 7 AS v")
+    sql = "SELECT r.v FROM raw r JOIN items i ON r.name = i.name WHERE i.kind = 'bytes'"
+    assert ask(spark, tmp_path, sql, settings=ON).rows == [(7,)]
+
+
+@pytest.mark.parametrize("other", ["STRING", "BIGINT"])
+def test_files_of_another_type_than_the_table(spark, tmp_path, other):
+    """An older schema: Spark reads it, its statistics say nothing."""
+    rows = f"SELECT CAST(item AS {other}) AS item, amount FROM sorted_orc"
+    place = tmp_path / "older"
+    spark.sql(f"CREATE OR REPLACE TEMP VIEW older AS {rows}")
+    spark.table("older").write.orc(str(place))
+    kind = "INT" if other == "STRING" else "STRING"
+    spark.sql(
+        f"CREATE TABLE newer_{other} (item {kind}, amount BIGINT) USING ORC LOCATION '{place}'"
+    )
+    column = "item" if kind == "INT" else "CAST(item AS STRING) AS item"
+    sql = (
+        f"SELECT count(*) FROM newer_{other} b JOIN (SELECT {column} FROM items "
+        "WHERE kind = 'few') i ON b.item = i.item"
+    )
+    assert ask(spark, tmp_path, sql, settings=ON).descriptor.row_filters == ()
 
 
 @pytest.mark.parametrize(

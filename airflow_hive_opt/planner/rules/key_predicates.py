@@ -67,8 +67,9 @@ def _of_scan(block: Operator, scan: TableScan, settings: Settings) -> Iterator[K
     small, _ = small_relations(block, others, settings, scan.relation.table.total_bytes)
     for group, own in components(small, weakened.holding):
         for link in weakened.holding:
-            told = all(small[alias].can_tell(link.columns) for alias in group)
-            if told and _is_bare(link, place) and link.aliases - {place.alias} <= group:
+            # keys from partition names would come back as a filter on those partitions
+            tables = not any(small[alias].names for alias in group)
+            if tables and _is_bare(link, place) and link.aliases - {place.alias} <= group:
                 source = key_source(place, [link], group, own, small)
                 for column in source.partition_columns:
                     yield KeyPredicate(scan.relation, column, place.columns[column].type, source)
