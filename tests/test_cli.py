@@ -8,6 +8,7 @@ import os
 import pytest
 
 from airflow_hive_opt.cli import main
+from airflow_hive_opt.runtime.descriptor import VERSION
 
 TABLES = {
     "tables": [
@@ -138,7 +139,7 @@ def test_prune(tables, tmp_path, capsys):
     uri = str(tmp_path / "here.json")
     assert main(["prune", "--warehouse", str(tmp_path), "--descriptor", uri, JOIN]) == 0
     assert json.loads(capsys.readouterr().out)["kept"] == 2
-    assert json.loads((tmp_path / "here.json").read_text())["version"] == 2
+    assert json.loads((tmp_path / "here.json").read_text())["version"] == VERSION
 
 
 def test_explain_asks_spark_without_a_catalog_file(tables, tmp_path, capsys):
