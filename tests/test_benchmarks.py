@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+from benchmarks import key_predicate
 from benchmarks.report import spread, write_growth, write_tpcds
 from benchmarks.tpcds import PARTITIONED, QUERIES, _text, query_texts
 from benchmarks.warehouse import register
@@ -100,3 +101,19 @@ def test_tpcds_says_where_rows_differ(tmp_path, differing, word):
     assert f"| q03 | {word} |" in text
     assert "Spark as it comes / ours 4.00" in text
     assert "| 30 | 1,824 |" in text
+
+
+def test_key_predicates_are_told_as_measured(tmp_path):
+    seconds = {key_predicate.SPARK: 3.0, key_predicate.OURS: 1.5, key_predicate.FLOOR: 1.0}
+    runs = [
+        {"table": table, "pick": pick, "contender": name, "seconds": value, "noise": 5.0}
+        | ({"used": "list"} if name == key_predicate.OURS else {})
+        for table in key_predicate.TABLES
+        for pick in key_predicate.PICKS
+        for name, value in seconds.items()
+    ]
+    key_predicate.write(runs, MACHINE, 1000, tmp_path)
+    text = (tmp_path / "key_predicate.md").read_text()
+    assert "| clustered ORC | 20 together | list | 3.00 (3.00-3.00, 1) | 1.50 " in text
+    assert "| 2.00 |" in text
+    assert (tmp_path / "key_predicate.png").stat().st_size > 1000
