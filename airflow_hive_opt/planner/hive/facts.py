@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_hive_opt.planner.hive.backtracking import columns_of, substitute
 from airflow_hive_opt.planner.hive.compiler import HivePlan
 from airflow_hive_opt.planner.hive.operators import (
     Filter,
@@ -10,8 +11,6 @@ from airflow_hive_opt.planner.hive.operators import (
     Operator,
     ReduceSink,
     TableScan,
-    columns_of,
-    substitute,
 )
 from airflow_hive_opt.planner.hive.render import render
 from airflow_hive_opt.planner.hive.syntax import Column, Expression

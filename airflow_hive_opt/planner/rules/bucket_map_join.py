@@ -24,6 +24,7 @@ from collections.abc import Sequence
 
 from airflow_hive_opt.planner.catalog import Buckets
 from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.hive.backtracking import through
 from airflow_hive_opt.planner.hive.operators import (
     Filter,
     Join,
@@ -33,7 +34,6 @@ from airflow_hive_opt.planner.hive.operators import (
     ReduceSink,
     Select,
     TableScan,
-    through,
 )
 from airflow_hive_opt.planner.hive.syntax import Column, Expression
 from airflow_hive_opt.planner.rules.automatic_map_join import bytes_of

@@ -16,6 +16,7 @@ Source: Hive's CorrelationOptimizer (HIVE-2206), steps as in its design page.
 
 from __future__ import annotations
 
+from airflow_hive_opt.planner.hive.backtracking import through
 from airflow_hive_opt.planner.hive.operators import (
     Demux,
     GroupBy,
@@ -31,7 +32,6 @@ from airflow_hive_opt.planner.hive.operators import (
     Union,
     UserTableFunction,
     remove,
-    through,
     topological,
 )
 from airflow_hive_opt.planner.hive.syntax import Column, Expression

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from airflow_hive_opt.planner.hive.backtracking import columns_of, substitute
 from airflow_hive_opt.planner.hive.names import is_deterministic
 from airflow_hive_opt.planner.hive.operators import (
     Filter,
@@ -30,10 +31,8 @@ from airflow_hive_opt.planner.hive.operators import (
     Script,
     TableFunction,
     UserTableFunction,
-    columns_of,
     insert_above,
     remove,
-    substitute,
 )
 from airflow_hive_opt.planner.hive.syntax import Constant, Expression
 from airflow_hive_opt.planner.rules.filter_propagation import replaced

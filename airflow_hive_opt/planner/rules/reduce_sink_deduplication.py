@@ -14,6 +14,7 @@ Source: Hive's ReduceSinkDeDuplication.
 
 from __future__ import annotations
 
+from airflow_hive_opt.planner.hive.backtracking import backtrack
 from airflow_hive_opt.planner.hive.operators import (
     Filter,
     GroupBy,
@@ -24,7 +25,6 @@ from airflow_hive_opt.planner.hive.operators import (
     ReduceSink,
     Select,
     TableFunction,
-    backtrack,
     remove,
     topological,
 )

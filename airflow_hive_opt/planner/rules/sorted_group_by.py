@@ -16,6 +16,7 @@ Source: Hive's GroupByOptimizer (``hive.map.groupby.sorted``).
 
 from __future__ import annotations
 
+from airflow_hive_opt.planner.hive.backtracking import backtrack
 from airflow_hive_opt.planner.hive.operators import (
     Filter,
     GroupBy,
@@ -24,7 +25,6 @@ from airflow_hive_opt.planner.hive.operators import (
     ReduceSink,
     Select,
     TableScan,
-    backtrack,
     remove,
 )
 from airflow_hive_opt.planner.hive.syntax import Column

@@ -14,15 +14,9 @@ from __future__ import annotations
 
 from airflow_hive_opt.planner.catalog import Partition, Table
 from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.hive.backtracking import columns_of, substitute
 from airflow_hive_opt.planner.hive.names import is_deterministic
-from airflow_hive_opt.planner.hive.operators import (
-    Filter,
-    OperatorGraph,
-    TableScan,
-    columns_of,
-    remove,
-    substitute,
-)
+from airflow_hive_opt.planner.hive.operators import Filter, OperatorGraph, TableScan, remove
 from airflow_hive_opt.planner.hive.syntax import Call, Constant, Expression
 from airflow_hive_opt.planner.rules.constant_folding import folded
 from airflow_hive_opt.planner.rules.constants import FALSE, TRUE
