@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from airflow_hive_opt.planner.hive.expression_parser import ExpressionParser
+from airflow_hive_opt.planner.hive.from_clause_parser import NO_ALIAS, FromClauseParser
 from airflow_hive_opt.planner.hive.hints import parse_hints
 from airflow_hive_opt.planner.hive.syntax import (
     Block,
@@ -18,43 +18,20 @@ from airflow_hive_opt.planner.hive.syntax import (
     Call,
     Destination,
     Expression,
-    JoinSource,
-    LateralView,
     Query,
     SelectItem,
-    Source,
     Star,
     SubquerySource,
-    TableSource,
     Transform,
     Union,
 )
 
-# Words that end a table or select item instead of naming it.
-_NO_ALIAS_WORDS = """
-where group having order sort distribute cluster limit union join inner left right full cross on
-lateral insert select map reduce from using window tablesample as natural unique anti semi outer
-by then set rows range between and or not with
-"""
-_NO_ALIAS = frozenset(_NO_ALIAS_WORDS.split())
 _NO_TAIL: dict[str, Any] = {
     "order_by": (),
     "sort_by": (),
     "distribute_by": (),
     "cluster_by": (),
     "limit": None,
-}
-_JOINS = {
-    ("join",): "INNER",
-    ("inner", "join"): "INNER",
-    ("cross", "join"): "INNER",
-    ("left", "join"): "LEFT OUTER",
-    ("left", "outer", "join"): "LEFT OUTER",
-    ("right", "join"): "RIGHT OUTER",
-    ("right", "outer", "join"): "RIGHT OUTER",
-    ("full", "join"): "FULL OUTER",
-    ("full", "outer", "join"): "FULL OUTER",
-    ("left", "semi", "join"): "LEFT SEMI",
 }
 
 
@@ -77,7 +54,7 @@ def parse_hive(sql: str) -> Statement:
     return _Parser(sql).statement()
 
 
-class _Parser(ExpressionParser):
+class _Parser(FromClauseParser):
     def statement(self) -> Statement:
         if self.accept("explain"):
             while self.accept("extended", "logical", "formatted", "dependency"):
@@ -136,14 +113,14 @@ class _Parser(ExpressionParser):
         if self.accept("("):
             self.fail(-1)
         if self.accept("from"):
-            source = self._source()
+            source = self.source()
             bodies = [self._body(self._destination())]
             while self.at("insert") or self.at("select", "map", "reduce"):
                 bodies.append(self._body(self._destination()))
             return Block(source, tuple(bodies))
         destination = self._destination()
         if destination and self.accept("from"):
-            source = self._source()
+            source = self.source()
             return Block(source, (self._body(destination),))
         if destination and self.at("with"):
             inner = self.query()
@@ -153,7 +130,7 @@ class _Parser(ExpressionParser):
 
     def _select_from(self, destination: Destination | None) -> Block:
         body = self._select_list(destination)
-        source = self._source() if self.accept("from") else None
+        source = self.source() if self.accept("from") else None
         return Block(source, (self._clauses(body),))
 
     def _body(self, destination: Destination | None) -> Body:
@@ -254,7 +231,7 @@ class _Parser(ExpressionParser):
 
     def _names_what_stands_before(self) -> bool:
         here = self.peek()
-        return here.kind == "quoted" or (here.kind == "word" and here.lower not in _NO_ALIAS)
+        return here.kind == "quoted" or (here.kind == "word" and here.lower not in NO_ALIAS)
 
     def _names_until_closed(self) -> tuple[str, ...]:
         names = []
@@ -364,92 +341,6 @@ class _Parser(ExpressionParser):
         if len(found) == 1 and isinstance(found[0], Call) and found[0].name == "struct()":
             return found[0].arguments
         return tuple(found)
-
-    def _source(self) -> Source:
-        found = self._joined()
-        while self.accept(","):
-            found = JoinSource("INNER", found, self._laterals(self._factor()), None)
-        return found
-
-    def _joined(self) -> Source:
-        found = self._laterals(self._factor())
-        while True:
-            words = tuple(self.peek(ahead).lower for ahead in range(3))
-            kind, length = next(
-                ((_JOINS[words[:n]], n) for n in (3, 2, 1) if words[:n] in _JOINS), ("", 0)
-            )
-            if not kind:
-                if self.accept(","):
-                    right = self._laterals(self._factor())
-                    found = JoinSource("INNER", found, right, None)
-                    continue
-                return found
-            at = self.peek().start
-            for _ in range(length):
-                self.next()
-            right = self._laterals(self._factor())
-            on = self.expression() if self.accept("on") else None
-            if on is None and self.at("using"):
-                self.fail_semantic(10011, "USING is no function of Hive: join ON the columns")
-            if self.at("lateral"):
-                self.fail()
-            found = JoinSource(kind, found, right, on, at)
-
-    def _laterals(self, source: Source) -> Source:
-        while self.at("lateral"):
-            at = self.next().start
-            self.expect("view")
-            outer = bool(self.accept("outer"))
-            call = self.expression()
-            if not isinstance(call, Call):
-                self.fail()
-            alias = self.identifier()
-            columns = []
-            if self.accept("as"):
-                columns.append(self.identifier())
-                while self.at(",") and self.peek(2).lower not in ("(",):
-                    self.next()
-                    columns.append(self.identifier())
-            source = LateralView(source, call, alias, tuple(columns), outer, at)
-        return source
-
-    def _factor(self) -> Source:
-        at = self.peek().start
-        if self.accept("("):
-            if not self.at("select", "from", "with", "map", "reduce"):
-                self.fail()
-            query = self.query()
-            self.expect(")")
-            self.accept("as")
-            if self.peek().kind not in ("word", "quoted") or self.peek().lower in _NO_ALIAS:
-                self.fail()
-            return SubquerySource(query, self.identifier(), at)
-        if self.peek().lower == "unique":
-            self.fail()
-        name = self.dotted_name()
-        sample = ""
-        if self.at("tablesample"):
-            start = self.next().start
-            self._skip_parentheses()
-            sample = self.sql[start : self.peek(-1).stop]
-        alias = name.rpartition(".")[2]
-        if self.accept("as") or (
-            self.peek().kind == "quoted"
-            or (self.peek().kind == "word" and self.peek().lower not in _NO_ALIAS)
-        ):
-            alias = self.identifier()
-        if self.at("(") or self.at("natural", "anti"):
-            self.fail()
-        return TableSource(name, alias, at, sample)
-
-    def _skip_parentheses(self) -> None:
-        self.expect("(")
-        depth = 1
-        while depth:
-            token = self.next()
-            if token.kind == "end":
-                self.fail()
-            depth += {"(": 1, ")": -1}.get(token.text, 0)
 
 
 def _select_all(query: Query, body: Body, views: tuple[tuple[str, Query], ...] = ()) -> Block:
