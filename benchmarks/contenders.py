@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from upath import UPath
 
@@ -131,12 +131,16 @@ def _request(sql: str) -> Request:
 
 @contextmanager
 def settings(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Settings for the block."""
-    before = {name: session.conf.get(name) for name in conf}
+    """Settings for the block; what was not set is not set after it either."""
+    state: Any = session._jsparkSession.sessionState().conf()
+    before = {name: session.conf.get(name) if state.contains(name) else None for name in conf}
     for name, value in conf.items():
         session.conf.set(name, value)
     try:
         yield
     finally:
         for name, value in before.items():
-            session.conf.set(name, value)
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)
