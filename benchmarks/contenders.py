@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from upath import UPath
 
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.descriptor import query_digest
 from airflow_hive_opt.spark.application import Request, join, map_join, prune
+from airflow_hive_opt.spark.session_conf import conf_set
 from benchmarks.measure import Cost, Meter
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def cold_run(
     if contender == OURS:
         return meter.run(lambda: ours(session, sql, path))
     texts = {FLOOR: [statement.literal], ASKED: [statement.keys, statement.literal]}
-    with settings(session, TUNING if contender == TUNED else {}):
+    with conf_set(session, TUNING if contender == TUNED else {}):
         return meter.run(lambda: _rows(session, texts.get(contender, [sql])))
 
 
@@ -127,20 +126,3 @@ def split_join(session: SparkSession, sql: str, path: UPath) -> Rows:
 
 def _request(sql: str) -> Request:
     return Request(sql, max_rows=1_000_000)
-
-
-@contextmanager
-def settings(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Settings for the block; what was not set is not set after it either."""
-    state: Any = session._jsparkSession.sessionState().conf()
-    before = {name: session.conf.get(name) if state.contains(name) else None for name in conf}
-    for name, value in conf.items():
-        session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, value)

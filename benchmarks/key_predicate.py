@@ -24,7 +24,8 @@ from upath import UPath
 
 from airflow_hive_opt.spark.application import Request, join, prune
 from airflow_hive_opt.spark.session import embedded_conf
-from benchmarks.contenders import FLOOR, OURS, SPARK, settings
+from airflow_hive_opt.spark.session_conf import conf_set
+from benchmarks.contenders import FLOOR, OURS, SPARK
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread
 
@@ -106,7 +107,7 @@ def compare(
             def action(contender: str = contender, used: dict[str, object] = used) -> object:
                 if contender == OURS:
                     return _ours(session, sql, scratch, used)
-                with settings(session, _WHOLE_LIST if contender == FLOOR else {}):
+                with conf_set(session, _WHOLE_LIST if contender == FLOOR else {}):
                     text = listed if contender == FLOOR else sql
                     return [tuple(row) for row in session.sql(text).collect()]
 

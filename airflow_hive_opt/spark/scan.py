@@ -18,13 +18,14 @@ docs/metastore.md has the figures.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_hive_opt.runtime.partitions import Value
 from airflow_hive_opt.spark.literals import is_plain, names_condition, tuples_condition
+from airflow_hive_opt.spark.session_conf import conf_set, is_set
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,7 +107,7 @@ def asking(session: SparkSession, ways: Collection[Way]) -> Iterator[None]:
         FALLBACK_ON_EXCEPTION: "true",
         IN_SET_THRESHOLD: str(threshold),
     }
-    with _set(session, settings):
+    with conf_set(session, settings):
         yield
 
 
@@ -118,31 +119,11 @@ def scanning(session: SparkSession, ways: Collection[Way], longest_list: int = 0
     ``longest_list`` values of a data column stay a list in Parquet's scans.
     """
     with ExitStack() as settings:
-        if not _is_set(session, LISTING_PARALLELISM):
+        if not is_set(session, LISTING_PARALLELISM):
             tasks = _LISTING_TASKS_A_CORE * session.sparkContext.defaultParallelism
-            settings.enter_context(_set(session, {LISTING_PARALLELISM: str(tasks)}))
+            settings.enter_context(conf_set(session, {LISTING_PARALLELISM: str(tasks)}))
         if longest_list > int(str(session.conf.get(PARQUET_IN_LIST))):
-            settings.enter_context(_set(session, {PARQUET_IN_LIST: str(longest_list)}))
+            settings.enter_context(conf_set(session, {PARQUET_IN_LIST: str(longest_list)}))
         if ways:
             settings.enter_context(asking(session, ways))
         yield
-
-
-@contextmanager
-def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    before = {name: session.conf.get(name) if _is_set(session, name) else None for name in settings}
-    try:
-        for name, value in settings.items():
-            session.conf.set(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, old)
-
-
-def _is_set(session: SparkSession, name: str) -> bool:
-    conf: Any = session._jsparkSession.sessionState().conf()
-    return bool(conf.contains(name))

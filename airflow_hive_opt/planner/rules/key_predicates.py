@@ -17,12 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.operators import GroupBy, Operator, Select, TableScan, relations, walk
 from airflow_hive_opt.planner.pruning import KeyPredicate, Layer
 from airflow_hive_opt.planner.query import Condition
 from airflow_hive_opt.planner.rules.key_sources import components, key_source, small_relations
-from airflow_hive_opt.planner.rules.skeletons import Place, Seen
+from airflow_hive_opt.planner.rules.skeletons import Place, itself
 from airflow_hive_opt.planner.rules.weakening import weaken
 from airflow_hive_opt.planner.settings import KEY_PREDICATE, SMALL_TABLE_FILESIZE, Settings
 
@@ -84,12 +83,6 @@ def _data_columns(block: Operator, scan: TableScan) -> Place:
     """The scan's data columns, in the part that its partition columns have in pruning."""
     alias = scan.relation.alias
     columns = {
-        column.name: Seen(
-            f"{quote(alias)}.{quote(column.name)}",
-            column.name,
-            column.type,
-            frozenset({column.name}),
-        )
-        for column in scan.relation.table.columns
+        column.name: itself(alias, column.name, column) for column in scan.relation.table.columns
     }
     return Place(block, scan, alias, (Layer(alias),), columns)

@@ -126,7 +126,7 @@ def _in_block(tree: Operator, leaf: Operator) -> Iterator[tuple[TableScan, tuple
     if isinstance(leaf, TableScan):
         table, alias = leaf.relation.table, leaf.relation.alias
         columns = {
-            name: _itself(alias, name, column) for name, column in table.visible_partition_columns
+            name: itself(alias, name, column) for name, column in table.visible_partition_columns
         }
         layers: tuple[Layer, ...] = (Layer(alias),)
         if table.underlying is not None:
@@ -172,7 +172,8 @@ def _output(select: Select, at: int, place: Place) -> Seen | None:
     return Seen(projection.sql, parts=frozenset().union(*parts))
 
 
-def _itself(alias: str, name: str, column: Column) -> Seen:
+def itself(alias: str, name: str, column: Column) -> Seen:
+    """A scan's own column, by the name it has there."""
     sql = f"{quote(alias)}.{quote(name)}"
     return Seen(sql, column.name, column.type, frozenset({column.name}))
 
