@@ -17,8 +17,8 @@ class MetastoreError(Exception):
     """A metastore that can't be reached or refuses a question; says which, where and why."""
 
 
-class Metastore(Catalog, Protocol):
-    """Tables and partitions; never every partition object where names or a filter do.
+class PartitionCatalog(Protocol):
+    """What a local task asks; never every partition object where names or a filter do.
 
     A :class:`~airflow_hive_opt.runtime.partitions.Partition`'s values are texts, as the metastore
     has them. Every method raises :class:`MetastoreError`.
@@ -38,6 +38,10 @@ class Metastore(Catalog, Protocol):
         As :func:`~airflow_hive_opt.runtime.partitions.matching` would choose them from all.
         ``total``, as :meth:`partition_count` has it, decides how to ask.
         """
+
+
+class Metastore(Catalog, PartitionCatalog, Protocol):
+    """Tables and partitions."""
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
         """The given partitions, with location and statistics; those that are gone are left out."""

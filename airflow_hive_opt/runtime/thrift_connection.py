@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +80,7 @@ class ThriftConnection:
         self._timeout = timeout
         self._attempts = attempts
         self._pause = pause
+        self._socket: Any = None
         self._transport: Any = None
         self._client: Any = None
         self.calls = 0
@@ -107,11 +109,23 @@ class ThriftConnection:
                 self._servers.append(self._servers.pop(0))
         raise AssertionError("unreachable")
 
+    @contextmanager
+    def impatient(self, timeout: float) -> Iterator[None]:
+        """Bounds reads and writes so for the block, and asks once only."""
+        patient = self._timeout, self._attempts
+        self._timeout, self._attempts = timeout, 1
+        try:
+            yield
+        finally:
+            self._timeout, self._attempts = patient
+            if self._socket is not None:
+                self._socket.setTimeout(self._timeout * 1000)
+
     def close(self) -> None:
         """Closes the connection; the next call opens another."""
         if self._transport is not None:
             self._transport.close()
-        self._transport = self._client = None
+        self._socket = self._transport = self._client = None
 
     def _once(self, method: str, arguments: Sequence[object]) -> Any:
         server = self._servers[0]
@@ -138,9 +152,9 @@ class ThriftConnection:
             ) from error
 
     def _open(self, server: Address) -> None:
-        socket = TSocket(server.host, server.port)
-        socket.setTimeout(self._timeout * 1000)
-        self._transport = TBufferedTransport(socket, 1 << 16)
+        self._socket = TSocket(server.host, server.port)
+        self._socket.setTimeout(self._timeout * 1000)
+        self._transport = TBufferedTransport(self._socket, 1 << 16)
         self._transport.open()
         self._client = ThriftHiveMetastore.Client(TBinaryProtocolAccelerated(self._transport))
 

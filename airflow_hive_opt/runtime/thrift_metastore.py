@@ -55,6 +55,14 @@ class ThriftMetastore:
     ) -> None:
         self.close()
 
+    def greet(self, patience: float) -> None:
+        """Sees, within so many seconds and without a second attempt, that the server understands.
+
+        Raises :class:`~airflow_hive_opt.runtime.metastore.MetastoreError`.
+        """
+        with self._connection.impatient(patience):
+            self._connection.call("get_databases", "default")
+
     def close(self) -> None:
         """Closes the connection; another call opens it again."""
         self._connection.close()

@@ -28,15 +28,15 @@ from airflow_hive_opt.runtime.descriptor import (
     query_digest,
 )
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
-from airflow_hive_opt.runtime.metastore import Metastore
 from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.correlate import correlate
+from airflow_hive_opt.spark.hash_tables import HashTables, HeldRows
 from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_map_join
 from airflow_hive_opt.spark.progress import progress
-from airflow_hive_opt.spark.remote_metastore import partitions_of
+from airflow_hive_opt.spark.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.restrict import restrict, scan_way
 from airflow_hive_opt.spark.scan import scanning
 from airflow_hive_opt.spark.words import in_words
@@ -121,19 +121,24 @@ class Clock:
             self.work[name] = self._work() - before
 
 
-def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
+def prune(
+    session: SparkSession,
+    request: Request,
+    path: StoragePath,
+    hash_tables: HashTables | None = None,
+) -> Report:
     """The local task: plans, collects keys, asks the metastore, writes the descriptor to ``path``.
 
-    Raises ``PlanError`` only where Spark rejects the statement too, and ``DescriptorError``.
+    ``hash_tables`` are for a :func:`join` in the same application. Raises ``PlanError`` only where
+    Spark rejects the statement too, and ``DescriptorError``.
     """
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
     catalog = SparkCatalog(session)
-    with partitions_of(session, catalog) as metastore:
-        both = catalog.work if metastore is catalog else lambda: catalog.work() + metastore.work()
-        clock = Clock(both)
+    with PartitionsOf(session, catalog) as metastore:
+        clock = Clock(metastore.work)
         with clock.phase("local task"), progress(session, "local task"):
-            descriptor = _descriptor(session, catalog, metastore, request)
+            descriptor = _descriptor(session, catalog, metastore, request, hash_tables)
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
     for line in left_whole(descriptor):
@@ -143,14 +148,21 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
     )
 
 
-def join(session: SparkSession, request: Request, pruned: Report, path: StoragePath) -> Result:
+def join(
+    session: SparkSession,
+    request: Request,
+    pruned: Report,
+    path: StoragePath,
+    hash_tables: HashTables | None = None,
+) -> Result:
     """The map join after its local task in the same application; see :func:`map_join`.
 
-    The local task was there a moment ago, so the metastore is not asked again. The report of both
-    is written beside the descriptor.
+    The local task was there a moment ago, so the metastore is not asked again, and what it left in
+    ``hash_tables`` is not read again. The report of both is written beside the descriptor.
     """
     descriptor = _verified(request, path, pruned.descriptor.digest)
-    result = _run(session, request, path, descriptor, descriptor.targets)
+    held = hash_tables.held if hash_tables else ()
+    result = _run(session, request, path, descriptor, descriptor.targets, held)
     report = replace(
         result.report,
         seconds={**pruned.seconds, **result.report.seconds},
@@ -198,6 +210,7 @@ def _run(
     path: StoragePath,
     descriptor: Descriptor,
     targets: tuple[Target, ...],
+    held: tuple[HeldRows, ...] = (),
 ) -> Result:
     """Gates, then the statement on the targets' partitions."""
     request.gates.check(replace(descriptor, targets=targets))
@@ -212,7 +225,7 @@ def _run(
         progress(session, "map join"),
         scanning(session, set(ways.values()), longest_list(filters)),
     ):
-        frame, objection = run_map_join(session, sql, targets, request.parameters, filters)
+        frame, objection = run_map_join(session, sql, targets, request.parameters, filters, held)
         columns = tuple(frame.columns)
         rows: tuple[tuple[object, ...], ...] = ()
         if columns:
@@ -257,7 +270,11 @@ def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request
 
 
 def _descriptor(
-    session: SparkSession, catalog: SparkCatalog, metastore: Metastore, request: Request
+    session: SparkSession,
+    catalog: SparkCatalog,
+    metastore: PartitionsOf,
+    request: Request,
+    hash_tables: HashTables | None,
 ) -> Descriptor:
     digest = query_digest(request.sql, request.parameters)
     rewritten = _rewritten(session, catalog, request)
@@ -269,7 +286,10 @@ def _descriptor(
     if planned.passed_through:
         found = _passed_through(request, planned.passed_through)
     else:
-        found = run_local_task(session, metastore, planned, request.max_keys, request.parameters)
+        metastore.count_ahead(found.table for found in planned.decisions if found.pruned)
+        found = run_local_task(
+            session, metastore, planned, request.max_keys, request.parameters, hash_tables
+        )
     if request.max_bytes is not None:
         found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
     return replace(found, query_digest=digest, statement=rewritten)

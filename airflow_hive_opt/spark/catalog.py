@@ -212,7 +212,9 @@ class SparkCatalog:
             return None
         full = f"{database}.{short}".lower()
         own_names = self._to_list(metadata.partitionColumnNames())
-        if not own_names:
+        size = metadata.stats()
+        # without a figure in the metastore Spark asks the files; a view has its own plan
+        if not own_names and (not size.isDefined() or metadata.viewText().isDefined()):
             relation = self._catalog.getRelation(
                 metadata, getattr(self._catalog, "getRelation$default$2")()
             )
@@ -222,15 +224,15 @@ class SparkCatalog:
         partitioned = {column.lower() for column in own_names}
         schema = StructType.fromJson(json.loads(metadata.schema().json()))
         columns = [Column(field.name.lower(), _type_of(field)) for field in schema.fields]
-        size = metadata.stats()
         return Table(
             full,
             tuple(column for column in columns if column.name not in partitioned),
             tuple(column for column in columns if column.name in partitioned),
             int(size.get().sizeInBytes()) if size.isDefined() else None,
-            partitions_in_metastore=bool(metadata.tracksPartitionsInCatalog())
+            partitions_in_metastore=not own_names
+            or bool(metadata.tracksPartitionsInCatalog())
             or metadata.provider().getOrElse(None) == "hive",
-            by_serde=self._is_read_by_serde(metadata),
+            by_serde=bool(own_names) and self._is_read_by_serde(metadata),
         )
 
     def _is_read_by_serde(self, metadata: Any) -> bool:

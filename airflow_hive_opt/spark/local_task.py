@@ -33,7 +33,7 @@ from airflow_hive_opt.runtime.descriptor import (
     now,
     query_digest,
 )
-from airflow_hive_opt.runtime.metastore import Metastore, MetastoreError
+from airflow_hive_opt.runtime.metastore import MetastoreError, PartitionCatalog
 from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.runtime.partitions import (
     DEFAULT_PARTITION,
@@ -43,8 +43,9 @@ from airflow_hive_opt.runtime.partitions import (
     matching,
 )
 from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.hash_tables import HashTables
 from airflow_hive_opt.spark.key_predicates import promising_row_groups, row_filter
-from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
+from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable, keys_of
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
 from airflow_hive_opt.spark.scan import is_worth_narrowing
 from airflow_hive_opt.spark.skeleton import fulfilling, skeleton_view, typed_nulls
@@ -65,13 +66,17 @@ _Tuples = frozenset[tuple[Value, ...]]
 
 def run_local_task(
     session: SparkSession,
-    metastore: Metastore,
+    metastore: PartitionCatalog,
     plan: Plan,
     max_keys: int,
     parameters: Mapping[str, object] | None,
+    hash_tables: HashTables | None = None,
 ) -> Descriptor:
-    """Collects the keys of every scan that may be pruned and finds the partitions they call for."""
-    task = LocalTask(session, metastore, max_keys, parameters or {})
+    """Collects the keys of every scan that may be pruned and finds the partitions they call for.
+
+    Rows of small tables that the join needs too are left in ``hash_tables``.
+    """
+    task = LocalTask(session, metastore, max_keys, parameters or {}, hash_tables, plan.target)
     targets = []
     decisions = []
     for decision in plan.decisions:
@@ -103,10 +108,14 @@ class LocalTask:
     def __init__(
         self,
         session: SparkSession,
-        metastore: Metastore,
+        metastore: PartitionCatalog,
         max_keys: int,
         parameters: Mapping[str, object],
+        hash_tables: HashTables | None = None,
+        written: str | None = None,
     ) -> None:
+        self._hash_tables = hash_tables
+        self._written = (written or "").rpartition(".")[2]
         self._session = session
         self._metastore = metastore
         self._max_keys = max_keys
@@ -188,7 +197,7 @@ class LocalTask:
                         views.enter_context(skeleton_view(self._session, view, table, names))
                         if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
                             raise ValueError(f"a partition of {table.name} has no readable value")
-                    keys = collect_keys(self._session, source, self._max_keys, self._parameters)
+                    keys = self._keys_of(source)
             except _FAILURES as error:
                 keys = _failed(f"the keys of {source.name} can't be read", error)
             self._keys[asked] = keys
@@ -198,6 +207,15 @@ class LocalTask:
             return found
         log.info("%s gives %d keys", source.name, found.count)
         return replace(found, source=source)
+
+    def _keys_of(self, source: KeySource) -> Keys | Reason:
+        table = source.hash_table
+        # Spark refuses to overwrite what the statement reads, and shall go on to
+        if self._hash_tables and table and table.relation.table.short_name != self._written:
+            rows = self._hash_tables.rows(table, self._parameters)
+            if rows is not None:
+                return keys_of(source, rows, self._max_keys)
+        return collect_keys(self._session, source, self._max_keys, self._parameters)
 
     def _narrow(self, selection: _Selection, total: int) -> bool:
         """Finds the selection's partitions; false where nothing could be asked."""

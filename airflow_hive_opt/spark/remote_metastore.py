@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.runtime.metastore import Metastore, MetastoreError
+from airflow_hive_opt.planner.catalog import Table
+from airflow_hive_opt.runtime.metastore import KeySet, Metastore, MetastoreError
+from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.catalog import SparkCatalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 
 log = logging.getLogger(__name__)
 
@@ -25,35 +31,84 @@ _SECURED = (
 _PATIENCE = 10  # seconds; a server that wants TLS says nothing at all
 
 
-@contextmanager
-def partitions_of(session: SparkSession, catalog: SparkCatalog) -> Iterator[Metastore]:
-    """The metastore to ask for partitions: over Thrift where Spark's is remote, else ``catalog``.
+class PartitionsOf:
+    """Whom a statement's local task asks for partitions; a context manager.
 
-    Over Thrift partitions are counted without their names, which Spark can't do.
+    A :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog` over Thrift where Spark's is
+    remote and plain, since there partitions are counted without their names, else ``catalog``. A
+    server takes some ten milliseconds to accept a client and as many to count: time in which Spark
+    plans the statement and reads keys, so both are done in the background.
     """
-    uris = plain_uris(session)
-    if uris is None or not _speaks_thrift(uris):
-        yield catalog
-        return
+
+    def __init__(self, session: SparkSession, catalog: SparkCatalog) -> None:
+        uris = plain_uris(session)
+        self._catalog = catalog
+        self._background = ThreadPoolExecutor(1, "metastore")
+        self._thrift = self._background.submit(lambda: _connected(uris) if uris else None)
+        self._counts: dict[str, Future[int | None]] = {}
+
+    def __enter__(self) -> PartitionsOf:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._background.shutdown()
+        if thrift := self._thrift.result():
+            thrift.close()
+
+    def count_ahead(self, tables: Iterable[Table]) -> None:
+        """Begins to count the tables' partitions, where the server does that."""
+        for table in tables:
+            if table.name not in self._counts:
+                self._counts[table.name] = self._background.submit(self._count, table)
+
+    def partition_count(self, table: Table) -> int:
+        """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
+        counted = self._counts[table.name].result() if table.name in self._counts else None
+        return self._answering.partition_count(table) if counted is None else counted
+
+    def partition_names(self, table: Table) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
+        return self._answering.partition_names(table)
+
+    def partitions_by_keys(
+        self, table: Table, keys: Sequence[KeySet], total: int
+    ) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
+        return self._answering.partitions_by_keys(table, keys, total)
+
+    def work(self) -> Work:
+        """What was asked so far, by Spark too."""
+        thrift = self._thrift.result() if self._thrift.done() else None
+        return self._catalog.work() + (thrift.work() if thrift else Work())
+
+    @property
+    def _answering(self) -> Metastore:
+        """Who answers, with nobody else waiting for an answer: a client is for one thread."""
+        wait(self._counts.values())
+        return self._thrift.result() or self._catalog
+
+    def _count(self, table: Table) -> int | None:
+        thrift = self._thrift.result()
+        return thrift.partition_count(table) if thrift else None
+
+
+def _connected(uris: str) -> ThriftMetastore | None:
+    """A client that is understood, if a plain one is; Spark may have settings we do not know."""
     # late: needs a package that Spark's own catalog does without
     from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 
-    with ThriftMetastore(uris) as metastore:
-        yield metastore
-
-
-def _speaks_thrift(uris: str) -> bool:
-    """Whether a plain Thrift client is understood; Spark may have settings that we do not know."""
-    from airflow_hive_opt.runtime.thrift_connection import ThriftConnection, addresses
-
     try:
-        connection = ThriftConnection(addresses(uris), _PATIENCE, attempts=1)
-        with closing(connection):
-            connection.call("get_databases", "default")
+        metastore = ThriftMetastore(uris)
+        metastore.greet(_PATIENCE)
     except (MetastoreError, ValueError) as error:
         log.info("partitions are asked through Spark: %s", error)
-        return False
-    return True
+        return None
+    return metastore
 
 
 def plain_uris(session: SparkSession) -> str | None:

@@ -20,6 +20,7 @@ from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.spark import key_predicates
 from airflow_hive_opt.spark.application import Request, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.hash_tables import HashTables
 from airflow_hive_opt.spark.map_join import first_rows, prelaunch, run_map_join
 from tests.fuzz.generator import Query, Scan, query
 from tests.fuzz.schema import FACTS, setup
@@ -100,7 +101,25 @@ class Findings:
         if plain is None:
             self.failing += 1
             return
-        descriptor = prune(session, Request(asked.sql, settings=settings), path).descriptor
+        with HashTables(session) as hash_tables:
+            one_application = self.asked % 3 > 0
+            self._ask(
+                session, asked, plain, path, settings, hash_tables if one_application else None
+            )
+
+    def _compare(
+        self,
+        session,
+        asked: Query,
+        plain: list,
+        path: UPath,
+        settings: Settings,
+        hash_tables: HashTables | None,
+    ) -> None:
+        request = Request(asked.sql, settings=settings)
+        descriptor = prune(session, request, path, hash_tables).descriptor
+        held = hash_tables.held if hash_tables else ()
+        self.paths.update({"hash table": len(held)} if held else {})
         filters = descriptor.row_filters
         self.paths.update({"predicate": len(filters)} if filters else {})
         self.paths.update(target.path for target in descriptor.targets)
@@ -109,7 +128,7 @@ class Findings:
             found.reason for found in descriptor.decisions if found.alias not in pruned
         )
         targets = prelaunch(SparkCatalog(session), descriptor, {})
-        frame, objection = run_map_join(session, asked.sql, targets, {}, filters)
+        frame, objection = run_map_join(session, asked.sql, targets, {}, filters, held)
         rows, refused = first_rows(frame, 1_000_000, lambda: session.sql(asked.sql))
         rows = sorted(map(tuple, rows), key=repr)
         if objection or refused or rows != plain:

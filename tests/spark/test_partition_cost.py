@@ -16,7 +16,7 @@ from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 from airflow_hive_opt.spark import scan
 from airflow_hive_opt.spark.application import Request, join, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.remote_metastore import partitions_of, plain_uris
+from airflow_hive_opt.spark.remote_metastore import PartitionsOf, plain_uris
 from benchmarks.warehouse import register
 from tests.services.processes import free_port
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
@@ -143,7 +143,7 @@ def test_a_metastore_that_goes_costs_the_pruning_only(spark, remote, tmp_path, m
     assert [found.reason for found in report.descriptor.decisions] == ["KEY_SOURCE_FAILED"]
 
 
-def test_a_secured_or_embedded_metastore_is_sparks(spark):
+def test_a_secured_or_embedded_metastore_is_sparks(spark, asked):
     assert plain_uris(spark) is None
     uris = {"hive.metastore.uris": "thrift://m:9083"}
     with hadoop_settings(spark, **uris):
@@ -151,8 +151,12 @@ def test_a_secured_or_embedded_metastore_is_sparks(spark):
         for name in ("hive.metastore.sasl.enabled", "hive.metastore.use.SSL"):
             with hadoop_settings(spark, **{name: "true"}):
                 assert plain_uris(spark) is None
-    with partitions_of(spark, SparkCatalog(spark)) as metastore:
-        assert isinstance(metastore, SparkCatalog)
+    catalog = SparkCatalog(spark)
+    with PartitionsOf(spark, catalog) as metastore:
+        fact = catalog.table("cost.fact")
+        metastore.count_ahead([fact])
+        assert metastore.partition_count(fact) == 30
+    assert asked == []
 
 
 def test_calls_on_the_embedded_metastore(spark, tmp_path):
