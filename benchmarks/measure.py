@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.spark.driver_memory import heap_pools, peak_heap
 from benchmarks.slow_listing import Listings
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Meter:
     def run(self, action: Callable[[], Any]) -> tuple[Cost, Any]:
         """The cost of ``action`` and what it gave."""
         self._jvm.System.gc()
-        for pool in self._pools():
+        for pool in heap_pools(self._jvm):
             pool.resetPeakUsage()
         before, bytes_before = self._catalog.work(), self._bytes()
         directories = self._listings.count()
@@ -66,16 +67,8 @@ class Meter:
             work.files_listed,
             self._listings.count() - directories,
             self._bytes() - bytes_before,
-            sum(pool.getPeakUsage().getUsed() for pool in self._pools()),
+            peak_heap(self._session),
         ), result
-
-    def _pools(self) -> list[Any]:
-        factory = self._jvm.java.lang.management.ManagementFactory
-        return [
-            pool
-            for pool in factory.getMemoryPoolMXBeans()
-            if pool.getType().toString() == "Heap memory"
-        ]
 
     def _bytes(self) -> int:
         context: Any = self._session.sparkContext._jsc.sc()

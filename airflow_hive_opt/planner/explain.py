@@ -18,6 +18,7 @@ from airflow_hive_opt.planner.pruning import KeyPredicate, Path, ScanDecision
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.rewriting import Rewriting, rewrite
 from airflow_hive_opt.planner.rules.partition_sink import PartitionSink, place_sinks
+from airflow_hive_opt.planner.scan_way import WAYS
 from airflow_hive_opt.planner.script import split_settings
 from airflow_hive_opt.planner.settings import Settings
 
@@ -239,6 +240,10 @@ def _pruning_text(decision: ScanDecision) -> str:
     for source in decision.sources:
         lines.append(f"    keys: {source.sql}")
         lines.append(f"    compared by: {' AND '.join(source.conditions)}")
+        if source.hash_table:
+            lines.append("    whose rows the join takes too, where one application runs both")
     for condition in decision.conditions:
         lines.append(f"    and of the statement itself: {condition.sql}")
+    if decision.pruned:
+        lines.append(f"    {WAYS}")
     return "\n".join(lines)

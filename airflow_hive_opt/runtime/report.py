@@ -40,6 +40,7 @@ class Report:
 
     ``vanished`` and ``appeared`` count partitions that went and came between the stages;
     ``scans`` says by alias how Spark found the partitions: by ``filter``, ``names`` or ``whole``.
+    ``driver_peak_heap`` is in bytes, of the driver's JVM since its start.
     """
 
     descriptor: Descriptor
@@ -50,6 +51,7 @@ class Report:
     vanished: int = 0
     appeared: int = 0
     scans: Mapping[str, str] = field(default_factory=dict)
+    driver_peak_heap: int | None = None
 
     def summary(self) -> dict[str, object]:
         """The small plain dict that goes to XCom."""
@@ -61,6 +63,7 @@ class Report:
             "vanished": self.vanished,
             "appeared": self.appeared,
             "scans": dict(self.scans),
+            "driver_peak_heap": self.driver_peak_heap,
         }
 
 

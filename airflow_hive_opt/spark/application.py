@@ -31,6 +31,7 @@ from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.correlate import correlate
+from airflow_hive_opt.spark.driver_memory import peak_heap
 from airflow_hive_opt.spark.hash_tables import HashTables, HeldRows
 from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.local_task import run_local_task
@@ -144,7 +145,12 @@ def prune(
     for line in left_whole(descriptor):
         log.info("%s", line)
     return Report(
-        descriptor, str(path), clock.seconds, clock.work, session.sparkContext.applicationId
+        descriptor,
+        str(path),
+        clock.seconds,
+        clock.work,
+        session.sparkContext.applicationId,
+        driver_peak_heap=peak_heap(session),
     )
 
 
@@ -239,6 +245,7 @@ def _run(
         clock.work,
         session.sparkContext.applicationId,
         scans={} if objection else {alias: way.value for alias, way in ways.items()},
+        driver_peak_heap=peak_heap(session),
     )
     statement = sql if objection else restrict(sql, targets, filters)
     return Result(report, columns, rows, statement)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -168,12 +169,7 @@ class SparkCatalog:
 
     def work(self) -> Work:
         """What this JVM's sessions have asked for so far."""
-        metrics = self._jvm.org.apache.spark.metrics.source.HiveCatalogMetrics
-        return Work(
-            metrics.METRIC_HIVE_CLIENT_CALLS().getCount(),
-            metrics.METRIC_PARTITIONS_FETCHED().getCount(),
-            metrics.METRIC_FILES_DISCOVERED().getCount(),
-        )
+        return Work(*(counter.getCount() for counter in _counters(self._jvm)))
 
     def _measured(self, partition: Partition) -> Partition:
         """With its files' bytes; a partition that has gone, or has no readable name, has none."""
@@ -211,7 +207,7 @@ class SparkCatalog:
         if metadata is None:
             return None
         full = f"{database}.{short}".lower()
-        own_names = self._to_list(metadata.partitionColumnNames())
+        own_names = self._texts(metadata.partitionColumnNames())
         size = metadata.stats()
         # without a figure in the metastore Spark asks the files; a view has its own plan
         if not own_names and (not size.isDefined() or metadata.viewText().isDefined()):
@@ -248,10 +244,10 @@ class SparkCatalog:
     def _definition(self, metadata: Any) -> ViewDefinition | None:
         """A view's query, as Spark stores it."""
         text, names = metadata.viewText(), metadata.viewQueryColumnNames()
-        namespace = self._to_list(metadata.viewCatalogAndNamespace())
+        namespace = self._texts(metadata.viewCatalogAndNamespace())
         if not text.isDefined() or len(namespace) != 2 or namespace[0] != "spark_catalog":
             return None
-        columns = tuple(name.lower() for name in self._to_list(names))
+        columns = tuple(name.lower() for name in self._texts(names))
         return ViewDefinition(text.get(), namespace[1].lower(), columns)
 
     def _metadata(self, short: str, database: str) -> Any | None:
@@ -307,18 +303,32 @@ class SparkCatalog:
         return database, short
 
     def _table_identifier(self, short: str, database: str | None) -> Any:
-        return self._jvm.org.apache.spark.sql.catalyst.TableIdentifier(
-            short, self._jvm.scala.Option.apply(database)
-        )
+        name = quote(short) if database is None else f"{quote(database)}.{quote(short)}"
+        return self._state.sqlParser().parseTableIdentifier(name)
 
-    def _to_list(self, sequence: Any) -> list[Any]:
-        return list(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(sequence))
+    def _texts(self, sequence: Any) -> list[str]:
+        """A Scala sequence of names, in one call; no name has a NUL."""
+        return [text for text in sequence.mkString("\0").split("\0") if text]
 
     def _to_scala(self, items: list[Any]) -> Any:
         array = self._jvm.java.util.ArrayList(len(items))
         for item in items:
             array.add(item)
         return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(array).toSeq()
+
+
+@lru_cache(maxsize=1)
+def _counters(jvm: Any) -> tuple[Any, ...]:
+    """The JVM's counters, in the order of :class:`~airflow_hive_opt.runtime.report.Work`.
+
+    Finding a class by its name takes the gateway a question for each part of the name.
+    """
+    metrics = jvm.org.apache.spark.metrics.source.HiveCatalogMetrics
+    return (
+        metrics.METRIC_HIVE_CLIENT_CALLS(),
+        metrics.METRIC_PARTITIONS_FETCHED(),
+        metrics.METRIC_FILES_DISCOVERED(),
+    )
 
 
 def _type_of(field: StructField) -> str:

@@ -72,12 +72,14 @@ def collect_keys(
         rows = frame.coalesce(1).distinct().limit(max_keys + 1)._jdf.collectAsList()
     if rows.size() > max_keys:
         return Reason.TOO_MANY_KEYS
-    return Keys(source, _named(local_relation(session, rows, frame)), rows.size())
+    names = [f"c{number}" for number, _ in enumerate(frame.columns)]
+    return Keys(source, local_relation(session, rows, frame).toDF(*names), rows.size())
 
 
 def keys_of(source: KeySource, rows: DataFrame, max_keys: int) -> Keys | Reason:
     """The keys that the rows of the source's hash table give."""
-    frame = _named(rows.select(*(quote(column.name) for column in source.columns)))
+    names = (f"{quote(column.name)} AS c{at}" for at, column in enumerate(source.columns))
+    frame = rows.selectExpr(*names)
     found = _collected(frame)
     if source.partition_columns:  # equal to NULL is nothing
         found = frozenset(row for row in found if None not in row)
@@ -121,10 +123,6 @@ def local_relation(session: SparkSession, rows: object, frame: DataFrame) -> Dat
 
 def _collected(frame: DataFrame) -> frozenset[tuple[Any, ...]]:
     return frozenset(map(tuple, frame.collect()))
-
-
-def _named(frame: DataFrame) -> DataFrame:
-    return frame.toDF(*(f"c{number}" for number, _ in enumerate(frame.columns)))
 
 
 def _type(field: object) -> str:

@@ -24,6 +24,7 @@ from airflow_hive_opt.planner.pruning import (
 )
 from airflow_hive_opt.planner.query import TableRelation
 from airflow_hive_opt.planner.reasons import Reason
+from airflow_hive_opt.planner.scan_way import is_worth_narrowing
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
@@ -47,7 +48,6 @@ from airflow_hive_opt.spark.hash_tables import HashTables
 from airflow_hive_opt.spark.key_predicates import promising_row_groups, row_filter
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable, keys_of
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
-from airflow_hive_opt.spark.scan import is_worth_narrowing
 from airflow_hive_opt.spark.skeleton import fulfilling, skeleton_view, typed_nulls
 from airflow_hive_opt.spark.words import in_words
 
@@ -136,15 +136,15 @@ class LocalTask:
         selection = _Selection(decision)
         failure = Reason.KEY_SOURCE_FAILED
         try:
-            total = self._total(decision.table)
-            if total < 2:
-                return Reason.TOO_FEW_PARTITIONS
             for source in decision.sources:
                 keys = self._collected(source)
                 if isinstance(keys, Keys):
                     selection.add(keys)
                 else:
                     failure = keys
+            total = self._total(decision.table)  # last: it may be counted meanwhile
+            if total < 2:
+                return Reason.TOO_FEW_PARTITIONS
             if not self._narrow(selection, total):
                 return selection.failure or failure
         except _FAILURES as error:

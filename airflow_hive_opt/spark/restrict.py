@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_hive_opt.planner.identifiers import quote
+from airflow_hive_opt.planner.scan_way import Way
 from airflow_hive_opt.runtime.descriptor import RowFilter, Target
 from airflow_hive_opt.runtime.partitions import Value, typed
 from airflow_hive_opt.spark.hash_tables import HeldRows
 from airflow_hive_opt.spark.literals import literal
-from airflow_hive_opt.spark.scan import Way, list_condition, way
+from airflow_hive_opt.spark.scan import list_condition, way
 
 
 def restrict(

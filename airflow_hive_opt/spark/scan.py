@@ -1,4 +1,4 @@
-"""How Spark is told which partitions to scan: the one place that chooses.
+"""How Spark is told which partitions to scan.
 
 Spark asks its metastore for the partitions of a scan by the conditions on partition columns. Left
 to itself it turns a long list into a range, above
@@ -13,16 +13,16 @@ metastore's filter language can't say the condition. So it is told in one of thr
 - as a *whole*: above a half of all, one call for every partition is no dearer than naming so many;
   the condition still spares the listing and the reading of the rest.
 
-docs/metastore.md has the figures.
+Which way at which size is in :mod:`~airflow_hive_opt.planner.scan_way`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from airflow_hive_opt.planner.scan_way import VALUES_A_SCAN, Way, way_for
 from airflow_hive_opt.runtime.partitions import Value
 from airflow_hive_opt.spark.literals import is_plain, names_condition, tuples_condition
 from airflow_hive_opt.spark.session_conf import conf_set, is_set
@@ -38,45 +38,16 @@ PARQUET_IN_LIST = "spark.sql.parquet.pushdown.inFilterThreshold"
 LISTING_PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 # Spark's listing job has a task for each path, up to 10,000; the tasks cost more than the listing.
 _LISTING_TASKS_A_CORE = 4
-# Shares of all partitions; up to so many partitions no choice matters. Figures: docs/metastore.md.
-_VALUES_A_SCAN = 200
-_FEW = 1_000
-_NAMED_UP_TO = 0.5
-_NARROWED_UP_TO = 0.9
-
-
-class Way(StrEnum):
-    """How Spark finds a scan's partitions; see this module."""
-
-    FILTER = "filter"
-    NAMES = "names"
-    WHOLE = "whole"
 
 
 def way(rows: Collection[Sequence[Value | None]], total: int) -> Way:
     """How to find the partitions with these values, of ``total``.
 
-    >>> [way([(number,) for number in range(rows)], 10_000).value for rows in (10, 1_000, 6_000)]
-    ['filter', 'names', 'whole']
     >>> way([(None,)], 10_000)
     <Way.NAMES: 'names'>
     """
-    values = sum(map(len, rows))
-    said = all(value is not None and is_plain(value) for row in rows for value in row)
-    if said and values <= _VALUES_A_SCAN:
-        return Way.FILTER
-    return Way.WHOLE if len(rows) > max(_FEW, _NAMED_UP_TO * total) else Way.NAMES
-
-
-def is_worth_narrowing(kept: int, total: int) -> bool:
-    """Whether a list of ``kept`` of ``total`` partitions saves more than telling it costs.
-
-    >>> is_worth_narrowing(9_000, 10_000), is_worth_narrowing(9_900, 10_000)
-    (True, False)
-    >>> is_worth_narrowing(99, 100)
-    True
-    """
-    return kept < total and (kept <= _FEW or kept <= _NARROWED_UP_TO * total)
+    plain = all(value is not None and is_plain(value) for row in rows for value in row)
+    return way_for(sum(map(len, rows)), plain, len(rows), total)
 
 
 def list_condition(
@@ -101,7 +72,7 @@ def asking(session: SparkSession, ways: Collection[Way]) -> Iterator[None]:
     A short IN list stays one whatever the session's threshold. Scans of one statement share the
     session, so one that goes by names takes those along that would go as a whole.
     """
-    threshold = max(int(str(session.conf.get(IN_SET_THRESHOLD))), _VALUES_A_SCAN)
+    threshold = max(int(str(session.conf.get(IN_SET_THRESHOLD))), VALUES_A_SCAN)
     settings = {
         FAST_FALLBACK: "false" if set(ways) == {Way.WHOLE} else "true",
         FALLBACK_ON_EXCEPTION: "true",

@@ -8,6 +8,7 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.planner.catalog import JsonCatalog
+from airflow_hive_opt.planner.scan_way import Way
 from airflow_hive_opt.runtime.json_metastore import JsonMetastore
 from airflow_hive_opt.runtime.metastore import MetastoreError
 from airflow_hive_opt.runtime.partitions import Partition
@@ -302,7 +303,7 @@ def test_the_session_is_left_as_it_was(spark, tmp_path):
     conf = session._jsparkSession.sessionState().conf()
     session.conf.set(scan.FAST_FALLBACK, "false")
     before = {name: (conf.contains(name), session.conf.get(name)) for name in names}
-    with pytest.raises(RuntimeError, match="stop"), scan.scanning(session, {scan.Way.NAMES}):
+    with pytest.raises(RuntimeError, match="stop"), scan.scanning(session, {Way.NAMES}):
         assert session.conf.get(scan.FAST_FALLBACK) == "true"
         assert int(session.conf.get(scan.LISTING_PARALLELISM)) < 100
         raise RuntimeError("stop")
