@@ -30,7 +30,7 @@ from benchmarks.contenders import (
     warm_run,
 )
 from benchmarks.measure import Cost, Machine, Meter, noise, quiet_session
-from benchmarks.report import RESULTS, write_growth
+from benchmarks.report import RESULTS, added, write_growth
 from benchmarks.slow_listing import Listings
 from benchmarks.warehouse import FOLDER, build, servers, session_conf
 
@@ -92,7 +92,10 @@ def main() -> None:
         runs += _cold(conf, statements, chosen)
     if not runs:
         sys.exit("nothing was measured: --repeats and --cold-repeats are 0")
-    write_growth([asdict(done) for done in runs], asdict(Machine()), chosen.results)
+    records = [asdict(done) for done in runs]
+    if chosen.add:
+        records = added(chosen.results / "growth.json", records)
+    write_growth(records, asdict(Machine()), chosen.results)
 
 
 def _warm(
@@ -212,6 +215,7 @@ def _arguments() -> argparse.Namespace:
     add("--patience", type=float, default=45, help="seconds; a slower contender runs once")
     add("--folder", type=Path, default=FOLDER)
     add("--results", type=Path, default=RESULTS)
+    add("--add", action="store_true", help="to the results that are there, instead of anew")
     add("--one", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 

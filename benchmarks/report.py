@@ -79,11 +79,12 @@ def write_tpcds(
 ) -> None:
     """``tpcds.json``, ``tpcds.md`` and ``tpcds.png`` of the TPC-DS benchmark's runs."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "tpcds.json").write_text(json.dumps({"machine": machine, "runs": runs}, indent=1))
+    document = {"machine": machine, "differing": differing, "runs": runs}
+    (folder / "tpcds.json").write_text(json.dumps(document, indent=1))
     groups: dict[tuple[int, str], list[Record]] = {}
     for run in runs:
         groups.setdefault((run["query"], run["contender"]), []).append(run)
-    queries = list(dict.fromkeys(run["query"] for run in runs))
+    queries = sorted({run["query"] for run in runs})
     others = [name for name in CONTENDERS if name != OURS and (queries[0], name) in groups]
     head = ["query", "rows equal", *(f"{name}, s" for name in (*others, OURS))]
     head += [*(f"{name} / ours" for name in others), "kept", "of", "MB read by ours"]
@@ -143,6 +144,18 @@ def write_tpcds(
     figure.tight_layout()
     figure.savefig(folder / "tpcds.png", dpi=120)
     pyplot.close(figure)
+
+
+def added(file: Path, runs: list[Record]) -> list[Record]:
+    """``runs``, and those in ``file`` of contenders and settings that are not among them."""
+    before = json.loads(file.read_text())["runs"] if file.exists() else []
+    measured = {_what(run) for run in runs}
+    return [run for run in before if _what(run) not in measured] + runs
+
+
+def _what(run: Record) -> str:
+    told = ("setting", "query", "start", "contender")
+    return json.dumps({name: run.get(name) for name in told}, sort_keys=True)
 
 
 def about(machine: Record, noise: Sequence[float]) -> list[str]:

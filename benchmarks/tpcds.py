@@ -10,6 +10,7 @@ file). Results go to ``benchmarks/results``.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 from benchmarks import slow_listing
 from benchmarks.contenders import OURS, SPARK, TUNED, Rows, Statement, cold_run
 from benchmarks.measure import Cost, Machine, Meter, noise, quiet_session
-from benchmarks.report import RESULTS, write_tpcds
+from benchmarks.report import RESULTS, added, write_tpcds
 from benchmarks.warehouse import FOLDER, servers, session_conf
 
 if TYPE_CHECKING:
@@ -94,6 +95,11 @@ def main() -> None:
     records = [asdict(run) for run in runs]
     if not records:
         sys.exit("nothing was measured: --repeats is 0")
+    file = chosen.results / "tpcds.json"
+    if chosen.add and file.exists():
+        before = json.loads(file.read_text())["differing"]
+        differing += [query for query in before if query not in chosen.queries]
+        records = added(file, records)
     write_tpcds(records, differing, chosen.scale, asdict(Machine()), chosen.results)
     sys.exit(1 if differing else 0)
 
@@ -221,6 +227,7 @@ def _arguments() -> argparse.Namespace:
     add("--repeats", type=int, default=3, help="runs of each contender that count")
     add("--folder", type=Path, default=FOLDER)
     add("--results", type=Path, default=RESULTS)
+    add("--add", action="store_true", help="to the results that are there, instead of anew")
     return parser.parse_args()
 
 

@@ -65,6 +65,8 @@ def session_conf(uri: str, warehouse: Path) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
+        # Spark does not count the bytes of Parquet's parallel reads
+        "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
         "spark.hadoop.hive.metastore.uris": uri,
         "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
         "spark.sql.warehouse.dir": str(warehouse),

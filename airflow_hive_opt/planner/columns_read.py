@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from airflow_hive_opt.planner.catalog import Table
+
+_WORD = re.compile(r"\w+")
 
 
 class NamesWritten:
@@ -19,6 +23,7 @@ class NamesWritten:
 
     def __init__(self, sql: str, tree: exp.Expr) -> None:
         self._text = sql.lower()
+        self._words = frozenset(_WORD.findall(self._text))
         self._all = (
             any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star))
             # these take columns that nobody names
@@ -31,5 +36,10 @@ class NamesWritten:
         return tuple(
             column.name
             for column in table.all_columns
-            if self._all or column.name.replace("`", "``") in self._text
+            if self._all or self._has(column.name)
         )
+
+    def _has(self, name: str) -> bool:
+        if _WORD.fullmatch(name):
+            return name in self._words
+        return name.replace("`", "``") in self._text
