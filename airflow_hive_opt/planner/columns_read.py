@@ -34,9 +34,7 @@ class NamesWritten:
     def columns(self, table: Table) -> tuple[str, ...]:
         """The table's columns that the statement may read: all that it names anywhere."""
         return tuple(
-            column.name
-            for column in table.all_columns
-            if self._all or self._has(column.name)
+            column.name for column in table.all_columns if self._all or self._has(column.name)
         )
 
     def _has(self, name: str) -> bool:

@@ -102,10 +102,8 @@ class Findings:
             self.failing += 1
             return
         with HashTables(session) as hash_tables:
-            one_application = self.asked % 3 > 0
-            self._ask(
-                session, asked, plain, path, settings, hash_tables if one_application else None
-            )
+            split = self.asked % 3 == 0
+            self._compare(session, asked, plain, path, settings, None if split else hash_tables)
 
     def _compare(
         self,

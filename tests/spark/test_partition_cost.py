@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 from upath import UPath
 
+from airflow_hive_opt.planner import scan_way
 from airflow_hive_opt.planner.catalog import JsonCatalog
 from airflow_hive_opt.planner.scan_way import Way
 from airflow_hive_opt.runtime.json_metastore import JsonMetastore
@@ -266,7 +267,7 @@ def test_values_that_no_filter_can_say_are_fetched_by_name(spark, tmp_path, cond
 
 
 def test_long_lists_of_several_columns_fetch_what_they_list(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(scan, "_VALUES_A_SCAN", 10)
+    monkeypatch.setattr(scan_way, "VALUES_A_SCAN", 10)
     sql = "SELECT t.id FROM cost.two t JOIN cost.keys k ON t.n = k.n AND t.P = k.p AND k.id < 25"
     spark.sql("REFRESH TABLE cost.two")
     answer = ask(spark, tmp_path, sql)
@@ -274,8 +275,8 @@ def test_long_lists_of_several_columns_fetch_what_they_list(spark, tmp_path, mon
 
 
 def test_a_list_of_most_is_fetched_whole_and_lists_what_it_needs(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(scan, "_FEW", 10)
-    monkeypatch.setattr(scan, "_VALUES_A_SCAN", 10)
+    monkeypatch.setattr(scan_way, "_FEW", 10)
+    monkeypatch.setattr(scan_way, "VALUES_A_SCAN", 10)
     spark.sql("REFRESH TABLE cost.fact")
     request, path = Request(SQL.format(20)), UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path)
@@ -287,7 +288,7 @@ def test_a_list_of_most_is_fetched_whole_and_lists_what_it_needs(spark, tmp_path
 
 def test_nearly_all_of_many_are_not_told(spark, tmp_path, monkeypatch):
     assert ask(spark, tmp_path, SQL.format(29)).target.kept == 29
-    monkeypatch.setattr(scan, "_FEW", 10)
+    monkeypatch.setattr(scan_way, "_FEW", 10)
     answer = ask(spark, tmp_path, SQL.format(29))
     assert answer.reasons == {"f": "MOST_PARTITIONS_MATCH"}
 
