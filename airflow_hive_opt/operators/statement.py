@@ -54,10 +54,12 @@ class StatementOperator(SparkSubmitOperator):
     :param parameters: values for ``:name`` markers in the statement. (templated)
     :param conn_id: a ``spark`` connection: with a ``local`` master the statement runs in this
         process, else it is submitted to the cluster, with every argument of
-        ``SparkSubmitOperator``; without a connection, an embedded local Spark runs on the
+        ``SparkSubmitOperator``. Or a ``spark_connect`` connection: the statement runs in a session
+        of its own on that server. Without a connection, an embedded local Spark runs on the
         warehouse of ``[hive_opt] warehouse``.
     :param metastore_conn_id: a ``hive_metastore`` connection: Spark's tables are those of this
-        metastore. Without it, what ``conf`` and the cluster say.
+        metastore. Without it, what ``conf`` and the cluster say. A Spark Connect server's tables
+        are its own.
     :param conf: Spark settings. (templated)
     :param hive_conf: Hive settings, by Hive's names. (templated)
     :param descriptor_path: folder or object storage URI under which each attempt writes; default
@@ -135,7 +137,8 @@ class StatementOperator(SparkSubmitOperator):
         self.partition_keys_of = partition_keys_of
         self.summary: Mapping[str, Any] | None = None
         """What the run found, for the links; there too where a gate then stopped it."""
-        self._submits = False
+        self._place: Place | None = None
+        self._remote: Any = None
         self._durable_is_asked_for = kwargs.get("durable") is True
 
     def execute(self, context: Context) -> Any:
@@ -168,10 +171,11 @@ class StatementOperator(SparkSubmitOperator):
 
     def run(self, context: Context, job: Job) -> Outcome:
         """Runs the job where the connection says."""
-        place = place_of(self.conn_id)
-        self._submits = place.kind == "submitted"
-        if self._submits:
+        self._place = place = place_of(self.conn_id)
+        if place.kind == "submitted":
             return self._run_on_cluster(context, job)
+        if place.kind == "connect":
+            return self._run_over_connect(job, place)
         return self._run_here(context, job, place)
 
     def _publish(self, context: Context, outcome: Outcome) -> None:
@@ -195,7 +199,9 @@ class StatementOperator(SparkSubmitOperator):
             for row in (outcome.columns, *outcome.rows):
                 self.log.info("%s", "\t".join(row))
         for phase, seconds in summary["seconds"].items():
-            work = summary["work"][phase]
+            if (work := summary["work"][phase]) is None:
+                self.log.info("%s: %.1f s, over Spark Connect its work is not told", phase, seconds)
+                continue
             self.log.info(
                 "%s: %.1f s, %d metastore calls, %d partitions fetched, %d files listed",
                 phase,
@@ -230,14 +236,18 @@ class StatementOperator(SparkSubmitOperator):
             raise AirflowSkipException(outcome.message)
 
     def on_kill(self) -> None:
-        """Ends this task's Spark."""
+        """Ends this task's Spark, or what it does on a Spark Connect server."""
+        from airflow_hive_opt.spark.connect import interrupt
         from airflow_hive_opt.spark.session import kill_spark
 
         self.log.info("stopping Spark")
-        if self._submits:
+        kind = self._place and self._place.kind
+        if kind == "submitted":
             super().on_kill()
-            return
-        kill_spark()
+        elif self._remote is not None:
+            interrupt(self._remote)
+        elif kind == "embedded":
+            kill_spark()
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002
         """What the OpenLineage provider asks for, where it is installed."""
@@ -272,6 +282,22 @@ class StatementOperator(SparkSubmitOperator):
                 return run_job(session, job, ObjectStoragePath)
         except SparkStartError as error:
             raise AirflowException(str(error)) from None
+
+    def _run_over_connect(self, job: Job, place: Place) -> Outcome:
+        """Runs the job in a session of its own on the server."""
+        from airflow_hive_opt.spark.connect import remote_session
+        from airflow_hive_opt.spark.java import SparkStartError
+        from airflow_hive_opt.spark.job import run_job
+
+        given = {key: str(value) for key, value in (self.conf or {}).items()}
+        try:
+            with remote_session(place.address, given) as session:
+                self._remote = session
+                return run_job(session, job, ObjectStoragePath)
+        except SparkStartError as error:
+            raise AirflowException(f"connection {self.conn_id!r}: {error}") from None
+        finally:
+            self._remote = None
 
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
         """Submits the job, waits for its application, and reads the outcome that it left."""
@@ -336,7 +362,7 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.spark.session import default_warehouse, embedded_conf
 
         warehouse = airflow_conf.get("hive_opt", "warehouse", fallback="")
-        base = embedded_conf(Path(warehouse) if warehouse else default_warehouse(), place.master)
+        base = embedded_conf(Path(warehouse) if warehouse else default_warehouse(), place.address)
         given = {key: str(value) for key, value in (self.conf or {}).items()}
         return {**base, **self._metastore_conf(), **given}
 

@@ -30,7 +30,8 @@ from airflow_hive_opt.runtime.descriptor import (
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.metastore import Metastore
 from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
-from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.connect_catalog import SessionCatalog, catalog_of
 from airflow_hive_opt.spark.correlate import correlate
 from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.local_task import run_local_task
@@ -105,9 +106,9 @@ class Result:
 class Clock:
     """Seconds and work by phase."""
 
-    def __init__(self, work: Callable[[], Work]) -> None:
+    def __init__(self, work: Callable[[], Work | None]) -> None:
         self.seconds: dict[str, float] = {}
-        self.work: dict[str, Work] = {}
+        self.work: dict[str, Work | None] = {}
         self._work = work
 
     @contextmanager
@@ -118,7 +119,8 @@ class Clock:
             yield
         finally:
             self.seconds[name] = time.monotonic() - began
-            self.work[name] = self._work() - before
+            after = self._work()
+            self.work[name] = after - before if after and before else None
 
 
 def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
@@ -128,19 +130,16 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
     """
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
-    catalog = SparkCatalog(session)
+    catalog = catalog_of(session)
     with partitions_of(session, catalog) as metastore:
-        both = catalog.work if metastore is catalog else lambda: catalog.work() + metastore.work()
-        clock = Clock(both)
+        clock = Clock(lambda: _total(catalog, *(() if metastore is catalog else (metastore,))))
         with clock.phase("local task"), progress(session, "local task"):
             descriptor = _descriptor(session, catalog, metastore, request)
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
     for line in left_whole(descriptor):
         log.info("%s", line)
-    return Report(
-        descriptor, str(path), clock.seconds, clock.work, session.sparkContext.applicationId
-    )
+    return Report(descriptor, str(path), clock.seconds, clock.work, _application_id(session))
 
 
 def join(session: SparkSession, request: Request, pruned: Report, path: StoragePath) -> Result:
@@ -170,7 +169,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     descriptor = _verified(request, path, digest)
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
-    catalog = SparkCatalog(session)
+    catalog = catalog_of(session)
     clock = Clock(catalog.work)
     with clock.phase("prelaunch"):
         targets = prelaunch(catalog, descriptor, request.parameters)
@@ -188,6 +187,20 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     return replace(result, report=report)
 
 
+def _total(*asked: Metastore) -> Work | None:
+    """What all of them have asked for; ``None`` where one does not tell."""
+    total = Work()
+    for each in asked:
+        if (work := each.work()) is None:
+            return None
+        total += work
+    return total
+
+
+def _application_id(session: SparkSession) -> str | None:
+    return session.conf.get("spark.app.id", None)
+
+
 def _verified(request: Request, path: StoragePath, digest: str) -> Descriptor:
     return descriptors.read(path, query_digest(request.sql, request.parameters), digest)
 
@@ -201,7 +214,7 @@ def _run(
 ) -> Result:
     """Gates, then the statement on the targets' partitions."""
     request.gates.check(replace(descriptor, targets=targets))
-    clock = Clock(SparkCatalog(session).work)
+    clock = Clock(catalog_of(session).work)
     filters = descriptor.row_filters
     sql = descriptor.statement or request.sql
     ways = {target.alias: scan_way(target) for target in targets}
@@ -224,7 +237,7 @@ def _run(
         str(path),
         clock.seconds,
         clock.work,
-        session.sparkContext.applicationId,
+        _application_id(session),
         scans={} if objection else {alias: way.value for alias, way in ways.items()},
     )
     statement = sql if objection else restrict(sql, targets, filters)
@@ -235,7 +248,7 @@ def _plain(session: SparkSession, request: Request) -> DataFrame:
     return session.sql(request.sql, args=dict(request.parameters))
 
 
-def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request) -> Plan:
+def plan_on_spark(session: SparkSession, catalog: SessionCatalog, request: Request) -> Plan:
     """The plan of the request's statement; what only Spark understands passes through.
 
     Raises ``PlanError`` where Spark rejects the statement too.
@@ -257,7 +270,7 @@ def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request
 
 
 def _descriptor(
-    session: SparkSession, catalog: SparkCatalog, metastore: Metastore, request: Request
+    session: SparkSession, catalog: SessionCatalog, metastore: Metastore, request: Request
 ) -> Descriptor:
     digest = query_digest(request.sql, request.parameters)
     rewritten = _rewritten(session, catalog, request)
@@ -275,9 +288,11 @@ def _descriptor(
     return replace(found, query_digest=digest, statement=rewritten)
 
 
-def _rewritten(session: SparkSession, catalog: SparkCatalog, request: Request) -> str | None:
+def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request) -> str | None:
     """The statement as the correlation rules make it, where they are on and apply."""
     if _dialect_setting(session, request.sql):
+        return None
+    if is_remote(session):  # Spark's analysis has the last word there, and it is the JVM's
         return None
     try:
         found = correlate(session, catalog, request.sql, request.settings, request.parameters)

@@ -11,6 +11,8 @@ from airflow_hive_opt.planner.pruning import KeySource
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.types import family
 from airflow_hive_opt.runtime.partitions import Value, fits
+from airflow_hive_opt.spark import connect_frames
+from airflow_hive_opt.spark.connect import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,19 +64,21 @@ def collect_keys(
     frame = session.sql(source.sql_with_duplicates, args=dict(parameters))
     if not is_stable(frame):
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
-    rows = frame.coalesce(1).distinct().limit(max_keys + 1)._jdf.collectAsList()
-    if rows.size() > max_keys:
-        return Reason.TOO_MANY_KEYS
-    names = [f"c{number}" for number, _ in enumerate(frame.schema.fields)]
-    return Keys(source, _relation(session, rows, frame).toDF(*names), rows.size())
+    named = frame.toDF(*(f"c{number}" for number, _ in enumerate(frame.columns)))
+    keys, count = _collected(session, named.coalesce(1).distinct().limit(max_keys + 1))
+    return Keys(source, keys, count) if count <= max_keys else Reason.TOO_MANY_KEYS
 
 
 def is_stable(frame: DataFrame) -> bool:
     """Whether Spark knows the query to give the same rows each time, views and UDFs opened."""
-    plan = frame._jdf.queryExecution().analyzed()
-    if not plan.deterministic():
+    if is_remote(frame):
+        text = connect_frames.analyzed_plan(frame)
+    else:
+        plan = frame._jdf.queryExecution().analyzed()
+        known = plan.deterministic()
+        text = plan.treeString(True, False, _ALL_FIELDS, False, False) if known else None
+    if text is None:
         return False
-    text = plan.treeString(True, False, _ALL_FIELDS, False, False)
     operators = (line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())
     return NOT_DETERMINISTIC.search(text) is None and not any(
         operator in _UNSTABLE_OPERATORS for operator in operators
@@ -86,13 +90,17 @@ def local_relation(session: SparkSession, frame: DataFrame) -> DataFrame:
 
     They never become Python values, which would change some types.
     """
-    return _relation(session, frame._jdf.collectAsList(), frame)
+    return _collected(session, frame)[0]
 
 
-def _relation(session: SparkSession, rows: object, frame: DataFrame) -> DataFrame:
+def _collected(session: SparkSession, frame: DataFrame) -> tuple[DataFrame, int]:
+    if is_remote(session):
+        return connect_frames.local_relation(session, frame)
     from pyspark.sql import DataFrame
 
-    return DataFrame(session._jsparkSession.createDataFrame(rows, frame._jdf.schema()), session)
+    rows = frame._jdf.collectAsList()
+    relation = session._jsparkSession.createDataFrame(rows, frame._jdf.schema())
+    return DataFrame(relation, session), rows.size()
 
 
 def _type(field: object) -> str:

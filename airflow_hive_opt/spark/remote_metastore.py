@@ -8,7 +8,8 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.runtime.metastore import Metastore, MetastoreError
-from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +27,7 @@ _PATIENCE = 10  # seconds; a server that wants TLS says nothing at all
 
 
 @contextmanager
-def partitions_of(session: SparkSession, catalog: SparkCatalog) -> Iterator[Metastore]:
+def partitions_of(session: SparkSession, catalog: SessionCatalog) -> Iterator[Metastore]:
     """The metastore to ask for partitions: over Thrift where Spark's is remote, else ``catalog``.
 
     Over Thrift partitions are counted without their names, which Spark can't do.
@@ -57,8 +58,11 @@ def _speaks_thrift(uris: str) -> bool:
 
 
 def plain_uris(session: SparkSession) -> str | None:
-    """``hive.metastore.uris`` of the session's Spark; ``None`` where it is embedded or secured."""
-    if session.conf.get("spark.sql.catalogImplementation") != "hive":
+    """``hive.metastore.uris`` of the session's Spark; ``None`` where it is embedded or secured.
+
+    Over Spark Connect ``None`` too: what the server reaches need not be reached from here.
+    """
+    if is_remote(session) or session.conf.get("spark.sql.catalogImplementation") != "hive":
         return None
     # what Spark's own client was made of; a SET in the session changes nothing about that one
     conf: Any = session._jsparkSession.sharedState().hadoopConf()

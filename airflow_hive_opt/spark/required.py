@@ -9,7 +9,7 @@ from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.runtime.partitions import Value
 from airflow_hive_opt.runtime.required import Required, combined
 from airflow_hive_opt.spark.application import Request, plan_on_spark
-from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.connect_catalog import catalog_of
 from airflow_hive_opt.spark.keys import collect_keys
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def required_partitions(session: SparkSession, request: Request) -> list[Require
     """
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
-    planned = plan_on_spark(session, SparkCatalog(session), request)
+    planned = plan_on_spark(session, catalog_of(session), request)
     if planned.passed_through:
         log.warning("nothing is called for: %s", planned.passed_through)
         return []
