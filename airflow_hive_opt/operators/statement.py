@@ -25,6 +25,7 @@ from airflow_hive_opt.runtime.descriptor import DescriptorError, decode
 from airflow_hive_opt.runtime.gates import Gates
 from airflow_hive_opt.runtime.report import decision_lines
 from airflow_hive_opt.submission import (
+    NO_CLUSTER_MODE,
     SUBMIT_CONF,
     outcome_left_at,
     plain_uri,
@@ -322,6 +323,8 @@ class StatementOperator(SparkSubmitOperator):
                 self.name = _application_name(context)
                 self.conf = {**SUBMIT_CONF, **self._metastore_conf(), **(given_conf or {})}
                 self._hook = self._get_hook()
+                if self._hook._should_track_driver_status:  # standalone, in cluster mode
+                    raise ValueError(NO_CLUSTER_MODE)
                 if self._hook._is_yarn_cluster_mode and not self._yarn_track_via_rm_api:
                     self.durable = self._durable_is_asked_for  # cannot be followed: says so
                 self._hook = None  # made anew by the submit operator, with lineage in its conf
