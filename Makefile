@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/ready
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 
-.PHONY: help demo test test-e2e lint types pytest services fuzz bench growth tpcds key-predicate fuzz-correlated bench-correlation lock clean
+.PHONY: help demo test test-e2e lint types pytest services fuzz bench growth tpcds key-predicate overhead fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
@@ -39,7 +39,7 @@ pytest: $(READY) services
 
 # A Spark standalone cluster, for real, on loopback.
 test-e2e: $(READY) services
-	$(BIN)/pytest -m e2e tests/e2e
+	$(BIN)/pytest -m e2e tests/e2e tests/spark/test_connect.py tests/fuzz/test_fuzz.py
 
 # The one part of the test servers that no wheel brings: PostgreSQL's Java driver, for the
 # metastore. Debian's package is unpacked, not installed, so that nobody need be root.
@@ -72,13 +72,16 @@ bench-correlation: $(READY)
 	@$(BIN)/python benchmarks/correlation.py --scale $(SCALE) --repeat $(REPEAT)
 
 # The parts take arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
-bench: growth tpcds key-predicate
+bench: growth tpcds key-predicate overhead
 
 growth: services
 	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)
 
 key-predicate: $(READY)
 	$(BIN)/python -m benchmarks.key_predicate $(ARGUMENTS)
+
+overhead: services
+	$(BIN)/python -m benchmarks.overhead $(ARGUMENTS)
 
 tpcds: services
 	$(BIN)/python -m benchmarks.tpcds $(ARGUMENTS)

@@ -1,9 +1,9 @@
-"""Where a task's Spark runs: in this process, or on a cluster by submit."""
+"""Where a task's Spark runs: in this process, on a cluster by submit, on a Spark Connect server."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from airflow.sdk import BaseHook
@@ -15,10 +15,13 @@ _SUBMITTED_TYPES = ("spark", "yarn", "k8s", "kubernetes")
 
 @dataclass(frozen=True)
 class Place:
-    """Where to run; ``master`` is a local Spark master, for ``embedded`` alone."""
+    """Where to run; ``address`` is a local master for ``embedded``, a URL for ``connect``.
 
-    kind: Literal["embedded", "submitted"]
-    master: str = "local[*]"
+    The URL may have a token in it, and is for no message.
+    """
+
+    kind: Literal["embedded", "submitted", "connect"]
+    address: str = field(default="local[*]", repr=False)
 
 
 def place_of(conn_id: str | None) -> Place:
@@ -40,7 +43,21 @@ def place_of(conn_id: str | None) -> Place:
         return Place("embedded", host or "local[*]")
     if connection.conn_type in _SUBMITTED_TYPES:
         return Place("submitted")
+    if connection.conn_type == "spark_connect":
+        return Place("connect", _connect_url(conn_id, host))
     raise AirflowFailException(
         f"connection {conn_id!r} is of the type {connection.conn_type!r}: a statement runs on a "
-        "'spark' connection (local, standalone, YARN or Kubernetes)"
+        "'spark' connection (local, standalone, YARN or Kubernetes) or on a 'spark_connect' one"
     )
+
+
+def _connect_url(conn_id: str, host: str) -> str:
+    # late: only this kind of connection needs it
+    from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
+
+    if not re.fullmatch(r"(sc://)?[\w.-]+(:\d+)?", host):
+        raise AirflowFailException(
+            f"connection {conn_id!r} names no Spark Connect server: its host must be a host's name "
+            "or sc://name, its port a number"
+        )
+    return str(SparkConnectHook(conn_id).get_connection_url())

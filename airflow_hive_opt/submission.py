@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from airflow_hive_opt.runtime.descriptor import StoragePath
     from airflow_hive_opt.spark.job import Job, Outcome
 
+NO_CLUSTER_MODE = (
+    "the deploy mode is 'cluster', but a standalone cluster runs Python drivers in client mode "
+    "alone: take the deploy mode out of connection and task, or submit to YARN or Kubernetes"
+)
 # Airflow retries; YARN doing it too would run a failed INSERT unseen.
 SUBMIT_CONF = {"spark.yarn.maxAppAttempts": "1", "spark.ui.showConsoleProgress": "false"}
 

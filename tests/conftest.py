@@ -51,3 +51,12 @@ def metastore_service(postgres_server, tmp_path_factory):
 
     with metastore(tmp_path_factory.mktemp("metastore"), postgres_server) as service:
         yield service
+
+
+@pytest.fixture(scope="session")
+def connect_server(tmp_path_factory):
+    """A Spark Connect server with a warehouse of its own; tests make databases in it."""
+    from tests.services.spark_connect import spark_connect
+
+    with spark_connect(tmp_path_factory.mktemp("connect")) as running:
+        yield running

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
-from benchmarks import key_predicate
+from benchmarks import key_predicate, overhead
 from benchmarks.report import spread, write_growth, write_tpcds
 from benchmarks.tpcds import PARTITIONED, QUERIES, _text, query_texts
 from benchmarks.warehouse import register
@@ -117,3 +117,27 @@ def test_key_predicates_are_told_as_measured(tmp_path):
     assert "| clustered ORC | 20 together | list | 3.00 (3.00-3.00, 1) | 1.50 " in text
     assert "| 2.00 |" in text
     assert (tmp_path / "key_predicate.png").stat().st_size > 1000
+
+
+def test_overhead_is_told_as_a_ratio_and_in_seconds(tmp_path):
+    runs = [
+        {"where": where, "contender": name, "seconds": seconds, "noise": 5.0}
+        for where, name, seconds in (
+            (overhead.LOCAL, overhead.PLAIN, 1.0),
+            (overhead.LOCAL, overhead.OPERATOR, 1.5),
+            (overhead.CLUSTER, overhead.BARE, 10.0),
+            (overhead.CLUSTER, overhead.OPERATOR, 12.0),
+        )
+    ]
+    runs[-1]["to first job"] = 8.0
+    pokes = [
+        {"partitions": wanted, "contender": name, "seconds": 0.01, "noise": 5.0, "calls": ["c"]}
+        for wanted in (1, 1_000)
+        for name in (overhead.SENSOR, overhead.TRIGGER)
+    ]
+    overhead.write(runs, pokes, MACHINE, tmp_path)
+    text = (tmp_path / "overhead.md").read_text()
+    assert "standalone cluster: operator / bare spark-submit 1.20, +2.00 s" in text
+    assert "| standalone cluster | operator | 12.00 (12.00-12.00, 1) | 8.00" in text
+    assert "| 1,000 | trigger's look | 10.00 (10.00-10.00, 1) | 1 |" in text
+    assert "PySpark 4.3, airflow-hive-opt 0.1" in text

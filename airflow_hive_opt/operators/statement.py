@@ -25,6 +25,7 @@ from airflow_hive_opt.runtime.descriptor import DescriptorError, decode
 from airflow_hive_opt.runtime.gates import Gates
 from airflow_hive_opt.runtime.report import decision_lines
 from airflow_hive_opt.submission import (
+    NO_CLUSTER_MODE,
     SUBMIT_CONF,
     outcome_left_at,
     plain_uri,
@@ -54,10 +55,12 @@ class StatementOperator(SparkSubmitOperator):
     :param parameters: values for ``:name`` markers in the statement. (templated)
     :param conn_id: a ``spark`` connection: with a ``local`` master the statement runs in this
         process, else it is submitted to the cluster, with every argument of
-        ``SparkSubmitOperator``; without a connection, an embedded local Spark runs on the
+        ``SparkSubmitOperator``. Or a ``spark_connect`` connection: the statement runs in a session
+        of its own on that server. Without a connection, an embedded local Spark runs on the
         warehouse of ``[hive_opt] warehouse``.
     :param metastore_conn_id: a ``hive_metastore`` connection: Spark's tables are those of this
-        metastore. Without it, what ``conf`` and the cluster say.
+        metastore. Without it, what ``conf`` and the cluster say. A Spark Connect server's tables
+        are its own.
     :param conf: Spark settings. (templated)
     :param hive_conf: Hive settings, by Hive's names. (templated)
     :param descriptor_path: folder or object storage URI under which each attempt writes; default
@@ -135,7 +138,8 @@ class StatementOperator(SparkSubmitOperator):
         self.partition_keys_of = partition_keys_of
         self.summary: Mapping[str, Any] | None = None
         """What the run found, for the links; there too where a gate then stopped it."""
-        self._submits = False
+        self._place: Place | None = None
+        self._remote: Any = None
         self._durable_is_asked_for = kwargs.get("durable") is True
 
     def execute(self, context: Context) -> Any:
@@ -168,10 +172,11 @@ class StatementOperator(SparkSubmitOperator):
 
     def run(self, context: Context, job: Job) -> Outcome:
         """Runs the job where the connection says."""
-        place = place_of(self.conn_id)
-        self._submits = place.kind == "submitted"
-        if self._submits:
+        self._place = place = place_of(self.conn_id)
+        if place.kind == "submitted":
             return self._run_on_cluster(context, job)
+        if place.kind == "connect":
+            return self._run_over_connect(job, place)
         return self._run_here(context, job, place)
 
     def _publish(self, context: Context, outcome: Outcome) -> None:
@@ -195,7 +200,9 @@ class StatementOperator(SparkSubmitOperator):
             for row in (outcome.columns, *outcome.rows):
                 self.log.info("%s", "\t".join(row))
         for phase, seconds in summary["seconds"].items():
-            work = summary["work"][phase]
+            if (work := summary["work"][phase]) is None:
+                self.log.info("%s: %.1f s, over Spark Connect its work is not told", phase, seconds)
+                continue
             self.log.info(
                 "%s: %.1f s, %d metastore calls, %d partitions fetched, %d files listed",
                 phase,
@@ -230,14 +237,18 @@ class StatementOperator(SparkSubmitOperator):
             raise AirflowSkipException(outcome.message)
 
     def on_kill(self) -> None:
-        """Ends this task's Spark."""
+        """Ends this task's Spark, or what it does on a Spark Connect server."""
+        from airflow_hive_opt.spark.connect import end
         from airflow_hive_opt.spark.session import kill_spark
 
         self.log.info("stopping Spark")
-        if self._submits:
+        kind = self._place and self._place.kind
+        if kind == "submitted":
             super().on_kill()
-            return
-        kill_spark()
+        elif self._remote is not None:
+            end(self._remote)
+        elif kind == "embedded":
+            kill_spark()
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002
         """What the OpenLineage provider asks for, where it is installed."""
@@ -273,6 +284,22 @@ class StatementOperator(SparkSubmitOperator):
         except SparkStartError as error:
             raise AirflowException(str(error)) from None
 
+    def _run_over_connect(self, job: Job, place: Place) -> Outcome:
+        """Runs the job in a session of its own on the server."""
+        from airflow_hive_opt.spark.connect import remote_session
+        from airflow_hive_opt.spark.java import SparkStartError
+        from airflow_hive_opt.spark.job import run_job
+
+        given = {key: str(value) for key, value in (self.conf or {}).items()}
+        try:
+            with remote_session(place.address, given) as session:
+                self._remote = session
+                return run_job(session, job, ObjectStoragePath)
+        except SparkStartError as error:
+            raise AirflowException(f"connection {self.conn_id!r}: {error}") from None
+        finally:
+            self._remote = None
+
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
         """Submits the job, waits for its application, and reads the outcome that it left."""
         from airflow_hive_opt.spark.job import write_job
@@ -296,6 +323,8 @@ class StatementOperator(SparkSubmitOperator):
                 self.name = _application_name(context)
                 self.conf = {**SUBMIT_CONF, **self._metastore_conf(), **(given_conf or {})}
                 self._hook = self._get_hook()
+                if self._hook._should_track_driver_status:  # standalone, in cluster mode
+                    raise ValueError(NO_CLUSTER_MODE)
                 if self._hook._is_yarn_cluster_mode and not self._yarn_track_via_rm_api:
                     self.durable = self._durable_is_asked_for  # cannot be followed: says so
                 self._hook = None  # made anew by the submit operator, with lineage in its conf
@@ -336,7 +365,7 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.spark.session import default_warehouse, embedded_conf
 
         warehouse = airflow_conf.get("hive_opt", "warehouse", fallback="")
-        base = embedded_conf(Path(warehouse) if warehouse else default_warehouse(), place.master)
+        base = embedded_conf(Path(warehouse) if warehouse else default_warehouse(), place.address)
         given = {key: str(value) for key, value in (self.conf or {}).items()}
         return {**base, **self._metastore_conf(), **given}
 

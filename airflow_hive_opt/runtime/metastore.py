@@ -51,8 +51,8 @@ class Metastore(Catalog, PartitionCatalog, Protocol):
     ) -> frozenset[tuple[str | None, ...]]:
         """The values of those given partitions that the metastore has; one call, for 1 or 1,000."""
 
-    def work(self) -> Work:
-        """What was asked so far."""
+    def work(self) -> Work | None:
+        """What was asked so far; ``None`` where nothing tells."""
 
 
 # Milliseconds, of a Hive 2.3 metastore on PostgreSQL over loopback: see docs/metastore.md.

@@ -38,15 +38,16 @@ class Work:
 class Report:
     """One run: the descriptor's outcome, where it lies, seconds by phase, work by stage.
 
-    ``vanished`` and ``appeared`` count partitions that went and came between the stages;
-    ``scans`` says by alias how Spark found the partitions: by ``filter``, ``names`` or ``whole``.
-    ``driver_peak_heap`` is in bytes, of the driver's JVM since its start.
+    Work that nothing tells of is ``None``. ``vanished`` and ``appeared`` count partitions that
+    went and came between the stages; ``scans`` says by alias how Spark found the partitions: by
+    ``filter``, ``names`` or ``whole``. ``driver_peak_heap`` is in bytes, of the driver's JVM since
+    its start.
     """
 
     descriptor: Descriptor
     uri: str
     seconds: Mapping[str, float] = field(default_factory=dict)
-    work: Mapping[str, Work] = field(default_factory=dict)
+    work: Mapping[str, Work | None] = field(default_factory=dict)
     application_id: str | None = None
     vanished: int = 0
     appeared: int = 0
@@ -58,7 +59,9 @@ class Report:
         return {
             **descriptor_summary(self.descriptor, self.uri),
             "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
-            "work": {name: asdict(work) for name, work in self.work.items()},
+            "work": {
+                name: None if work is None else asdict(work) for name, work in self.work.items()
+            },
             "application_id": self.application_id,
             "vanished": self.vanished,
             "appeared": self.appeared,

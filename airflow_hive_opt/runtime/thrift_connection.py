@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import logging
+import os
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -68,6 +70,9 @@ def addresses(uris: str) -> tuple[Address, ...]:
 class ThriftConnection:
     """One connection, opened when first used, for one thread.
 
+    The server is told who asks, as Hive's clients tell it: ``$HADOOP_USER_NAME``, else the user of
+    this process. That is no question of ours, and not among ``calls``.
+
     ``timeout`` bounds a single read or write, in seconds; ``attempts`` and ``pause`` (seconds,
     doubled each time) are for faults of the transport, after which the next of the servers is
     asked. All that is ever asked reads, so asking again is safe.
@@ -83,6 +88,7 @@ class ThriftConnection:
         self._socket: Any = None
         self._transport: Any = None
         self._client: Any = None
+        self._introduced = False
         self.calls = 0
 
     def call(self, method: str, *arguments: object) -> Any:
@@ -126,12 +132,14 @@ class ThriftConnection:
         if self._transport is not None:
             self._transport.close()
         self._socket = self._transport = self._client = None
+        self._introduced = False
 
     def _once(self, method: str, arguments: Sequence[object]) -> Any:
         server = self._servers[0]
         if self._client is None:
             self._open(server)
         self.calls += 1
+        self._introduce()
         try:
             return getattr(self._client, method)(*arguments)
         except NoSuchObjectException as error:
@@ -151,12 +159,33 @@ class ThriftConnection:
                 f"the metastore at {server} failed in {method}: {_words(error)}"
             ) from error
 
+    def _introduce(self) -> None:
+        """Says who asks, before anything else: the server hears it then or never."""
+        user = None if self._introduced else _user()
+        self._introduced = True
+        if user is None:
+            return
+        try:
+            self._client.set_ugi(user, [])
+        except (TApplicationException, MetaException) as error:
+            log.debug("the metastore does not want to know who asks: %s", _words(error))
+
     def _open(self, server: Address) -> None:
         self._socket = TSocket(server.host, server.port)
         self._socket.setTimeout(self._timeout * 1000)
         self._transport = TBufferedTransport(self._socket, 1 << 16)
         self._transport.open()
         self._client = ThriftHiveMetastore.Client(TBinaryProtocolAccelerated(self._transport))
+
+
+def _user() -> str | None:
+    """Who asks, as Hadoop's clients find it out."""
+    if named := os.environ.get("HADOOP_USER_NAME"):
+        return named
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # no name for this process's number
+        return None
 
 
 def _words(error: Exception) -> str:

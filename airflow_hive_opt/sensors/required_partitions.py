@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,15 +17,20 @@ from airflow_hive_opt.waiting import Look, look_for_partitions, read_required
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_hive_opt.spark.job import Job
+
 
 class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     """Waits until every partition that the small tables' keys call for is in the metastore.
 
     The keys are collected once, on Spark, when the sensor starts; from then on each poke is one
     metastore call a table, whatever the number of partitions. Where several small tables prune one
-    table, every combination of their keys is waited for. The log says what is missing.
+    table, every combination of their keys is waited for, since the join may read each of them. The
+    log says what is missing.
 
     :param sql: the statement that is to run. (templated)
+    :param columns: wait for the keys of these partition columns alone: where some combinations
+        never come, the days may do, and ``columns=["ds"]`` asks for a partition of each.
     :param metastore_conn_id: the ``hive_metastore`` connection that is asked.
     :param deferrable: wait in the triggerer; default ``[operators] default_deferrable``.
 
@@ -42,12 +48,20 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         self,
         *,
         sql: str,
+        columns: Sequence[str] = (),
         metastore_conn_id: str = DEFAULT_CONN_ID,
         deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(sql=sql, metastore_conn_id=metastore_conn_id, **kwargs)
+        if isinstance(columns, str):
+            raise TypeError(f"columns must be a list of names, not {columns!r}")
+        self.columns = tuple(columns)
         self.deferrable = deferrable_by_default() if deferrable is None else deferrable
+
+    def job(self, context: Context) -> Job:
+        """See :meth:`StatementOperator.job`."""
+        return dataclasses.replace(super().job(context), columns=self.columns)
 
     def execute(self, context: Context) -> Any:
         """Collects the keys and looks once here; the rest is waited for in the triggerer."""

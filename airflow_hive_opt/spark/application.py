@@ -29,7 +29,8 @@ from airflow_hive_opt.runtime.descriptor import (
 )
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
-from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.connect_catalog import SessionCatalog, catalog_of
 from airflow_hive_opt.spark.correlate import correlate
 from airflow_hive_opt.spark.driver_memory import peak_heap
 from airflow_hive_opt.spark.hash_tables import HashTables, HeldRows
@@ -106,9 +107,9 @@ class Result:
 class Clock:
     """Seconds and work by phase."""
 
-    def __init__(self, work: Callable[[], Work]) -> None:
+    def __init__(self, work: Callable[[], Work | None]) -> None:
         self.seconds: dict[str, float] = {}
-        self.work: dict[str, Work] = {}
+        self.work: dict[str, Work | None] = {}
         self._work = work
 
     @contextmanager
@@ -119,7 +120,8 @@ class Clock:
             yield
         finally:
             self.seconds[name] = time.monotonic() - began
-            self.work[name] = self._work() - before
+            after = self._work()
+            self.work[name] = after - before if after and before else None
 
 
 def prune(
@@ -135,7 +137,7 @@ def prune(
     """
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
-    catalog = SparkCatalog(session)
+    catalog = catalog_of(session)
     with PartitionsOf(session, catalog) as metastore:
         clock = Clock(metastore.work)
         with clock.phase("local task"), progress(session, "local task"):
@@ -149,7 +151,7 @@ def prune(
         str(path),
         clock.seconds,
         clock.work,
-        session.sparkContext.applicationId,
+        _application_id(session),
         driver_peak_heap=peak_heap(session),
     )
 
@@ -188,7 +190,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     descriptor = _verified(request, path, digest)
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
-    catalog = SparkCatalog(session)
+    catalog = catalog_of(session)
     clock = Clock(catalog.work)
     with clock.phase("prelaunch"):
         targets = prelaunch(catalog, descriptor, request.parameters)
@@ -206,6 +208,10 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     return replace(result, report=report)
 
 
+def _application_id(session: SparkSession) -> str | None:
+    return session.conf.get("spark.app.id", None)
+
+
 def _verified(request: Request, path: StoragePath, digest: str) -> Descriptor:
     return descriptors.read(path, query_digest(request.sql, request.parameters), digest)
 
@@ -220,7 +226,7 @@ def _run(
 ) -> Result:
     """Gates, then the statement on the targets' partitions."""
     request.gates.check(replace(descriptor, targets=targets))
-    clock = Clock(SparkCatalog(session).work)
+    clock = Clock(catalog_of(session).work)
     filters = descriptor.row_filters
     sql = descriptor.statement or request.sql
     ways = {target.alias: scan_way(target) for target in targets}
@@ -243,7 +249,7 @@ def _run(
         str(path),
         clock.seconds,
         clock.work,
-        session.sparkContext.applicationId,
+        _application_id(session),
         scans={} if objection else {alias: way.value for alias, way in ways.items()},
         driver_peak_heap=peak_heap(session),
     )
@@ -255,7 +261,7 @@ def _plain(session: SparkSession, request: Request) -> DataFrame:
     return session.sql(request.sql, args=dict(request.parameters))
 
 
-def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request) -> Plan:
+def plan_on_spark(session: SparkSession, catalog: SessionCatalog, request: Request) -> Plan:
     """The plan of the request's statement; what only Spark understands passes through.
 
     Raises ``PlanError`` where Spark rejects the statement too.
@@ -278,7 +284,7 @@ def plan_on_spark(session: SparkSession, catalog: SparkCatalog, request: Request
 
 def _descriptor(
     session: SparkSession,
-    catalog: SparkCatalog,
+    catalog: SessionCatalog,
     metastore: PartitionsOf,
     request: Request,
     hash_tables: HashTables | None,
@@ -302,9 +308,11 @@ def _descriptor(
     return replace(found, query_digest=digest, statement=rewritten)
 
 
-def _rewritten(session: SparkSession, catalog: SparkCatalog, request: Request) -> str | None:
+def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request) -> str | None:
     """The statement as the correlation rules make it, where they are on and apply."""
     if _dialect_setting(session, request.sql):
+        return None
+    if is_remote(session):  # Spark's analysis has the last word there, and it is the JVM's
         return None
     try:
         found = correlate(session, catalog, request.sql, request.settings, request.parameters)

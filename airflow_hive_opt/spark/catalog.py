@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _EXACT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 _ALIAS = "__partitions"
 # What Spark raises for a name that stands for nothing.
-_NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 class SparkCatalog:
@@ -219,7 +219,7 @@ class SparkCatalog:
         self._own_names[full] = own_names
         partitioned = {column.lower() for column in own_names}
         schema = StructType.fromJson(json.loads(metadata.schema().json()))
-        columns = [Column(field.name.lower(), _type_of(field)) for field in schema.fields]
+        columns = [Column(field.name.lower(), type_of(field)) for field in schema.fields]
         return Table(
             full,
             tuple(column for column in columns if column.name not in partitioned),
@@ -254,7 +254,7 @@ class SparkCatalog:
         try:
             return self._catalog.getTableMetadata(self._table_identifier(short, database))
         except AnalysisException as error:
-            if error.getCondition() in _NOT_FOUND:
+            if error.getCondition() in NOT_FOUND:
                 return None
             raise
 
@@ -267,7 +267,7 @@ class SparkCatalog:
         schema = StructType.fromJson(json.loads(execution.analyzed().schema().json()))
         return Table(
             full,
-            tuple(Column(field.name.lower(), _type_of(field)) for field in schema.fields),
+            tuple(Column(field.name.lower(), type_of(field)) for field in schema.fields),
             total_bytes=int(execution.optimizedPlan().stats().sizeInBytes()),
         )
 
@@ -331,6 +331,7 @@ def _counters(jvm: Any) -> tuple[Any, ...]:
     )
 
 
-def _type_of(field: StructField) -> str:
+def type_of(field: StructField) -> str:
+    """The column's type in Hive's words, CHAR and VARCHAR with their lengths."""
     exact = (field.metadata or {}).get(_EXACT_TYPE)
     return str(exact or field.dataType.simpleString()).lower()

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.planner.pruning import HashTable
-from airflow_hive_opt.spark.keys import first_rows, is_stable, local_relation
+from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.keys import is_stable, local_relation, planned_once
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,6 +64,8 @@ class HashTables:
     def rows(self, table: HashTable, parameters: Mapping[str, object]) -> DataFrame | None:
         """The table's rows as local data, or ``None`` where there are too many to hold.
 
+        Nor are any held for Spark Connect, where they would travel each time.
+
         Of one reference only the first choice of rows is held.
         """
         at = (table.relation.reference.start, table.relation.reference.stop)
@@ -75,15 +78,15 @@ class HashTables:
         self, table: HashTable, at: tuple[int, int], parameters: Mapping[str, object]
     ) -> DataFrame | None:
         frame = self._session.sql(table.sql, args=dict(parameters))
-        if not is_stable(frame):
+        if is_remote(frame) or not is_stable(frame):
             return None
-        rows = first_rows(self._session, frame, MAX_ROWS + 1)
-        if rows.size() > MAX_ROWS:
+        with planned_once(self._session):
+            held, count = local_relation(self._session, frame.coalesce(1).limit(MAX_ROWS + 1))
+        if count > MAX_ROWS:
             return None
         relation = table.relation
-        held = local_relation(self._session, rows, frame)
         view = f"__hash_table_{len(self._held)}"
         held.createOrReplaceTempView(view)
         self._held.append(HeldRows(at, relation.text, relation.alias, relation.aliased, view))
-        log.info("%d rows of %s are held for the join", rows.size(), relation.text)
+        log.info("%d rows of %s are held for the join", count, relation.text)
         return held

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -61,7 +61,8 @@ class Job:
 
     ``path`` is where this attempt writes: the descriptor if it runs the local task, the report
     beside it. ``descriptor`` and ``digest`` are the local task's announcement, for
-    :attr:`Stages.MAP_JOIN` alone. ``sql`` may begin with ``SET`` lines.
+    :attr:`Stages.MAP_JOIN` alone; ``columns`` bounds what :attr:`Stages.KEYS` asks for. ``sql`` may
+    begin with ``SET`` lines.
     """
 
     sql: str
@@ -73,6 +74,7 @@ class Job:
     gates: Gates = field(default_factory=Gates)
     descriptor: str | None = None
     digest: str | None = None
+    columns: tuple[str, ...] = ()
 
     def request(self) -> Request:
         """What the stages' functions take; raises ``ValueError``."""
@@ -104,6 +106,7 @@ class Job:
         document = json.loads(text)
         document["stages"] = Stages(document["stages"])
         document["gates"] = Gates(**document["gates"])
+        document["columns"] = tuple(document["columns"])
         return cls(**document)
 
 
@@ -164,7 +167,7 @@ def run_job(
             keep_report(result.report, path)
         else:
             if job.stages is Stages.KEYS:
-                return _call_for(session, request, path)
+                return _call_for(session, request, path, job.columns)
             if job.stages is Stages.LOCAL_TASK:
                 pruned = prune(session, request, path)
                 request.gates.check(pruned.descriptor)
@@ -209,8 +212,10 @@ def outcome_path(path: StoragePath) -> StoragePath:
     return path.with_name(f"{path.stem}.outcome.json")
 
 
-def _call_for(session: SparkSession, request: Request, path: StoragePath) -> Outcome:
-    found = required_partitions(session, request)
+def _call_for(
+    session: SparkSession, request: Request, path: StoragePath, columns: Sequence[str]
+) -> Outcome:
+    found = required_partitions(session, request, columns)
     write_whole(encode(found), path)
     count = sum(len(required.tuples) for required in found)
     tables = ", ".join(required.table for required in found) or "no table"

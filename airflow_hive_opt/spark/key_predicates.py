@@ -15,7 +15,7 @@ from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.partitions import Partition
-from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys import Keys
 from airflow_hive_opt.spark.literals import is_plain
 from airflow_hive_opt.spark.row_groups import (
@@ -38,7 +38,7 @@ MOST_ROWS_READ = 0.25
 
 def promising_row_groups(
     session: SparkSession,
-    catalog: SparkCatalog,
+    catalog: SessionCatalog,
     predicate: KeyPredicate,
     partitions: Sequence[Partition] | None,
 ) -> list[RowGroup]:

@@ -13,6 +13,8 @@ from airflow_hive_opt.planner.pruning import KeySource
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.types import family
 from airflow_hive_opt.runtime.partitions import Value, fits
+from airflow_hive_opt.spark import connect_frames
+from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.session_conf import conf_set
 
 if TYPE_CHECKING:
@@ -68,12 +70,10 @@ def collect_keys(
     frame = session.sql(source.sql_with_duplicates, args=dict(parameters))
     if not is_stable(frame):
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
-    with _planned_once(session) if len(source.aliases) == 1 else nullcontext():
-        rows = frame.coalesce(1).distinct().limit(max_keys + 1)._jdf.collectAsList()
-    if rows.size() > max_keys:
-        return Reason.TOO_MANY_KEYS
-    names = [f"c{number}" for number, _ in enumerate(frame.columns)]
-    return Keys(source, local_relation(session, rows, frame).toDF(*names), rows.size())
+    named = frame.toDF(*(f"c{number}" for number, _ in enumerate(frame.columns)))
+    with planned_once(session) if len(source.aliases) == 1 else nullcontext():
+        keys, count = local_relation(session, named.coalesce(1).distinct().limit(max_keys + 1))
+    return Keys(source, keys, count) if count <= max_keys else Reason.TOO_MANY_KEYS
 
 
 def keys_of(source: KeySource, rows: DataFrame, max_keys: int) -> Keys | Reason:
@@ -88,37 +88,39 @@ def keys_of(source: KeySource, rows: DataFrame, max_keys: int) -> Keys | Reason:
     return Keys(source, frame, len(found), found)
 
 
-def first_rows(session: SparkSession, frame: DataFrame, count: int) -> Any:
-    """Up to ``count`` rows of a query on one table, by one task, as the JVM's ``List<Row>``."""
-    with _planned_once(session):
-        return frame.coalesce(1).limit(count)._jdf.collectAsList()
-
-
-def _planned_once(session: SparkSession) -> AbstractContextManager[None]:
+def planned_once(session: SparkSession) -> AbstractContextManager[None]:
     """Of one table there is nothing to adapt to, and Spark plans and runs it in two thirds."""
     return conf_set(session, {"spark.sql.adaptive.enabled": "false"})
 
 
 def is_stable(frame: DataFrame) -> bool:
     """Whether Spark knows the query to give the same rows each time, views and UDFs opened."""
-    plan = frame._jdf.queryExecution().analyzed()
-    if not plan.deterministic():
+    if is_remote(frame):
+        text = connect_frames.analyzed_plan(frame)
+    else:
+        plan = frame._jdf.queryExecution().analyzed()
+        known = plan.deterministic()
+        text = plan.treeString(True, False, _ALL_FIELDS, False, False) if known else None
+    if text is None:
         return False
-    text = plan.treeString(True, False, _ALL_FIELDS, False, False)
     operators = (line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())
     return NOT_DETERMINISTIC.search(text) is None and not any(
         operator in _UNSTABLE_OPERATORS for operator in operators
     )
 
 
-def local_relation(session: SparkSession, rows: object, frame: DataFrame) -> DataFrame:
-    """The frame's ``rows``, the JVM's ``List<Row>``, as local data: reading them runs no job.
+def local_relation(session: SparkSession, frame: DataFrame) -> tuple[DataFrame, int]:
+    """The frame's rows as local data, and how many they are: reading them again runs no job.
 
     They never become Python values, which would change some types.
     """
+    if is_remote(session):
+        return connect_frames.local_relation(session, frame)
     from pyspark.sql import DataFrame
 
-    return DataFrame(session._jsparkSession.createDataFrame(rows, frame._jdf.schema()), session)
+    rows = frame._jdf.collectAsList()
+    relation = session._jsparkSession.createDataFrame(rows, frame._jdf.schema())
+    return DataFrame(relation, session), rows.size()
 
 
 def _collected(frame: DataFrame) -> frozenset[tuple[Any, ...]]:

@@ -43,7 +43,7 @@ from airflow_hive_opt.runtime.partitions import (
     comparable,
     matching,
 )
-from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.connect_catalog import catalog_of
 from airflow_hive_opt.spark.hash_tables import HashTables
 from airflow_hive_opt.spark.key_predicates import promising_row_groups, row_filter
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable, keys_of
@@ -120,6 +120,7 @@ class LocalTask:
         self._metastore = metastore
         self._max_keys = max_keys
         self._parameters = parameters
+        self._catalog = catalog_of(session)  # asked for nothing but where files lie
         self._silent = False  # a metastore that failed once is not waited for again
         self._names: dict[str, list[Partition]] = {}
         self._totals: dict[str, int] = {}
@@ -166,19 +167,20 @@ class LocalTask:
         table, at = predicate.relation.table, predicate.relation.reference
         if table.partition_columns and not table.partitions_in_metastore:
             return Reason.PARTITIONS_NOT_IN_METASTORE
+        if self._silent:
+            return Reason.KEY_SOURCE_FAILED
         target = next((found for found in targets if found.reference == (at.start, at.stop)), None)
         try:
             partitions = target.partitions if target else None
             if target is None and table.partition_columns:
                 partitions = tuple(self._partition_names(table))
-            groups = promising_row_groups(
-                self._session, SparkCatalog(self._session), predicate, partitions
-            )
+            groups = promising_row_groups(self._session, self._catalog, predicate, partitions)
             if not groups:
                 return Reason.KEYS_IN_MOST_ROW_GROUPS
             keys = self._collected(predicate.source)
             return keys if isinstance(keys, Reason) else row_filter(predicate, keys, groups)
         except _FAILURES as error:
+            self._silent = isinstance(error, MetastoreError)
             return _failed(f"the files of {predicate.relation.alias} can't be read", error)
 
     def _partition_names(self, table: Table) -> list[Partition]:
@@ -191,22 +193,25 @@ class LocalTask:
         asked = (source.sql, source.skeletons)  # one view name may stand for different tables
         if asked not in self._keys:
             try:
-                with ExitStack() as views:
-                    for view, table in source.skeletons:
-                        names = self._partition_names(table)
-                        views.enter_context(skeleton_view(self._session, view, table, names))
-                        if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
-                            raise ValueError(f"a partition of {table.name} has no readable value")
-                    keys = self._keys_of(source)
+                self._keys[asked] = self.collect(source)
             except _FAILURES as error:
-                keys = _failed(f"the keys of {source.name} can't be read", error)
-            self._keys[asked] = keys
+                self._keys[asked] = _failed(f"the keys of {source.name} can't be read", error)
         found = self._keys[asked]
         if isinstance(found, Reason):
             log.info("the keys of %s are not used, %s", source.name, found)
             return found
         log.info("%s gives %d keys", source.name, found.count)
         return replace(found, source=source)
+
+    def collect(self, source: KeySource) -> Keys | Reason:
+        """The source's keys, or why they can't be used; what fails is raised."""
+        with ExitStack() as views:
+            for view, table in source.skeletons:
+                names = self._partition_names(table)
+                views.enter_context(skeleton_view(self._session, view, table, names))
+                if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
+                    raise ValueError(f"a partition of {table.name} has no readable value")
+            return self._keys_of(source)
 
     def _keys_of(self, source: KeySource) -> Keys | Reason:
         table = source.hash_table

@@ -12,7 +12,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from airflow_hive_opt.runtime.descriptor import Descriptor, RowFilter, Target
-from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.hash_tables import HeldRows
 from airflow_hive_opt.spark.restrict import restrict
 from airflow_hive_opt.spark.words import in_words
@@ -27,7 +28,7 @@ _SCRIPT = re.compile(r"\s*begin\b", re.IGNORECASE)
 
 
 def prelaunch(
-    catalog: SparkCatalog, descriptor: Descriptor, parameters: Mapping[str, object]
+    catalog: SessionCatalog, descriptor: Descriptor, parameters: Mapping[str, object]
 ) -> tuple[Target, ...]:
     """The descriptor's targets as the metastore holds them now.
 
@@ -107,10 +108,12 @@ def _before_any_work(error: Exception) -> bool:
 def accepts(session: SparkSession, sql: str, parameters: Mapping[str, object]) -> bool:
     """Whether Spark can parse and resolve the statement; nothing is run.
 
-    A script, which EXPLAIN does not take, is only parsed.
+    A script, which EXPLAIN does not take, is only parsed; over Spark Connect not even that.
     """
     try:
         if _SCRIPT.match(sql):
+            if is_remote(session):
+                return True
             session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
             return True
         rows = session.sql(f"EXPLAIN {sql}", args=dict(parameters)).collect()

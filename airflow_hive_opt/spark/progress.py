@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
+
+from airflow_hive_opt.spark.connect import is_remote, stages_told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,12 +21,22 @@ log = logging.getLogger(__name__)
 @contextmanager
 def progress(session: SparkSession, what: str, seconds: float = 10.0) -> Iterator[None]:
     """Tells every so many seconds what Spark's active stages have done, until the block ends."""
+    if is_remote(session):
+        with stages_told(session) as told, _telling(what, lambda: list(told.values()), seconds):
+            yield
+    else:
+        with _telling(what, lambda: stages(session), seconds):
+            yield
+
+
+@contextmanager
+def _telling(what: str, lines: Callable[[], list[str]], seconds: float) -> Iterator[None]:
     done = threading.Event()
 
     def tell() -> None:
         while not done.wait(seconds):
             try:
-                for line in stages(session):
+                for line in lines():
                     log.info("%s: %s", what, line)
             except (Py4JError, OSError):  # the JVM ends; who waits for it will say so
                 return

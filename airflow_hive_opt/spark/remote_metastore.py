@@ -12,7 +12,8 @@ from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.runtime.metastore import KeySet, Metastore, MetastoreError
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.report import Work
-from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +41,7 @@ class PartitionsOf:
     plans the statement and reads keys, so both are done in the background.
     """
 
-    def __init__(self, session: SparkSession, catalog: SparkCatalog) -> None:
+    def __init__(self, session: SparkSession, catalog: SessionCatalog) -> None:
         uris = plain_uris(session)
         self._catalog = catalog
         self._background = ThreadPoolExecutor(1, "metastore")
@@ -81,10 +82,11 @@ class PartitionsOf:
         """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
         return self._answering.partitions_by_keys(table, keys, total)
 
-    def work(self) -> Work:
-        """What was asked so far, by Spark too."""
+    def work(self) -> Work | None:
+        """What was asked so far, by Spark too; ``None`` where that does not tell."""
         thrift = self._thrift.result() if self._thrift.done() else None
-        return self._catalog.work() + (thrift.work() if thrift else Work())
+        spark = self._catalog.work()
+        return spark + thrift.work() if thrift and spark else spark
 
     @property
     def _answering(self) -> Metastore:
@@ -112,8 +114,11 @@ def _connected(uris: str) -> ThriftMetastore | None:
 
 
 def plain_uris(session: SparkSession) -> str | None:
-    """``hive.metastore.uris`` of the session's Spark; ``None`` where it is embedded or secured."""
-    if session.conf.get("spark.sql.catalogImplementation") != "hive":
+    """``hive.metastore.uris`` of the session's Spark; ``None`` where it is embedded or secured.
+
+    Over Spark Connect ``None`` too: what the server reaches need not be reached from here.
+    """
+    if is_remote(session) or session.conf.get("spark.sql.catalogImplementation") != "hive":
         return None
     # what Spark's own client was made of; a SET in the session changes nothing about that one
     conf: Any = session._jsparkSession.sharedState().hadoopConf()

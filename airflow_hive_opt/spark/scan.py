@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from airflow_hive_opt.planner.scan_way import VALUES_A_SCAN, Way, way_for
 from airflow_hive_opt.runtime.partitions import Value
+from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.literals import is_plain, names_condition, tuples_condition
 from airflow_hive_opt.spark.session_conf import conf_set, is_set
 
@@ -86,11 +87,12 @@ def asking(session: SparkSession, ways: Collection[Way]) -> Iterator[None]:
 def scanning(session: SparkSession, ways: Collection[Way], longest_list: int = 0) -> Iterator[None]:
     """The session as a map join wants it, for the block: both its planning and its run.
 
-    Directories are listed in a few tasks a core, unless the user says in how many.
+    Directories are listed in a few tasks a core, unless the user says in how many, or the cores
+    are not known, as over Spark Connect.
     ``longest_list`` values of a data column stay a list in Parquet's scans.
     """
     with ExitStack() as settings:
-        if not is_set(session, LISTING_PARALLELISM):
+        if not is_remote(session) and not is_set(session, LISTING_PARALLELISM):
             tasks = _LISTING_TASKS_A_CORE * session.sparkContext.defaultParallelism
             settings.enter_context(conf_set(session, {LISTING_PARALLELISM: str(tasks)}))
         if longest_list > int(str(session.conf.get(PARQUET_IN_LIST))):

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.spark.connect import is_remote
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -28,5 +30,7 @@ def conf_set(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
 
 def is_set(session: SparkSession, name: str) -> bool:
     """Whether somebody has set it: its default does not count."""
+    if is_remote(session):
+        return name in session.conf.getAll
     conf: Any = session._jsparkSession.sessionState().conf()
     return bool(conf.contains(name))

@@ -53,7 +53,7 @@ def skeleton_view(
         "SELECT posexplode(from_json(:names, 'array<array<string>>')) AS (__row, __texts)",
         args={"names": document},
     )
-    frame = local_relation(session, rows._jdf.collectAsList(), rows)
+    frame = local_relation(session, rows)[0]
     typed = [
         (f"__texts[{number}]", f"try_cast(__texts[{number}] AS {column.type})", quote(column.name))
         for number, column in enumerate(table.partition_columns)

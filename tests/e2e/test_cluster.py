@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from signal import SIGKILL
 from types import SimpleNamespace
 
 import pytest
@@ -18,6 +19,7 @@ from airflow_hive_opt.attempts import safe_part
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from tests.services.standalone import standalone
 
 SQL = """SELECT r.name, sum(s.amount) AS amount FROM shop.sales s
 JOIN shop.days d ON s.ds = d.ds JOIN shop.regions r ON s.region = r.code
@@ -26,6 +28,8 @@ WHERE d.week = {{ params.week }} AND r.name = 'North' GROUP BY r.name"""
 SLOW = """SELECT count(*) AS n FROM shop.sales s
 JOIN shop.days d ON s.ds = d.ds AND d.week = 2
 CROSS JOIN (SELECT id FROM range(0, {{ params.rows }}, 1, 8)) r WHERE hash(s.item, r.id) <> 7"""
+# whose answer is known: every row fulfils the condition
+COUNTED = SLOW.replace("hash(s.item, r.id) <> 7", "pmod(hash(s.item, r.id), 7) >= 0")
 FOREVER = 10**11
 
 
@@ -112,6 +116,38 @@ def test_what_is_wrong_is_told_in_one_message(warehouse, tmp_path):
             tmp_path,
             sql=division,
         )
+
+
+def test_spark_itself_has_no_cluster_mode_for_python_here(cluster, tmp_path):
+    """Why the operator refuses it: should Spark learn it one day, this test says so."""
+    (tmp_path / "main.py").write_text("print('ran')")
+    submit = Path(sys.executable).with_name("spark-submit")
+    arguments = ["--master", cluster.url, "--deploy-mode", "cluster", str(tmp_path / "main.py")]
+    environment = {**os.environ, "PATH": f"{submit.parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        [submit, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode != 0
+    assert "not supported for python applications on standalone clusters" in done.stderr
+
+
+def test_a_worker_that_dies_in_the_middle_of_the_join(warehouse, tmp_path, monkeypatch, capsys):
+    rows = 10**7
+    found = context(rows=rows)
+    with standalone(tmp_path / "cluster") as cluster:
+        document = {"conn_type": "spark", "host": cluster.url}
+        monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(document))
+        operator = made(MapJoinPruneOperator, warehouse, tmp_path / "runs", found, sql=COUNTED)
+        summaries = []
+        task = threading.Thread(target=lambda: summaries.append(operator.execute(found)))
+        task.start()
+        mid_join(cluster, tmp_path / "runs")
+        os.killpg(cluster.workers[0].pid, SIGKILL)  # with its executor, in the worker's group
+        task.join(timeout=240)
+        assert [each["kept"] for each in summaries] == [7]
+    log = capsys.readouterr().out
+    assert "Lost executor" in log  # the join had not ended before
+    assert str(7 * 20 * rows) in log
 
 
 def test_stopping_the_task_stops_the_application(warehouse, cluster, tmp_path):

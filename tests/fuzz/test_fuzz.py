@@ -19,7 +19,8 @@ from airflow_hive_opt.planner.settings import KEY_PREDICATE, Settings
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.spark import key_predicates
 from airflow_hive_opt.spark.application import Request, prune
-from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.connect import remote_session
+from airflow_hive_opt.spark.connect_catalog import catalog_of
 from airflow_hive_opt.spark.hash_tables import HashTables
 from airflow_hive_opt.spark.map_join import first_rows, prelaunch, run_map_join
 from tests.fuzz.generator import Query, Scan, query
@@ -44,6 +45,16 @@ def fuzz(spark):
     session = spark.newSession()
     for name, value in SETTINGS.items():
         session.conf.set(name, value)
+    yield from _with_database(session)
+
+
+@pytest.fixture(scope="module")
+def remote_fuzz(connect_server):
+    with remote_session(connect_server.url, SETTINGS) as session:
+        yield from _with_database(session)
+
+
+def _with_database(session):
     session.sql("CREATE DATABASE IF NOT EXISTS fuzz")
     session.sql("USE fuzz")
     yield session
@@ -57,16 +68,25 @@ PREDICATES = Settings.of({KEY_PREDICATE: "true"})
 
 def test_three_answers(fuzz, tmp_path, monkeypatch):
     monkeypatch.setattr(key_predicates, "MOST_ROWS_READ", 1.0)
+    _ask(fuzz, tmp_path, QUERIES)
+
+
+@pytest.mark.e2e
+def test_three_answers_over_spark_connect(remote_fuzz, tmp_path):
+    _ask(remote_fuzz, tmp_path, QUERIES // 4)
+
+
+def _ask(session, tmp_path, queries):
     found = Findings()
-    for number in range(QUERIES):
+    for number in range(queries):
         if number % PER_DATABASE == 0:
-            setup(fuzz, SEED + number)
+            setup(session, SEED + number)
         settings = PREDICATES if number % 2 else Settings.of()
         asked = query(SEED * 1_000_003 + number)
-        found.ask(fuzz, asked, UPath(tmp_path) / "1.json", settings)
+        found.ask(session, asked, UPath(tmp_path) / "1.json", settings)
     print(found.summary())
     assert found.wrong == []
-    assert found.paths.total() > QUERIES / 3
+    assert found.paths.total() > queries / 3
     assert median(found.by_keys) == 1.0
 
 
@@ -125,7 +145,7 @@ class Findings:
         self.reasons.update(
             found.reason for found in descriptor.decisions if found.alias not in pruned
         )
-        targets = prelaunch(SparkCatalog(session), descriptor, {})
+        targets = prelaunch(catalog_of(session), descriptor, {})
         frame, objection = run_map_join(session, asked.sql, targets, {}, filters, held)
         rows, refused = first_rows(frame, 1_000_000, lambda: session.sql(asked.sql))
         rows = sorted(map(tuple, rows), key=repr)

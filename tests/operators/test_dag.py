@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.services.processes import HOST
+
 DAGS = Path(__file__).parents[2] / "dags"
 
 
@@ -19,8 +21,7 @@ def database():
     initdb()
 
 
-@pytest.fixture(scope="module")
-def star(spark):
+def make_star(spark):
     """The tables of the example in small: 60 days, two months."""
     spark.sql("USE default")
     day = "date_add(DATE'2000-10-01', CAST(id AS INT))"
@@ -48,14 +49,23 @@ def star(spark):
         "CREATE TABLE sales_by_day (sales BIGINT, revenue DECIMAL(17,2)) "
         "PARTITIONED BY (day STRING) STORED AS PARQUET"
     )
-    yield
+
+
+def drop_star(spark):
     made = ("sales_by_category", "sales_by_day")
     for table in ("date_dim", "item", "store", "store_sales", *made):
         spark.sql(f"DROP TABLE IF EXISTS {table}")
 
 
+@pytest.fixture(scope="module")
+def star(spark):
+    make_star(spark)
+    yield
+    drop_star(spark)
+
+
 @pytest.fixture
-def run(spark, star, database, tmp_path, monkeypatch):
+def start(database, tmp_path, monkeypatch):
     """Runs an example as ``dag.test()`` does and gives its run; the example's file names it."""
     monkeypatch.setenv("AIRFLOW__HIVE_OPT__DESCRIPTOR_PATH", str(tmp_path))
 
@@ -71,6 +81,11 @@ def run(spark, star, database, tmp_path, monkeypatch):
         sync_bag_to_db(bag, "tests", "1")
         return bag.dags[name].test(**options)
 
+    return start
+
+
+@pytest.fixture
+def run(spark, star, start):
     return start
 
 
@@ -164,6 +179,24 @@ def test_a_run_without_logical_date_asks_for_the_day(spark, run):
     found = run("backfill_by_day", logical_date=None, run_conf={"day": "2000-11-06"})
     assert found.state == "success"
     assert "2000-11-06" in [row[-1] for row in rows(spark, "sales_by_day")]
+
+
+def test_on_a_spark_connect_server(connect_server, start, monkeypatch):
+    from airflow_hive_opt.spark.connect import remote_session
+
+    document = {"conn_type": "spark_connect", "host": HOST, "port": connect_server.port}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_CONNECT_DEFAULT", json.dumps(document))
+    with remote_session(connect_server.url, {}) as remote:
+        make_star(remote)
+        try:
+            found = start("connect_sales", run_conf={"year": 2000, "month": 11})
+            assert found.state == "success"
+            pruned = summary(found, "sales_by_category")
+            assert (pruned["kept"], pruned["total"]) == (30, 61)
+            november = rows(remote, "sales_by_category")
+            assert [row[:3] for row in november] == [("c0", "TN", 150), ("c1", "TN", 150)]
+        finally:
+            drop_star(remote)
 
 
 def test_mapped_over_states(spark, run):

@@ -115,6 +115,18 @@ def test_what_yarn_cant_resume_is_refused_only_if_asked_for(submitted, monkeypat
 
 
 @pytest.mark.parametrize(
+    ("extra", "options"), [({"deploy-mode": "cluster"}, {}), ({}, {"deploy_mode": "cluster"})]
+)
+def test_a_standalone_cluster_in_cluster_mode_is_refused_before_submitting(
+    submitted, monkeypatch, tmp_path, extra, options
+):
+    connection = {"host": "spark://m:7077", "extra": extra}
+    with pytest.raises(AirflowFailException, match="runs Python drivers in client mode alone"):
+        operator(monkeypatch, tmp_path, connection, **options).execute(context())
+    assert submitted.commands == []
+
+
+@pytest.mark.parametrize(
     ("status", "error"),
     [
         (Status.REFUSED, AirflowFailException),
@@ -143,14 +155,15 @@ def test_an_application_that_leaves_nothing(submitted, monkeypatch, tmp_path):
 
 def test_a_retry_resumes_and_a_cleared_task_does_not(submitted, monkeypatch, tmp_path):
     """The application of a killed attempt finished meanwhile, at that attempt's path."""
-    connection = {"host": "spark://m:7077", "extra": {"deploy-mode": "cluster"}}
-    monkeypatch.setattr(MapJoinPruneOperator, "get_job_status", lambda *_: "FINISHED")
+    manager = {"yarn_resourcemanager_webapp_address": "http://manager:8088"}
+    connection = {"host": "yarn", "extra": {"deploy-mode": "cluster", **manager}}
+    monkeypatch.setattr(MapJoinPruneOperator, "get_job_status", lambda *_: "SUCCEEDED")
     monkeypatch.setattr(MapJoinPruneOperator, "poll_until_complete", lambda *_: None)
     store: dict[str, str] = {}
     stored = SimpleNamespace(get=store.get, set=store.__setitem__)
 
     def run(**attempt):
-        made = operator(monkeypatch, tmp_path, connection)
+        made = operator(monkeypatch, tmp_path, connection, yarn_track_via_rm_api=True)
         return made.execute(context(store=stored, **attempt))["uri"]
 
     first = run(try_number=1)

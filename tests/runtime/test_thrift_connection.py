@@ -5,6 +5,7 @@ The other versions are Thrift servers of ours that know fewer methods: no Hive 1
 
 from __future__ import annotations
 
+import getpass
 import socket
 import threading
 from contextlib import contextmanager
@@ -65,6 +66,11 @@ class Handler:
 
     def __init__(self):
         self.asked = []
+        self.users = []
+
+    def set_ugi(self, user, groups):
+        self.users.append(user)
+        return groups
 
     def get_table(self, database, name):
         self.asked.append("get_table")
@@ -89,6 +95,33 @@ def test_servers_that_know_one_way_to_ask_for_a_table(without, asked):
     ):
         assert metastore.table("t").partition_columns[0].name == "ds"
     assert handler.asked == [asked]
+
+
+def test_the_server_is_told_once_who_asks(monkeypatch):
+    monkeypatch.setenv("HADOOP_USER_NAME", "ann")
+    handler = Handler()
+    with (
+        listening(lambda _, connection: answer(connection, handler)) as server,
+        ThriftMetastore(f"thrift://{server}") as metastore,
+    ):
+        for name in ("t", "u"):
+            metastore.table(name)
+        assert metastore.work().metastore_calls == 2
+        assert handler.users == ["ann"]
+        metastore.close()
+        monkeypatch.delenv("HADOOP_USER_NAME")
+        metastore.table("v")
+    assert handler.users == ["ann", getpass.getuser()]
+
+
+def test_a_server_that_does_not_know_of_users():
+    handler = Handler()
+    with (
+        listening(lambda _, connection: answer(connection, handler, ["set_ugi"])) as server,
+        ThriftMetastore(f"thrift://{server}") as metastore,
+    ):
+        assert metastore.table("t") is not None
+    assert (handler.users, handler.asked) == ([], ["get_table_req"])
 
 
 def test_a_connection_that_breaks_is_made_again(metastore_service):

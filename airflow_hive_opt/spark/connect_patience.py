@@ -1,0 +1,32 @@
+"""How long a Spark Connect session waits for its server; loads gRPC."""
+
+from __future__ import annotations
+
+from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
+
+
+class Patience(DefaultPolicy):
+    """Spark's own patience, about ten minutes by default, but once in a session's life.
+
+    What is put back and closed after a server was given up does not wait for it again.
+    """
+
+    def __init__(self, max_retries: int = 15) -> None:
+        super().__init__(max_retries=max_retries)
+        self.exhausted = False
+
+    def can_retry(self, e: BaseException) -> bool:
+        """See ``RetryPolicy``."""
+        return not self.exhausted and super().can_retry(e)
+
+    def to_state(self) -> RetryPolicyState:
+        """See ``RetryPolicy``: the state of one call."""
+        return _State(self)
+
+
+class _State(RetryPolicyState):
+    def next_attempt(self, exception: BaseException | None = None) -> int | None:
+        wait = super().next_attempt(exception)
+        if wait is None and isinstance(self.policy, Patience):
+            self.policy.exhausted = True
+        return wait

@@ -1,0 +1,64 @@
+"""A Spark Connect server on loopback, from the jars that PySpark brings, with Hive support."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGTERM
+
+from airflow_hive_opt.spark.java import ensure_java
+from airflow_hive_opt.spark.session import embedded_conf
+from tests.services.processes import HOST, free_port, listens, server
+
+
+@dataclass(frozen=True)
+class ConnectServer:
+    """A running server."""
+
+    port: int
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"sc://{HOST}:{self.port}"
+
+
+@contextmanager
+def spark_connect(folder: Path) -> Iterator[ConnectServer]:
+    """A server with a warehouse of its own, until the block ends.
+
+    Raises :class:`~tests.services.processes.ServiceError`.
+    """
+    ensure_java()
+    (folder / "warehouse" / "tables").mkdir(parents=True)
+    port = free_port()
+    conf = {
+        **embedded_conf(folder / "warehouse", "local[2]"),
+        "spark.sql.catalogImplementation": "hive",
+        # no other process asks this metastore, and nothing need survive
+        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:connect;create=true",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.connect.grpc.binding.address": HOST,
+        "spark.connect.grpc.binding.port": str(port),
+        # a server that lives for minutes gains nothing from the best compiler
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    command = [str(Path(sys.executable).parent / "spark-submit")]
+    for name, value in conf.items():
+        command += ["--conf", f"{name}={value}"]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    log = folder / "connect.log"
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    with server(
+        [*command, "spark-internal"],
+        log,
+        lambda: listens(port),
+        stop_with=SIGTERM,
+        cwd=folder,
+        env=environment,
+    ):
+        yield ConnectServer(port, log)

@@ -1,0 +1,226 @@
+"""Over Spark Connect, on a real server: the same rows, the same decisions, the same scans."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+from pyspark.errors import PySparkException
+from upath import UPath
+
+from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.runtime.descriptor import query_digest, read
+from airflow_hive_opt.runtime.gates import GateClosed
+from airflow_hive_opt.spark.application import Request, map_join, prune
+from airflow_hive_opt.spark.connect import end, remote_session
+from airflow_hive_opt.spark.connect_catalog import ConnectCatalog
+from airflow_hive_opt.spark.keys import local_relation
+from airflow_hive_opt.spark.map_join import accepts, prelaunch, run_map_join
+from airflow_hive_opt.spark.progress import progress
+from airflow_hive_opt.spark.restrict import scan_way
+from airflow_hive_opt.spark.scan import scanning
+from airflow_hive_opt.spark.session_conf import conf_set
+from tests.spark.situations import SITUATIONS, setup
+
+
+@pytest.fixture(scope="module")
+def remote(connect_server):
+    with remote_session(connect_server.url, {"spark.sql.adaptive.enabled": "false"}) as session:
+        yield session
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(remote):
+    remote.sql("CREATE DATABASE connect")
+    remote.sql("USE connect")
+    setup(remote)
+    for statement in (
+        "CREATE TABLE typed (id INT) USING parquet PARTITIONED BY "
+        "(Day DATE, price DECIMAL(5,2), code VARCHAR(3), at TIMESTAMP)",
+        "INSERT INTO typed SELECT id, date_add(DATE'2020-01-01', CAST(id AS INT)), id / 4, "
+        "concat('c', id), timestamp_seconds(1635638400 + 900 * id) FROM range(8)",
+        "CREATE TABLE padded (id INT) USING parquet PARTITIONED BY (c CHAR(3))",
+        "INSERT INTO padded VALUES (1, 'a'), (2, 'b')",
+        "CREATE TABLE keys USING parquet AS SELECT Day, price, code, at FROM typed WHERE id < 3",
+        "CREATE VIEW unstable AS SELECT ds FROM days WHERE rand() < 2",
+        "CREATE FUNCTION mine AS 'org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper'",
+        "CREATE VIEW by_mine AS SELECT ds FROM days WHERE mine(ds) <> 'X'",
+        "CREATE TABLE result (id INT, ds STRING) USING parquet",
+    ):
+        remote.sql(statement)
+    yield
+    remote.sql("USE default")
+    remote.sql("DROP DATABASE connect CASCADE")
+
+
+def pruned(remote, tmp_path, sql, **options):
+    """The narrowed frame and the descriptor, as a map join in another task makes them."""
+    request = Request(sql, **options)
+    path = UPath(tmp_path) / "descriptor.json"
+    report = prune(remote, request, path)
+    assert report.work == {"local task": None}
+    descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
+    targets = prelaunch(ConnectCatalog(remote), descriptor, request.parameters)
+    with scanning(remote, set(map(scan_way, targets))):
+        frame, objection = run_map_join(remote, sql, targets, request.parameters)
+        assert objection is None
+        frame.collect()
+    return frame, descriptor
+
+
+def rows(frame):
+    return sorted(map(tuple, frame.collect()), key=repr)
+
+
+def partitions_read(frame, table):
+    """How many partitions of a table the server read, by what it counted while the frame ran."""
+    _, nodes = frame.executionInfo.metrics.extract_graph()
+    scans = [node for node in nodes.values() if node.name.endswith(f".{table}")]
+    return [
+        metric.value for scan in scans for metric in scan.metrics if metric.name == "numPartitions"
+    ]
+
+
+def some_situations():
+    """The first of each path; ``make test-e2e`` asks all of them."""
+    asked = set()
+    for each in SITUATIONS:
+        new = each.outcome not in asked and each.outcome in ("fast", "skeleton", "static")
+        asked.add(each.outcome)
+        marks = () if new else pytest.mark.e2e
+        yield pytest.param(each, marks=marks, id=f"{each.group}: {each.name}")
+
+
+@pytest.mark.parametrize("situation", some_situations())
+def test_situation(remote, tmp_path, situation):
+    settings = Settings.of()
+    if " huge " in situation.sql:
+        settings = Settings.of({"hive.mapjoin.smalltable.filesize": "100"})
+    frame, descriptor = pruned(remote, tmp_path, situation.sql, settings=settings)
+    assert rows(frame) == rows(remote.sql(situation.sql))
+    targets = {target.alias: target for target in descriptor.targets}
+    reasons = {found.alias: found.reason for found in descriptor.decisions}
+    target = targets.get(situation.alias)
+    assert (target.path if target else reasons[situation.alias]) == situation.outcome
+    assert (target.kept if target else situation.total) == situation.kept
+
+
+def test_three_answers_and_what_the_server_read(remote, tmp_path):
+    plain = "SELECT s.id, s.ds FROM sales s JOIN days d ON s.ds = d.ds WHERE d.week = :week"
+    parameters = {"week": 1}
+    before = remote.conf.getAll
+    frame, descriptor = pruned(remote, tmp_path, plain, parameters=parameters)
+    days = ", ".join(f"'{part.values[0]}'" for part in descriptor.targets[0].partitions)
+    by_list = remote.sql(f"{plain} AND s.ds IN ({days})", args=parameters)
+    assert rows(frame) == rows(by_list) == rows(remote.sql(plain, args=parameters))
+    assert partitions_read(frame, "sales") == partitions_read(by_list, "sales") == [7]
+    assert remote.conf.getAll == before
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("t.Day = k.Day AND t.code = k.code", 3),
+        ("t.price = k.price", 3),
+        ("t.at = k.at", 3),
+        ("t.price < k.price", 2),
+    ],
+)
+def test_keys_of_every_type_arrive_as_they_are(remote, tmp_path, condition, kept):
+    sql = f"SELECT t.id FROM typed t JOIN keys k ON {condition}"
+    frame, descriptor = pruned(remote, tmp_path, sql)
+    assert rows(frame) == rows(remote.sql(sql))
+    assert [target.kept for target in descriptor.targets] == [kept]
+    assert partitions_read(frame, "typed") == [kept]
+
+
+def test_local_data_is_what_it_was(remote):
+    frame = remote.sql(
+        """SELECT * FROM VALUES
+        (1Y, 2L, 1.10BD, CAST('123456789012345678901234567890.12345678' AS DECIMAL(38,8)),
+         DATE'0001-01-01', TIMESTAMP'1883-11-18 12:03:58.123456', CAST(-0.0 AS DOUBLE),
+         CAST(X'C328' AS STRING), true, X'00ff', timestamp_seconds(1635638400)),
+        (NULL, NULL, NULL, NULL, DATE'9999-12-31', TIMESTAMP'9999-12-31 23:59:59.999999',
+         CAST('NaN' AS DOUBLE), '', NULL, NULL, timestamp_seconds(1635642000))"""
+    )
+    with conf_set(remote, {"spark.sql.session.timeZone": "Europe/Berlin"}):  # a fold at the last
+        local = local_relation(remote, frame)
+        assert local.schema == frame.schema
+        exact = "to_json(struct(*, hex(col8) h, unix_micros(col6), unix_micros(col11)))"
+        assert rows(local.selectExpr(exact)) == rows(frame.selectExpr(exact))
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("SELECT s.id FROM sales s JOIN unstable k ON s.ds = k.ds", "NOT_DETERMINISTIC"),
+        ("SELECT s.id FROM sales s JOIN by_mine k ON s.ds = k.ds", "NOT_DETERMINISTIC"),
+        ("SELECT p.id FROM padded p JOIN (SELECT 'a' c) k ON p.c = k.c", "TYPE_NOT_COMPARABLE"),
+    ],
+)
+def test_what_is_not_known_to_be_safe_is_read_whole(remote, tmp_path, sql, reason):
+    frame, descriptor = pruned(remote, tmp_path, sql)
+    assert [found.reason.removeprefix("KEY_SOURCE_") for found in descriptor.decisions] == [reason]
+    assert rows(frame) == rows(remote.sql(sql))
+
+
+def test_an_insert_in_two_stages_with_a_partition_that_came_between(remote, tmp_path):
+    select = "SELECT s.id, s.ds FROM arriving s JOIN days d ON s.ds = d.ds WHERE d.week = 1"
+    request = Request(f"INSERT OVERWRITE TABLE result {select}", max_bytes=10**6)
+    remote.sql(
+        "CREATE TABLE arriving USING parquet PARTITIONED BY (ds) AS SELECT * FROM sales "
+        "WHERE ds BETWEEN '2020-01-06' AND '2020-01-16'"
+    )
+    remote.sql("ALTER TABLE arriving DROP PARTITION (ds = '2020-01-08')")
+    path = UPath(tmp_path) / "descriptor.json"
+    pruned = prune(remote, request, path)
+    assert all(part.bytes for part in pruned.descriptor.targets[0].partitions)
+    remote.sql("INSERT INTO arriving SELECT * FROM sales WHERE ds = '2020-01-08'")
+    result = map_join(remote, request, path, pruned.descriptor.digest)
+    assert (pruned.descriptor.kept, result.report.appeared) == (6, 1)
+    assert rows(remote.table("result")) == rows(remote.sql(select))
+    with pytest.raises(GateClosed, match="max_bytes allows 10"):
+        map_join(remote, replace(request, max_bytes=10), path, pruned.descriptor.digest)
+
+
+def test_what_needs_a_jvm_is_done_without(remote, tmp_path):
+    settings = Settings.of(
+        {"hive.optimize.mapjoin.key.predicate": "true", "hive.optimize.correlation": "true"}
+    )
+    sql = (
+        "SELECT s.id FROM sales s JOIN days d ON s.id = d.week "
+        "WHERE s.id > (SELECT avg(i.id) FROM sales i WHERE i.item = s.item)"
+    )
+    frame, descriptor = pruned(remote, tmp_path, sql, settings=settings)
+    assert (descriptor.row_filters, descriptor.statement) == ((), None)
+    assert rows(frame) == rows(remote.sql(sql))
+    assert accepts(remote, "BEGIN SELECT 1; END", {})
+
+
+def test_what_runs_is_told_until_it_is_stopped(connect_server, caplog):
+    query = "SELECT count(*) FROM range(0, 100000000000, 1, 8) WHERE hash(id, id + 1) = 7"
+    failures = []
+
+    def run():
+        try:
+            mine.sql(query).collect()
+        except PySparkException as error:
+            failures.append(str(error))
+
+    caplog.set_level(logging.INFO, "airflow_hive_opt.spark.progress")
+    task = threading.Thread(target=run)
+    with remote_session(connect_server.url, {}) as mine:
+        with progress(mine, "map join", seconds=0.1):
+            task.start()
+            deadline = time.monotonic() + 60
+            while " of 8 tasks, " not in caplog.text:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        end(mine)
+        task.join(60)
+        assert "OPERATION_CANCELED" in failures[0]
+        with pytest.raises(PySparkException, match="SESSION_CLOSED"):  # nothing more can begin
+            mine.sql("SELECT 1")
