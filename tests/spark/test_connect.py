@@ -147,7 +147,7 @@ def test_local_data_is_what_it_was(remote):
          CAST('NaN' AS DOUBLE), '', NULL, NULL, timestamp_seconds(1635642000))"""
     )
     with conf_set(remote, {"spark.sql.session.timeZone": "Europe/Berlin"}):  # a fold at the last
-        local = local_relation(remote, frame)
+        local = local_relation(remote, frame)[0]
         assert local.schema == frame.schema
         exact = "to_json(struct(*, hex(col8) h, unix_micros(col6), unix_micros(col11)))"
         assert rows(local.selectExpr(exact)) == rows(frame.selectExpr(exact))
