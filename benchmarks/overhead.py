@@ -27,7 +27,7 @@ from statistics import median
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.spark.session import embedded_conf, stop_spark
+from airflow_hive_opt.spark.session import embedded_conf
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread
 from tests.services.metastore import metastore
@@ -82,9 +82,7 @@ def in_session(folder: Path, repeats: int) -> list[Record]:
         def operator() -> None:
             execute(folder, None, {})
 
-        runs = alternated(LOCAL, {PLAIN: plain, OPERATOR: operator}, repeats)
-    stop_spark()  # the next one needs the metastore
-    return runs
+        return alternated(LOCAL, {PLAIN: plain, OPERATOR: operator}, repeats)
 
 
 def on_cluster(cluster: Standalone, folder: Path, repeats: int) -> list[Record]:

@@ -238,7 +238,7 @@ class StatementOperator(SparkSubmitOperator):
 
     def on_kill(self) -> None:
         """Ends this task's Spark, or what it does on a Spark Connect server."""
-        from airflow_hive_opt.spark.connect import interrupt
+        from airflow_hive_opt.spark.connect import end
         from airflow_hive_opt.spark.session import kill_spark
 
         self.log.info("stopping Spark")
@@ -246,7 +246,7 @@ class StatementOperator(SparkSubmitOperator):
         if kind == "submitted":
             super().on_kill()
         elif self._remote is not None:
-            interrupt(self._remote)
+            end(self._remote)
         elif kind == "embedded":
             kill_spark()
 

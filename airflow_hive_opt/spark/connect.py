@@ -54,12 +54,12 @@ def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
         session.stop()
 
 
-def interrupt(session: SparkSession) -> None:
-    """Stops what the server does for the session; from a signal handler too.
+def end(session: SparkSession) -> None:
+    """Stops what the server does for the session, and whatever would come; for signal handlers too.
 
     In a thread of its own, since the interrupted one may be in the middle of a call.
     """
-    stopping = threading.Thread(target=_interrupt, args=(session,), daemon=True)
+    stopping = threading.Thread(target=_release, args=(session,), daemon=True)
     stopping.start()
     stopping.join(_PATIENCE_TO_STOP)
 
@@ -128,8 +128,8 @@ def _server(url: str) -> str:
         return "what the connection names"
 
 
-def _interrupt(session: SparkSession) -> None:
+def _release(session: Any) -> None:
     try:
-        session.interruptAll()
+        session.client.release_session()
     except Exception as error:  # noqa: BLE001 - whoever waits for the server will say so
         log.warning("the server was not told to stop: %s", in_words(error))

@@ -132,7 +132,7 @@ def test_spark_itself_has_no_cluster_mode_for_python_here(cluster, tmp_path):
 
 
 def test_a_worker_that_dies_in_the_middle_of_the_join(warehouse, tmp_path, monkeypatch, capsys):
-    rows = 4 * 10**6
+    rows = 10**7
     found = context(rows=rows)
     with standalone(tmp_path / "cluster") as cluster:
         document = {"conn_type": "spark", "host": cluster.url}
@@ -143,7 +143,7 @@ def test_a_worker_that_dies_in_the_middle_of_the_join(warehouse, tmp_path, monke
         task.start()
         mid_join(cluster, tmp_path / "runs")
         os.killpg(cluster.workers[0].pid, SIGKILL)  # with its executor, in the worker's group
-        task.join(timeout=180)
+        task.join(timeout=240)
         assert [each["kept"] for each in summaries] == [7]
     log = capsys.readouterr().out
     assert "Lost executor" in log  # the join had not ended before

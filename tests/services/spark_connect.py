@@ -39,6 +39,8 @@ def spark_connect(folder: Path) -> Iterator[ConnectServer]:
     conf = {
         **embedded_conf(folder / "warehouse", "local[2]"),
         "spark.sql.catalogImplementation": "hive",
+        # no other process asks this metastore, and nothing need survive
+        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:connect;create=true",
         "spark.sql.shuffle.partitions": "2",
         "spark.connect.grpc.binding.address": HOST,
         "spark.connect.grpc.binding.port": str(port),

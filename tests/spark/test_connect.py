@@ -15,7 +15,7 @@ from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime.descriptor import query_digest, read
 from airflow_hive_opt.runtime.gates import GateClosed
 from airflow_hive_opt.spark.application import Request, map_join, prune
-from airflow_hive_opt.spark.connect import interrupt, remote_session
+from airflow_hive_opt.spark.connect import end, remote_session
 from airflow_hive_opt.spark.connect_catalog import ConnectCatalog
 from airflow_hive_opt.spark.keys import local_relation
 from airflow_hive_opt.spark.map_join import accepts, prelaunch, run_map_join
@@ -41,7 +41,7 @@ def tables(remote):
         "CREATE TABLE typed (id INT) USING parquet PARTITIONED BY "
         "(Day DATE, price DECIMAL(5,2), code VARCHAR(3), at TIMESTAMP)",
         "INSERT INTO typed SELECT id, date_add(DATE'2020-01-01', CAST(id AS INT)), id / 4, "
-        "concat('c', id), timestamp_seconds(1635638400 + 900 * id) FROM range(20)",
+        "concat('c', id), timestamp_seconds(1635638400 + 900 * id) FROM range(8)",
         "CREATE TABLE padded (id INT) USING parquet PARTITIONED BY (c CHAR(3))",
         "INSERT INTO padded VALUES (1, 'a'), (2, 'b')",
         "CREATE TABLE keys USING parquet AS SELECT Day, price, code, at FROM typed WHERE id < 3",
@@ -170,7 +170,10 @@ def test_what_is_not_known_to_be_safe_is_read_whole(remote, tmp_path, sql, reaso
 def test_an_insert_in_two_stages_with_a_partition_that_came_between(remote, tmp_path):
     select = "SELECT s.id, s.ds FROM arriving s JOIN days d ON s.ds = d.ds WHERE d.week = 1"
     request = Request(f"INSERT OVERWRITE TABLE result {select}", max_bytes=10**6)
-    remote.sql("CREATE TABLE arriving USING parquet PARTITIONED BY (ds) AS SELECT * FROM sales")
+    remote.sql(
+        "CREATE TABLE arriving USING parquet PARTITIONED BY (ds) AS SELECT * FROM sales "
+        "WHERE ds BETWEEN '2020-01-06' AND '2020-01-16'"
+    )
     remote.sql("ALTER TABLE arriving DROP PARTITION (ds = '2020-01-08')")
     path = UPath(tmp_path) / "descriptor.json"
     pruned = prune(remote, request, path)
@@ -197,24 +200,27 @@ def test_what_needs_a_jvm_is_done_without(remote, tmp_path):
     assert accepts(remote, "BEGIN SELECT 1; END", {})
 
 
-def test_what_runs_is_told_until_it_is_stopped(remote, caplog):
+def test_what_runs_is_told_until_it_is_stopped(connect_server, caplog):
     query = "SELECT count(*) FROM range(0, 100000000000, 1, 8) WHERE hash(id, id + 1) = 7"
     failures = []
 
     def run():
         try:
-            remote.sql(query).collect()
+            mine.sql(query).collect()
         except PySparkException as error:
             failures.append(str(error))
 
     caplog.set_level(logging.INFO, "airflow_hive_opt.spark.progress")
     task = threading.Thread(target=run)
-    with progress(remote, "map join", seconds=0.1):
-        task.start()
-        deadline = time.monotonic() + 60
-        while " of 8 tasks, " not in caplog.text:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-    interrupt(remote)
-    task.join(60)
-    assert "OPERATION_CANCELED" in failures[0]
+    with remote_session(connect_server.url, {}) as mine:
+        with progress(mine, "map join", seconds=0.1):
+            task.start()
+            deadline = time.monotonic() + 60
+            while " of 8 tasks, " not in caplog.text:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        end(mine)
+        task.join(60)
+        assert "OPERATION_CANCELED" in failures[0]
+        with pytest.raises(PySparkException, match="SESSION_CLOSED"):  # nothing more can begin
+            mine.sql("SELECT 1")

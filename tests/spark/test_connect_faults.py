@@ -1,5 +1,7 @@
 """A Spark Connect server that is not there: said in words, waited for once."""
 
+import sys
+
 import grpc
 import pytest
 from pyspark.sql.connect.client.retries import Retrying
@@ -36,3 +38,12 @@ def test_a_server_that_is_not_there_is_named_without_its_token():
         pass
     assert "secret" not in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_packages_that_are_missing_are_named_by_their_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
+    with (
+        pytest.raises(SparkStartError, match=r"pip install airflow-hive-opt\[connect\]"),
+        remote_session("sc://h", {}),
+    ):
+        pass
