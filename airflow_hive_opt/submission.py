@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from airflow_hive_opt.runtime.descriptor import StoragePath
     from airflow_hive_opt.spark.job import Job, Outcome
 
-# Airflow retries; YARN doing it too would run a failed INSERT unseen.
-SUBMIT_CONF = {"spark.yarn.maxAppAttempts": "1", "spark.ui.showConsoleProgress": "false"}
+SUBMIT_CONF = {
+    "spark.log.level": "WARN",  # the driver's start alone is a page of INFO in the task's log
+    "spark.ui.showConsoleProgress": "false",
+    # Airflow retries; YARN doing it too would run a failed INSERT unseen.
+    "spark.yarn.maxAppAttempts": "1",
+}
 
 
 def plain_uri(path: StoragePath) -> str:
