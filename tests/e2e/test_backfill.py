@@ -1,4 +1,4 @@
-"""A backfill of two weeks, four days at a time, and a week of it again.
+"""A backfill of two weeks, four days at a time, and four of them again.
 
 Every day has its own rows, and every attempt its own list.
 """
@@ -12,7 +12,7 @@ from airflow_hive_opt.runtime.descriptor import decode
 from tests.services.airflow import wait_for
 
 DAYS = [str(date(2000, 11, 1) + timedelta(days=n)) for n in range(14)]
-AGAIN = DAYS[4:11]
+AGAIN = DAYS[5:9]
 FIRST_DAY = (date(2000, 11, 1) - date(2000, 1, 1)).days
 AT_ONCE = 4
 
