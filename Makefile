@@ -5,13 +5,14 @@ UV_VERSION := 0.13.9
 BIN := .venv/bin
 READY := .venv/ready
 JDBC_DRIVER := .venv/share/java/postgresql.jar
+BROWSER := .venv/share/chromium
 
-.PHONY: help demo test test-e2e lint types pytest services fuzz bench growth tpcds key-predicate overhead fuzz-correlated bench-correlation lock clean
+.PHONY: help demo test test-e2e lint types pytest services browser fuzz bench growth tpcds key-predicate overhead fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
 	@echo "make test   environment, then lint, types and tests"
-	@echo "make test-e2e  a Spark cluster, for real"
+	@echo "make test-e2e  a Spark cluster, Airflow and a browser, for real"
 	@echo "make fuzz   N random queries, pruned against plain"
 	@echo "make bench  the benchmarks, all of them: hours; results in benchmarks/results"
 	@echo "make fuzz-correlated    N random correlated queries, rewritten against plain"
@@ -37,8 +38,8 @@ types: $(READY)
 pytest: $(READY) services
 	$(BIN)/pytest
 
-# A Spark standalone cluster, for real, on loopback.
-test-e2e: $(READY) services
+# A Spark standalone cluster, Spark Connect and the whole of Airflow, for real, on loopback.
+test-e2e: $(READY) services browser
 	$(BIN)/pytest -m e2e tests/e2e tests/spark/test_connect.py tests/fuzz/test_fuzz.py
 
 # The one part of the test servers that no wheel brings: PostgreSQL's Java driver, for the
@@ -54,6 +55,25 @@ $(JDBC_DRIVER):
 			(apt-get update -qq && apt-get download -qq libpostgresql-jdbc-java)) && \
 		dpkg-deb -x *.deb . && mkdir -p $(CURDIR)/$(@D) && \
 		cp usr/share/java/postgresql.jar $(CURDIR)/$@ && rm -r $$folder; \
+	fi
+
+# Chromium for the pages, where the machine has none: Debian's, with the libraries that are missing
+# here, unpacked in the same way. Without it those tests say that they were skipped, and why.
+browser: $(BROWSER)
+
+$(BROWSER): | $(READY)
+	@if command -v chromium-headless-shell || command -v chromium; then \
+		mkdir -p $@; \
+	else \
+		echo "==> fetching Chromium" && folder=$$(mktemp -d) && cd $$folder && chmod 755 . && \
+		wanted() { apt-get install -qq --simulate --no-install-recommends chromium-headless-shell \
+			| sed -n 's/^Inst \([^ ]*\).*/\1/p'; } && \
+		(test -n "$$(wanted)" || apt-get update -qq) && \
+		(apt-get download -qq $$(wanted) || \
+			(apt-get update -qq && apt-get download -qq $$(wanted))) && \
+		mkdir unpacked && for package in *.deb; do dpkg-deb -x $$package unpacked; done && \
+		mkdir -p $(CURDIR)/$(@D) && mv unpacked $(CURDIR)/$@ && rm -r $$folder || \
+		echo "==> there is no Chromium: the tests in a browser will be skipped"; \
 	fi
 
 # Random queries, pruned against plain: make fuzz N=5000 SEED=7

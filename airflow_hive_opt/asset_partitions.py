@@ -5,6 +5,8 @@ from __future__ import annotations
 from airflow_hive_opt.runtime.descriptor import Descriptor
 from airflow_hive_opt.runtime.partitions_read import partitions_read
 
+_ESCAPED = str.maketrans({"%": "%25", "|": "%7C"})
+
 MOST_KEYS = 1000
 """Airflow stores one event a key."""
 
@@ -20,8 +22,9 @@ def partition_keys(descriptor: Descriptor, table: str) -> list[str]:
     """A key for each partition of ``table`` that is read: its values, joined by ``|``.
 
     So Airflow's partition mappers read them: ``2026-01-31`` by ``StartOfDayMapper``, ``n|2026-01``
-    by ``ProductMapper``. ``table`` is ``database.table``, or the table's name alone. Raises
-    :class:`NoPartitionKeysError`.
+    by ``ProductMapper``. Within a value ``|`` is ``%7C`` and ``%`` is ``%25``, so that two
+    partitions never share a key. ``table`` is ``database.table``, or the table's name alone.
+    Raises :class:`NoPartitionKeysError`.
     """
     wanted = table.lower()
     found = [
@@ -32,7 +35,7 @@ def partition_keys(descriptor: Descriptor, table: str) -> list[str]:
     if len(found) != 1:
         many = "tables of this name were" if found else "its scan was not"
         raise NoPartitionKeysError(f"no partition keys of {table}: {many} pruned")
-    keys = ["|".join(values) for values in found[0].values]
+    keys = ["|".join(value.translate(_ESCAPED) for value in values) for values in found[0].values]
     if len(keys) > MOST_KEYS:
         raise NoPartitionKeysError(
             f"no partition keys of {table}: {len(keys):,} partitions would be as many asset "

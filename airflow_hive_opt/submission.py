@@ -23,8 +23,12 @@ NO_CLUSTER_MODE = (
     "the deploy mode is 'cluster', but a standalone cluster runs Python drivers in client mode "
     "alone: take the deploy mode out of connection and task, or submit to YARN or Kubernetes"
 )
-# Airflow retries; YARN doing it too would run a failed INSERT unseen.
-SUBMIT_CONF = {"spark.yarn.maxAppAttempts": "1", "spark.ui.showConsoleProgress": "false"}
+SUBMIT_CONF = {
+    "spark.log.level": "WARN",  # the driver's start alone is a page of INFO in the task's log
+    "spark.ui.showConsoleProgress": "false",
+    # Airflow retries; YARN doing it too would run a failed INSERT unseen.
+    "spark.yarn.maxAppAttempts": "1",
+}
 
 
 def plain_uri(path: StoragePath) -> str:

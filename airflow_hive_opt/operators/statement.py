@@ -146,8 +146,9 @@ class StatementOperator(SparkSubmitOperator):
         """Runs the job and returns the summary that goes to XCom."""
         outcome = self.run(context, self.job(context))
         self._publish(context, outcome)
-        summary = self.concluded(outcome)
-        keys = self._partition_keys(summary)
+        self.raise_unless_done(outcome)
+        keys = self._partition_keys(outcome.summary or {})
+        summary = self.concluded(outcome)  # the log's last line is what was kept
         for asset in self.outlets:
             if isinstance(asset, Asset):
                 event = context["outlet_events"][asset]
@@ -191,8 +192,7 @@ class StatementOperator(SparkSubmitOperator):
                 self.log.info("%s", line)
 
     def concluded(self, outcome: Outcome) -> dict[str, Any]:
-        """Tells the log what was done, and returns the summary; see :meth:`raise_unless_done`."""
-        self.raise_unless_done(outcome)
+        """Tells the log what was done, and returns the summary."""
         self.statement = outcome.statement
         summary = dict(outcome.summary or {})
         if outcome.columns:
@@ -334,7 +334,7 @@ class StatementOperator(SparkSubmitOperator):
         except (AirflowException, RuntimeError) as error:
             at = self._path_of_application(context, path)
             if outcome := outcome_left_at(at):
-                return _named(outcome, job.descriptor or str(at))
+                return _named(outcome, job, at)
             raise AirflowException(str(error)) from None
         except ValueError as error:
             raise AirflowFailException(str(error)) from None
@@ -347,7 +347,7 @@ class StatementOperator(SparkSubmitOperator):
                 f"the application ended without leaving its outcome at {plain_uri(at)}: does its "
                 "driver reach that storage? descriptor_path must be one that both reach"
             )
-        return _named(outcome, job.descriptor or str(at))
+        return _named(outcome, job, at)
 
     def submit_job(self, context: Context) -> str | None:
         """Remembers where the application writes, for the attempt that may have to resume it."""
@@ -376,10 +376,15 @@ class StatementOperator(SparkSubmitOperator):
         return {"spark.hadoop.hive.metastore.uris": uris}
 
 
-def _named(outcome: Outcome, uri: str) -> Outcome:
-    """The outcome with its descriptor under the name that Airflow can open."""
+def _named(outcome: Outcome, job: Job, at: ObjectStoragePath) -> Outcome:
+    """The outcome with its descriptor under the name that Airflow can open.
+
+    That is the local task's, unless a map join left it aside and wrote its own.
+    """
     if outcome.summary is None:
         return outcome
+    followed = job.descriptor and outcome.summary.get("digest") == job.digest
+    uri = job.descriptor if followed else str(at)
     return dataclasses.replace(outcome, summary={**outcome.summary, "uri": uri})
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.parse import parse
 from airflow_hive_opt.planner.script import split_settings
 
@@ -43,6 +44,25 @@ def tables_of(script: str, database: str = "default") -> Tables:
     }
     writes = {_name(table, database) for table in targets}
     return Tables(tuple(sorted(reads)), tuple(sorted(writes)))
+
+
+def names_its_partition(sql: str) -> bool:
+    """Whether a statement inserts into a partition whose values are all written out.
+
+    >>> names_its_partition("INSERT OVERWRITE TABLE r PARTITION (ds = 'a') SELECT 1")
+    True
+    >>> names_its_partition("INSERT OVERWRITE TABLE r PARTITION (ds = 'a', hour) SELECT 1, 2")
+    False
+    """
+    try:
+        tree = parse(sql)
+    except (PlanError, RecursionError):
+        return False
+    partitions = [target.args.get("partition") for target in _targets(tree)]
+    return any(
+        found is not None and all(isinstance(each, exp.EQ) for each in found.expressions)
+        for found in partitions
+    )
 
 
 def _targets(tree: exp.Expr) -> Iterator[exp.Table]:

@@ -41,6 +41,7 @@ from airflow_hive_opt.spark.progress import progress
 from airflow_hive_opt.spark.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.restrict import restrict, scan_way
 from airflow_hive_opt.spark.scan import scanning
+from airflow_hive_opt.spark.staging import own_staging
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -236,6 +237,7 @@ def _run(
         clock.phase("map join"),
         progress(session, "map join"),
         scanning(session, set(ways.values()), longest_list(filters)),
+        own_staging(session, sql),
     ):
         frame, objection = run_map_join(session, sql, targets, request.parameters, filters, held)
         columns = tuple(frame.columns)

@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest, write_whole
 from airflow_hive_opt.runtime.gates import GateClosed, Gates, NothingToDo
 from airflow_hive_opt.runtime.report import headline
@@ -164,7 +165,8 @@ def run_job(
         if job.stages is Stages.MAP_JOIN:
             descriptor = open_path(job.descriptor or "")
             result = map_join(session, request, descriptor, job.digest or "")
-            keep_report(result.report, path)
+            report = _in_effect(result.report, job.digest, path)
+            keep_report(report, path)
         else:
             if job.stages is Stages.KEYS:
                 return _call_for(session, request, path, job.columns)
@@ -176,6 +178,7 @@ def run_job(
             with HashTables(session) as hash_tables:
                 pruned = prune(session, request, path, hash_tables)
                 result = join(session, request, pruned, path, hash_tables)
+            report = _in_effect(result.report, pruned.descriptor.digest, path)
     except NothingToDo as nothing:
         return _stopped(Status.NOTHING_TO_DO, nothing, pruned)
     except (PlanError, GateClosed, TooMuchToWaitFor) as error:
@@ -184,8 +187,8 @@ def run_job(
         return _stopped(Status.FAILED, error, pruned)
     return Outcome(
         Status.DONE,
-        headline(result.report.descriptor),
-        result.report.summary(),
+        headline(report.descriptor),
+        report.summary(),
         result.columns,
         tuple(tuple(map(_text, row)) for row in result.rows),
         result.statement,
@@ -210,6 +213,21 @@ def write_outcome(outcome: Outcome, path: StoragePath) -> None:
 def outcome_path(path: StoragePath) -> StoragePath:
     """Where a submitted application leaves its outcome."""
     return path.with_name(f"{path.stem}.outcome.json")
+
+
+def _in_effect(report: Report, announced: str | None, path: StoragePath) -> Report:
+    """The report of a run that left its list aside, with the descriptor that says so at ``path``.
+
+    Whatever follows the report's URI must not find a list that was not followed. The statement has
+    run: failing now would run it again on a retry.
+    """
+    if report.descriptor.digest == announced:
+        return report
+    try:
+        descriptors.write(report.descriptor, path)
+    except DescriptorError as error:
+        log.warning("the descriptor still has the list that was left aside: %s", error)
+    return dataclasses.replace(report, uri=str(path))
 
 
 def _call_for(

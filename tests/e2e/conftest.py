@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from jinja2 import Template
 
 from tests.services.processes import HOST
 
+PROJECT = Path(__file__).parents[2]
 MAKE_TABLES = Path(__file__).parent / "make_tables.py"
 
 
@@ -19,17 +21,24 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.e2e)
 
 
-@pytest.fixture(scope="session")
-def warehouse(metastore_service):
-    """Spark's settings for the metastore, with the tables of ``make_tables.py`` in it."""
-    conf = {
+def session_conf(metastore_service):
+    """Spark's settings for a small session on the metastore."""
+    return {
         **metastore_service.spark_conf(),
         "spark.driver.host": HOST,
         "spark.driver.bindAddress": HOST,
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
     }
+
+
+@pytest.fixture(scope="session")
+def warehouse(metastore_service):
+    """Spark's settings for the metastore, with the tables of ``make_tables.py`` in it."""
+    conf = session_conf(metastore_service)
     pairs = [f"{name}={value}" for name, value in conf.items()]
     subprocess.run([sys.executable, str(MAKE_TABLES), *pairs], check=True)
     return conf
@@ -42,3 +51,53 @@ def cluster(tmp_path_factory):
 
     with standalone(tmp_path_factory.mktemp("cluster")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def airflow(tmp_path_factory, postgres_server, metastore_service, cluster):
+    """Airflow's services with the example DAGs and this suite's own, on the cluster."""
+    from tests.services.airflow import airflow
+
+    dags = (PROJECT / "dags", Path(__file__).parent / "dags")
+    folder = tmp_path_factory.mktemp("airflow")
+    with airflow(folder, dags, postgres_server, metastore_service, cluster) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def cluster_sales(airflow):
+    """The id of a run of the example on the cluster, which has succeeded."""
+    run_id = airflow.trigger("cluster_sales", month=11)
+    assert airflow.ended("cluster_sales", run_id) == "success"
+    return run_id
+
+
+@pytest.fixture(scope="session")
+def plain(metastore_service):
+    """Plain Spark on the same metastore."""
+    from airflow_hive_opt.spark.session import spark_session
+
+    conf = {"spark.master": "local[2]", **session_conf(metastore_service)}
+    with spark_session("plain", conf) as session:
+        session.sparkContext.setLogLevel("ERROR")
+        yield Plain(session)
+
+
+class Plain:
+    """What plain Spark says, rows sorted."""
+
+    def __init__(self, session):
+        self.session = session
+
+    def rows(self, sql):
+        return sorted(map(tuple, self.session.sql(sql).collect()), key=repr)
+
+    def table(self, name):
+        self.session.sql(f"REFRESH TABLE {name}")  # a task wrote it
+        return self.rows(f"SELECT * FROM {name}")
+
+    def example(self, name, params=(), ds=None):
+        """The rows that the SELECT of an example's statement gives."""
+        text = (PROJECT / "dags" / "sql" / name).read_text()
+        text = Template(text).render(params=dict(params), ds=ds)
+        return self.rows(text[text.index("SELECT") :])

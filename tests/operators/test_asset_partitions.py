@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import unquote
 
 import pytest
 
@@ -19,6 +20,25 @@ def descriptor(*targets):
 def test_values_in_the_order_of_the_columns(table):
     found = partition_keys(descriptor(FACT), table)
     assert found == ["a/b|__HIVE_DEFAULT_PARTITION__", "c|2"]
+
+
+def test_no_two_partitions_share_a_key():
+    values = [("a|b", "c"), ("a", "b|c"), ("a%7Cb", "c"), ("100%", "x y/z=ü")]
+    target = replace(FACT, partitions=tuple(map(Partition, values)))
+    found = partition_keys(descriptor(target), "fact")
+    assert found == ["a%7Cb|c", "a|b%7Cc", "a%257Cb|c", "100%25|x y/z=ü"]
+    assert [tuple(map(unquote, key.split("|"))) for key in found] == values
+
+
+def test_airflows_mappers_read_the_keys():
+    from airflow.partition_mappers.identity import IdentityMapper
+    from airflow.partition_mappers.product import ProductMapper
+    from airflow.partition_mappers.temporal import StartOfDayMapper
+
+    target = replace(FACT, partitions=(Partition(("n|s", "2026-01-31T05:00:00")),))
+    (key,) = partition_keys(descriptor(target), "fact")
+    mapper = ProductMapper(IdentityMapper(), StartOfDayMapper())
+    assert mapper.to_downstream(key) == "n%7Cs|2026-01-31"
 
 
 @pytest.mark.parametrize(

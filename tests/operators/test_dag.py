@@ -127,7 +127,19 @@ def test_one_task(spark, run):
     assert [row[:3] for row in november] == [("c0", "TN", 150), ("c1", "TN", 150)]
 
 
-def test_the_links_lead_to_the_descriptor_and_what_it_says(run, web):
+def name_descriptor(instance, uri):
+    """What a task that pushes an XCom of its own could do."""
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+
+    from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
+
+    of = {"dag_id": instance.dag_id, "task_id": instance.task_id, "run_id": instance.run_id}
+    with create_session() as session:
+        XComModel.set(key=DESCRIPTOR_KEY, value=uri, session=session, **of)
+
+
+def test_the_links_lead_to_the_descriptor_and_what_it_says(run, web, tmp_path):
     found = run("tpcds_star_join", run_conf={"year": 2000, "month": 10})
     client, user = web
     (instance,) = found.get_task_instances()
@@ -147,7 +159,22 @@ def test_the_links_lead_to_the_descriptor_and_what_it_says(run, web):
         assert client.get(links[link]).status_code == 401
         other = links[link].replace(found.dag_id, "split_sales")
         assert client.get(other, headers=user).status_code == 404
-    Path(summary(found, "sales_by_category")["uri"]).unlink()
+    mine = Path(summary(found, "sales_by_category")["uri"])
+    elsewhere = tmp_path.with_name(f"{tmp_path.name}-and-more") / "1.json"
+    elsewhere.parent.mkdir()
+    elsewhere.write_bytes(mine.read_bytes())
+    for uri in (
+        str(elsewhere),
+        elsewhere.as_uri(),
+        f"{tmp_path}/../{elsewhere.parent.name}/1.json",
+    ):
+        name_descriptor(instance, uri)
+        refused = client.get(links["Partition descriptor"], headers=user)
+        assert refused.status_code == 404
+        assert "only descriptors below [hive_opt] descriptor_path" in refused.json()["detail"]
+    name_descriptor(instance, str(mine))
+    assert client.get(links["Partition descriptor"], headers=user).json() == descriptor
+    mine.unlink()
     gone = client.get(links["Explain pruning"], headers=user)
     assert (gone.status_code, "it was swept" in gone.text) == (404, True)
 

@@ -9,7 +9,7 @@ import pytest
 from openlineage.client.serde import Serde
 
 from airflow_hive_opt.lineage import MOST_PARTITIONS, lineage_of, namespace_of
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Target, write
+from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Target, decode, write
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.report import descriptor_summary
 
@@ -111,6 +111,24 @@ def test_the_namespace(told, monkeypatch):
     monkeypatch.setenv("AIRFLOW__OPENLINEAGE__NAMESPACE", "ours")
     assert told(namespace=None)["inputs"][0]["namespace"] == "ours"
     assert namespace_of({"spark.sql.shuffle.partitions": "3"}) is None
+
+
+def test_a_descriptor_behind_an_airflow_connection(told, tmp_path):
+    """An object store that only its connection's file system reaches; a mock of a cloud's."""
+    from airflow.sdk import ObjectStoragePath
+    from airflow.sdk.io import attach
+    from fsspec.implementations.dirfs import DirFileSystem
+
+    told()
+    attach(protocol="s3", conn_id="lake", fs=DirFileSystem(str(tmp_path)))
+    uri = "s3://lake@bucket/1.json"
+    (tmp_path / "bucket").mkdir()
+    (tmp_path / "1.json").rename(tmp_path / "bucket" / "1.json")
+    descriptor = decode(ObjectStoragePath(uri).read_bytes())
+    summary = descriptor_summary(descriptor, uri)
+    found = json.loads(Serde.to_json(lineage_of(SQL, summary, True, "hive://h")))
+    assert partitions_of(found) == ["ds=a%2Fb/n=__HIVE_DEFAULT_PARTITION__", "ds=c/n=2"]
+    assert found["run_facets"]["hiveOpt_pruning"]["descriptor"] == uri
 
 
 def test_a_descriptor_that_is_gone_costs_the_partitions_alone(told, tmp_path, caplog):

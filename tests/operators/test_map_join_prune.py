@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from airflow_hive_opt.connections import place_of
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.runtime.descriptor import decode
 
 RUN_ID = "manual__2026-01-31T00:00:00+00:00"
 SQL = "SELECT f.id, f.p FROM op.fact f JOIN op.keys k ON f.p = k.p AND k.id < {{ params.below }}"
@@ -175,6 +176,40 @@ def test_a_local_connection_is_used(monkeypatch):
     operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", conn_id="also")
     assert operator._spark_conf(place_of("also"))["spark.master"] == "local[3]"
     assert operator._spark_conf(place_of(None))["spark.master"] == "local[*]"
+
+
+@pytest.mark.parametrize(
+    "refused", ["SELECT nope FROM op.fact", "SELECT raise_error('PLAN_VALIDATION_FAILED') AS id, 1"]
+)
+def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
+    spark, context, tmp_path, capsys, monkeypatch, refused
+):
+    """Spark refuses the narrowed statement: when it reads it, and when it plans it."""
+    from airflow.providers.openlineage.extractors.base import DefaultExtractor
+    from airflow.sdk import Asset
+    from airflow.sdk.execution_time.context import OutletEventAccessors
+
+    monkeypatch.setattr("airflow_hive_opt.spark.map_join.restrict", lambda *_: refused)
+    asset = Asset("result")
+    context["outlet_events"] = OutletEventAccessors()
+    options = {"outlets": [asset], "partition_keys_of": "fact", "descriptor_path": str(tmp_path)}
+    operator = MapJoinPruneOperator(task_id="task", sql=SQL, **options)
+    operator.render_template_fields(context)
+    summary = operator.execute(context)
+    assert (summary["reason"], summary["kept"], summary["scans"]) == ("PASSED_THROUGH", 0, {})
+    assert operator.statement == operator.sql
+    log = capsys.readouterr().out
+    assert {f"{n}\t{n}" in log for n in range(3)} == {True}
+    assert "pruned nothing: the statement is read whole, PASSED_THROUGH" in log.splitlines()[-1]
+    # neither the page, nor the events, nor lineage go by the list that was left aside
+    descriptor = decode(Path(summary["uri"]).read_bytes())
+    assert (descriptor.digest, descriptor.targets) == (summary["digest"], ())
+    assert context["outlet_events"][asset].partition_keys == set()
+    found = DefaultExtractor(operator).extract_on_complete(context["ti"])
+    assert [(each.name, each.inputFacets) for each in found.inputs] == [
+        ("op.fact", {}),
+        ("op.keys", {}),
+    ]
 
 
 def test_openlineage_is_told_what_the_run_read(spark, context, tmp_path):

@@ -133,16 +133,23 @@ def test_keys_of_another_type_prune_as_spark_compares(spark, tmp_path, table, ty
     assert answer.rows
 
 
-@pytest.mark.parametrize("type_", ["CHAR(3)", "DOUBLE"])
-def test_types_that_are_not_read_off_names(spark, tmp_path, type_):
+@pytest.mark.parametrize(
+    ("type_", "one", "other"),
+    [
+        ("CHAR(3)", "1", "2"),
+        ("DOUBLE", "1", "2"),
+        ("TIMESTAMP_NTZ", "2020-01-01 00:00:00", "2020-01-02 00:00:00"),
+    ],
+)
+def test_types_that_are_not_read_off_names(spark, tmp_path, type_, one, other):
     spark.sql("DROP TABLE IF EXISTS oddly")
-    spark.sql(f"CREATE TABLE oddly (id INT) PARTITIONED BY (p {type_}) STORED AS PARQUET")
-    spark.sql(
-        f"INSERT INTO oddly SELECT 1, CAST('1' AS {type_}) UNION SELECT 2, CAST('2' AS {type_})"
-    )
-    keys_of(spark, type_, "('1')")
+    spark.sql(f"CREATE TABLE oddly (id INT, p {type_}) USING PARQUET PARTITIONED BY (p)")
+    for number, value in ((1, one), (2, other)):
+        spark.sql(f"INSERT INTO oddly SELECT {number}, CAST('{value}' AS {type_})")
+    keys_of(spark, type_, f"('{one}')")
     answer = ask(spark, tmp_path, "SELECT t.id FROM oddly t JOIN k ON t.p = k.k")
     assert answer.reasons == {"t": "TYPE_NOT_COMPARABLE"}
+    assert files_of(answer, "oddly") == 2
 
 
 def test_an_int_partition_with_a_leading_zero(spark, tmp_path):
@@ -158,6 +165,19 @@ def test_an_int_partition_with_a_leading_zero(spark, tmp_path):
     answer = ask(spark, tmp_path, "SELECT t.id, t.p FROM padded t JOIN k ON t.p = k.k")
     assert answer.target.kept == 1
     assert answer.rows == [(5, 8)]
+
+
+def test_a_location_with_spaces(spark, tmp_path):
+    spark.sql("CREATE TABLE placed (id INT) PARTITIONED BY (p STRING) STORED AS PARQUET")
+    for value in ("New York", "plain", "left out"):
+        folder = tmp_path / "my tables" / f"the place of {value} 100%20"
+        spark.range(5, 6).selectExpr("CAST(id AS INT) id").coalesce(1).write.parquet(str(folder))
+        spark.sql(f"ALTER TABLE placed ADD PARTITION (p = '{value}') LOCATION '{folder}'")
+    keys_of(spark, "STRING", "('New York'), ('plain')")
+    sql = "SELECT t.id, t.p FROM placed t JOIN k ON t.p = k.k"
+    answer = ask(spark, tmp_path, sql, literal=f"{sql} AND t.p IN ('New York', 'plain')")
+    assert answer.rows == [(5, "New York"), (5, "plain")]
+    assert (answer.target.path, files_of(answer, "my%20tables")) == ("fast", 2)
 
 
 def test_values_that_spark_reads_more_freely_than_we(spark, tmp_path):

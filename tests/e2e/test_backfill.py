@@ -1,0 +1,74 @@
+"""A backfill of two weeks, four days at a time, and four of them again.
+
+Every day has its own rows, and every attempt its own list.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from airflow_hive_opt.attempts import safe_part
+from airflow_hive_opt.runtime.descriptor import decode
+from tests.services.airflow import wait_for
+
+DAYS = [str(date(2000, 11, 1) + timedelta(days=n)) for n in range(14)]
+AGAIN = DAYS[5:9]
+FIRST_DAY = (date(2000, 11, 1) - date(2000, 1, 1)).days
+AT_ONCE = 4
+
+
+def test_a_backfill_and_its_reprocessing_give_plain_sparks_rows(airflow, plain):
+    expected = [
+        (*row, day) for day in DAYS for row in plain.example("sales_of_the_day.sql", ds=day)
+    ]
+    assert len({row[1] for row in expected}) > 1  # days can be told apart by their rows
+    backfill(airflow, DAYS, "none")
+    assert sorted(written(plain)) == sorted(expected)
+    assert attempts(airflow) == dict.fromkeys(DAYS, 1)
+    plain.session.sql(f"ALTER TABLE sales_by_day DROP PARTITION (day = '{AGAIN[2]}')")
+    backfill(airflow, AGAIN, "completed")
+    assert sorted(written(plain)) == sorted(expected)
+    assert attempts(airflow) == {day: 2 if day in AGAIN else 1 for day in DAYS}
+
+
+def backfill(airflow, days, reprocess):
+    """Runs it to its end, which all of its runs reach well, never more of them than allowed."""
+    asked = {
+        "dag_id": "backfill_by_day",
+        "from_date": f"{days[0]}T00:00:00Z",
+        "to_date": f"{days[-1]}T00:00:00Z",
+        "max_active_runs": AT_ONCE,
+        "reprocess_behavior": reprocess,
+    }
+    number = airflow.ask("/api/v2/backfills", asked)["id"]
+    at_once = set()
+
+    def completed():
+        states = [run["state"] for run in airflow.runs("backfill_by_day", "backfill")]
+        at_once.add(states.count("running"))
+        return airflow.ask(f"/api/v2/backfills/{number}")["completed_at"]
+
+    wait_for(completed, seconds=400)
+    assert max(at_once) == AT_ONCE
+    assert {run["state"] for run in airflow.runs("backfill_by_day", "backfill")} == {"success"}
+
+
+def attempts(airflow):
+    """By day its run's attempts, each of which has left a list of that day's partition alone."""
+    found = {}
+    for run in airflow.runs("backfill_by_day", "backfill"):
+        day = run["logical_date"][:10]
+        partition = str(FIRST_DAY + DAYS.index(day))
+        folder = airflow.descriptors / "backfill_by_day" / safe_part(run["dag_run_id"])
+        task = airflow.task("backfill_by_day", run["dag_run_id"], "sales_of_the_day")
+        found[day] = task["try_number"]
+        for number in range(1, found[day] + 1):
+            path = folder / "sales_of_the_day" / "-1" / f"{number}.json"
+            (target,) = decode(path.read_bytes()).targets
+            assert [each.values for each in target.partitions] == [(partition,)]
+    return found
+
+
+def written(plain):
+    """What the days of the backfill have in the table."""
+    return [row for row in plain.table("sales_by_day") if row[-1] in DAYS]
