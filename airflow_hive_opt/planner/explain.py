@@ -32,8 +32,8 @@ class Explanation:
     """Hive's plan of a statement and what partition pruning decides on it.
 
     ``pruning`` is ``None`` where only Hive's grammar reads the statement; ``warnings`` says why.
-    ``jobs_before`` counts the map-reduce jobs without the Correlation Optimizer; ``rewriting`` is
-    what it comes to on Spark.
+    ``jobs_before`` counts the map-reduce jobs without the Correlation Optimizer, which is off in
+    Hive unless it is set; ``rewriting`` is what a run on Spark makes of the statement.
     """
 
     hive: HivePlan
@@ -63,7 +63,7 @@ def explain(
     except PlanError as error:
         pruning = None
         warnings += (f"partition pruning is not planned for this statement: {error}",)
-    rewriting = rewrite(sql, catalog, settings)
+    rewriting = rewrite(sql, catalog, Settings.for_run({**(overrides or {}), **own}))
     return Explanation(hive, pruning, jobs_before, rewriting, warnings)
 
 

@@ -77,7 +77,7 @@ class Request:
         """
         own, sql = split_settings(script)
         for_hive = {name: value for name, value in own.items() if not name.startswith("spark.")}
-        settings = Settings.of({**(hive_conf or {}), **for_hive})
+        settings = Settings.for_run({**(hive_conf or {}), **for_hive})
         return cls(sql, settings=settings, session_conf=own, **options)
 
     def __post_init__(self) -> None:

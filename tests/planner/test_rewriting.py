@@ -90,7 +90,7 @@ def test_what_is_not_understood_is_left_alone(sql, reason):
 
 def test_rows_filtered_otherwise_are_not_added_up_together():
     sql = (
-        "SELECT o.name, sum(a.supp) AS s FROM orders o, lines a WHERE a.ord = o.ord AND o.ord IN "
+        "SELECT o.name, sum(a.qty) AS s FROM orders o, lines a WHERE a.ord = o.ord AND o.ord IN "
         "(SELECT ord FROM lines{} GROUP BY ord) GROUP BY o.name"
     )
     assert outcome(sql.format("")).applied == ("aggregate_once",)

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
-from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.planner.settings import CORRELATION, Settings
 
-CORRELATION = "hive.optimize.correlation"
 MAP_JOIN_SIZE = "hive.auto.convert.join.noconditionaltask.size"
 # A key set pays if the table it is read from is small beside the one it restricts.
 _KEY_SET_SHARE = 1 / 3

@@ -25,8 +25,7 @@ not join. That is the same, row by row:
 - The anchor's rows stay as many as they were, and an anchor that an outer join may replace by
   NULLs is refused.
 
-Where another table with conditions of its own is joined by the key, the windowed read is
-restricted to that table's keys: groups stay whole, and rows of other keys could not pass the join.
+The windowed read is restricted to the rows and keys that are needed, as ``windowed_read`` says.
 
 Source: the job-flow and transit correlations of the Correlation Optimizer (HIVE-2206), in the form
 that Spark can run in one stage.
@@ -34,6 +33,7 @@ that Spark can run in one stage.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -41,27 +41,32 @@ from sqlglot import exp
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.parse import Span
 from airflow_hive_opt.planner.query import ColumnRef
-from airflow_hive_opt.planner.rewriting.anchors import Anchor, equal_columns, find_anchor
-from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Factor, Text, spliced
+from airflow_hive_opt.planner.rewriting.anchors import Anchor, find_anchor
+from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Text
 from airflow_hive_opt.planner.rewriting.cost import Cost
 from airflow_hive_opt.planner.rewriting.dropping import drop_derived
 from airflow_hive_opt.planner.rewriting.expressions import (
     aggregates_of,
+    may_fail,
     renamed,
     replaced,
-    require_known,
 )
 from airflow_hive_opt.planner.rewriting.lookups import Kind, Lookup, lookups
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.planner.rewriting.windowed_read import KeyTable, key_table, needed
 
 
 @dataclass
 class _Windowed:
-    """One anchor with the windows that its lookups need, and where those are read."""
+    """One anchor with the windows that its lookups need, and where those are read.
+
+    ``handed`` are columns of the key table, by their new names, where its join is made below.
+    """
 
     anchor: Anchor
     lookups: list[tuple[Lookup, Anchor]] = field(default_factory=list)
     windows: dict[str, str] = field(default_factory=dict)
+    handed: dict[str, str] | None = None
 
     def reference(self, window: str, prefix: str) -> str:
         """A window's value as text in the lookups' block."""
@@ -92,21 +97,38 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
         return None
     if not block.known:
         raise Refused(Refusal.FORM_NOT_KNOWN)
-    if any(item.is_star for item in block.select.expressions):
+    if block.shows_all:
         raise Refused(Refusal.SELECT_STAR)
+    _require_safe(block, [lookup for each in found.values() for lookup, _ in each.lookups])
+    try:
+        return _edits(block, list(found.values()), cost, below=True)
+    except Refused:
+        return _edits(block, list(found.values()), cost, below=False)
+
+
+def _edits(block: Block, found: list[_Windowed], cost: Cost, below: bool) -> list[Edit]:
+    """The windows in place of the lookups; ``below`` makes joins with key tables below them."""
     edits: list[Edit] = []
-    derived: dict[str, tuple[dict[str, str], str]] = {}
+    derived: dict[str, tuple[Mapping[str, str], str]] = {}
+    gone: list[exp.Expr] = []
     prefix = block.text.fresh("__w")
-    for windowed in found.values():
-        keys = _key_set(windowed, cost)
-        cost.require(_wins(block, windowed, keys is not None, cost))
+    for windowed in found:
         for lookup, anchor in windowed.lookups:
+            gone.append(lookup.block.select)
             if lookup.kind is Kind.DERIVED:
                 derived[lookup.alias] = _columns(lookup, anchor, windowed, prefix)
             else:
                 edits.append(_conjunct(lookup, anchor, windowed, prefix))
+    for windowed in found:
+        keys = key_table(windowed.anchor, [lookup for lookup, _ in windowed.lookups], cost)
+        cost.require(_wins(block, windowed, keys is not None, cost))
+        windowed.handed = None
+        if keys is not None and below and _may_join_below(block, found, windowed, keys, derived):
+            names, moved = _joined_below(block, windowed, keys)
+            derived[keys.factor.alias] = (names, "")
+            gone += moved
         edits += _source(block.text, windowed, keys)
-    return drop_derived(block, derived, edits) if derived else edits
+    return drop_derived(block, derived, edits, gone) if derived else edits
 
 
 def _may_have(block: Block) -> bool:
@@ -243,7 +265,7 @@ def _columns(
     return found, " AND ".join(conditions)
 
 
-def _source(text: Text, windowed: _Windowed, key_set: str | None) -> list[Edit]:
+def _source(text: Text, windowed: _Windowed, keys: KeyTable | None) -> list[Edit]:
     """The anchor's scan with its windows; a subquery around it hands them on."""
     anchor = windowed.anchor
     factor = anchor.factor
@@ -254,8 +276,28 @@ def _source(text: Text, windowed: _Windowed, key_set: str | None) -> list[Edit]:
     listed = ",".join(f"\n  {window} AS {name}" for window, name in windowed.windows.items())
     alias = "" if factor.named else f" AS {quote(factor.alias)}"
     table = factor.reference.of(text.sql)
-    read = f"(SELECT *,{listed} FROM {table}{key_set or ''}){alias}"
-    edits = [Edit(factor.reference, read)]
+    found = [lookup for lookup, _ in windowed.lookups]
+    if keys is not None and windowed.handed is not None:
+        own = quote(factor.alias)
+        handed = "".join(
+            f", {keys.name}.{quote(column)} AS {name}" for column, name in windowed.handed.items()
+        )
+        conditions = [f"{own}.{quote(keys.key)} = {keys.name}.{quote(keys.column)}"]
+        conditions += [keys.asked(text), needed(anchor, found, f"{own}.")]
+        read = (
+            f"\n  (SELECT {own}.*{handed} FROM {table} AS {own}, {keys.listed(text)}"
+            f"\n  WHERE {' AND '.join(filter(None, conditions))})"
+        )
+    else:
+        conditions = [needed(anchor, found)]
+        if keys is not None:
+            conditions.append(
+                f"{quote(keys.key)} IN (SELECT {keys.name}.{quote(keys.column)} "
+                f"FROM {keys.listed(text)} WHERE {keys.asked(text)})"
+            )
+        where = " AND ".join(filter(None, conditions))
+        read = f"{table}\n  WHERE {where}" if where else table
+    edits = [Edit(factor.reference, f"(SELECT *,{listed} FROM {read}){alias}")]
     if anchor.via is not None:
         last = text.place(anchor.block.select.expressions[-1]).stop
         handed = "".join(
@@ -265,54 +307,75 @@ def _source(text: Text, windowed: _Windowed, key_set: str | None) -> list[Edit]:
     return edits
 
 
-def _key_set(windowed: _Windowed, cost: Cost) -> str | None:
-    """`` WHERE key IN (...)`` with the keys of a smaller table that the anchor is joined with."""
-    anchor = windowed.anchor
-    block, table = anchor.block, anchor.factor.table
-    if len({lookup.keys for lookup, _ in windowed.lookups}) > 1:
+def _may_join_below(
+    block: Block,
+    found: list[_Windowed],
+    windowed: _Windowed,
+    keys: KeyTable,
+    dropped: Collection[str],
+) -> bool:
+    """Whether the join with the key table may be made below the windows, and only there."""
+    alias = keys.factor.alias
+    if windowed.anchor.via is not None or not windowed.windows or not block.inner_only:
+        return False
+    if alias in dropped or any(alias == each.anchor.alias for each in found):
+        return False
+    compared = [
+        block.aliases(lookup.comparison.with_)
+        for each in found
+        for lookup, _ in each.lookups
+        if lookup.comparison is not None
+    ]
+    repeatable = all(window.startswith(("min(", "max(")) for window in windowed.windows)
+    return repeatable and {alias} not in compared
+
+
+def _joined_below(
+    block: Block, windowed: _Windowed, keys: KeyTable
+) -> tuple[Mapping[str, str], list[exp.Expr]]:
+    """The key table's columns as the windowed read has them, and the conjuncts that go there."""
+    alias, prefix = keys.factor.alias, block.text.fresh("__j")
+    names = {keys.column: windowed.anchor.key(0)}
+    windowed.handed = {}
+    for part in block.select.find_all(exp.Column):
+        ref = _owner(block, part)
+        if ref is not None and ref.alias == alias and ref.name not in names:
+            windowed.handed[ref.name] = f"{prefix}{len(windowed.handed)}"
+            names[ref.name] = f"{quote(windowed.anchor.alias)}.{windowed.handed[ref.name]}"
+    equal = {windowed.anchor.keys[0], ColumnRef(alias, keys.column)}
+    joining = [
+        each
+        for each in block.certain
+        if isinstance(each.unnest(), exp.EQ)
+        and all(isinstance(side.unnest(), exp.Column) for side in each.unnest().iter_expressions())
+        and block.owners(each) == equal
+    ]
+    return names, [*keys.conditions, *joining]
+
+
+def _owner(block: Block, part: exp.Expr) -> ColumnRef | None:
+    try:
+        return block.owner(part) if isinstance(part, exp.Column) else None
+    except Refused:  # a column of another query, which dropping.py judges
         return None
-    if table is None or len(anchor.keys) != 1:
-        return None
-    for members in equal_columns(block):
-        own = [ref for ref in members if ref.alias == anchor.factor.alias]
-        if len(own) != 1 or not _is_key(anchor, own[0]):
-            continue
-        for ref in sorted(members, key=str):
-            other = block.factors[ref.alias]
-            if other.table is None or other.table == table or other.reference is None:
-                continue
-            if block.supplied_with_nulls(ref.alias) or not cost.restricts(other.table, table):
-                continue
-            conditions = _own_conditions(block, other)
-            if conditions:
-                name = other.reference.of(block.text.sql)
-                return (
-                    f"\n  WHERE {quote(own[0].name)} IN (SELECT {quote(ref.alias)}."
-                    f"{quote(ref.name)} FROM {name} AS {quote(ref.alias)} "
-                    f"WHERE {' AND '.join(conditions)})"
-                )
-    return None
 
 
-def _is_key(anchor: Anchor, ref: ColumnRef) -> bool:
-    if anchor.via is None:
-        return ref == anchor.keys[0]
-    for item in anchor.block.select.expressions:
-        bare = item.unalias()
-        if item.alias_or_name.lower() == anchor.keys[0].name and isinstance(bare, exp.Column):
-            return anchor.block.owner(bare) == ref
-    return False
+def _require_safe(block: Block, found: list[Lookup]) -> None:
+    """Raises :class:`Refused` where a comparison with a lookup's value may fail for some row.
 
-
-def _own_conditions(block: Block, factor: Factor) -> list[str]:
-    """What the block asks of that table alone."""
-    found = []
+    It is asked of the anchor's rows now, before other tables' joins drop some of them.
+    """
+    derived = {lookup.alias for lookup in found if lookup.kind is Kind.DERIVED}
+    if len(block.factors.keys() - derived) == 1:
+        return
     for conjunct in block.certain:
-        if any(conjunct.find_all(exp.Query)) or block.aliases(conjunct) != {factor.alias}:
-            continue
-        try:
-            require_known(conjunct)
-        except Refused:
-            continue
-        found.append(spliced(block.text.sql, [], block.text.place(conjunct)))
-    return found
+        inside = {id(part) for part in conjunct.walk()}
+        reads = not any(conjunct.find_all(exp.Query)) and block.aliases(conjunct) & derived
+        values = [
+            (lookup.block, aggregate)
+            for lookup in found
+            if lookup.kind is Kind.SCALAR and id(lookup.node) in inside and lookup.value is not None
+            for aggregate in aggregates_of(lookup.value)
+        ]
+        if (values or reads) and may_fail((block, conjunct), *values):
+            raise Refused(Refusal.MAY_FAIL)
