@@ -12,6 +12,7 @@ from airflow_hive_opt.planner.hive.compiler import HivePlan, compile_statement
 from airflow_hive_opt.planner.hive.drawing import mermaid
 from airflow_hive_opt.planner.hive.explain import explain_text
 from airflow_hive_opt.planner.hive.facts import count, facts
+from airflow_hive_opt.planner.on_spark import hints_on_spark, joins_on_spark
 from airflow_hive_opt.planner.operators import Filter, Operator, TableScan, subquery_of, walk
 from airflow_hive_opt.planner.plan import Plan, plan
 from airflow_hive_opt.planner.pruning import KeyPredicate, Path, ScanDecision
@@ -41,6 +42,7 @@ class Explanation:
     jobs_before: int
     rewriting: Rewriting
     warnings: tuple[str, ...]
+    hints: tuple[tuple[str, str], ...] = ()
 
 
 def explain(
@@ -64,7 +66,8 @@ def explain(
         pruning = None
         warnings += (f"partition pruning is not planned for this statement: {error}",)
     rewriting = rewrite(sql, catalog, Settings.for_run({**(overrides or {}), **own}))
-    return Explanation(hive, pruning, jobs_before, rewriting, warnings)
+    hints = tuple(hints_on_spark(sql))
+    return Explanation(hive, pruning, jobs_before, rewriting, warnings, hints)
 
 
 def sinks(found: Explanation) -> tuple[PartitionSink, ...]:
@@ -93,6 +96,18 @@ def explanation_to_json(found: Explanation) -> dict[str, object]:
             "jobs_before": found.jobs_before,
             "jobs_after": count(found.hive, "MapReduce"),
         },
+        "on_spark": {
+            "joins": [
+                {
+                    "stage": join.stage,
+                    "aliases": list(join.aliases),
+                    "strategy": join.strategy.value,
+                    "message": join.message,
+                }
+                for join in joins_on_spark(found.hive)
+            ],
+            "hints": [{"hint": name, "message": message} for name, message in found.hints],
+        },
         "rewriting": {
             "applied": list(found.rewriting.applied),
             "sql": found.rewriting.sql if found.rewriting.applied else None,
@@ -118,6 +133,13 @@ def explanation_to_text(found: Explanation) -> str:
         parts.append(f"    reads the partition list of {sink.local_work.name}")
     if not decisions:
         parts.append("  no partitioned table is read" if found.pruning else "  not planned")
+    parts += ["", "JOINS ON SPARK:"]
+    for join in joins_on_spark(found.hive):
+        parts += [f"  {join.stage}: {join.strategy} ({', '.join(join.aliases)})"]
+        parts += [f"    {join.message}"]
+    parts += [f"  hint {name}: {message}" for name, message in found.hints]
+    if parts[-1] == "JOINS ON SPARK:":
+        parts.append("  none")
     parts += ["", "CORRELATION:"]
     if found.hive.correlated:
         after = count(found.hive, "MapReduce")

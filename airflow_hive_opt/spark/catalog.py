@@ -19,6 +19,7 @@ from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed, value_of
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.scan import asking, list_condition, way
+from airflow_hive_opt.spark.statistics import with_statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -217,13 +218,13 @@ class SparkCatalog:
                 metadata, getattr(self._catalog, "getRelation$default$2")()
             )
             table = self._sized(full, self._executed(relation))
-            return replace(table, definition=self._definition(metadata))
+            return with_statistics(replace(table, definition=self._definition(metadata)), metadata)
         self._own_names[full] = own_names
         partitioned = {column.lower() for column in own_names}
         schema = StructType.fromJson(json.loads(metadata.schema().json()))
         columns = [Column(field.name.lower(), _type_of(field)) for field in schema.fields]
         size = metadata.stats()
-        return Table(
+        table = Table(
             full,
             tuple(column for column in columns if column.name not in partitioned),
             tuple(column for column in columns if column.name in partitioned),
@@ -232,6 +233,7 @@ class SparkCatalog:
             or metadata.provider().getOrElse(None) == "hive",
             by_serde=self._is_read_by_serde(metadata),
         )
+        return with_statistics(table, metadata)
 
     def _is_read_by_serde(self, metadata: Any) -> bool:
         """Whether Hive's classes read the table, not Spark's own Parquet and ORC readers."""

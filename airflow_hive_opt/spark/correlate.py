@@ -77,7 +77,23 @@ def _objection(
         log.debug("a rewritten statement is not accepted: %s", error)
         return Refusal.SPARK_DISAGREES
     analyzed = plain._jdf.queryExecution().analyzed()
-    sampled = any("Sample " in line for line in analyzed.toString().splitlines())
-    if not analyzed.deterministic() or sampled:
+    lines = analyzed.toString().splitlines()
+    sampled = any("Sample " in line for line in lines)
+    if not analyzed.deterministic() or sampled or _has_limited_view(lines):
         return Refusal.NOT_DETERMINISTIC
     return None if plain.dtypes == other.dtypes else Refusal.SPARK_DISAGREES
+
+
+def _has_limited_view(lines: list[str]) -> bool:
+    """Whether a view takes some of its rows only, by the lines of an analyzed plan."""
+    view = None
+    for line in lines:
+        text = line.lstrip(" :+-|")
+        depth = len(line) - len(text)
+        if view is not None and depth <= view:
+            view = None
+        if view is None:
+            view = depth if text.startswith("View (") else None
+        elif text.startswith("GlobalLimit"):
+            return True
+    return False
