@@ -12,10 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sqlglot import exp
+
 from airflow_hive_opt.planner.catalog import Buckets
 from airflow_hive_opt.planner.hive.compiler import HivePlan
 from airflow_hive_opt.planner.hive.operators import Join, MapJoin, TableScan
 from airflow_hive_opt.planner.hive.tasks import Task
+from airflow_hive_opt.planner.parse import parse
 from airflow_hive_opt.planner.rules.bucket_map_join import column_at_scan, scan_below
 
 _HINT_COMMENT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
@@ -55,6 +58,17 @@ _HIVE_BUCKETS = (
 
 
 @dataclass(frozen=True)
+class SparkWork:
+    """How often Spark scans tables for a statement and shuffles rows by key.
+
+    ``shuffles`` is ``None`` where only the text is known.
+    """
+
+    scans: int
+    shuffles: int | None = None
+
+
+@dataclass(frozen=True)
 class SparkJoin:
     """One join of Hive's plan and what Spark does instead."""
 
@@ -72,6 +86,19 @@ def joins_on_spark(plan: HivePlan) -> tuple[SparkJoin, ...]:
         if task.kind == "MapReduce" and task.backup is None
         for join in task.joins()
     )
+
+
+def work_by_text(sql: str) -> SparkWork:
+    """How often a statement that can be parsed reads tables; a CTE's are counted once.
+
+    >>> work_by_text("SELECT 1 FROM a, b WHERE a.k IN (SELECT k FROM a)").scans
+    3
+    """
+    tree = parse(sql)
+    shared = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    query = tree if isinstance(tree, exp.Query) else tree.args.get("expression")
+    read = query.find_all(exp.Table) if isinstance(query, exp.Expr) else ()
+    return SparkWork(sum(table.db != "" or table.name.lower() not in shared for table in read))
 
 
 def hints_on_spark(sql: str) -> Iterator[tuple[str, str]]:

@@ -31,7 +31,7 @@ from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.metastore import Metastore
 from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
 from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.correlate import correlate
+from airflow_hive_opt.spark.correlate import broadcasting, correlate
 from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_map_join
@@ -276,18 +276,20 @@ def _descriptor(
 
 
 def _rewritten(session: SparkSession, catalog: SparkCatalog, request: Request) -> str | None:
-    """The statement as the correlation rules make it, where they are on and apply."""
+    """The statement as the correlation rules and map join sizes make it, where they apply."""
     if _dialect_setting(session, request.sql):
         return None
     try:
         found = correlate(session, catalog, request.sql, request.settings, request.parameters)
+        sql = broadcasting(session, catalog, found.sql, request.settings)
     except (PySparkException, Py4JJavaError) as error:  # a table can't be looked up
         log.info("not rewritten: %s", in_words(error))
         return None
-    if not found.applied:
-        return None
-    log.info("rewritten for its correlations: %s", ", ".join(found.applied))
-    return found.sql
+    if found.applied:
+        log.info("rewritten for its correlations: %s", ", ".join(found.applied))
+    for name, reason in found.refused:
+        log.debug("not rewritten (%s): %s", name, reason.sentence)
+    return sql if sql != request.sql else None
 
 
 def _passed_through(request: Request, why: str) -> Descriptor:

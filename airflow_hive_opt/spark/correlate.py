@@ -17,8 +17,11 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.planner.catalog import Catalog
 from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.on_spark import SparkWork
 from airflow_hive_opt.planner.rewriting import Refusal, Rewriting, query_of, rewrite
-from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.planner.rewriting.broadcast_hints import with_broadcasts
+from airflow_hive_opt.planner.rewriting.cost import MAP_JOIN_SIZE
+from airflow_hive_opt.planner.settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +49,27 @@ def correlate(
     log.info("the correlated statement runs as it is: %s", refusal.sentence)
     refused = tuple((name, refusal) for name in dict.fromkeys(found.applied))
     return replace(found, sql=sql, applied=(), refused=(*found.refused, *refused))
+
+
+def work_on_spark(session: SparkSession, sql: str) -> SparkWork | None:
+    """What Spark plans to do for a statement; ``None`` where it does not take its query."""
+    try:
+        shuffles, scans = shuffles_and_scans(session.sql(query_of(sql)))
+    except (PlanError, PySparkException, Py4JJavaError):
+        return None
+    return SparkWork(scans, shuffles)
+
+
+def broadcasting(session: SparkSession, catalog: Catalog, sql: str, settings: Settings) -> str:
+    """The statement with the map joins that Hive's size settings call for and Spark's do not.
+
+    Only where Hive's size was raised: its default is what Spark broadcasts by itself.
+    """
+    if settings.number(MAP_JOIN_SIZE) <= int(DEFAULTS[MAP_JOIN_SIZE]):
+        return sql
+    own: Any = session._jsparkSession.sessionState().conf()
+    threshold = own.autoBroadcastJoinThreshold()
+    return sql if threshold < 0 else with_broadcasts(sql, catalog, settings, threshold)
 
 
 def shuffles_and_scans(frame: DataFrame) -> tuple[int, int]:

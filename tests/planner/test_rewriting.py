@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_hive_opt.planner.catalog import Column, JsonCatalog, Partition, Table
+from airflow_hive_opt.planner.catalog import Buckets, Column, JsonCatalog, Partition, Table
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.explain import explain, explanation_to_json, explanation_to_text
 from airflow_hive_opt.planner.rewriting import Refusal, query_of, rewrite
@@ -24,6 +24,7 @@ LINES = Table(
         Column("late", "boolean"),
     ),
     total_bytes=10**9,
+    distinct=(("ord", 10**7),),
 )
 ORDERS = Table(
     "default.orders",
@@ -129,6 +130,31 @@ def test_auto_leaves_small_and_unknown_tables_alone():
         catalog = JsonCatalog.of([replace(LINES, total_bytes=size), ORDERS])
         assert reasons(SCALAR, "auto", catalog) == {reason}
         assert outcome(SCALAR, "true", catalog).applied == ("self_join_window",)
+
+
+def test_auto_asks_statistics_whether_an_aggregate_is_small():
+    for distinct in ((), (("ord", 100_000),), (("part", 10**7),)):
+        catalog = JsonCatalog.of([replace(LINES, distinct=distinct), ORDERS])
+        assert reasons(SCALAR, "auto", catalog) == {Refusal.NOT_EXPECTED_TO_WIN}
+        assert outcome(EXISTS.format("b.supp <> a.supp"), "auto", catalog).applied
+    few = (
+        "SELECT a.qty FROM lines a, orders o WHERE a.ord = o.ord AND {} AND "
+        "a.qty < (SELECT avg(qty) FROM lines b WHERE b.ord = a.ord)"
+    )
+    assert outcome(few.format("o.name = 'x'"), "auto").applied == ("self_join_window",)
+    assert reasons(few.format("o.name > 'x'"), "auto") == {Refusal.NOT_EXPECTED_TO_WIN}
+
+
+def test_no_shuffle_is_shared_where_spark_shuffles_nothing():
+    sql = (
+        "SELECT a.ord, b.qty FROM (SELECT ord, count(DISTINCT part) AS n FROM lines GROUP BY ord) "
+        "a, (SELECT ord, count(DISTINCT supp) AS n FROM lines GROUP BY ord) c, lines b "
+        "WHERE a.ord = b.ord AND c.ord = b.ord"
+    )
+    assert outcome(sql, "auto").applied == ("shared_scan",)
+    for by_spark, applied in ((True, ()), (False, ("shared_scan",))):
+        table = replace(LINES, buckets=Buckets(("ord",), 4, by_spark=by_spark))
+        assert outcome(sql, "auto", JsonCatalog.of([table, ORDERS])).applied == applied
 
 
 def test_the_click_stream_is_left_alone():

@@ -7,13 +7,22 @@ do so only where a gain of 10 % is expected. The figures behind the rule are tho
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from sqlglot import exp
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.planner.settings import CORRELATION, Settings
 
 MAP_JOIN_SIZE = "hive.auto.convert.join.noconditionaltask.size"
+# What is left of a table by a condition, where nothing is known of the values.
+_EQUALITY, _OTHER = 0.1, 0.5
+# A row of an aggregate: a key and a value.
+_GROUP_BYTES = 32
+# The share of a key table's rows up to which sorting the rows of those keys is cheap.
+_FEW_KEYS = 0.35
 # A key set pays if the table it is read from is small beside the one it restricts.
 _KEY_SET_SHARE = 1 / 3
 
@@ -48,6 +57,24 @@ class Cost:
         return table.total_bytes is not None and table.total_bytes <= self.settings.number(
             MAP_JOIN_SIZE
         )
+
+    def share(self, conditions: Iterable[exp.Expr]) -> float:
+        """What conditions leave of a table's rows, by their form."""
+        share = 1.0
+        for condition in conditions:
+            bare = condition.unnest()
+            constant = isinstance(bare, exp.EQ) and any(bare.find_all(exp.Literal))
+            share *= _EQUALITY if constant else _OTHER
+        return share
+
+    def leaves_few(self, conditions: Iterable[exp.Expr]) -> bool:
+        """Whether so few keys are left that sorting their rows is cheap."""
+        return self.share(conditions) <= _FEW_KEYS
+
+    def aggregates_to_much(self, table: Table, keys: Iterable[str]) -> bool:
+        """Whether an aggregate by key is too large to broadcast, by the table's statistics."""
+        groups = table.distinct_keys(keys)
+        return groups is not None and groups * _GROUP_BYTES > self.settings.number(MAP_JOIN_SIZE)
 
     def restricts(self, small: Table, large: Table) -> bool:
         """Whether reading ``small`` once more, for its keys, is cheap beside ``large``."""

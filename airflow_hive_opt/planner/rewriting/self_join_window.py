@@ -121,7 +121,7 @@ def _edits(block: Block, found: list[_Windowed], cost: Cost, below: bool) -> lis
                 edits.append(_conjunct(lookup, anchor, windowed, prefix))
     for windowed in found:
         keys = key_table(windowed.anchor, [lookup for lookup, _ in windowed.lookups], cost)
-        cost.require(_wins(block, windowed, keys is not None, cost))
+        cost.require(_wins(block, windowed, keys, cost))
         windowed.handed = None
         if keys is not None and below and _may_join_below(block, found, windowed, keys, derived):
             names, moved = _joined_below(block, windowed, keys)
@@ -136,18 +136,19 @@ def _may_have(block: Block) -> bool:
     return any(inner is not block.select for inner in block.select.find_all(exp.Select))
 
 
-def _wins(block: Block, windowed: _Windowed, restricted: bool, cost: Cost) -> bool:
+def _wins(block: Block, windowed: _Windowed, keys: KeyTable | None, cost: Cost) -> bool:
     """The cost rule.
 
-    A window sorts all rows of the table by the key; an aggregate only hashes them, and where the
-    rest of the block leaves few of the anchor's rows, joining those few is cheap. So the window
-    wins where its rows are restricted by a key set, where the lookups test for rows (their plain
-    plan shuffles every row as well), or where nothing but the lookup restricts the anchor.
+    A window shuffles and sorts rows by the key. Where the lookups test for rows, so does their
+    plain plan. An aggregate is hashed where the rows are read and shuffled when it is small; if it
+    stays small, Spark broadcasts it. So a window in its place wins where few keys' rows are
+    sorted, or where statistics say that the aggregate is large and no other join leaves few of the
+    anchor's rows.
     """
-    if restricted:
-        return True
     if any(each.kind in (Kind.EXISTS, Kind.NOT_EXISTS) for each, _ in windowed.lookups):
         return True
+    if keys is not None:
+        return cost.leaves_few(keys.conditions)
     anchor = windowed.anchor
     names = {each.alias for each, _ in windowed.lookups}
     others = [
@@ -155,7 +156,8 @@ def _wins(block: Block, windowed: _Windowed, restricted: bool, cost: Cost) -> bo
         for factor in (*anchor.block.factors.values(), *block.factors.values())
         if factor.alias not in names | {anchor.factor.alias, anchor.via}
     ]
-    return not any(factor.table is None or cost.is_small(factor.table) for factor in others)
+    large = all(cost.aggregates_to_much(each.table, each.keys) for each, _ in windowed.lookups)
+    return large and not any(each.table is None or cost.is_small(each.table) for each in others)
 
 
 def _aggregate(lookup: Lookup, node: exp.Expr) -> str:
