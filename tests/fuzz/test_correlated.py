@@ -28,11 +28,11 @@ ON = Settings.of({"hive.optimize.correlation": "true"})
 
 
 class Sized(SparkCatalog):
-    """Spark's catalog with ``t`` large beside the others, so that key sets are tried, too."""
+    """Spark's catalog with ``t``, ``e`` and ``h`` large, so that key sets are tried."""
 
     def table(self, name):
         found = super().table(name)
-        return found and replace(found, total_bytes=10**9 if found.short_name in "te" else 10**6)
+        return found and replace(found, total_bytes=10**9 if found.short_name in "teh" else 10**6)
 
 
 @pytest.fixture(scope="module")
