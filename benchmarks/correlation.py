@@ -80,8 +80,10 @@ def main() -> None:
         }
         with quiet_session("correlation", conf) as session:
             build(session, data, float(chosen.scale))
-            found = list(runs(session, chosen))
-    differing = keep(found, asdict(Machine()), chosen.results)
+            differing = []
+            for run in runs(session, chosen):
+                keep(run, asdict(Machine()), chosen.results)
+                differing += [] if run["same_rows"] else [run["query"]]
     print(f"==> {chosen.results / 'correlation.md'}")
     if differing:
         sys.exit(f"rows differ: {', '.join(differing)}")

@@ -12,19 +12,15 @@ from benchmarks.report import Record, about, spread
 _NAME = "correlation"
 
 
-def keep(found: list[Record], machine: Record, folder: Path) -> list[str]:
-    """``correlation.json`` and ``correlation.md`` with the new runs in place of earlier ones.
-
-    Returns the queries of which rows differed.
-    """
+def keep(run: Record, machine: Record, folder: Path) -> None:
+    """``correlation.json`` and ``correlation.md`` with a new run in place of an earlier one."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{_NAME}.json"
     before = json.loads(path.read_text())["runs"] if path.exists() else []
-    runs = {_key(run): run for run in [*before, *found]}
+    runs = {_key(each): each for each in [*before, run]}
     kept = [runs[key] for key in sorted(runs, key=lambda key: (key[0], key[4], *key[1:4]))]
     path.write_text(json.dumps({"machine": machine, "runs": kept}, indent=1))
     (folder / f"{_NAME}.md").write_text(tell(kept, machine))
-    return sorted({run["query"] for run in found if not run["same_rows"]})
 
 
 def tell(runs: list[Record], machine: Record) -> str:
