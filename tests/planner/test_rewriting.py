@@ -137,6 +137,8 @@ def test_auto_asks_statistics_whether_an_aggregate_is_small():
         catalog = JsonCatalog.of([replace(LINES, distinct=distinct), ORDERS])
         assert reasons(SCALAR, "auto", catalog) == {Refusal.NOT_EXPECTED_TO_WIN}
         assert outcome(EXISTS.format("b.supp <> a.supp"), "auto", catalog).applied
+        late = EXISTS.format("b.supp <> a.supp") + " AND late"
+        assert reasons(late, "auto", catalog) == {Refusal.NOT_EXPECTED_TO_WIN}
     few = (
         "SELECT a.qty FROM lines a, orders o WHERE a.ord = o.ord AND {} AND "
         "a.qty < (SELECT avg(qty) FROM lines b WHERE b.ord = a.ord)"
@@ -188,7 +190,7 @@ def test_the_query_of_a_statement():
 
 def test_explain_says_what_was_done_and_what_not():
     sql = EXISTS.format("b.supp <> a.supp").replace("SELECT ord", "SELECT a.ord")
-    loose = {"hive.optimize.correlation": "auto", "hive.auto.convert.join": "false"}
+    loose = {"hive.optimize.correlation": "true", "hive.auto.convert.join": "false"}
     with pytest.raises(PlanError):  # Hive takes no comparison between the two
         explain(sql, CATALOG, loose)
     sql = EXISTS.format("b.late").replace("SELECT ord", "SELECT a.ord")

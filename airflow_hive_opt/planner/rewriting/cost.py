@@ -21,6 +21,8 @@ MAP_JOIN_SIZE = "hive.auto.convert.join.noconditionaltask.size"
 _EQUALITY, _OTHER = 0.1, 0.5
 # A row of an aggregate: a key and a value.
 _GROUP_BYTES = 32
+# What shuffling and sorting a row with all its columns for windows takes beside a join's rows.
+_WINDOW = 1.5
 # The share of a key table's rows up to which sorting the rows of those keys is cheap.
 _FEW_KEYS = 0.35
 # A key set pays if the table it is read from is small beside the one it restricts.
@@ -66,6 +68,10 @@ class Cost:
             constant = isinstance(bare, exp.EQ) and any(bare.find_all(exp.Literal))
             share *= _EQUALITY if constant else _OTHER
         return share
+
+    def sorts_less(self, windowed: float, plain: float) -> bool:
+        """Whether windows over a share of a table's rows win against joins that sort ``plain``."""
+        return windowed * _WINDOW <= 0.9 * plain
 
     def leaves_few(self, conditions: Iterable[exp.Expr]) -> bool:
         """Whether so few keys are left that sorting their rows is cheap."""

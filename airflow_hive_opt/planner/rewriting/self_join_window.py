@@ -33,14 +33,12 @@ that Spark can run in one stage.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 from sqlglot import exp
 
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.parse import Span
-from airflow_hive_opt.planner.query import ColumnRef
 from airflow_hive_opt.planner.rewriting.anchors import Anchor, find_anchor
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Text
 from airflow_hive_opt.planner.rewriting.cost import Cost
@@ -51,27 +49,16 @@ from airflow_hive_opt.planner.rewriting.expressions import (
     renamed,
     replaced,
 )
+from airflow_hive_opt.planner.rewriting.join_below import joined_below, may_join_below
 from airflow_hive_opt.planner.rewriting.lookups import Kind, Lookup, lookups
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
-from airflow_hive_opt.planner.rewriting.windowed_read import KeyTable, key_table, needed
-
-
-@dataclass
-class _Windowed:
-    """One anchor with the windows that its lookups need, and where those are read.
-
-    ``handed`` are columns of the key table, by their new names, where its join is made below.
-    """
-
-    anchor: Anchor
-    lookups: list[tuple[Lookup, Anchor]] = field(default_factory=list)
-    windows: dict[str, str] = field(default_factory=dict)
-    handed: dict[str, str] | None = None
-
-    def reference(self, window: str, prefix: str) -> str:
-        """A window's value as text in the lookups' block."""
-        name = self.windows.setdefault(window, f"{prefix}{len(self.windows)}")
-        return f"{quote(self.anchor.alias)}.{quote(name)}"
+from airflow_hive_opt.planner.rewriting.windowed_read import (
+    KeyTable,
+    Windowed,
+    key_table,
+    needed,
+    own_conditions,
+)
 
 
 def apply(block: Block, cost: Cost) -> list[Edit] | None:
@@ -79,7 +66,7 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
     if not block.select.args.get("from_") or not _may_have(block):
         return None
     refused: list[Refusal] = []
-    found: dict[tuple[str | None, str], _Windowed] = {}
+    found: dict[tuple[str | None, str], Windowed] = {}
     for lookup in lookups(block):
         if isinstance(lookup, Refused):
             refused.append(lookup.reason)
@@ -90,7 +77,7 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
         except Refused as error:
             refused.append(error.reason)
             continue
-        found.setdefault(anchor.identity, _Windowed(anchor)).lookups.append((lookup, anchor))
+        found.setdefault(anchor.identity, Windowed(anchor)).lookups.append((lookup, anchor))
     if not found:
         if refused:
             raise Refused(refused[0])
@@ -106,7 +93,7 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
         return _edits(block, list(found.values()), cost, below=False)
 
 
-def _edits(block: Block, found: list[_Windowed], cost: Cost, below: bool) -> list[Edit]:
+def _edits(block: Block, found: list[Windowed], cost: Cost, below: bool) -> list[Edit]:
     """The windows in place of the lookups; ``below`` makes joins with key tables below them."""
     edits: list[Edit] = []
     derived: dict[str, tuple[Mapping[str, str], str]] = {}
@@ -123,8 +110,8 @@ def _edits(block: Block, found: list[_Windowed], cost: Cost, below: bool) -> lis
         keys = key_table(windowed.anchor, [lookup for lookup, _ in windowed.lookups], cost)
         cost.require(_wins(block, windowed, keys, cost))
         windowed.handed = None
-        if keys is not None and below and _may_join_below(block, found, windowed, keys, derived):
-            names, moved = _joined_below(block, windowed, keys)
+        if keys is not None and below and may_join_below(block, found, windowed, keys, derived):
+            names, moved = joined_below(block, windowed, keys)
             derived[keys.factor.alias] = (names, "")
             gone += moved
         edits += _source(block.text, windowed, keys)
@@ -136,20 +123,28 @@ def _may_have(block: Block) -> bool:
     return any(inner is not block.select for inner in block.select.find_all(exp.Select))
 
 
-def _wins(block: Block, windowed: _Windowed, keys: KeyTable | None, cost: Cost) -> bool:
+def _wins(block: Block, windowed: Windowed, keys: KeyTable | None, cost: Cost) -> bool:
     """The cost rule.
 
     A window shuffles and sorts rows by the key. Where the lookups test for rows, so does their
-    plain plan. An aggregate is hashed where the rows are read and shuffled when it is small; if it
-    stays small, Spark broadcasts it. So a window in its place wins where few keys' rows are
-    sorted, or where statistics say that the aggregate is large and no other join leaves few of the
-    anchor's rows.
+    plain plan: the anchor's rows once, and those of each lookup. An aggregate is hashed where the
+    rows are read and shuffled when it is small; if it stays small, Spark broadcasts it. So a window
+    in its place wins where few keys' rows are sorted, or where statistics say that the aggregate is
+    large and no other join leaves few of the anchor's rows.
     """
-    if any(each.kind in (Kind.EXISTS, Kind.NOT_EXISTS) for each, _ in windowed.lookups):
-        return True
+    anchor = windowed.anchor
+    own = cost.share(own_conditions(anchor.block, anchor.factor))
+    asked = [own, *(cost.share(each.filters) for each, _ in windowed.lookups)]
+    share = cost.share(keys.conditions) if keys is not None else min(1, sum(asked))
+    tests = [
+        cost.share(each.filters)
+        for each, _ in windowed.lookups
+        if each.kind in (Kind.EXISTS, Kind.NOT_EXISTS)
+    ]
+    if tests:
+        return cost.sorts_less(share, own + sum(tests))
     if keys is not None:
         return cost.leaves_few(keys.conditions)
-    anchor = windowed.anchor
     names = {each.alias for each, _ in windowed.lookups}
     others = [
         factor
@@ -190,7 +185,7 @@ def _own(text: Text, node: exp.Expr) -> str:
     return renamed(text, node, lambda column: quote(column.name))
 
 
-def _value(lookup: Lookup, node: exp.Expr, windowed: _Windowed, prefix: str, guard: str) -> str:
+def _value(lookup: Lookup, node: exp.Expr, windowed: Windowed, prefix: str, guard: str) -> str:
     """An expression over aggregates, with windows in their place."""
     parts = {}
     for aggregate in aggregates_of(node):
@@ -206,7 +201,7 @@ def _not_null(anchor: Anchor) -> str:
     return " AND ".join(f"{anchor.key(at)} IS NOT NULL" for at in range(len(anchor.keys)))
 
 
-def _conjunct(lookup: Lookup, anchor: Anchor, windowed: _Windowed, prefix: str) -> Edit:
+def _conjunct(lookup: Lookup, anchor: Anchor, windowed: Windowed, prefix: str) -> Edit:
     """What stands in the place of a lookup in a condition."""
     text = lookup.block.text
     if lookup.node is None:
@@ -233,7 +228,7 @@ def _conjunct(lookup: Lookup, anchor: Anchor, windowed: _Windowed, prefix: str) 
     return Edit(span, f"({' AND '.join(conditions)})")
 
 
-def _differs(lookup: Lookup, windowed: _Windowed, prefix: str) -> str:
+def _differs(lookup: Lookup, windowed: Windowed, prefix: str) -> str:
     """Whether a row of the key compares as asked: its least or its greatest value tells."""
     comparison = lookup.comparison
     if comparison is None:
@@ -252,7 +247,7 @@ def _differs(lookup: Lookup, windowed: _Windowed, prefix: str) -> str:
 
 
 def _columns(
-    lookup: Lookup, anchor: Anchor, windowed: _Windowed, prefix: str
+    lookup: Lookup, anchor: Anchor, windowed: Windowed, prefix: str
 ) -> tuple[dict[str, str], str]:
     """Text for each column of a derived table, and the condition that the join was."""
     found = {}
@@ -267,7 +262,7 @@ def _columns(
     return found, " AND ".join(conditions)
 
 
-def _source(text: Text, windowed: _Windowed, keys: KeyTable | None) -> list[Edit]:
+def _source(text: Text, windowed: Windowed, keys: KeyTable | None) -> list[Edit]:
     """The anchor's scan with its windows; a subquery around it hands them on."""
     anchor = windowed.anchor
     factor = anchor.factor
@@ -287,7 +282,7 @@ def _source(text: Text, windowed: _Windowed, keys: KeyTable | None) -> list[Edit
         conditions = [f"{own}.{quote(keys.key)} = {keys.name}.{quote(keys.column)}"]
         conditions += [keys.asked(text), needed(anchor, found, f"{own}.")]
         read = (
-            f"\n  (SELECT {own}.*{handed} FROM {table} AS {own}, {keys.listed(text)}"
+            f"(SELECT {own}.*{handed} FROM {table} AS {own}, {keys.listed(text)}"
             f"\n  WHERE {' AND '.join(filter(None, conditions))})"
         )
     else:
@@ -307,59 +302,6 @@ def _source(text: Text, windowed: _Windowed, keys: KeyTable | None) -> list[Edit
         )
         edits.append(Edit(Span(last, last), handed))
     return edits
-
-
-def _may_join_below(
-    block: Block,
-    found: list[_Windowed],
-    windowed: _Windowed,
-    keys: KeyTable,
-    dropped: Collection[str],
-) -> bool:
-    """Whether the join with the key table may be made below the windows, and only there."""
-    alias = keys.factor.alias
-    if windowed.anchor.via is not None or not windowed.windows or not block.inner_only:
-        return False
-    if alias in dropped or any(alias == each.anchor.alias for each in found):
-        return False
-    compared = [
-        block.aliases(lookup.comparison.with_)
-        for each in found
-        for lookup, _ in each.lookups
-        if lookup.comparison is not None
-    ]
-    repeatable = all(window.startswith(("min(", "max(")) for window in windowed.windows)
-    return repeatable and {alias} not in compared
-
-
-def _joined_below(
-    block: Block, windowed: _Windowed, keys: KeyTable
-) -> tuple[Mapping[str, str], list[exp.Expr]]:
-    """The key table's columns as the windowed read has them, and the conjuncts that go there."""
-    alias, prefix = keys.factor.alias, block.text.fresh("__j")
-    names = {keys.column: windowed.anchor.key(0)}
-    windowed.handed = {}
-    for part in block.select.find_all(exp.Column):
-        ref = _owner(block, part)
-        if ref is not None and ref.alias == alias and ref.name not in names:
-            windowed.handed[ref.name] = f"{prefix}{len(windowed.handed)}"
-            names[ref.name] = f"{quote(windowed.anchor.alias)}.{windowed.handed[ref.name]}"
-    equal = {windowed.anchor.keys[0], ColumnRef(alias, keys.column)}
-    joining = [
-        each
-        for each in block.certain
-        if isinstance(each.unnest(), exp.EQ)
-        and all(isinstance(side.unnest(), exp.Column) for side in each.unnest().iter_expressions())
-        and block.owners(each) == equal
-    ]
-    return names, [*keys.conditions, *joining]
-
-
-def _owner(block: Block, part: exp.Expr) -> ColumnRef | None:
-    try:
-        return block.owner(part) if isinstance(part, exp.Column) else None
-    except Refused:  # a column of another query, which dropping.py judges
-        return None
 
 
 def _require_safe(block: Block, found: list[Lookup]) -> None:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -23,6 +23,24 @@ from airflow_hive_opt.planner.rewriting.cost import Cost
 from airflow_hive_opt.planner.rewriting.expressions import may_fail, renamed, require_known
 from airflow_hive_opt.planner.rewriting.lookups import Lookup
 from airflow_hive_opt.planner.rewriting.refusals import Refused
+
+
+@dataclass
+class Windowed:
+    """One anchor with the windows that its lookups need, and where those are read.
+
+    ``handed`` are columns of the key table, by their new names, where its join is made below.
+    """
+
+    anchor: Anchor
+    lookups: list[tuple[Lookup, Anchor]] = field(default_factory=list)
+    windows: dict[str, str] = field(default_factory=dict)
+    handed: dict[str, str] | None = None
+
+    def reference(self, window: str, prefix: str) -> str:
+        """A window's value as text in the lookups' block."""
+        name = self.windows.setdefault(window, f"{prefix}{len(self.windows)}")
+        return f"{quote(self.anchor.alias)}.{quote(name)}"
 
 
 @dataclass(frozen=True)
@@ -66,7 +84,7 @@ def key_table(anchor: Anchor, lookups: Sequence[Lookup], cost: Cost) -> KeyTable
                 continue
             if block.supplied_with_nulls(ref.alias) or not cost.restricts(other.table, table):
                 continue
-            if conditions := _own_conditions(block, other):
+            if conditions := own_conditions(block, other):
                 return KeyTable(other, ref.name, own[0].name, conditions)
     return None
 
@@ -74,7 +92,7 @@ def key_table(anchor: Anchor, lookups: Sequence[Lookup], cost: Cost) -> KeyTable
 def needed(anchor: Anchor, lookups: Sequence[Lookup], prefix: str = "") -> str:
     """The rows that the block or a lookup asks for, as a condition; empty if that is all rows."""
     text = anchor.block.text
-    users = [_own_conditions(anchor.block, anchor.factor), *(each.filters for each in lookups)]
+    users = [own_conditions(anchor.block, anchor.factor), *(each.filters for each in lookups)]
     asked = dict.fromkeys(
         " AND ".join(
             f"({renamed(text, each, lambda column: prefix + quote(column.name))})"
@@ -101,7 +119,7 @@ def _is_key(anchor: Anchor, ref: ColumnRef) -> bool:
     return False
 
 
-def _own_conditions(block: Block, factor: Factor) -> tuple[exp.Expr, ...]:
+def own_conditions(block: Block, factor: Factor) -> tuple[exp.Expr, ...]:
     """What the block asks of that table alone, as far as it may be asked elsewhere."""
     found = []
     for conjunct in block.certain:
