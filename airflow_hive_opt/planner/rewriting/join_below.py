@@ -2,9 +2,10 @@ r"""The join with a key table made below the windows instead of above them.
 
     >>> from airflow_hive_opt.planner.rewriting.example import rewritten
     >>> from airflow_hive_opt.planner.rewriting.self_join_window import apply
-    >>> print(rewritten('''SELECT i.kind, s.store FROM items i, sales s WHERE i.item = s.item
+    >>> sql = rewritten('''SELECT i.kind, s.store FROM items i, sales s WHERE i.item = s.item
     ... AND i.kind = 'food' AND EXISTS (SELECT 1 FROM sales t WHERE t.item = s.item
-    ... AND t.store < s.store)''', apply).replace("0 FROM", "0\nFROM").replace(" WHERE ((", "\nWHERE (("))
+    ... AND t.store < s.store)''', apply)
+    >>> print(sql.replace("0 FROM (", "0\nFROM (").replace(" WHERE ((", "\nWHERE (("))
     SELECT `s`.__j0 AS `kind`, s.store FROM (SELECT *,
       min(`store`) OVER (PARTITION BY `item`) AS __w0
     FROM (SELECT `s`.*, `i`.`kind` AS __j0 FROM sales AS `s`, items AS `i`
