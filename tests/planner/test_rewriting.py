@@ -144,6 +144,10 @@ def test_auto_asks_statistics_whether_an_aggregate_is_small():
         "a.qty < (SELECT avg(qty) FROM lines b WHERE b.ord = a.ord)"
     )
     assert outcome(few.format("o.name = 'x'"), "auto").applied == ("self_join_window",)
+    unknown = JsonCatalog.of([replace(LINES, distinct=()), ORDERS])
+    assert reasons(few.format("o.name = 'x'"), "auto", unknown) == {Refusal.NOT_EXPECTED_TO_WIN}
+    very_few = few.format("o.name = 'x' AND o.text_ord = 'y'")
+    assert outcome(very_few, "auto", unknown).applied == ("self_join_window",)
     assert reasons(few.format("o.name > 'x'"), "auto") == {Refusal.NOT_EXPECTED_TO_WIN}
 
 

@@ -23,8 +23,9 @@ _EQUALITY, _OTHER = 0.1, 0.5
 _GROUP_BYTES = 32
 # What shuffling and sorting a row with all its columns for windows takes beside a join's rows.
 _WINDOW = 1.5
-# The share of a key table's rows up to which sorting the rows of those keys is cheap.
-_FEW_KEYS = 0.35
+# The share of a key table's rows up to which windows win against an aggregate that is shuffled
+# with its rows, and against one that is broadcast.
+_FEW_KEYS, _VERY_FEW_KEYS = 0.35, 0.05
 # A key set pays if the table it is read from is small beside the one it restricts.
 _KEY_SET_SHARE = 1 / 3
 
@@ -73,9 +74,12 @@ class Cost:
         """Whether windows over a share of a table's rows win against joins that sort ``plain``."""
         return windowed * _WINDOW <= 0.9 * plain
 
-    def leaves_few(self, conditions: Iterable[exp.Expr]) -> bool:
-        """Whether so few keys are left that sorting their rows is cheap."""
-        return self.share(conditions) <= _FEW_KEYS
+    def leaves_few(self, conditions: Iterable[exp.Expr], large: bool) -> bool:
+        """Whether sorting the rows of the keys that are left is cheap.
+
+        That is, beside an aggregate that is known to be ``large``, or else may be broadcast.
+        """
+        return self.share(conditions) <= (_FEW_KEYS if large else _VERY_FEW_KEYS)
 
     def aggregates_to_much(self, table: Table, keys: Iterable[str]) -> bool:
         """Whether an aggregate by key is too large to broadcast, by the table's statistics."""

@@ -143,15 +143,15 @@ def _wins(block: Block, windowed: Windowed, keys: KeyTable | None, cost: Cost) -
     ]
     if tests:
         return cost.sorts_less(share, own + sum(tests))
+    large = all(cost.aggregates_to_much(each.table, each.keys) for each, _ in windowed.lookups)
     if keys is not None:
-        return cost.leaves_few(keys.conditions)
+        return cost.leaves_few(keys.conditions, large)
     names = {each.alias for each, _ in windowed.lookups}
     others = [
         factor
         for factor in (*anchor.block.factors.values(), *block.factors.values())
         if factor.alias not in names | {anchor.factor.alias, anchor.via}
     ]
-    large = all(cost.aggregates_to_much(each.table, each.keys) for each, _ in windowed.lookups)
     return large and not any(each.table is None or cost.is_small(each.table) for each in others)
 
 
