@@ -59,7 +59,8 @@ class StatementOperator(SparkSubmitOperator):
     :param metastore_conn_id: a ``hive_metastore`` connection: Spark's tables are those of this
         metastore. Without it, what ``conf`` and the cluster say.
     :param conf: Spark settings. (templated)
-    :param hive_conf: Hive settings, by Hive's names. (templated)
+    :param hive_conf: Hive settings, by Hive's names; ``hive.optimize.correlation`` is ``auto``
+        unless given: correlated queries are rewritten where that wins. (templated)
     :param descriptor_path: folder or object storage URI under which each attempt writes; default
         ``[hive_opt] descriptor_path``. (templated)
     :param max_partitions: fail, before the join, if more partitions than this are to be read.
