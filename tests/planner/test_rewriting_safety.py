@@ -124,6 +124,20 @@ def test_the_join_that_restricts_the_keys_is_made_once():
     assert "IN (SELECT `o`.`ord` FROM orders AS `o` WHERE" in compared.sql
 
 
+def test_order_by_means_the_item_of_that_name():
+    sql = (
+        "SELECT{} o.name AS text_ord, a.supp FROM orders o, lines a WHERE o.ord = a.ord AND "
+        "o.name = 'x' AND EXISTS (SELECT 1 FROM lines b WHERE b.ord = o.ord AND b.supp <> a.supp)"
+    )
+    found = outcome(f"{sql.format('')} ORDER BY upper(text_ord), o.text_ord")
+    assert "AS text_ord, a.supp FROM" in found.sql
+    assert found.sql.endswith("ORDER BY upper(text_ord), `a`.__j1")
+    # a name in HAVING may be either, and a hint may name the table
+    having = outcome(f"{sql.format('')} GROUP BY o.name, a.supp HAVING text_ord > 'a'")
+    for other in (having, outcome(sql.format(" /*+ BROADCAST(o) */"))):
+        assert "FROM orders o, (SELECT *," in other.sql
+
+
 def test_two_reads_keep_the_join_that_holds_them_together():
     sql = (
         "SELECT a.supp FROM orders o, lines a, lines c WHERE o.ord = a.ord AND o.ord = c.ord AND "

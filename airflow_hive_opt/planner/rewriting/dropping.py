@@ -35,9 +35,12 @@ def drop_derived(
     dropped_selects |= elsewhere
     listed = {item.alias.lower() for item in block.select.expressions if item.alias}
     for column in _own_columns(block, dropped_selects, set(derived)):
-        ordered = isinstance(column.parent, exp.Ordered) and not column.table
-        if ordered and column.name.lower() in listed:
-            continue
+        if not column.table and column.name.lower() in listed:
+            clause = column.find_ancestor(exp.Order, exp.Having, exp.Query)
+            if isinstance(clause, exp.Order) and clause.parent is block.select:
+                continue  # the item of that name, not the column
+            if isinstance(clause, exp.Having):
+                raise Refused(Refusal.FORM_NOT_KNOWN)  # either
         owner = block.owner(column)
         if owner is None or owner.alias not in derived:
             continue

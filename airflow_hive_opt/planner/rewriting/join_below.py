@@ -41,6 +41,8 @@ def may_join_below(
     alias = keys.factor.alias
     if windowed.anchor.via is not None or not windowed.windows or not block.inner_only:
         return False
+    if block.select.args.get("hint"):
+        return False  # which may name the table that would go
     if alias in dropped or any(alias == each.anchor.alias for each in found):
         return False
     compared = [
