@@ -126,7 +126,11 @@ def test_exists_asks_for_the_least_and_the_greatest(comparison, windows):
 
 
 def test_auto_leaves_small_and_unknown_tables_alone():
-    for size, reason in ((10**6, Refusal.TABLE_SMALL), (None, Refusal.SIZE_NOT_KNOWN)):
+    for size, reason in (
+        (10**6, Refusal.TABLE_SMALL),
+        (None, Refusal.SIZE_NOT_KNOWN),
+        (2**63 - 1, Refusal.SIZE_NOT_KNOWN),
+    ):
         catalog = JsonCatalog.of([replace(LINES, total_bytes=size), ORDERS])
         assert reasons(SCALAR, "auto", catalog) == {reason}
         assert outcome(SCALAR, "true", catalog).applied == ("self_join_window",)

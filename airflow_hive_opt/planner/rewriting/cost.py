@@ -19,6 +19,8 @@ from airflow_hive_opt.planner.settings import CORRELATION, Settings
 MAP_JOIN_SIZE = "hive.auto.convert.join.noconditionaltask.size"
 # What is left of a table by a condition, where nothing is known of the values.
 _EQUALITY, _OTHER = 0.1, 0.5
+# Spark's size of a table of which it knows none is 2**63 - 1, of a join of two the product.
+_NOT_KNOWN = 2**60
 # A row of an aggregate: a key and a value.
 _GROUP_BYTES = 32
 # What shuffling and sorting a row with all its columns for windows takes beside a join's rows.
@@ -45,7 +47,7 @@ class Cost:
         """Raises :class:`Refused` where the table's joins shuffle nothing anyway."""
         if self.asked:
             return
-        if table.total_bytes is None:
+        if table.total_bytes is None or table.total_bytes >= _NOT_KNOWN:
             raise Refused(Refusal.SIZE_NOT_KNOWN)
         if self.is_small(table):
             raise Refused(Refusal.TABLE_SMALL)
