@@ -173,6 +173,8 @@ def explanation_to_text(found: Explanation) -> str:
         parts.append(f"  Hive: {found.jobs_before} jobs become {after}")
     for name in found.rewriting.applied:
         parts.append(f"  Spark: {name}")
+    if not found.rewriting.applied and not found.rewriting.refused:
+        parts.append("  Spark: no two parts of the statement read one table by one key")
     if found.work:
         parts.append(f"  Spark: {_work_text(*found.work)}")
     if found.rewriting.applied:
@@ -184,10 +186,10 @@ def explanation_to_text(found: Explanation) -> str:
 
 def _work_text(plain: SparkWork, other: SparkWork) -> str:
     def told(work: SparkWork) -> str:
-        shuffles = "" if work.shuffles is None else f", {work.shuffles} shuffles"
-        return f"{work.scans} scans{shuffles}"
+        shuffles = "" if work.shuffles is None else f", shuffles: {work.shuffles}"
+        return f"scans: {work.scans}{shuffles}"
 
-    return told(plain) if plain == other else f"{told(plain)} become {told(other)}"
+    return told(plain) if plain == other else f"{told(plain)}; rewritten, {told(other)}"
 
 
 def explanation_to_mermaid(found: Explanation) -> str:

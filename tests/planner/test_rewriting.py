@@ -205,6 +205,9 @@ def test_explain_says_what_was_done_and_what_not():
     done = explain(sql, CATALOG, loose)
     assert explanation_to_json(done)["rewriting"]["applied"] == ["self_join_window"]
     assert "Spark: self_join_window" in explanation_to_text(done)
+    assert "Spark: scans: 2; rewritten, scans: 1" in explanation_to_text(done)
+    alone = explanation_to_text(explain("SELECT ord FROM lines", CATALOG))
+    assert "no two parts of the statement read one table by one key" in alone
     left = explain(sql.replace("SELECT a.ord", "SELECT *"), CATALOG, loose)
     assert "SELECT_STAR" in explanation_to_text(left)
     assert json.dumps(explanation_to_json(left)["rewriting"])
