@@ -124,7 +124,7 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
     """
     from airflow_hive_opt.spark.application import Request, plan_on_spark
     from airflow_hive_opt.spark.catalog import SparkCatalog
-    from airflow_hive_opt.spark.correlate import work_on_spark
+    from airflow_hive_opt.spark.correlate import StatisticsCatalog, work_on_spark
     from airflow_hive_opt.spark.java import SparkStartError
     from airflow_hive_opt.spark.session import default_warehouse, embedded_conf, spark_session
 
@@ -135,8 +135,8 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
             work = partial(work_on_spark, session)
             show = partial(explain_one, form=options.format, measure=work)
             try:
-                lines = (stage_by_rule if options.stage_by_rule else show)(sql, catalog, overrides)
-                print(*lines, sep="\n")
+                explained = stage_by_rule if options.stage_by_rule else show
+                print(*explained(sql, StatisticsCatalog(catalog), overrides), sep="\n")
             except PlanError as error:
                 planned = plan_on_spark(session, catalog, Request.of(sql, overrides))
                 print(f"note: Hive would reject this, Spark runs it: {error}", file=sys.stderr)

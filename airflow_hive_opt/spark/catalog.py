@@ -48,6 +48,7 @@ class SparkCatalog:
         self._tables: dict[str, Table | None] = {}
         self._names: dict[str, list[Partition]] = {}
         self._own_names: dict[str, list[str]] = {}
+        self._found: dict[str, Any] = {}
 
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.planner.catalog.Catalog`."""
@@ -55,6 +56,11 @@ class SparkCatalog:
         if key not in self._tables:
             self._tables[key] = self._look_up(key)
         return self._tables[key]
+
+    def described(self, table: Table) -> Table:
+        """A table that was looked up here with its buckets and statistics, where there are any."""
+        metadata = self._found.get(table.name)
+        return table if metadata is None else with_statistics(table, metadata)
 
     def partition_count(self, table: Table) -> int:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; Spark can only list names."""
@@ -212,19 +218,20 @@ class SparkCatalog:
         if metadata is None:
             return None
         full = f"{database}.{short}".lower()
+        self._found[full] = metadata
         own_names = self._to_list(metadata.partitionColumnNames())
         if not own_names:
             relation = self._catalog.getRelation(
                 metadata, getattr(self._catalog, "getRelation$default$2")()
             )
             table = self._sized(full, self._executed(relation))
-            return with_statistics(replace(table, definition=self._definition(metadata)), metadata)
+            return replace(table, definition=self._definition(metadata))
         self._own_names[full] = own_names
         partitioned = {column.lower() for column in own_names}
         schema = StructType.fromJson(json.loads(metadata.schema().json()))
         columns = [Column(field.name.lower(), _type_of(field)) for field in schema.fields]
         size = metadata.stats()
-        table = Table(
+        return Table(
             full,
             tuple(column for column in columns if column.name not in partitioned),
             tuple(column for column in columns if column.name in partitioned),
@@ -233,7 +240,6 @@ class SparkCatalog:
             or metadata.provider().getOrElse(None) == "hive",
             by_serde=self._is_read_by_serde(metadata),
         )
-        return with_statistics(table, metadata)
 
     def _is_read_by_serde(self, metadata: Any) -> bool:
         """Whether Hive's classes read the table, not Spark's own Parquet and ORC readers."""

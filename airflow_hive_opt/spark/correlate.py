@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from airflow_hive_opt.planner.catalog import Catalog
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.on_spark import SparkWork
 from airflow_hive_opt.planner.rewriting import Refusal, Rewriting, query_of, rewrite
@@ -26,12 +25,31 @@ from airflow_hive_opt.planner.settings import DEFAULTS, Settings
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from airflow_hive_opt.planner.catalog import Catalog, Table
+    from airflow_hive_opt.spark.catalog import SparkCatalog
+
 log = logging.getLogger(__name__)
+
+
+class StatisticsCatalog:
+    """Spark's catalog with buckets and statistics, which only few statements are worth reading."""
+
+    def __init__(self, catalog: SparkCatalog) -> None:
+        self._catalog = catalog
+        self._tables: dict[str, Table | None] = {}
+
+    def table(self, name: str) -> Table | None:
+        """See :class:`~airflow_hive_opt.planner.catalog.Catalog`."""
+        key = name.lower()
+        if key not in self._tables:
+            found = self._catalog.table(key)
+            self._tables[key] = found and self._catalog.described(found)
+        return self._tables[key]
 
 
 def correlate(
     session: SparkSession,
-    catalog: Catalog,
+    catalog: SparkCatalog,
     sql: str,
     settings: Settings,
     parameters: Mapping[str, object] | None = None,
@@ -40,7 +58,7 @@ def correlate(
 
     Goes before partition pruning, which then plans the rewritten text.
     """
-    found = rewrite(sql, catalog, settings)
+    found = rewrite(sql, StatisticsCatalog(catalog), settings)
     if not found.applied:
         return found
     refusal = _objection(session, sql, found, dict(parameters or {}))
