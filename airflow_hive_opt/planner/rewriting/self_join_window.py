@@ -157,14 +157,13 @@ def _wins(block: Block, windowed: Windowed, keys: KeyTable | None, cost: Cost) -
 
 def _aggregate(lookup: Lookup, node: exp.Expr) -> str:
     """The aggregate as a window over the anchor's table."""
-    name = node.key if node.key != "count" else "count"
     text = lookup.block.text
     condition = _filters(lookup)
     argument = "*" if isinstance(node.this, exp.Star) else _own(text, node.this)
     if condition:
         value = "1" if argument == "*" else argument
         argument = f"CASE WHEN {condition} THEN {value} END"
-    return f"{name}({argument}) OVER (PARTITION BY {', '.join(map(quote, lookup.keys))})"
+    return f"{node.key}({argument}) OVER (PARTITION BY {', '.join(map(quote, lookup.keys))})"
 
 
 def _passing(lookup: Lookup) -> str | None:
