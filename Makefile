@@ -87,12 +87,12 @@ fuzz-correlated: $(READY)
 
 # Every query in four sessions: adaptive execution on and off, broadcast joins on and off.
 SCALE ?= 0.5
-REPEAT ?= 5
+REPEAT ?= 3
 bench-correlation: $(READY)
-	@$(BIN)/python benchmarks/correlation.py --scale $(SCALE) --repeat $(REPEAT)
+	$(BIN)/python -m benchmarks.correlation --scale $(SCALE) --repeats $(REPEAT) $(ARGUMENTS)
 
 # The parts take arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
-bench: growth tpcds key-predicate overhead
+bench: growth tpcds key-predicate overhead bench-correlation
 
 growth: services
 	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)

@@ -7,17 +7,15 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 from airflow_hive_opt.explain_command import FORMATS, explain_batch, explain_one, stage_by_rule
-from airflow_hive_opt.planner.catalog import Catalog, CatalogFileError, JsonCatalog
+from airflow_hive_opt.planner.catalog import CatalogFileError, JsonCatalog
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.explain import error_to_json, to_json, to_text
 
-_Show: TypeAlias = Callable[[str, Catalog, Mapping[str, object]], Iterable[str]]
 _BAD_INPUT = 2
 _FAILED = 1
 
@@ -109,7 +107,7 @@ def _explain(options: argparse.Namespace) -> int:
         if options.catalog is not None:
             print(*show(sql, JsonCatalog.read(options.catalog), overrides), sep="\n")
         else:
-            _explain_on_spark(options, sql, overrides, show)
+            _explain_on_spark(options, sql, overrides)
     except PlanError as error:
         if options.format == "json":
             print(json.dumps(error_to_json(error)))
@@ -119,15 +117,14 @@ def _explain(options: argparse.Namespace) -> int:
     return 0
 
 
-def _explain_on_spark(
-    options: argparse.Namespace, sql: str, overrides: dict[str, str], show: _Show
-) -> None:
+def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str, str]) -> None:
     """Explains with the embedded warehouse's tables.
 
     What Hive rejects and Spark accepts is shown as the run would take it, without Hive's stages.
     """
     from airflow_hive_opt.spark.application import Request, plan_on_spark
     from airflow_hive_opt.spark.catalog import SparkCatalog
+    from airflow_hive_opt.spark.correlate import StatisticsCatalog, work_on_spark
     from airflow_hive_opt.spark.java import SparkStartError
     from airflow_hive_opt.spark.session import default_warehouse, embedded_conf, spark_session
 
@@ -135,8 +132,11 @@ def _explain_on_spark(
     try:
         with spark_session("airflow-hive-opt explain", embedded_conf(warehouse)) as session:
             catalog = SparkCatalog(session)
+            work = partial(work_on_spark, session)
+            show = partial(explain_one, form=options.format, measure=work)
             try:
-                print(*show(sql, catalog, overrides), sep="\n")
+                explained = stage_by_rule if options.stage_by_rule else show
+                print(*explained(sql, StatisticsCatalog(catalog), overrides), sep="\n")
             except PlanError as error:
                 planned = plan_on_spark(session, catalog, Request.of(sql, overrides))
                 print(f"note: Hive would reject this, Spark runs it: {error}", file=sys.stderr)

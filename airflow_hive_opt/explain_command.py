@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TextIO
 
 from airflow_hive_opt.planner.catalog import Catalog, JsonCatalog
@@ -19,6 +19,7 @@ from airflow_hive_opt.planner.explain import (
 from airflow_hive_opt.planner.hive.compiler import compile_statement
 from airflow_hive_opt.planner.hive.drawing import draw
 from airflow_hive_opt.planner.hive.operators import OperatorGraph
+from airflow_hive_opt.planner.on_spark import SparkWork
 from airflow_hive_opt.planner.script import split_settings
 from airflow_hive_opt.planner.settings import Settings
 
@@ -26,10 +27,14 @@ FORMATS = ("text", "json", "mermaid")
 
 
 def explain_one(
-    script: str, catalog: Catalog, overrides: Mapping[str, object], form: str
+    script: str,
+    catalog: Catalog,
+    overrides: Mapping[str, object],
+    form: str,
+    measure: Callable[[str], SparkWork | None] | None = None,
 ) -> Iterator[str]:
     """What to print for one statement; warnings go to stderr. Raises :class:`PlanError`."""
-    found = explain(script, catalog, overrides)
+    found = explain(script, catalog, overrides, measure)
     for warning in found.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if form == "json":

@@ -1,34 +1,53 @@
 """Correlated queries on Spark, plain beside rewritten: time, shuffles, scans, shuffled bytes.
 
-TPC-H data and a warehouse lie under ``.demo/``; what is there is used again. Each query runs in
-four ways: adaptive execution on and off, Spark's broadcast joins as they come and off. Plain and
-rewritten alternate, their rows are compared, and a run of each before is not counted. Beside the
-time on the clock stands the processor time of Spark's JVM, which a busy machine changes less.
+    python -m benchmarks.correlation --scale 0.5 --repeats 3 --joins shuffle --only Q21 click
+
+TPC-H data lies under ``.demo/``; what is there is used again. Each query runs in four sessions:
+adaptive execution on and off, Spark's broadcast joins as they come and off. Plain and rewritten
+alternate, their rows are compared, and a run of each before is not counted. Beside the time on the
+clock stands the processor time of Spark's JVM, which a busy machine changes less. Results go to
+``benchmarks/results``; a part that is measured again takes the place of its earlier results.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
-import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-from correlation_queries import QUERIES
+from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.planner.rewriting import rewrite
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.session import embedded_conf, spark_session
+from airflow_hive_opt.spark.correlate import StatisticsCatalog
+from airflow_hive_opt.spark.session import embedded_conf
+from airflow_hive_opt.spark.session_conf import conf_set
+from benchmarks.correlation_queries import QUERIES
+from benchmarks.correlation_report import keep
+from benchmarks.measure import Machine, noise, quiet_session
+from benchmarks.report import RESULTS, Record
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 DEMO = Path(__file__).resolve().parents[1] / ".demo"
-TABLES = ("lineitem", "orders", "customer", "part", "supplier", "nation")
-ADAPTIVE = "spark.sql.adaptive.enabled"
-BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
+# Each table with the columns that it is joined or grouped by, which get statistics.
+TABLES = {
+    "lineitem": "l_orderkey, l_partkey, l_suppkey, l_linenumber",
+    "orders": "o_orderkey, o_custkey, o_orderpriority",
+    "customer": "c_custkey",
+    "part": "p_partkey",
+    "supplier": "s_suppkey",
+    "nation": "n_nationkey",
+}
+BOTH = {"on": (True,), "off": (False,), "both": (True, False)}
+JOINS = {"broadcast": (True,), "shuffle": (False,), "both": (True, False)}
 
 
 @dataclass(frozen=True)
@@ -40,59 +59,40 @@ class Work:
     shuffled_bytes: int
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """One query in one session; the ratios are rewritten over plain."""
-
-    query: str
-    adaptive: bool
-    broadcast: bool
-    applied: tuple[str, ...]
-    plain_seconds: float
-    ratio: float
-    plain_cpu_seconds: float
-    cpu_ratio: float
-    plain: Work
-    rewritten: Work
-    same_rows: bool
-
-
 def main() -> None:
-    """Generates what is missing, runs all, prints a table; 1 if rows differ."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--scale", default="0.5")
-    options.add_argument("--repeat", type=int, default=5)
-    options.add_argument("--mode", default="auto", choices=("auto", "true"))
-    options.add_argument("--only", default="", help="part of a query's name")
-    chosen = options.parse_args()
+    """Generates what is missing, runs what is chosen, writes the results; 1 if rows differ."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--scale", default="0.5")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--mode", default="auto", choices=("auto", "true"))
+    parser.add_argument("--adaptive", default="both", choices=tuple(BOTH))
+    parser.add_argument("--joins", default="both", choices=tuple(JOINS))
+    parser.add_argument("--only", nargs="*", default=[""], help="parts of queries' names")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    chosen = parser.parse_args()
     data = generate(chosen.scale)
-    warehouse = DEMO / "correlation"
-    shutil.rmtree(warehouse, ignore_errors=True)
-    conf = {
-        **embedded_conf(warehouse),
-        "spark.driver.memory": "4g",
-        "spark.sql.shuffle.partitions": "8",
-    }
-    found = []
-    with spark_session("correlation", conf) as spark:
-        spark.sparkContext.setLogLevel("ERROR")
-        build(spark, data, float(chosen.scale))
-        settings = Settings.of({"hive.optimize.correlation": chosen.mode})
-        print(f"{'query':<18}{'adaptive':>9}{'joins':>10}{'plain s':>9}{'ratio':>7}", end="")
-        print(f"{'cpu s':>8}{'ratio':>7}", end="")
-        print(f"{'shuffles':>10}{'scans':>8}{'MB shuffled':>14}  rewriting")
-        for name, sql in QUERIES.items():
-            if chosen.only not in name:
-                continue
-            for adaptive in (True, False):
-                for broadcast in (True, False):
-                    outcome = compare(
-                        spark, name, sql, settings, chosen.repeat, adaptive, broadcast
-                    )
-                    found.append(outcome)
-                    show(outcome)
-    (DEMO / "correlation.json").write_text(json.dumps([asdict(each) for each in found], indent=1))
-    summary(found)
+    with tempfile.TemporaryDirectory() as scratch:
+        conf = {
+            **embedded_conf(Path(scratch) / "warehouse", "local[2]"),
+            "spark.driver.memory": "4g",
+            "spark.sql.shuffle.partitions": "8",
+        }
+        with quiet_session("correlation", conf) as session:
+            queries = {
+                name: sql
+                for name, sql in QUERIES.items()
+                if any(part.lower() in name.lower() for part in chosen.only)
+            }
+            build(session, data, float(chosen.scale), " ".join(queries.values()))
+            differing = []
+            for run in runs(session, queries, chosen):
+                keep(run, asdict(Machine()), chosen.results)
+                differing += [] if run["same_rows"] else [run["query"]]
+    print(f"==> {chosen.results / 'correlation.md'}")
+    if differing:
+        sys.exit(f"rows differ: {', '.join(differing)}")
 
 
 def generate(scale: str) -> Path:
@@ -116,66 +116,82 @@ def generate(scale: str) -> Path:
     return data
 
 
-def build(spark, data: Path, scale: float) -> None:
-    """The tables; clicks are made up: as many as there are lineitems, 300 for each user."""
-    for table in TABLES:
+def build(session: SparkSession, data: Path, scale: float, read: str) -> None:
+    """The tables that are read; clicks are made up: one a lineitem, 300 for each user."""
+    for table, keys in TABLES.items():
+        if table not in read:
+            continue
         path = data / f"{table}.parquet"
-        spark.sql(f"CREATE TABLE {table} USING parquet LOCATION '{path}'")
+        session.sql(f"CREATE TABLE {table} USING parquet LOCATION '{path}'")
+        session.sql(f"ANALYZE TABLE {table} COMPUTE STATISTICS FOR COLUMNS {keys}")
     rows = int(6_000_000 * scale)
-    spark.sql(
+    if "clicks" not in read:
+        return
+    session.sql(
         f"""CREATE TABLE clicks USING parquet AS
         SELECT CAST(abs(hash(id)) % {rows // 300} AS int) AS uid, id AS ts,
           CAST(abs(hash(id, 1)) % 20 AS int) AS cid FROM range({rows})"""
     )
 
 
-def compare(spark, name, sql, settings, repeat, adaptive, broadcast) -> Outcome:
-    """Both statements, alternating."""
-    spark.conf.set(ADAPTIVE, str(adaptive).lower())
-    spark.conf.set(BROADCAST, "10485760" if broadcast else "-1")
-    rewriting = rewrite(sql, SparkCatalog(spark), settings)
-    seconds: dict[str, list[float]] = {sql: [], rewriting.sql: []}
-    cpu: dict[str, list[float]] = {sql: [], rewriting.sql: []}
+def runs(
+    session: SparkSession, queries: dict[str, str], chosen: argparse.Namespace
+) -> Iterator[Record]:
+    """One record for each query in each chosen session."""
+    settings = Settings.of({"hive.optimize.correlation": chosen.mode})
+    for name, sql in queries.items():
+        for adaptive in BOTH[chosen.adaptive]:
+            for broadcast in JOINS[chosen.joins]:
+                conf = {
+                    "spark.sql.adaptive.enabled": str(adaptive).lower(),
+                    "spark.sql.autoBroadcastJoinThreshold": "10485760" if broadcast else "-1",
+                }
+                with conf_set(session, conf):
+                    run = compare(session, sql, settings, chosen.repeats)
+                run |= {"query": name, "scale": chosen.scale, "mode": chosen.mode}
+                run |= {"adaptive": adaptive, "broadcast": broadcast}
+                show(run)
+                yield run
+
+
+def compare(session: SparkSession, sql: str, settings: Settings, repeats: int) -> Record:
+    """Both statements, alternating; the plain one alone where it is not rewritten."""
+    began = time.perf_counter()
+    rewriting = rewrite(sql, StatisticsCatalog(SparkCatalog(session)), settings)
+    planning = time.perf_counter() - began
+    texts = {"plain": sql, **({"rewritten": rewriting.sql} if rewriting.applied else {})}
+    seconds: dict[str, list[float]] = {name: [] for name in texts}
+    cpu: dict[str, list[float]] = {name: [] for name in texts}
     work: dict[str, Work] = {}
     rows: dict[str, list[str]] = {}
-    for number in range(repeat + 1):
-        order = [sql, rewriting.sql] if rewriting.applied else [sql]
-        for text in order if number % 2 else reversed(order):
-            frame = spark.sql(text)
-            began, busy = time.perf_counter(), cpu_seconds(spark)
+    for number in range(repeats + 1):
+        for name in texts if number % 2 else reversed(texts):
+            began, busy = time.perf_counter(), _cpu_seconds(session)
+            frame = session.sql(texts[name])
             answer = frame.collect()
             if number:
-                seconds[text].append(time.perf_counter() - began)
-                cpu[text].append(cpu_seconds(spark) - busy)
-            rows[text] = sorted(map(repr, answer))
-            work[text] = measure(frame)
-    plain, plain_cpu = statistics.median(seconds[sql]), statistics.median(cpu[sql])
-    return Outcome(
-        name,
-        adaptive,
-        broadcast,
-        rewriting.applied,
-        plain,
-        statistics.median(seconds[rewriting.sql]) / plain,
-        plain_cpu,
-        statistics.median(cpu[rewriting.sql]) / plain_cpu,
-        work[sql],
-        work[rewriting.sql],
-        rows[sql] == rows[rewriting.sql],
-    )
+                seconds[name].append(time.perf_counter() - began)
+                cpu[name].append(_cpu_seconds(session) - busy)
+            rows[name] = sorted(map(repr, answer))
+            work[name] = measure(frame)
+    return {
+        "applied": list(rewriting.applied),
+        "refused": [f"{rule}: {reason}" for rule, reason in rewriting.refused],
+        "planning": planning,
+        "seconds": seconds,
+        "cpu": cpu,
+        "work": {name: asdict(done) for name, done in work.items()},
+        "same_rows": all(found == rows["plain"] for found in rows.values()),
+        "noise": noise(),
+    }
 
 
-def cpu_seconds(spark) -> float:
-    """Processor time of the JVM so far."""
-    info = spark._jvm.java.lang.ProcessHandle.current().info()
-    return info.totalCpuDuration().get().toMillis() / 1000
-
-
-def measure(frame) -> Work:
+def measure(frame: DataFrame) -> Work:
     """Shuffles by key, file scans and shuffled bytes of a frame that has run."""
     shuffles = scans = written = 0
+    jvm: Any = frame.sparkSession._jvm
+    to_java = jvm.scala.jdk.javaapi.CollectionConverters.asJava
     waiting = [frame._jdf.queryExecution().executedPlan()]
-    to_java = frame.sparkSession._jvm.scala.jdk.javaapi.CollectionConverters.asJava
     while waiting:
         plan = waiting.pop()
         kind = plan.getClass().getSimpleName()
@@ -184,7 +200,7 @@ def measure(frame) -> Work:
         elif kind.endswith("QueryStageExec"):
             waiting.append(plan.plan())
         elif kind != "ReusedExchangeExec":
-            waiting += list(to_java(plan.children())) + list(to_java(plan.subqueries()))
+            waiting += [*to_java(plan.children()), *to_java(plan.subqueries())]
         if kind == "ShuffleExchangeExec":
             shuffles += plan.outputPartitioning().getClass().getSimpleName() != "SinglePartition$"
             written += plan.metrics().apply("shuffleBytesWritten").value()
@@ -192,35 +208,21 @@ def measure(frame) -> Work:
     return Work(shuffles, scans, written)
 
 
-def show(found: Outcome) -> None:
-    """One line."""
-    plain, other = found.plain, found.rewritten
-    megabytes = f"{plain.shuffled_bytes / 1e6:.1f} -> {other.shuffled_bytes / 1e6:.1f}"
-    cells = (
-        f"{found.query:<18}",
-        f"{'on' if found.adaptive else 'off':>9}",
-        f"{'broadcast' if found.broadcast else 'shuffle':>10}",
-        f"{found.plain_seconds:>9.2f}{found.ratio:>7.2f}",
-        f"{found.plain_cpu_seconds:>8.2f}{found.cpu_ratio:>7.2f}",
-        f"{f'{plain.shuffles} -> {other.shuffles}':>10}{f'{plain.scans} -> {other.scans}':>8}",
-        f"{megabytes:>14}  {', '.join(found.applied) or 'none'}",
-        "" if found.same_rows else "  ROWS DIFFER",
-    )
-    print("".join(cells), flush=True)
+def _cpu_seconds(session: SparkSession) -> float:
+    """Processor time of the JVM so far."""
+    jvm: Any = session._jvm
+    info = jvm.java.lang.ProcessHandle.current().info()
+    return float(info.totalCpuDuration().get().toMillis()) / 1000
 
 
-def summary(found: list[Outcome]) -> None:
-    """Medians and the worst, by the clock and by the processor, and whether the rows are equal."""
-    names = dict.fromkeys(each.query for each in found)
-    for name in ("all", *names):
-        mine = [each for each in found if name in ("all", each.query)]
-        clock, cpu = [each.ratio for each in mine], [each.cpu_ratio for each in mine]
-        print(
-            f"{name:<18} clock: median {statistics.median(clock):.2f}, worst {max(clock):.2f}; "
-            f"processor: median {statistics.median(cpu):.2f}, worst {max(cpu):.2f}"
-        )
-    if not all(each.same_rows for each in found):
-        sys.exit("rows differ")
+def show(run: Record) -> None:
+    """One line for who waits."""
+    session = f"adaptive {'on' if run['adaptive'] else 'off'}, "
+    session += "broadcast" if run["broadcast"] else "shuffle"
+    seconds = {name: min(found) for name, found in run["seconds"].items()}
+    told = ", ".join(f"{name} {found:.2f} s" for name, found in seconds.items())
+    rows = "" if run["same_rows"] else "  ROWS DIFFER"
+    print(f"{run['query']:<22}{session:<24}{told}{rows}", flush=True)
 
 
 if __name__ == "__main__":

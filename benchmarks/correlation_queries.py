@@ -79,6 +79,17 @@ GROUP BY l.l_suppkey""",
 SELECT c.c_name, o.o_orderkey FROM customer c JOIN orders o ON c.c_custkey = o.o_custkey
 WHERE c.c_mktsegment = 'BUILDING' AND o.o_orderdate =
   (SELECT max(o_orderdate) FROM orders WHERE o_custkey = c.c_custkey)""",
+    "above line's average": """
+SELECT count(*) AS n, sum(l.l_extendedprice) AS price FROM lineitem l JOIN
+  (SELECT l_linenumber, avg(l_extendedprice) AS mean FROM lineitem GROUP BY l_linenumber) m
+  ON l.l_linenumber = m.l_linenumber WHERE l.l_extendedprice > 2 * m.mean""",
+    "above supplier's average": """
+SELECT count(*) AS n, sum(l.l_extendedprice) AS price FROM lineitem l
+WHERE l.l_extendedprice > (SELECT 1.5 * avg(l_extendedprice) FROM lineitem
+  WHERE l_suppkey = l.l_suppkey)""",
+    "largest lines": """
+SELECT count(*) AS n, sum(l.l_extendedprice) AS price FROM lineitem l
+WHERE l.l_quantity = (SELECT max(l_quantity) FROM lineitem WHERE l_orderkey = l.l_orderkey)""",
     "click stream": """
 SELECT avg(pageviews) AS pageviews FROM
   (SELECT c.uid, mp.ts1, count(*) - 2 AS pageviews FROM clicks c,

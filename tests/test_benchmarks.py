@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
-from benchmarks import key_predicate, overhead
+from benchmarks import correlation_report, key_predicate, overhead
 from benchmarks.report import spread, write_growth, write_tpcds
 from benchmarks.tpcds import PARTITIONED, QUERIES, _text, query_texts
 from benchmarks.warehouse import register
@@ -141,3 +141,33 @@ def test_overhead_is_told_as_a_ratio_and_in_seconds(tmp_path):
     assert "| standalone cluster | operator | 12.00 (12.00-12.00, 1) | 8.00" in text
     assert "| 1,000 | trigger's look | 10.00 (10.00-10.00, 1) | 1 |" in text
     assert "PySpark 4.3, airflow-hive-opt 0.1" in text
+
+
+def test_a_part_of_the_correlation_results_is_measured_again(tmp_path):
+    def run(query, rewritten, adaptive=True):
+        work = {"shuffles": 4, "scans": 3, "shuffled_bytes": 2_000_000}
+        seconds = {"plain": [2.0, 2.0, 3.0], **({"rewritten": rewritten} if rewritten else {})}
+        return {
+            "query": query,
+            "scale": "0.5",
+            "mode": "auto",
+            "adaptive": adaptive,
+            "broadcast": False,
+            "applied": ["self_join_window"] if rewritten else [],
+            "seconds": seconds,
+            "cpu": seconds,
+            "work": dict.fromkeys(seconds, work),
+            "same_rows": True,
+            "noise": 5.0,
+        }
+
+    for found in (run("Q21", [2.0]), run("Q18", []), run("Q21", [1.0, 1.5, 1.2])):
+        correlation_report.keep(found, MACHINE, tmp_path)
+    text = (tmp_path / "correlation.md").read_text()
+    assert "- all: median ratio 0.80, worst 1.00" in text
+    assert "- rewritten: median ratio 0.60, worst 0.60" in text
+    assert text.count("| Q21 |") == text.count("| Q18 |") == 1
+    assert "| Q21 | on | shuffle | self_join_window | 2.00 (2.00-3.00, 3) | 1.20" in text
+    assert "| 4 → 4 | 3 → 3 | 2.0 → 2.0 | yes |" in text
+    correlation_report.keep(run("Q21", [1.0], adaptive=False), MACHINE, tmp_path)
+    assert (tmp_path / "correlation.md").read_text().count("| Q21 |") == 2

@@ -62,7 +62,8 @@ class StatementOperator(SparkSubmitOperator):
         metastore. Without it, what ``conf`` and the cluster say. A Spark Connect server's tables
         are its own.
     :param conf: Spark settings. (templated)
-    :param hive_conf: Hive settings, by Hive's names. (templated)
+    :param hive_conf: Hive settings, by Hive's names; ``hive.optimize.correlation`` is ``auto``
+        unless given: correlated queries are rewritten where that wins. (templated)
     :param descriptor_path: folder or object storage URI under which each attempt writes; default
         ``[hive_opt] descriptor_path``. (templated)
     :param max_partitions: fail, before the join, if more partitions than this are to be read.

@@ -21,12 +21,14 @@ class Column:
 class Buckets:
     """CLUSTERED BY ``columns`` [SORTED BY ``sort``] INTO ``count`` BUCKETS.
 
-    ``sort`` has pairs of column and ``asc`` or ``desc``.
+    ``sort`` has pairs of column and ``asc`` or ``desc``; ``by_spark`` says that Spark wrote them,
+    whose hash function is not Hive's.
     """
 
     columns: tuple[str, ...]
     count: int
     sort: tuple[tuple[str, str], ...] = ()
+    by_spark: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class Table:
     ``buckets``, ``partitions``, ``rows``, ``files`` and ``format`` are what Hive's stages depend
     on beside the columns, where known; ``view`` is the query of a view for Hive's plan,
     ``definition`` for partition pruning, which notes the table it finds there as ``underlying``;
-    ``location`` is the URI of the table's data.
+    ``location`` is the URI of the table's data; ``distinct`` has the numbers of distinct values of
+    columns, where statistics tell.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Table:
     definition: ViewDefinition | None = None
     underlying: Underlying | None = None
     location: str | None = None
+    distinct: tuple[tuple[str, int], ...] = ()
 
     @property
     def scanned(self) -> Table:
@@ -102,6 +106,11 @@ class Table:
     def all_columns(self) -> tuple[Column, ...]:
         """Data columns, then partition columns, as ``SELECT *`` gives them."""
         return self.columns + self.partition_columns
+
+    def distinct_keys(self, columns: Iterable[str]) -> int | None:
+        """How many combinations of values the columns have at least; ``None`` if not known."""
+        known = dict(self.distinct)
+        return max((known[name] for name in columns if name in known), default=None)
 
     @property
     def short_name(self) -> str:
@@ -174,6 +183,7 @@ def _table(document: Mapping[str, Any]) -> Table:
         format=str(document.get("format") or ""),
         view=view,
         definition=ViewDefinition(view, "default", names) if view else None,
+        distinct=tuple((k.lower(), int(v)) for k, v in (document.get("distinct") or {}).items()),
     )
 
 
@@ -186,7 +196,10 @@ def _buckets(document: Mapping[str, Any] | None) -> Buckets | None:
     )
     columns = tuple(name.lower() for name in document["columns"])
     return Buckets(
-        columns, int(document["count"]), tuple((name.lower(), way.lower()) for name, way in sort)
+        columns,
+        int(document["count"]),
+        tuple((name.lower(), way.lower()) for name, way in sort),
+        by_spark=document.get("engine") == "spark",
     )
 
 

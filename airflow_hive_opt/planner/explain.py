@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from airflow_hive_opt.planner.catalog import Catalog
@@ -12,6 +12,12 @@ from airflow_hive_opt.planner.hive.compiler import HivePlan, compile_statement
 from airflow_hive_opt.planner.hive.drawing import mermaid
 from airflow_hive_opt.planner.hive.explain import explain_text
 from airflow_hive_opt.planner.hive.facts import count, facts
+from airflow_hive_opt.planner.on_spark import (
+    SparkWork,
+    hints_on_spark,
+    joins_on_spark,
+    work_by_text,
+)
 from airflow_hive_opt.planner.operators import Filter, Operator, TableScan, subquery_of, walk
 from airflow_hive_opt.planner.plan import Plan, plan
 from airflow_hive_opt.planner.pruning import KeyPredicate, Path, ScanDecision
@@ -33,8 +39,9 @@ class Explanation:
     """Hive's plan of a statement and what partition pruning decides on it.
 
     ``pruning`` is ``None`` where only Hive's grammar reads the statement; ``warnings`` says why.
-    ``jobs_before`` counts the map-reduce jobs without the Correlation Optimizer; ``rewriting`` is
-    what it comes to on Spark.
+    ``jobs_before`` counts the map-reduce jobs without the Correlation Optimizer, which is off in
+    Hive unless it is set; ``rewriting`` is what a run on Spark makes of the statement, ``work``
+    what Spark does for it without and with that.
     """
 
     hive: HivePlan
@@ -42,13 +49,19 @@ class Explanation:
     jobs_before: int
     rewriting: Rewriting
     warnings: tuple[str, ...]
+    hints: tuple[tuple[str, str], ...] = ()
+    work: tuple[SparkWork, SparkWork] | None = None
 
 
 def explain(
-    script: str, catalog: Catalog, overrides: Mapping[str, object] | None = None
+    script: str,
+    catalog: Catalog,
+    overrides: Mapping[str, object] | None = None,
+    measure: Callable[[str], SparkWork | None] | None = None,
 ) -> Explanation:
     """Explains one statement, ``SET`` lines before it included.
 
+    ``measure`` asks Spark what it does for a statement, where there is a Spark.
     Raises :class:`PlanError` where Hive rejects the statement.
     """
     own, sql = split_settings(script)
@@ -64,8 +77,23 @@ def explain(
     except PlanError as error:
         pruning = None
         warnings += (f"partition pruning is not planned for this statement: {error}",)
-    rewriting = rewrite(sql, catalog, settings)
-    return Explanation(hive, pruning, jobs_before, rewriting, warnings)
+    rewriting = rewrite(sql, catalog, Settings.for_run({**(overrides or {}), **own}))
+    hints = tuple(hints_on_spark(sql))
+    work = _work(sql, rewriting, measure)
+    return Explanation(hive, pruning, jobs_before, rewriting, warnings, hints, work)
+
+
+def _work(
+    sql: str, rewriting: Rewriting, measure: Callable[[str], SparkWork | None] | None
+) -> tuple[SparkWork, SparkWork] | None:
+    """What Spark does without and with the rewriting; ``None`` where that can't be told."""
+    try:
+        plain, other = (
+            (measure and measure(text)) or work_by_text(text) for text in (sql, rewriting.sql)
+        )
+    except (PlanError, RecursionError):
+        return None
+    return plain, other
 
 
 def sinks(found: Explanation) -> tuple[PartitionSink, ...]:
@@ -94,9 +122,23 @@ def explanation_to_json(found: Explanation) -> dict[str, object]:
             "jobs_before": found.jobs_before,
             "jobs_after": count(found.hive, "MapReduce"),
         },
+        "on_spark": {
+            "joins": [
+                {
+                    "stage": join.stage,
+                    "aliases": list(join.aliases),
+                    "strategy": join.strategy.value,
+                    "message": join.message,
+                }
+                for join in joins_on_spark(found.hive)
+            ],
+            "hints": [{"hint": name, "message": message} for name, message in found.hints],
+        },
         "rewriting": {
             "applied": list(found.rewriting.applied),
             "sql": found.rewriting.sql if found.rewriting.applied else None,
+            "scans": [each.scans for each in found.work] if found.work else None,
+            "shuffles": [each.shuffles for each in found.work] if found.work else None,
             "refused": [
                 {"rewriting": name, "reason": reason.value, "message": reason.sentence}
                 for name, reason in found.rewriting.refused
@@ -119,17 +161,36 @@ def explanation_to_text(found: Explanation) -> str:
         parts.append(f"    reads the partition list of {sink.local_work.name}")
     if not decisions:
         parts.append("  no partitioned table is read" if found.pruning else "  not planned")
+    parts += ["", "JOINS ON SPARK:"]
+    for join in joins_on_spark(found.hive):
+        parts += [f"  {join.stage}: {join.strategy} ({', '.join(join.aliases)})"]
+        parts += [f"    {join.message}"]
+    parts += [f"  hint {name}: {message}" for name, message in found.hints]
+    if parts[-1] == "JOINS ON SPARK:":
+        parts.append("  none")
     parts += ["", "CORRELATION:"]
     if found.hive.correlated:
         after = count(found.hive, "MapReduce")
         parts.append(f"  Hive: {found.jobs_before} jobs become {after}")
     for name in found.rewriting.applied:
         parts.append(f"  Spark: {name}")
+    if not found.rewriting.applied and not found.rewriting.refused:
+        parts.append("  Spark: no two parts of the statement read one table by one key")
+    if found.work:
+        parts.append(f"  Spark: {_work_text(*found.work)}")
     if found.rewriting.applied:
         parts += [f"    {line}" for line in found.rewriting.sql.splitlines()]
     for name, reason in found.rewriting.refused:
         parts.append(f"  not rewritten for Spark ({name}): {reason}, {reason.sentence}")
     return "\n".join(parts)
+
+
+def _work_text(plain: SparkWork, other: SparkWork) -> str:
+    def told(work: SparkWork) -> str:
+        shuffles = "" if work.shuffles is None else f", shuffles: {work.shuffles}"
+        return f"scans: {work.scans}{shuffles}"
+
+    return told(plain) if plain == other else f"{told(plain)}; rewritten, {told(other)}"
 
 
 def explanation_to_mermaid(found: Explanation) -> str:

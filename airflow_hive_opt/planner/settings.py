@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 PARTITION_PRUNING = "hive.optimize.mapjoin.partition.pruning"
 KEY_PREDICATE = "hive.optimize.mapjoin.key.predicate"
+CORRELATION = "hive.optimize.correlation"
 SMALL_TABLE_FILESIZE = "hive.mapjoin.smalltable.filesize"
 
 DEFAULTS: Mapping[str, str] = {
@@ -43,7 +44,7 @@ DEFAULTS: Mapping[str, str] = {
     "hive.optimize.bucketmapjoin": "false",
     "hive.optimize.bucketmapjoin.sortedmerge": "false",
     "hive.optimize.constant.propagation": "true",
-    "hive.optimize.correlation": "false",
+    CORRELATION: "false",
     "hive.optimize.ppd": "true",
     "hive.optimize.reducededuplication": "true",
     "hive.optimize.reducededuplication.min.reducer": "4",
@@ -59,7 +60,7 @@ DEFAULTS: Mapping[str, str] = {
 }
 _WORDS = {
     # auto, our own: rewrite for Spark where that is expected to win.
-    "hive.optimize.correlation": ("false", "true", "auto"),
+    CORRELATION: ("false", "true", "auto"),
     "hive.mapred.mode": ("", "strict", "nonstrict"),
     "hive.fetch.task.conversion": ("none", "minimal", "more"),
 }
@@ -94,6 +95,15 @@ class Settings:
             else:
                 values[key] = text
         return cls(values, tuple(warnings))
+
+    @classmethod
+    def for_run(cls, overrides: Mapping[str, object] | None = None) -> Settings:
+        """What a run takes: as :meth:`of`, but correlated queries are rewritten where that wins.
+
+        >>> Settings.for_run().values[CORRELATION], Settings.of().values[CORRELATION]
+        ('auto', 'false')
+        """
+        return cls.of({CORRELATION: "auto", **(overrides or {})})
 
     def is_on(self, name: str) -> bool:
         """A true/false setting."""

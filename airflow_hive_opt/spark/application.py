@@ -29,9 +29,9 @@ from airflow_hive_opt.runtime.descriptor import (
 )
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
-from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog, catalog_of
-from airflow_hive_opt.spark.correlate import correlate
+from airflow_hive_opt.spark.correlate import broadcasting, correlate
 from airflow_hive_opt.spark.driver_memory import peak_heap
 from airflow_hive_opt.spark.hash_tables import HashTables, HeldRows
 from airflow_hive_opt.spark.key_predicates import longest_list
@@ -80,7 +80,7 @@ class Request:
         """
         own, sql = split_settings(script)
         for_hive = {name: value for name, value in own.items() if not name.startswith("spark.")}
-        settings = Settings.of({**(hive_conf or {}), **for_hive})
+        settings = Settings.for_run({**(hive_conf or {}), **for_hive})
         return cls(sql, settings=settings, session_conf=own, **options)
 
     def __post_init__(self) -> None:
@@ -311,20 +311,22 @@ def _descriptor(
 
 
 def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request) -> str | None:
-    """The statement as the correlation rules make it, where they are on and apply."""
+    """The statement as the correlation rules and map join sizes make it, where they apply."""
     if _dialect_setting(session, request.sql):
         return None
-    if is_remote(session):  # Spark's analysis has the last word there, and it is the JVM's
+    if not isinstance(catalog, SparkCatalog):  # Spark's analysis, the JVM's, has the last word
         return None
     try:
         found = correlate(session, catalog, request.sql, request.settings, request.parameters)
+        sql = broadcasting(session, catalog, found.sql, request.settings)
     except (PySparkException, Py4JJavaError) as error:  # a table can't be looked up
         log.info("not rewritten: %s", in_words(error))
         return None
-    if not found.applied:
-        return None
-    log.info("rewritten for its correlations: %s", ", ".join(found.applied))
-    return found.sql
+    if found.applied:
+        log.info("rewritten for its correlations: %s", ", ".join(found.applied))
+    for name, reason in found.refused:
+        log.debug("not rewritten (%s): %s", name, reason.sentence)
+    return sql if sql != request.sql else None
 
 
 def _passed_through(request: Request, why: str) -> Descriptor:

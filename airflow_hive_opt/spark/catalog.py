@@ -20,6 +20,7 @@ from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed, value_of
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.scan import asking, list_condition, way
+from airflow_hive_opt.spark.statistics import with_statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +49,7 @@ class SparkCatalog:
         self._tables: dict[str, Table | None] = {}
         self._names: dict[str, list[Partition]] = {}
         self._own_names: dict[str, list[str]] = {}
+        self._found: dict[str, Any] = {}
 
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.planner.catalog.Catalog`."""
@@ -55,6 +57,11 @@ class SparkCatalog:
         if key not in self._tables:
             self._tables[key] = self._look_up(key)
         return self._tables[key]
+
+    def described(self, table: Table) -> Table:
+        """A table that was looked up here with its buckets and statistics, where there are any."""
+        metadata = self._found.get(table.name)
+        return table if metadata is None else with_statistics(table, metadata)
 
     def partition_count(self, table: Table) -> int:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; Spark can only list names."""
@@ -207,6 +214,7 @@ class SparkCatalog:
         if metadata is None:
             return None
         full = f"{database}.{short}".lower()
+        self._found[full] = metadata
         own_names = self._texts(metadata.partitionColumnNames())
         size = metadata.stats()
         # without a figure in the metastore Spark asks the files; a view has its own plan

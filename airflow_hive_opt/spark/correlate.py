@@ -15,20 +15,41 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from airflow_hive_opt.planner.catalog import Catalog
 from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.on_spark import SparkWork
 from airflow_hive_opt.planner.rewriting import Refusal, Rewriting, query_of, rewrite
-from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.planner.rewriting.broadcast_hints import with_broadcasts
+from airflow_hive_opt.planner.rewriting.cost import MAP_JOIN_SIZE
+from airflow_hive_opt.planner.settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from airflow_hive_opt.planner.catalog import Catalog, Table
+    from airflow_hive_opt.spark.catalog import SparkCatalog
+
 log = logging.getLogger(__name__)
+
+
+class StatisticsCatalog:
+    """Spark's catalog with buckets and statistics, which only few statements are worth reading."""
+
+    def __init__(self, catalog: SparkCatalog) -> None:
+        self._catalog = catalog
+        self._tables: dict[str, Table | None] = {}
+
+    def table(self, name: str) -> Table | None:
+        """See :class:`~airflow_hive_opt.planner.catalog.Catalog`."""
+        key = name.lower()
+        if key not in self._tables:
+            found = self._catalog.table(key)
+            self._tables[key] = found and self._catalog.described(found)
+        return self._tables[key]
 
 
 def correlate(
     session: SparkSession,
-    catalog: Catalog,
+    catalog: SparkCatalog,
     sql: str,
     settings: Settings,
     parameters: Mapping[str, object] | None = None,
@@ -37,7 +58,7 @@ def correlate(
 
     Goes before partition pruning, which then plans the rewritten text.
     """
-    found = rewrite(sql, catalog, settings)
+    found = rewrite(sql, StatisticsCatalog(catalog), settings)
     if not found.applied:
         return found
     refusal = _objection(session, sql, found, dict(parameters or {}))
@@ -46,6 +67,27 @@ def correlate(
     log.info("the correlated statement runs as it is: %s", refusal.sentence)
     refused = tuple((name, refusal) for name in dict.fromkeys(found.applied))
     return replace(found, sql=sql, applied=(), refused=(*found.refused, *refused))
+
+
+def work_on_spark(session: SparkSession, sql: str) -> SparkWork | None:
+    """What Spark plans to do for a statement; ``None`` where it does not take its query."""
+    try:
+        shuffles, scans = shuffles_and_scans(session.sql(query_of(sql)))
+    except (PlanError, PySparkException, Py4JJavaError):
+        return None
+    return SparkWork(scans, shuffles)
+
+
+def broadcasting(session: SparkSession, catalog: Catalog, sql: str, settings: Settings) -> str:
+    """The statement with the map joins that Hive's size settings call for and Spark's do not.
+
+    Only where Hive's size was raised: its default is what Spark broadcasts by itself.
+    """
+    if settings.number(MAP_JOIN_SIZE) <= int(DEFAULTS[MAP_JOIN_SIZE]):
+        return sql
+    own: Any = session._jsparkSession.sessionState().conf()
+    threshold = own.autoBroadcastJoinThreshold()
+    return sql if threshold < 0 else with_broadcasts(sql, catalog, settings, threshold)
 
 
 def shuffles_and_scans(frame: DataFrame) -> tuple[int, int]:
@@ -77,7 +119,23 @@ def _objection(
         log.debug("a rewritten statement is not accepted: %s", error)
         return Refusal.SPARK_DISAGREES
     analyzed = plain._jdf.queryExecution().analyzed()
-    sampled = any("Sample " in line for line in analyzed.toString().splitlines())
-    if not analyzed.deterministic() or sampled:
+    lines = analyzed.toString().splitlines()
+    sampled = any("Sample " in line for line in lines)
+    if not analyzed.deterministic() or sampled or _has_limited_view(lines):
         return Refusal.NOT_DETERMINISTIC
     return None if plain.dtypes == other.dtypes else Refusal.SPARK_DISAGREES
+
+
+def _has_limited_view(lines: list[str]) -> bool:
+    """Whether a view takes some of its rows only, by the lines of an analyzed plan."""
+    view = None
+    for line in lines:
+        text = line.lstrip(" :+-|")
+        depth = len(line) - len(text)
+        if view is not None and depth <= view:
+            view = None
+        if view is None:
+            view = depth if text.startswith("View (") else None
+        elif text.startswith("GlobalLimit"):
+            return True
+    return False

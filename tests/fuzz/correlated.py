@@ -1,7 +1,8 @@
 """Random correlated queries over a small schema, the same for the same seed.
 
-``t`` and ``e`` (which is empty) have the same columns; ``o`` and ``p`` are smaller tables to join
-them with. Keys have NULLs, duplicates, and values that the other side lacks.
+``t``, ``e`` (which is empty) and ``h`` (which is partitioned by ``j``) have the same columns; ``o``
+and ``p`` are smaller tables to join them with. Keys have NULLs, duplicates, and values that the
+other side lacks.
 """
 
 from __future__ import annotations
@@ -21,9 +22,17 @@ def setup(spark, seed: int) -> None:
     for name, columns, rows in (("t", COLUMNS, 70), ("o", SMALL, 14), ("p", SMALL, 9)):
         _table(spark, rng, name, columns, rows)
     _table(spark, rng, "e", COLUMNS, 0)
+    _table(spark, rng, "h", COLUMNS, 70, partition="j")
 
 
-def _table(spark, rng: random.Random, name: str, columns: dict[str, str], rows: int) -> None:
+def _table(
+    spark,
+    rng: random.Random,
+    name: str,
+    columns: dict[str, str],
+    rows: int,
+    partition: str | None = None,
+) -> None:
     plain = ", ".join(
         f"{column} {'int' if kind == 'int' else 'string'}" for column, kind in columns.items()
     )
@@ -31,7 +40,7 @@ def _table(spark, rng: random.Random, name: str, columns: dict[str, str], rows: 
     casts = ", ".join(f"CAST({column} AS {kind}) {column}" for column, kind in columns.items())
     spark.createDataFrame(values, plain).createOrReplaceTempView("rows")
     frame = spark.sql(f"SELECT {casts} FROM rows").coalesce(1)
-    frame.write.mode("overwrite").saveAsTable(name)
+    frame.write.mode("overwrite").saveAsTable(name, partitionBy=partition)
 
 
 def _value(rng: random.Random, kind: str):
@@ -48,7 +57,7 @@ def query(seed: int) -> str:
     """One statement."""
     rng = random.Random(seed)
     shape = rng.choice([_lookups, _lookups, _lookups, _once, _once, _flat, _merged, _shared])
-    return shape(rng, rng.choice(["t"] * 9 + ["e"]))
+    return shape(rng, rng.choice(["t"] * 8 + ["e", "h"]))
 
 
 def _condition(rng: random.Random, alias: str, columns: dict[str, str] = COLUMNS) -> str:
@@ -100,8 +109,8 @@ def _aggregate(rng: random.Random, alias: str) -> str:
     )
 
 
-def _lookup(rng: random.Random, table: str, number: int, outer: str) -> str:
-    """A condition that reads the table again."""
+def _lookup(rng: random.Random, table: str, number: int, outer: str, joined: bool) -> str:
+    """A condition that reads the table again; ``joined`` says that ``o`` is there, too."""
     inner = f"i{number}"
     key = f"{inner}.k = {outer}.k" if rng.random() < 0.7 else f"{outer}.k = {inner}.k"
     conditions = [key, *_some(rng, inner)]
@@ -117,12 +126,15 @@ def _lookup(rng: random.Random, table: str, number: int, outer: str) -> str:
         left = rng.choice(["a.v", "a.d", "coalesce(a.v, 1)"])
         if rng.random() < 0.2:
             return f"({left} {operator} {scalar} OR a.v IS NULL)"
+        if rng.random() < 0.1:
+            return f"{left} NOT IN {scalar}"
         return f"{left} {operator} {scalar}"
     if draw < 0.8:
         if rng.random() < 0.7:
             column = rng.choice(["v", "v", "s", "w", "d"])
             operator = rng.choice(["<>", "<>", "<", ">", "<=", ">="])
-            pair = [f"{inner}.{column}", f"a.{column}"]
+            other = "o.c" if joined and column == "v" and rng.random() < 0.2 else f"a.{column}"
+            pair = [f"{inner}.{column}", other]
             rng.shuffle(pair)
             conditions.append(f"{pair[0]} {operator} {pair[1]}")
         negated = rng.choice(["", "NOT "])
@@ -160,7 +172,7 @@ def _lookups(rng: random.Random, table: str) -> str:
         if rng.random() < 0.3:
             from_ = f"o {kind} {table} a ON a.k = o.k"
     for number in range(rng.choice([1, 1, 2, 3])):
-        conditions.append(_lookup(rng, table, number, outer))
+        conditions.append(_lookup(rng, table, number, outer, " o" in from_))
     rng.shuffle(conditions)
     if rng.random() < 0.25:
         return f"SELECT a.s, count(*) AS n, sum(a.d) FROM {from_}{_where(conditions)} GROUP BY a.s"

@@ -20,6 +20,21 @@ def test_reads_tables(tmp_path):
     assert catalog.table("sales") is None
 
 
+def test_reads_what_the_cost_rule_and_spark_ask_for():
+    buckets = {"columns": ["K"], "count": 4, "sort": ["k"]}
+    own = {"name": "a", "columns": [["k", "int"]], "distinct": {"K": 7, "v": 9}}
+    catalog = JsonCatalog.of_documents(
+        [
+            {**own, "buckets": {**buckets, "engine": "spark"}},
+            {"name": "b", "columns": [], "buckets": buckets},
+        ]
+    )
+    one, other = catalog.table("a"), catalog.table("b")
+    assert (one.distinct_keys(["k"]), one.distinct_keys(["k", "v"])) == (7, 9)
+    assert one.distinct_keys(["x"]) is None
+    assert (one.buckets.by_spark, other.buckets.by_spark) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

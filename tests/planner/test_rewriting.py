@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_hive_opt.planner.catalog import Column, JsonCatalog, Partition, Table
+from airflow_hive_opt.planner.catalog import Buckets, Column, JsonCatalog, Partition, Table
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.explain import explain, explanation_to_json, explanation_to_text
 from airflow_hive_opt.planner.rewriting import Refusal, query_of, rewrite
@@ -24,6 +24,7 @@ LINES = Table(
         Column("late", "boolean"),
     ),
     total_bytes=10**9,
+    distinct=(("ord", 10**7),),
 )
 ORDERS = Table(
     "default.orders",
@@ -90,7 +91,7 @@ def test_what_is_not_understood_is_left_alone(sql, reason):
 
 def test_rows_filtered_otherwise_are_not_added_up_together():
     sql = (
-        "SELECT o.name, sum(a.supp) AS s FROM orders o, lines a WHERE a.ord = o.ord AND o.ord IN "
+        "SELECT o.name, sum(a.qty) AS s FROM orders o, lines a WHERE a.ord = o.ord AND o.ord IN "
         "(SELECT ord FROM lines{} GROUP BY ord) GROUP BY o.name"
     )
     assert outcome(sql.format("")).applied == ("aggregate_once",)
@@ -125,10 +126,45 @@ def test_exists_asks_for_the_least_and_the_greatest(comparison, windows):
 
 
 def test_auto_leaves_small_and_unknown_tables_alone():
-    for size, reason in ((10**6, Refusal.TABLE_SMALL), (None, Refusal.SIZE_NOT_KNOWN)):
+    for size, reason in (
+        (10**6, Refusal.TABLE_SMALL),
+        (None, Refusal.SIZE_NOT_KNOWN),
+        (2**63 - 1, Refusal.SIZE_NOT_KNOWN),
+    ):
         catalog = JsonCatalog.of([replace(LINES, total_bytes=size), ORDERS])
         assert reasons(SCALAR, "auto", catalog) == {reason}
         assert outcome(SCALAR, "true", catalog).applied == ("self_join_window",)
+
+
+def test_auto_asks_statistics_whether_an_aggregate_is_small():
+    for distinct in ((), (("ord", 100_000),), (("part", 10**7),)):
+        catalog = JsonCatalog.of([replace(LINES, distinct=distinct), ORDERS])
+        assert reasons(SCALAR, "auto", catalog) == {Refusal.NOT_EXPECTED_TO_WIN}
+        assert outcome(EXISTS.format("b.supp <> a.supp"), "auto", catalog).applied
+        late = EXISTS.format("b.supp <> a.supp") + " AND late"
+        assert reasons(late, "auto", catalog) == {Refusal.NOT_EXPECTED_TO_WIN}
+    few = (
+        "SELECT a.qty FROM lines a, orders o WHERE a.ord = o.ord AND {} AND "
+        "a.qty < (SELECT avg(qty) FROM lines b WHERE b.ord = a.ord)"
+    )
+    assert outcome(few.format("o.name = 'x'"), "auto").applied == ("self_join_window",)
+    unknown = JsonCatalog.of([replace(LINES, distinct=()), ORDERS])
+    assert reasons(few.format("o.name = 'x'"), "auto", unknown) == {Refusal.NOT_EXPECTED_TO_WIN}
+    very_few = few.format("o.name = 'x' AND o.text_ord = 'y'")
+    assert outcome(very_few, "auto", unknown).applied == ("self_join_window",)
+    assert reasons(few.format("o.name > 'x'"), "auto") == {Refusal.NOT_EXPECTED_TO_WIN}
+
+
+def test_no_shuffle_is_shared_where_spark_shuffles_nothing():
+    sql = (
+        "SELECT a.ord, b.qty FROM (SELECT ord, count(DISTINCT part) AS n FROM lines GROUP BY ord) "
+        "a, (SELECT ord, count(DISTINCT supp) AS n FROM lines GROUP BY ord) c, lines b "
+        "WHERE a.ord = b.ord AND c.ord = b.ord"
+    )
+    assert outcome(sql, "auto").applied == ("shared_scan",)
+    for by_spark, applied in ((True, ()), (False, ("shared_scan",))):
+        table = replace(LINES, buckets=Buckets(("ord",), 4, by_spark=by_spark))
+        assert outcome(sql, "auto", JsonCatalog.of([table, ORDERS])).applied == applied
 
 
 def test_the_click_stream_is_left_alone():
@@ -162,13 +198,16 @@ def test_the_query_of_a_statement():
 
 def test_explain_says_what_was_done_and_what_not():
     sql = EXISTS.format("b.supp <> a.supp").replace("SELECT ord", "SELECT a.ord")
-    loose = {"hive.optimize.correlation": "auto", "hive.auto.convert.join": "false"}
+    loose = {"hive.optimize.correlation": "true", "hive.auto.convert.join": "false"}
     with pytest.raises(PlanError):  # Hive takes no comparison between the two
         explain(sql, CATALOG, loose)
     sql = EXISTS.format("b.late").replace("SELECT ord", "SELECT a.ord")
     done = explain(sql, CATALOG, loose)
     assert explanation_to_json(done)["rewriting"]["applied"] == ["self_join_window"]
     assert "Spark: self_join_window" in explanation_to_text(done)
+    assert "Spark: scans: 2; rewritten, scans: 1" in explanation_to_text(done)
+    alone = explanation_to_text(explain("SELECT ord FROM lines", CATALOG))
+    assert "no two parts of the statement read one table by one key" in alone
     left = explain(sql.replace("SELECT a.ord", "SELECT *"), CATALOG, loose)
     assert "SELECT_STAR" in explanation_to_text(left)
     assert json.dumps(explanation_to_json(left)["rewriting"])

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 from upath import UPath
 
+from airflow_hive_opt.planner.catalog import Buckets
+from airflow_hive_opt.planner.explain import explain, explanation_to_json
 from airflow_hive_opt.planner.rewriting import Refusal
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.spark.application import Request, join, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.correlate import correlate, shuffles_and_scans
+from airflow_hive_opt.spark.correlate import (
+    StatisticsCatalog,
+    broadcasting,
+    correlate,
+    shuffles_and_scans,
+    work_on_spark,
+)
 
 ON = Settings.of({"hive.optimize.correlation": "true"})
 SQL = "SELECT k FROM {0} a WHERE v < (SELECT avg(v) FROM {0} b WHERE b.k = a.k)"
@@ -25,6 +36,12 @@ def tables(spark):
     for name in ("left_buckets", "right_buckets"):
         frame.write.mode("overwrite").bucketBy(2, "k").sortBy("k").saveAsTable(name)
     spark.sql("CREATE OR REPLACE VIEW odd AS SELECT k, v FROM plain WHERE rand() < 0.5")
+    spark.sql("CREATE OR REPLACE VIEW some AS SELECT k, v FROM plain LIMIT 30")
+    spark.sql(
+        "CREATE TABLE hive_buckets (k int, v int) CLUSTERED BY (k) SORTED BY (k) INTO 2 BUCKETS "
+        "STORED AS PARQUET"
+    )
+    spark.sql("ANALYZE TABLE plain COMPUTE STATISTICS FOR COLUMNS k, v")
     yield
     spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
     spark.sql("USE default")
@@ -40,8 +57,9 @@ def test_one_scan_and_one_shuffle_are_left(spark, tables):
     assert sorted(spark.sql(found.sql).collect()) == sorted(spark.sql(sql).collect())
 
 
-def test_a_view_that_hides_rand_is_left_alone(spark, tables):
-    sql = SQL.format("odd")
+@pytest.mark.parametrize("view", ["odd", "some"])
+def test_a_view_that_hides_rand_or_limit_is_left_alone(spark, tables, view):
+    sql = SQL.format(view)
     found = correlate(spark, SparkCatalog(spark), sql, ON)
     assert (found.sql, found.applied) == (sql, ())
     assert ("self_join_window", Refusal.NOT_DETERMINISTIC) in found.refused
@@ -53,10 +71,78 @@ def test_tables_bucketed_alike_join_without_a_shuffle(spark, tables):
     assert shuffles_and_scans(spark.sql(sql.replace("right_buckets", "plain"))) == (1, 2)
 
 
+def test_buckets_and_statistics_are_read_from_the_catalog(spark, tables):
+    catalog = StatisticsCatalog(SparkCatalog(spark))
+    assert catalog.table("plain").distinct_keys(["k"]) == 7
+    assert catalog.table("plain").buckets is None
+    for name, by_spark in (("left_buckets", True), ("hive_buckets", False)):
+        assert catalog.table(name).buckets == Buckets(("k",), 2, (("k", "asc"),), by_spark)
+
+
+def test_explain_says_where_spark_joins_without_a_shuffle(spark, tables):
+    catalog, options = StatisticsCatalog(SparkCatalog(spark)), {"hive.auto.convert.join": "false"}
+    work = partial(work_on_spark, spark)
+    for one, other, strategy, shuffles in (
+        ("left_buckets", "right_buckets", "bucketed", 0),
+        ("left_buckets", "plain", "sort-merge", 1),
+        ("hive_buckets", "hive_buckets", "sort-merge", 2),
+    ):
+        sql = f"SELECT l.k FROM {one} l JOIN {other} r ON l.k = r.k"
+        found = explanation_to_json(explain(sql, catalog, options, work))
+        (join,) = found["on_spark"]["joins"]
+        assert join["strategy"] == strategy
+        assert ("buckets that Hive wrote" in join["message"]) == (one == "hive_buckets")
+        assert found["rewriting"]["shuffles"] == [shuffles, shuffles]
+        assert found["rewriting"]["scans"] == [2, 2]
+
+
+def test_hives_hints_change_no_rows_and_its_size_makes_map_joins(spark, tables):
+    sql = "SELECT{} l.k, r.v FROM plain l JOIN right_buckets r ON l.k = r.k"
+    rows = sorted(spark.sql(sql.format("")).collect())
+    for hint, shuffles in ((" /*+ STREAMTABLE(l) */", 1), (" /*+ MAPJOIN(r) */", 0)):
+        frame = spark.sql(sql.format(hint))
+        assert shuffles_and_scans(frame) == (shuffles, 2)
+        assert sorted(frame.collect()) == rows
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "1")
+    try:
+        for size, shuffles in ((10_000_000, 1), (20_000_000, 0)):
+            settings = Settings.of({"hive.auto.convert.join.noconditionaltask.size": size})
+            text = broadcasting(spark, SparkCatalog(spark), sql.format(""), settings)
+            assert shuffles_and_scans(spark.sql(text)) == (shuffles, 2)
+            assert sorted(spark.sql(text).collect()) == rows
+    finally:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+
+
+def test_the_join_below_the_windows_multiplies_nothing(spark, tables):
+    spark.sql(
+        "CREATE OR REPLACE TEMPORARY VIEW days AS SELECT * FROM VALUES (1, 'x'), (1, 'x'), "
+        "(2, 'y'), (3, 'x'), (CAST(NULL AS int), 'x') AS d(k, name)"
+    )
+    sql = (
+        "SELECT d.name, a.k, a.v FROM days d JOIN plain a ON a.k = d.k WHERE d.name = 'x' AND "
+        "EXISTS (SELECT 1 FROM plain b WHERE b.k = d.k AND b.v > a.v) AND "
+        "a.v > (SELECT min(v) FROM plain c WHERE c.k = a.k)"
+    )
+
+    class Sized(SparkCatalog):
+        def table(self, name):
+            found = super().table(name)
+            return replace(found, total_bytes=10**9 if name == "plain" else 10**7)
+
+    found = correlate(spark, Sized(spark), sql, Settings.for_run())
+    assert found.applied == ("self_join_window",)
+    assert found.sql.count("FROM plain") == found.sql.count("days") == 1
+    rows = sorted(spark.sql(sql).collect())
+    assert len(rows) == 2 * 4 + 4
+    assert sorted(spark.sql(found.sql).collect()) == rows
+
+
 def test_a_run_rewrites_where_it_is_asked_to(spark, tables, tmp_path):
     sql = SQL.format("plain")
     path = UPath(tmp_path) / "1.json"
     rows = sorted(map(tuple, spark.sql(sql).collect()))
+    assert Request.of(sql).settings.values["hive.optimize.correlation"] == "auto"
     for settings, rewritten in ((ON, True), (Settings.of(), False)):
         request = Request(sql, settings=settings, max_rows=100)
         result = join(spark, request, prune(spark, request, path), path)

@@ -19,6 +19,9 @@ is NULL where it was not. The other read of the table, by the same key, with the
 is the same aggregate: HAVING, or a condition on the derived table's columns, is asked of it. A
 NULL key is a group of its own, which no join or IN matches: ``IS NOT NULL`` drops it.
 
+The keys that the join then drops are added up, too, so a sum must not be one that may overflow,
+and nothing may be computed that may fail.
+
 Refused: other uses of the table's columns, other conditions on them than the aggregate's own,
 aggregates over other tables' columns that count rows (they would count fewer), outer joins.
 
@@ -40,6 +43,7 @@ from airflow_hive_opt.planner.rewriting.cost import Cost
 from airflow_hive_opt.planner.rewriting.dropping import drop_derived
 from airflow_hive_opt.planner.rewriting.expressions import (
     aggregates_of,
+    may_fail,
     renamed,
     replaced,
     require_exact,
@@ -48,6 +52,8 @@ from airflow_hive_opt.planner.rewriting.lookups import Kind, Lookup, lookups
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 
 _OUTER = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
+# Digits to which Spark adds ten for a sum, so that 10**10 rows fit.
+_NEVER_OVERFLOWS = 28
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
@@ -90,7 +96,7 @@ def _once(block: Block, lookup: Lookup, anchor: Anchor, cost: Cost) -> list[Edit
     )
     if not plain or block.select.args.get("distinct"):
         raise Refused(Refusal.FORM_NOT_KNOWN)
-    if anchor.via is not None or any(item.is_star for item in block.select.expressions):
+    if anchor.via is not None or block.shows_all:
         raise Refused(Refusal.OTHER_USES)
     if not block.inner_only:
         raise Refused(Refusal.NULL_SUPPLYING_SIDE)
@@ -253,6 +259,8 @@ def _outer(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> str | N
     require_exact(block, node)
     if node.key not in _OUTER:
         raise Refused(Refusal.OTHER_USES)
+    if not star and may_fail((block, node.this)):
+        raise Refused(Refusal.MAY_FAIL)
     text = f"{_OUTER[node.key]}({sums.reference(_own(block, node))})"
     if not isinstance(node, exp.Sum):
         return text
@@ -260,9 +268,10 @@ def _outer(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> str | N
     type_ = block.type_of(ref) if ref is not None else None
     if type_ is None:
         raise Refused(Refusal.OTHER_USES)
-    if decimal := _DECIMAL.fullmatch(type_):
-        return f"CAST({text} AS DECIMAL({min(38, int(decimal[1]) + 10)},{decimal[2]}))"
-    return text
+    decimal = _DECIMAL.fullmatch(type_)
+    if type_ == "bigint" or (decimal and int(decimal[1]) > _NEVER_OVERFLOWS):
+        raise Refused(Refusal.MAY_FAIL)
+    return f"CAST({text} AS DECIMAL({int(decimal[1]) + 10},{decimal[2]}))" if decimal else text
 
 
 def _name(item: exp.Expr) -> str:

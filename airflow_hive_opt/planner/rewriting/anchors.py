@@ -113,7 +113,7 @@ def _hands_on(inner: Block) -> bool:
             for name in ("group", "having", "limit", "distinct", "order", "with_", "hint")
         )
         and not any(select.find_all(exp.AggFunc, exp.Window))
-        and not any(item.is_star for item in select.expressions)
+        and not inner.shows_all
         and inner.inner_only
     )
 

@@ -140,6 +140,16 @@ class Block:
         return all(factor.join == "INNER" for factor in self.factors.values())
 
     @cached_property
+    def shows_all(self) -> bool:
+        """Whether a ``*`` would show columns that are added; the one of ``count(*)`` does not."""
+        return any(
+            isinstance(part, exp.Star) and not isinstance(part.parent, exp.Count)
+            for part in self.select.walk(
+                prune=lambda node: isinstance(node, exp.Query) and node is not self.select
+            )
+        )
+
+    @cached_property
     def where(self) -> tuple[exp.Expr, ...]:
         """The conjuncts of WHERE."""
         where = self.select.args.get("where")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlglot import exp
 
@@ -16,24 +16,31 @@ def drop_derived(
     block: Block,
     derived: Mapping[str, tuple[Mapping[str, str], str]],
     edits: list[Edit],
+    gone: Collection[exp.Expr] = (),
 ) -> list[Edit]:
     """``edits`` and those that take the derived tables out.
 
     ``derived`` has, by alias, the text for each of its columns and the condition that its join
     was. FROM becomes a list with commas and all conditions go to WHERE, which is the same for
     inner joins; any other join is refused, and so is a subquery that reads a dropped column.
+    ``gone`` are conjuncts that are asked elsewhere, and subqueries that ``edits`` replace.
     """
     if not block.inner_only:
         raise Refused(Refusal.NULL_SUPPLYING_SIDE)
     text = block.text
     inside = list(edits)
     named = {(edit.span.start, edit.span.stop) for edit in edits}  # whole items bring their name
+    elsewhere = {id(each) for each in gone}
     dropped_selects = {id(each.select) for name, each in block.factors.items() if name in derived}
+    dropped_selects |= elsewhere
     listed = {item.alias.lower() for item in block.select.expressions if item.alias}
     for column in _own_columns(block, dropped_selects, set(derived)):
-        ordered = isinstance(column.parent, exp.Ordered) and not column.table
-        if ordered and column.name.lower() in listed:
-            continue
+        if not column.table and column.name.lower() in listed:
+            clause = column.find_ancestor(exp.Order, exp.Having, exp.Query)
+            if isinstance(clause, exp.Order) and clause.parent is block.select:
+                continue  # the item of that name, not the column
+            if isinstance(clause, exp.Having):
+                raise Refused(Refusal.FORM_NOT_KNOWN)  # either
         owner = block.owner(column)
         if owner is None or owner.alias not in derived:
             continue
@@ -49,11 +56,16 @@ def drop_derived(
             raise Refused(Refusal.FORM_NOT_KNOWN)  # its name comes from its text
         inside.append(Edit(Span(span.stop, span.stop), f" AS {quote(item.name)}"))
     kept = [factor for name, factor in block.factors.items() if name not in derived]
-    conditions = [spliced(text.sql, inside, text.place(each)) for each in block.certain]
-    conditions += [condition for _, condition in derived.values()]
+    conditions = [
+        spliced(text.sql, inside, text.place(each))
+        for each in block.certain
+        if id(each) not in elsewhere
+    ]
+    conditions += [condition for _, condition in derived.values() if condition]
     factors = ", ".join(spliced(text.sql, inside, factor.span) for factor in kept)
     whole = _from_to_where(block)
-    body = f"{factors} WHERE {' AND '.join(f'({each})' for each in conditions)}"
+    where = " AND ".join(f"({each})" for each in conditions)
+    body = f"{factors} WHERE {where}" if where else factors
     return [*(edit for edit in inside if not _within(edit.span, whole)), Edit(whole, body)]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from airflow_hive_opt.planner.catalog import Column, JsonCatalog, Table
 from airflow_hive_opt.planner.parse import parse
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Text, spliced
-from airflow_hive_opt.planner.rewriting.cost import CORRELATION, Cost
-from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.planner.rewriting.cost import Cost
+from airflow_hive_opt.planner.settings import CORRELATION, Settings
 
 CATALOG = JsonCatalog.of(
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
@@ -36,9 +36,11 @@ _KNOWN = (
     exp.Case,
     exp.If,
     exp.Coalesce,
+    exp.Placeholder,
 )
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Neg)
-_OVER_AGGREGATES = (*_KNOWN, *_ARITHMETIC, exp.Div)
+# Spark averages whole numbers in floating point, which is exact up to 2**53 and so for 32 bits.
+AVERAGED = re.compile(r"(tiny|small)?int(eger)?|decimal\(.*|decimal")
 _EXACT = re.compile(r"(tiny|small|big)?int(eger)?|decimal\(.*|decimal")
 _KEYS = re.compile(r"(tiny|small|big)?int(eger)?|decimal\(.*|decimal|string|date|timestamp|boolean")
 AGGREGATES = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count)
@@ -51,6 +53,33 @@ def require_known(node: exp.Expr) -> None:
             continue
         if not isinstance(part, (*_KNOWN, *_ARITHMETIC)) or part.args.get("query"):
             raise Refused(Refusal.EXPRESSION_NOT_KNOWN)
+
+
+def may_fail(*parts: tuple[Block, exp.Expr]) -> bool:
+    """Whether ANSI mode may raise an error for a row that is asked a condition of these parts.
+
+    Arithmetic may overflow, and text that is compared with anything else may not be a number.
+    Subqueries are passed over; an aggregate stands for the value of one.
+    """
+    kinds = {kind for block, node in parts for kind in _kinds(block, node)}
+    return "arithmetic" in kinds or len(kinds) > 1
+
+
+def _kinds(block: Block, node: exp.Expr) -> Iterator[str]:
+    """``text`` or ``other`` for each operand, ``arithmetic`` for what may overflow."""
+    for part in node.walk(prune=lambda each: isinstance(each, exp.Query | exp.Cast | exp.AggFunc)):
+        if isinstance(part, exp.Column):
+            ref = block.owner(part)
+            yield "text" if ref and block.type_of(ref) == "string" else "other"
+        elif isinstance(part, exp.Min | exp.Max):
+            yield from _kinds(block, part.this)
+        elif isinstance(part, exp.AggFunc) or _is_constant(part):
+            yield "other"
+        elif isinstance(part, exp.Literal):
+            if not part.is_string:
+                yield "other"
+        elif not isinstance(part, (*_KNOWN, exp.Query)):
+            yield "arithmetic"
 
 
 def _is_constant(node: exp.Expr) -> bool:
@@ -75,9 +104,12 @@ def require_exact(block: Block, aggregate: exp.Expr) -> None:
     if isinstance(argument, exp.Star) and isinstance(aggregate, exp.Count):
         return
     require_known(argument)
-    allowed = _EXACT if isinstance(aggregate, exp.Sum | exp.Avg) else _KEYS
     if isinstance(aggregate, exp.Count):
         return
+    if isinstance(aggregate, exp.Sum):
+        allowed = _EXACT
+    else:
+        allowed = AVERAGED if isinstance(aggregate, exp.Avg) else _KEYS
     for column in argument.find_all(exp.Column):
         ref = block.owner(column)
         type_ = block.type_of(ref) if ref is not None else None
@@ -91,13 +123,20 @@ def require_exact(block: Block, aggregate: exp.Expr) -> None:
 def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
     """The aggregates of an expression over a group.
 
-    Raises :class:`Refused` unless it is made of them, literals and arithmetic alone.
+    Raises :class:`Refused` unless it is made of them, literals and arithmetic alone; a bare column
+    would be another's in another place, and a divisor may be 0 only where no row passes.
     """
     found: list[exp.Expr] = []
     for part in node.walk(prune=lambda inner: isinstance(inner, exp.AggFunc)):
         if isinstance(part, exp.AggFunc):
             found.append(part)
-        elif not isinstance(part, _OVER_AGGREGATES):
+        elif isinstance(part, exp.Div):
+            by = part.expression
+            if not isinstance(by, exp.Literal) or by.is_string or not float(by.name):
+                raise Refused(Refusal.EXPRESSION_NOT_KNOWN)
+        elif isinstance(part, exp.Column | exp.Identifier) or not isinstance(
+            part, (*_KNOWN, *_ARITHMETIC)
+        ):
             raise Refused(Refusal.EXPRESSION_NOT_KNOWN)
     return found
 

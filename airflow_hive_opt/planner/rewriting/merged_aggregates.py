@@ -57,7 +57,7 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
     whole = [pair for pair in joined if not pair[0].filters or _same_filters(*pair)]
     if not whole:
         raise Refused(Refusal.OTHER_FILTERS)
-    if any(item.is_star for item in block.select.expressions):
+    if block.shows_all:
         raise Refused(Refusal.SELECT_STAR)
     kept, gone = whole[0]
     cost.require_large(kept.table)

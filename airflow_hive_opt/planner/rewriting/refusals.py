@@ -13,8 +13,10 @@ class Refusal(StrEnum):
     NOT_DETERMINISTIC = "NOT_DETERMINISTIC"
     NO_SHARED_KEY = "NO_SHARED_KEY"
     FLOATING_POINT = "FLOATING_POINT"
+    ORDER_OF_ROWS = "ORDER_OF_ROWS"
     KEY_TYPE = "KEY_TYPE"
     EXPRESSION_NOT_KNOWN = "EXPRESSION_NOT_KNOWN"
+    MAY_FAIL = "MAY_FAIL"
     NULL_SUPPLYING_SIDE = "NULL_SUPPLYING_SIDE"
     SELECT_STAR = "SELECT_STAR"
     OTHER_FILTERS = "OTHER_FILTERS"
@@ -51,11 +53,19 @@ _SENTENCES = {
         "a sum or an average of floating-point numbers depends on the order in which they are "
         "added, so another plan could give other digits"
     ),
+    Refusal.ORDER_OF_ROWS: (
+        "a function of the statement may depend on the order of rows (row_number, lag, stddev and "
+        "the like), so another plan could give other values"
+    ),
     Refusal.KEY_TYPE: (
         "the key has a type for which grouping and equality may differ, or its two sides have "
         "different types"
     ),
     Refusal.EXPRESSION_NOT_KNOWN: "an expression to be moved has a function not known here",
+    Refusal.MAY_FAIL: (
+        "an expression could overflow, or fail to turn text into a number, on rows that the "
+        "statement as written never asks it of"
+    ),
     Refusal.NULL_SUPPLYING_SIDE: "an outer join may put NULLs in place of the table's rows",
     Refusal.SELECT_STAR: "SELECT * would show the columns that the rewriting adds or removes",
     Refusal.OTHER_FILTERS: "the table's two uses are filtered differently",

@@ -18,10 +18,10 @@ from airflow_hive_opt.planner.rewriting import (
     shared_scan,
 )
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Text, spliced
-from airflow_hive_opt.planner.rewriting.cost import CORRELATION, Cost
+from airflow_hive_opt.planner.rewriting.cost import Cost
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.planner.rewriting.statement import require_repeatable
-from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.planner.settings import CORRELATION, Settings
 
 Rule = Callable[[Block, Cost], "list[Edit] | None"]
 
@@ -50,7 +50,8 @@ class Rewriting:
 def rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
     """The statement, rewritten where that keeps its rows and is expected to win.
 
-    What can't be parsed comes back as it is. Never raises for a statement's sake.
+    What can't be parsed comes back as it is, and no table is looked up for a statement that
+    reads none twice. Never raises for a statement's sake.
     """
     if settings.values[CORRELATION] == "false":
         return Rewriting(sql, refused=(("*", Refusal.OFF),))
@@ -80,6 +81,8 @@ def _rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
         return Rewriting(sql, refused=(("*", Refusal.FORM_NOT_KNOWN),))
     tree = parse(sql)
     found = Rewriting(sql)
+    if not _reads_twice(tree):
+        return found
     for _ in range(_MOST):
         text = Text(found.sql, tree, catalog)
         refused: dict[tuple[str, Refusal], None] = {}
@@ -94,6 +97,12 @@ def _rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
         found = Rewriting(rewritten, (*found.applied, name), found.refused)
         tree = parse(rewritten)
     return found
+
+
+def _reads_twice(tree: exp.Expr) -> bool:
+    """Whether a table may be read more than once, without which nothing is correlated."""
+    names = [table.name.lower() for table in tree.find_all(exp.Table)]
+    return len(set(names)) < len(names)
 
 
 def _told(found: Rewriting) -> tuple[tuple[str, Refusal], ...]:

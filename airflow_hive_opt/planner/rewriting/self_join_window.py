@@ -25,8 +25,7 @@ not join. That is the same, row by row:
 - The anchor's rows stay as many as they were, and an anchor that an outer join may replace by
   NULLs is refused.
 
-Where another table with conditions of its own is joined by the key, the windowed read is
-restricted to that table's keys: groups stay whole, and rows of other keys could not pass the join.
+The windowed read is restricted to the rows and keys that are needed, as ``windowed_read`` says.
 
 Source: the job-flow and transit correlations of the Correlation Optimizer (HIVE-2206), in the form
 that Spark can run in one stage.
@@ -34,39 +33,32 @@ that Spark can run in one stage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 from sqlglot import exp
 
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.parse import Span
-from airflow_hive_opt.planner.query import ColumnRef
-from airflow_hive_opt.planner.rewriting.anchors import Anchor, equal_columns, find_anchor
-from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Factor, Text, spliced
+from airflow_hive_opt.planner.rewriting.anchors import Anchor, find_anchor
+from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Text
 from airflow_hive_opt.planner.rewriting.cost import Cost
 from airflow_hive_opt.planner.rewriting.dropping import drop_derived
 from airflow_hive_opt.planner.rewriting.expressions import (
     aggregates_of,
+    may_fail,
     renamed,
     replaced,
-    require_known,
 )
+from airflow_hive_opt.planner.rewriting.join_below import joined_below, may_join_below
 from airflow_hive_opt.planner.rewriting.lookups import Kind, Lookup, lookups
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
-
-
-@dataclass
-class _Windowed:
-    """One anchor with the windows that its lookups need, and where those are read."""
-
-    anchor: Anchor
-    lookups: list[tuple[Lookup, Anchor]] = field(default_factory=list)
-    windows: dict[str, str] = field(default_factory=dict)
-
-    def reference(self, window: str, prefix: str) -> str:
-        """A window's value as text in the lookups' block."""
-        name = self.windows.setdefault(window, f"{prefix}{len(self.windows)}")
-        return f"{quote(self.anchor.alias)}.{quote(name)}"
+from airflow_hive_opt.planner.rewriting.windowed_read import (
+    KeyTable,
+    Windowed,
+    key_table,
+    needed,
+    own_conditions,
+)
 
 
 def apply(block: Block, cost: Cost) -> list[Edit] | None:
@@ -74,7 +66,7 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
     if not block.select.args.get("from_") or not _may_have(block):
         return None
     refused: list[Refusal] = []
-    found: dict[tuple[str | None, str], _Windowed] = {}
+    found: dict[tuple[str | None, str], Windowed] = {}
     for lookup in lookups(block):
         if isinstance(lookup, Refused):
             refused.append(lookup.reason)
@@ -85,28 +77,45 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
         except Refused as error:
             refused.append(error.reason)
             continue
-        found.setdefault(anchor.identity, _Windowed(anchor)).lookups.append((lookup, anchor))
+        found.setdefault(anchor.identity, Windowed(anchor)).lookups.append((lookup, anchor))
     if not found:
         if refused:
             raise Refused(refused[0])
         return None
     if not block.known:
         raise Refused(Refusal.FORM_NOT_KNOWN)
-    if any(item.is_star for item in block.select.expressions):
+    if block.shows_all:
         raise Refused(Refusal.SELECT_STAR)
+    _require_safe(block, [lookup for each in found.values() for lookup, _ in each.lookups])
+    try:
+        return _edits(block, list(found.values()), cost, below=True)
+    except Refused:
+        return _edits(block, list(found.values()), cost, below=False)
+
+
+def _edits(block: Block, found: list[Windowed], cost: Cost, below: bool) -> list[Edit]:
+    """The windows in place of the lookups; ``below`` makes joins with key tables below them."""
     edits: list[Edit] = []
-    derived: dict[str, tuple[dict[str, str], str]] = {}
+    derived: dict[str, tuple[Mapping[str, str], str]] = {}
+    gone: list[exp.Expr] = []
     prefix = block.text.fresh("__w")
-    for windowed in found.values():
-        keys = _key_set(windowed, cost)
-        cost.require(_wins(block, windowed, keys is not None, cost))
+    for windowed in found:
         for lookup, anchor in windowed.lookups:
+            gone.append(lookup.block.select)
             if lookup.kind is Kind.DERIVED:
                 derived[lookup.alias] = _columns(lookup, anchor, windowed, prefix)
             else:
                 edits.append(_conjunct(lookup, anchor, windowed, prefix))
+    for windowed in found:
+        keys = key_table(windowed.anchor, [lookup for lookup, _ in windowed.lookups], cost)
+        cost.require(_wins(block, windowed, keys, cost))
+        windowed.handed = None
+        if keys is not None and below and may_join_below(block, found, windowed, keys, derived):
+            names, moved = joined_below(block, windowed, keys)
+            derived[keys.factor.alias] = (names, "")
+            gone += moved
         edits += _source(block.text, windowed, keys)
-    return drop_derived(block, derived, edits) if derived else edits
+    return drop_derived(block, derived, edits, gone) if derived else edits
 
 
 def _may_have(block: Block) -> bool:
@@ -114,38 +123,47 @@ def _may_have(block: Block) -> bool:
     return any(inner is not block.select for inner in block.select.find_all(exp.Select))
 
 
-def _wins(block: Block, windowed: _Windowed, restricted: bool, cost: Cost) -> bool:
+def _wins(block: Block, windowed: Windowed, keys: KeyTable | None, cost: Cost) -> bool:
     """The cost rule.
 
-    A window sorts all rows of the table by the key; an aggregate only hashes them, and where the
-    rest of the block leaves few of the anchor's rows, joining those few is cheap. So the window
-    wins where its rows are restricted by a key set, where the lookups test for rows (their plain
-    plan shuffles every row as well), or where nothing but the lookup restricts the anchor.
+    A window shuffles and sorts rows by the key. Where the lookups test for rows, so does their
+    plain plan: the anchor's rows once, and those of each lookup. An aggregate is hashed where the
+    rows are read and shuffled when it is small; if it stays small, Spark broadcasts it. So a window
+    in its place wins where few keys' rows are sorted, or where statistics say that the aggregate is
+    large and no other join leaves few of the anchor's rows.
     """
-    if restricted:
-        return True
-    if any(each.kind in (Kind.EXISTS, Kind.NOT_EXISTS) for each, _ in windowed.lookups):
-        return True
     anchor = windowed.anchor
+    own = cost.share(own_conditions(anchor.block, anchor.factor))
+    asked = [own, *(cost.share(each.filters) for each, _ in windowed.lookups)]
+    share = cost.share(keys.conditions) if keys is not None else min(1, sum(asked))
+    tests = [
+        cost.share(each.filters)
+        for each, _ in windowed.lookups
+        if each.kind in (Kind.EXISTS, Kind.NOT_EXISTS)
+    ]
+    if tests:
+        return cost.sorts_less(share, own + sum(tests))
+    large = all(cost.aggregates_to_much(each.table, each.keys) for each, _ in windowed.lookups)
+    if keys is not None:
+        return cost.leaves_few(keys.conditions, large)
     names = {each.alias for each, _ in windowed.lookups}
     others = [
         factor
         for factor in (*anchor.block.factors.values(), *block.factors.values())
         if factor.alias not in names | {anchor.factor.alias, anchor.via}
     ]
-    return not any(factor.table is None or cost.is_small(factor.table) for factor in others)
+    return large and not any(each.table is None or cost.is_small(each.table) for each in others)
 
 
 def _aggregate(lookup: Lookup, node: exp.Expr) -> str:
     """The aggregate as a window over the anchor's table."""
-    name = node.key if node.key != "count" else "count"
     text = lookup.block.text
     condition = _filters(lookup)
     argument = "*" if isinstance(node.this, exp.Star) else _own(text, node.this)
     if condition:
         value = "1" if argument == "*" else argument
         argument = f"CASE WHEN {condition} THEN {value} END"
-    return f"{name}({argument}) OVER (PARTITION BY {', '.join(map(quote, lookup.keys))})"
+    return f"{node.key}({argument}) OVER (PARTITION BY {', '.join(map(quote, lookup.keys))})"
 
 
 def _passing(lookup: Lookup) -> str | None:
@@ -166,7 +184,7 @@ def _own(text: Text, node: exp.Expr) -> str:
     return renamed(text, node, lambda column: quote(column.name))
 
 
-def _value(lookup: Lookup, node: exp.Expr, windowed: _Windowed, prefix: str, guard: str) -> str:
+def _value(lookup: Lookup, node: exp.Expr, windowed: Windowed, prefix: str, guard: str) -> str:
     """An expression over aggregates, with windows in their place."""
     parts = {}
     for aggregate in aggregates_of(node):
@@ -182,7 +200,7 @@ def _not_null(anchor: Anchor) -> str:
     return " AND ".join(f"{anchor.key(at)} IS NOT NULL" for at in range(len(anchor.keys)))
 
 
-def _conjunct(lookup: Lookup, anchor: Anchor, windowed: _Windowed, prefix: str) -> Edit:
+def _conjunct(lookup: Lookup, anchor: Anchor, windowed: Windowed, prefix: str) -> Edit:
     """What stands in the place of a lookup in a condition."""
     text = lookup.block.text
     if lookup.node is None:
@@ -209,7 +227,7 @@ def _conjunct(lookup: Lookup, anchor: Anchor, windowed: _Windowed, prefix: str) 
     return Edit(span, f"({' AND '.join(conditions)})")
 
 
-def _differs(lookup: Lookup, windowed: _Windowed, prefix: str) -> str:
+def _differs(lookup: Lookup, windowed: Windowed, prefix: str) -> str:
     """Whether a row of the key compares as asked: its least or its greatest value tells."""
     comparison = lookup.comparison
     if comparison is None:
@@ -228,7 +246,7 @@ def _differs(lookup: Lookup, windowed: _Windowed, prefix: str) -> str:
 
 
 def _columns(
-    lookup: Lookup, anchor: Anchor, windowed: _Windowed, prefix: str
+    lookup: Lookup, anchor: Anchor, windowed: Windowed, prefix: str
 ) -> tuple[dict[str, str], str]:
     """Text for each column of a derived table, and the condition that the join was."""
     found = {}
@@ -243,7 +261,7 @@ def _columns(
     return found, " AND ".join(conditions)
 
 
-def _source(text: Text, windowed: _Windowed, key_set: str | None) -> list[Edit]:
+def _source(text: Text, windowed: Windowed, keys: KeyTable | None) -> list[Edit]:
     """The anchor's scan with its windows; a subquery around it hands them on."""
     anchor = windowed.anchor
     factor = anchor.factor
@@ -254,8 +272,28 @@ def _source(text: Text, windowed: _Windowed, key_set: str | None) -> list[Edit]:
     listed = ",".join(f"\n  {window} AS {name}" for window, name in windowed.windows.items())
     alias = "" if factor.named else f" AS {quote(factor.alias)}"
     table = factor.reference.of(text.sql)
-    read = f"(SELECT *,{listed} FROM {table}{key_set or ''}){alias}"
-    edits = [Edit(factor.reference, read)]
+    found = [lookup for lookup, _ in windowed.lookups]
+    if keys is not None and windowed.handed is not None:
+        own = quote(factor.alias)
+        handed = "".join(
+            f", {keys.name}.{quote(column)} AS {name}" for column, name in windowed.handed.items()
+        )
+        conditions = [f"{own}.{quote(keys.key)} = {keys.name}.{quote(keys.column)}"]
+        conditions += [keys.asked(text), needed(anchor, found, f"{own}.")]
+        read = (
+            f"(SELECT {own}.*{handed} FROM {table} AS {own}, {keys.listed(text)}"
+            f"\n  WHERE {' AND '.join(filter(None, conditions))})"
+        )
+    else:
+        conditions = [needed(anchor, found)]
+        if keys is not None:
+            conditions.append(
+                f"{quote(keys.key)} IN (SELECT {keys.name}.{quote(keys.column)} "
+                f"FROM {keys.listed(text)} WHERE {keys.asked(text)})"
+            )
+        where = " AND ".join(filter(None, conditions))
+        read = f"{table}\n  WHERE {where}" if where else table
+    edits = [Edit(factor.reference, f"(SELECT *,{listed} FROM {read}){alias}")]
     if anchor.via is not None:
         last = text.place(anchor.block.select.expressions[-1]).stop
         handed = "".join(
@@ -265,54 +303,22 @@ def _source(text: Text, windowed: _Windowed, key_set: str | None) -> list[Edit]:
     return edits
 
 
-def _key_set(windowed: _Windowed, cost: Cost) -> str | None:
-    """`` WHERE key IN (...)`` with the keys of a smaller table that the anchor is joined with."""
-    anchor = windowed.anchor
-    block, table = anchor.block, anchor.factor.table
-    if len({lookup.keys for lookup, _ in windowed.lookups}) > 1:
-        return None
-    if table is None or len(anchor.keys) != 1:
-        return None
-    for members in equal_columns(block):
-        own = [ref for ref in members if ref.alias == anchor.factor.alias]
-        if len(own) != 1 or not _is_key(anchor, own[0]):
-            continue
-        for ref in sorted(members, key=str):
-            other = block.factors[ref.alias]
-            if other.table is None or other.table == table or other.reference is None:
-                continue
-            if block.supplied_with_nulls(ref.alias) or not cost.restricts(other.table, table):
-                continue
-            conditions = _own_conditions(block, other)
-            if conditions:
-                name = other.reference.of(block.text.sql)
-                return (
-                    f"\n  WHERE {quote(own[0].name)} IN (SELECT {quote(ref.alias)}."
-                    f"{quote(ref.name)} FROM {name} AS {quote(ref.alias)} "
-                    f"WHERE {' AND '.join(conditions)})"
-                )
-    return None
+def _require_safe(block: Block, found: list[Lookup]) -> None:
+    """Raises :class:`Refused` where a comparison with a lookup's value may fail for some row.
 
-
-def _is_key(anchor: Anchor, ref: ColumnRef) -> bool:
-    if anchor.via is None:
-        return ref == anchor.keys[0]
-    for item in anchor.block.select.expressions:
-        bare = item.unalias()
-        if item.alias_or_name.lower() == anchor.keys[0].name and isinstance(bare, exp.Column):
-            return anchor.block.owner(bare) == ref
-    return False
-
-
-def _own_conditions(block: Block, factor: Factor) -> list[str]:
-    """What the block asks of that table alone."""
-    found = []
+    It is asked of the anchor's rows now, before other tables' joins drop some of them.
+    """
+    derived = {lookup.alias for lookup in found if lookup.kind is Kind.DERIVED}
+    if len(block.factors.keys() - derived) == 1:
+        return
     for conjunct in block.certain:
-        if any(conjunct.find_all(exp.Query)) or block.aliases(conjunct) != {factor.alias}:
-            continue
-        try:
-            require_known(conjunct)
-        except Refused:
-            continue
-        found.append(spliced(block.text.sql, [], block.text.place(conjunct)))
-    return found
+        inside = {id(part) for part in conjunct.walk()}
+        reads = not any(conjunct.find_all(exp.Query)) and block.aliases(conjunct) & derived
+        values = [
+            (lookup.block, aggregate)
+            for lookup in found
+            if lookup.kind is Kind.SCALAR and id(lookup.node) in inside and lookup.value is not None
+            for aggregate in aggregates_of(lookup.value)
+        ]
+        if (values or reads) and may_fail((block, conjunct), *values):
+            raise Refused(Refusal.MAY_FAIL)

@@ -36,8 +36,6 @@ from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Factor
 from airflow_hive_opt.planner.rewriting.cost import Cost
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 
-# What is left of a table by a condition, where nothing is known of the values.
-_EQUALITY, _OTHER = 0.1, 0.5
 # How often the plain plan must shuffle the table's rows for one shuffle of all of them to pay.
 _WORTH = 2.5
 
@@ -75,7 +73,7 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
             if len(sharing) < 2:
                 continue
             try:
-                _require(block, table, sharing, cost)
+                _require(block, table, key, sharing, cost)
             except Refused as error:
                 refused = refused or error
                 continue
@@ -85,12 +83,14 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
     return None
 
 
-def _require(block: Block, table: Table, uses: list[_Use], cost: Cost) -> None:
+def _require(block: Block, table: Table, key: str, uses: list[_Use], cost: Cost) -> None:
     cost.require_large(table)
     cost.require(sum(use.rows for use in uses) >= _WORTH * min(1, sum(use.share for use in uses)))
     tree = block.text.tree
     if any(column.args.get("db") for column in tree.find_all(exp.Column)) or block.text.ctes:
         raise Refused(Refusal.FORM_NOT_KNOWN)
+    if table.buckets and table.buckets.by_spark and table.buckets.columns == (key,):
+        cost.require(False)  # no read of it is shuffled
     partitioned = {column.name for column in table.partition_columns}
     if any(column.name.lower() in partitioned for column in tree.find_all(exp.Column)):
         raise Refused(Refusal.PRUNING_WOULD_BE_LOST)
@@ -149,7 +149,7 @@ def _uses(block: Block, cost: Cost) -> list[tuple[Table, _Use]]:
             shuffles = 1
         if keys:
             found.append(
-                (factor.table, _Use(factor, frozenset(keys), _share(block, factor), shuffles))
+                (factor.table, _Use(factor, frozenset(keys), _share(block, factor, cost), shuffles))
             )
     return found
 
@@ -160,13 +160,10 @@ def _shuffled(block: Block, alias: str, factor: Factor, cost: Cost) -> bool:
     return alias != factor.alias and (other.table is None or not cost.is_small(other.table))
 
 
-def _share(block: Block, factor: Factor) -> float:
-    """What the block's conditions leave of the factor's rows, by their form."""
-    share = 1.0
-    for conjunct in block.certain:
-        if any(conjunct.find_all(exp.Query)) or block.aliases(conjunct) != {factor.alias}:
-            continue
-        bare = conjunct.unnest()
-        constant = isinstance(bare, exp.EQ) and any(bare.find_all(exp.Literal))
-        share *= _EQUALITY if constant else _OTHER
-    return share
+def _share(block: Block, factor: Factor, cost: Cost) -> float:
+    """What the block's conditions leave of the factor's rows."""
+    return cost.share(
+        conjunct
+        for conjunct in block.certain
+        if not any(conjunct.find_all(exp.Query)) and block.aliases(conjunct) == {factor.alias}
+    )

@@ -69,7 +69,7 @@ def _convert_hinted(join: MapJoin, merging: bool) -> None:
 
 def _convert_automatically(join: Join) -> None:
     candidates = big_table_candidates(join.conditions)
-    scans = [_scan_below(parent) for parent in join.parents]
+    scans = [scan_below(parent) for parent in join.parents]
     found = [scan for scan in scans if scan is not None]
     if len(found) < len(scans) or not candidates:
         return
@@ -86,7 +86,8 @@ def _partition_size(scan: TableScan) -> float:
     return size / len(partitions) if partitions else size
 
 
-def _scan_below(operator: Operator) -> TableScan | None:
+def scan_below(operator: Operator) -> TableScan | None:
+    """The scan of a table whose rows, some or all, come to the operator as they are."""
     current = operator
     while not isinstance(current, TableScan):
         if len(current.parents) != 1 or not isinstance(current, Select | Filter | ReduceSink):
@@ -103,8 +104,8 @@ def _bucketed_sides(join: Join, big: int) -> list[tuple[Buckets, list[str]]] | N
     for tag, parent in enumerate(join.parents):
         if tag == 0 and join.left_input_join:
             return None
-        names = [_column_at_scan(parent, key) for key in join.keys[tag]]
-        scan = _scan_below(parent)
+        names = [column_at_scan(parent, key) for key in join.keys[tag]]
+        scan = scan_below(parent)
         if scan is None or scan.table is None or None in names or not names:
             return None
         columns = [name for name in names if name is not None]
@@ -140,7 +141,7 @@ def _check_files(scan: TableScan, buckets: Buckets) -> None:
             raise PlanError("SEMANTIC", message, number=10141)
 
 
-def _column_at_scan(operator: Operator, key: Expression) -> str | None:
+def column_at_scan(operator: Operator, key: Expression) -> str | None:
     """The scan's column that a join key is, unchanged."""
     current, expression = operator, key
     while True:
