@@ -221,6 +221,6 @@ def test_what_runs_is_told_until_it_is_stopped(connect_server, caplog):
                 time.sleep(0.1)
         end(mine)
         task.join(60)
-        assert "OPERATION_CANCELED" in failures[0]
+        assert "SESSION_CLOSED" in failures[0]
         with pytest.raises(PySparkException, match="SESSION_CLOSED"):  # nothing more can begin
             mine.sql("SELECT 1")
