@@ -124,7 +124,7 @@ def write_tpcds(
         f"# TPC-DS at scale {scale:g}: star queries, whole and unmodified",
         "",
         "Median seconds in a warm session, with the range and the number of runs; Spark's cached "
-        "listings are dropped before each run.",
+        "listings are dropped before each run. What takes very long is run once.",
         "",
         f"Geometric mean over {len(queries)} queries: {', '.join(means)}.",
         "",

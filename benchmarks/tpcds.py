@@ -114,9 +114,12 @@ def _query(
 ) -> Iterator[Run]:
     tables = tuple(name for name in PARTITIONED if re.search(rf"\b{name}\b", sql))
     statement = Statement(sql, sql, tables)
+    too_slow: set[str] = set()
     for turn in range(chosen.repeats + 1):
         for at in range(len(chosen.contenders)):
             contender = chosen.contenders[(at + turn) % len(chosen.contenders)]
+            if contender in too_slow:
+                continue
             for table in tables:
                 session.sql(f"REFRESH TABLE {table}")
             busy = noise()
@@ -125,7 +128,9 @@ def _query(
                     session, meter, contender, "all", statement, Path(scratch)
                 )
                 pruned = _pruned(Path(scratch)) if contender == OURS else None
-            if turn:  # the first turn warms up
+            if cost.seconds > chosen.patience:
+                too_slow.add(contender)
+            if turn or contender in too_slow:  # the first turn warms up
                 print(
                     f"q{query:02}  {contender:<22}{cost.seconds:8.2f} s"
                     f"{cost.partitions_fetched:8,} partitions{cost.bytes_read:14,} bytes"
@@ -225,6 +230,7 @@ def _arguments() -> argparse.Namespace:
     add("--queries", type=int, nargs="+", default=QUERIES)
     add("--contenders", nargs="+", choices=CONTENDERS, default=CONTENDERS)
     add("--repeats", type=int, default=3, help="runs of each contender that count")
+    add("--patience", type=float, default=6, help="seconds; a slower contender runs once")
     add("--folder", type=Path, default=FOLDER)
     add("--results", type=Path, default=RESULTS)
     add("--add", action="store_true", help="to the results that are there, instead of anew")
