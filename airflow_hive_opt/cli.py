@@ -189,7 +189,6 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
     from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
     from airflow_hive_opt.runtime.report import headline
     from airflow_hive_opt.spark.application import Request, join, prune
-    from airflow_hive_opt.spark.hash_tables import HashTables
     from airflow_hive_opt.spark.java import SparkStartError
     from airflow_hive_opt.spark.session import default_warehouse, embedded_conf, spark_session
     from airflow_hive_opt.spark.words import in_words
@@ -208,12 +207,12 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
     path = UPath(options.descriptor or default)
     conf = {**embedded_conf(warehouse), **_pairs(options.conf)}
     try:
-        with spark_session("airflow-hive-opt", conf) as session, HashTables(session) as hash_tables:
-            report = prune(session, request, path, None if only_prune else hash_tables)
+        with spark_session("airflow-hive-opt", conf) as session:
+            report = prune(session, request, path)
             if only_prune:
                 print(json.dumps(report.summary(), indent=1))
             else:
-                result = join(session, request, report, path, hash_tables)
+                result = join(session, request, report, path)
                 _print_rows(result.columns, result.rows[: options.rows])
                 if len(result.rows) > options.rows:
                     print(f"... and more: these are the first {options.rows}", file=sys.stderr)

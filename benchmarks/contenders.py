@@ -12,7 +12,6 @@ from upath import UPath
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.descriptor import query_digest
 from airflow_hive_opt.spark.application import Request, join, map_join, prune
-from airflow_hive_opt.spark.hash_tables import HashTables
 from airflow_hive_opt.spark.session_conf import conf_set
 from benchmarks.measure import Cost, Meter
 
@@ -109,9 +108,7 @@ def _rows(session: SparkSession, texts: list[str]) -> Rows:
 def ours(session: SparkSession, sql: str, path: UPath) -> Rows:
     """Local task and map join in one application, as the operator runs them."""
     request = _request(sql)
-    with HashTables(session) as hash_tables:
-        pruned = prune(session, request, path, hash_tables)
-        return list(join(session, request, pruned, path, hash_tables).rows)
+    return list(join(session, request, prune(session, request, path), path).rows)
 
 
 def split_prune(session: SparkSession, sql: str, path: UPath) -> Rows:

@@ -301,8 +301,6 @@ def _pruning_text(decision: ScanDecision) -> str:
     for source in decision.sources:
         lines.append(f"    keys: {source.sql}")
         lines.append(f"    compared by: {' AND '.join(source.conditions)}")
-        if source.hash_table:
-            lines.append("    whose rows the join takes too, where one application runs both")
     for condition in decision.conditions:
         lines.append(f"    and of the statement itself: {condition.sql}")
     if decision.pruned:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from airflow_hive_opt.planner.catalog import Table
-from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.query import ColumnRef, TableRelation
 from airflow_hive_opt.planner.reasons import Reason
 
@@ -46,22 +45,6 @@ class PartitionCondition:
 
 
 @dataclass(frozen=True)
-class HashTable:
-    """A small table whose rows serve both the keys and the join; ``conditions`` choose them."""
-
-    relation: TableRelation
-    conditions: tuple[str, ...]
-
-    @property
-    def sql(self) -> str:
-        """The query for the rows."""
-        alias = quote(self.relation.alias)
-        columns = ", ".join(f"{alias}.{quote(name)}" for name in self.relation.columns_read)
-        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
-        return f"SELECT {columns} FROM {self.relation.text} AS {alias}{where}"
-
-
-@dataclass(frozen=True)
 class KeySource:
     """A query that gives the distinct keys of one small side.
 
@@ -70,7 +53,6 @@ class KeySource:
     ``partition_columns`` are the other sides, in the order of ``columns``, else it is empty.
     ``skeletons`` are views of partition names that ``sql`` reads in place of tables. ``hashable``
     says that an equality is among the conditions. ``name`` is what to call the source to people.
-    ``hash_table`` are the rows that the keys can be taken from, where the join needs no others.
     """
 
     aliases: tuple[str, ...]
@@ -82,7 +64,6 @@ class KeySource:
     hashable: bool
     partition_columns: tuple[str, ...] = ()
     skeletons: tuple[tuple[str, Table], ...] = ()
-    hash_table: HashTable | None = None
 
     @property
     def sql_with_duplicates(self) -> str:

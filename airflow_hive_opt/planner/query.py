@@ -97,8 +97,7 @@ class TableRelation:
     """A table or view in FROM. ``reference`` is its name in the text, without the alias.
 
     ``restrictable`` is false where ``(SELECT * FROM name WHERE ...) alias`` can't stand in the
-    name's place; ``stable`` is false where two reads may differ (TABLESAMPLE). ``columns_read`` are
-    all columns that the statement may read.
+    name's place; ``stable`` is false where two reads may differ (TABLESAMPLE).
     """
 
     alias: str
@@ -108,7 +107,6 @@ class TableRelation:
     aliased: bool
     restrictable: bool
     stable: bool
-    columns_read: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from sqlglot import exp
 
 from airflow_hive_opt.planner.catalog import Catalog, Table
-from airflow_hive_opt.planner.columns_read import NamesWritten
 from airflow_hive_opt.planner.ctes import CommonTables
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.parse import Span, error_at, identifier_span, span_of
@@ -59,7 +58,6 @@ class Relations:
         self._queries = queries
         self._statement = statement
         self._ctes = CommonTables(sql, tree)
-        self._names = NamesWritten(sql, tree)
         self._planned: set[int] = set()
         self._numbered = 0
         # Spark resolves db.table.column only while the table keeps its name.
@@ -172,7 +170,6 @@ class Relations:
             aliased=bool(node.alias),
             restrictable=not (decorated or self._hidden_columns_read or qualified),
             stable=not decorated,
-            columns_read=self._names.columns(table),
         )
 
     def _cte(self, node: exp.Table, alias: str, nested: list[QueryBlock]) -> Relation:

@@ -33,7 +33,6 @@ from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog, catalog_of
 from airflow_hive_opt.spark.correlate import broadcasting, correlate
 from airflow_hive_opt.spark.driver_memory import peak_heap
-from airflow_hive_opt.spark.hash_tables import HashTables, HeldRows
 from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_map_join
@@ -125,16 +124,10 @@ class Clock:
             self.work[name] = after - before if after and before else None
 
 
-def prune(
-    session: SparkSession,
-    request: Request,
-    path: StoragePath,
-    hash_tables: HashTables | None = None,
-) -> Report:
+def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
     """The local task: plans, collects keys, asks the metastore, writes the descriptor to ``path``.
 
-    ``hash_tables`` are for a :func:`join` in the same application. Raises ``PlanError`` only where
-    Spark rejects the statement too, and ``DescriptorError``.
+    Raises ``PlanError`` only where Spark rejects the statement too, and ``DescriptorError``.
     """
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
@@ -142,7 +135,7 @@ def prune(
     with PartitionsOf(session, catalog) as metastore:
         clock = Clock(metastore.work)
         with clock.phase("local task"), progress(session, "local task"):
-            descriptor = _descriptor(session, catalog, metastore, request, hash_tables)
+            descriptor = _descriptor(session, catalog, metastore, request)
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
     for line in left_whole(descriptor):
@@ -157,21 +150,14 @@ def prune(
     )
 
 
-def join(
-    session: SparkSession,
-    request: Request,
-    pruned: Report,
-    path: StoragePath,
-    hash_tables: HashTables | None = None,
-) -> Result:
+def join(session: SparkSession, request: Request, pruned: Report, path: StoragePath) -> Result:
     """The map join after its local task in the same application; see :func:`map_join`.
 
-    The local task was there a moment ago, so the metastore is not asked again, and what it left in
-    ``hash_tables`` is not read again. The report of both is written beside the descriptor.
+    The local task was there a moment ago, so the metastore is not asked again. The report of both
+    is written beside the descriptor.
     """
     descriptor = _verified(request, path, pruned.descriptor.digest)
-    held = hash_tables.held if hash_tables else ()
-    result = _run(session, request, path, descriptor, descriptor.targets, held)
+    result = _run(session, request, path, descriptor, descriptor.targets)
     report = replace(
         result.report,
         seconds={**pruned.seconds, **result.report.seconds},
@@ -223,7 +209,6 @@ def _run(
     path: StoragePath,
     descriptor: Descriptor,
     targets: tuple[Target, ...],
-    held: tuple[HeldRows, ...] = (),
 ) -> Result:
     """Gates, then the statement on the targets' partitions."""
     request.gates.check(replace(descriptor, targets=targets))
@@ -239,7 +224,7 @@ def _run(
         scanning(session, set(ways.values()), longest_list(filters)),
         own_staging(session, sql),
     ):
-        frame, objection = run_map_join(session, sql, targets, request.parameters, filters, held)
+        frame, objection = run_map_join(session, sql, targets, request.parameters, filters)
         columns = tuple(frame.columns)
         rows: tuple[tuple[object, ...], ...] = ()
         if columns:
@@ -289,7 +274,6 @@ def _descriptor(
     catalog: SessionCatalog,
     metastore: PartitionsOf,
     request: Request,
-    hash_tables: HashTables | None,
 ) -> Descriptor:
     digest = query_digest(request.sql, request.parameters)
     rewritten = _rewritten(session, catalog, request)
@@ -302,9 +286,7 @@ def _descriptor(
         found = _passed_through(request, planned.passed_through)
     else:
         metastore.count_ahead(found.table for found in planned.decisions if found.pruned)
-        found = run_local_task(
-            session, metastore, planned, request.max_keys, request.parameters, hash_tables
-        )
+        found = run_local_task(session, metastore, planned, request.max_keys, request.parameters)
     if request.max_bytes is not None:
         found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
     return replace(found, query_digest=digest, statement=rewritten)

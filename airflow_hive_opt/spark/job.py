@@ -31,7 +31,6 @@ from airflow_hive_opt.spark.application import (
     map_join,
     prune,
 )
-from airflow_hive_opt.spark.hash_tables import HashTables
 from airflow_hive_opt.spark.required import required_partitions
 from airflow_hive_opt.spark.words import in_words
 
@@ -170,14 +169,12 @@ def run_job(
         else:
             if job.stages is Stages.KEYS:
                 return _call_for(session, request, path, job.columns)
+            pruned = prune(session, request, path)
             if job.stages is Stages.LOCAL_TASK:
-                pruned = prune(session, request, path)
                 request.gates.check(pruned.descriptor)
                 keep_report(pruned, path)
                 return Outcome(Status.DONE, headline(pruned.descriptor), pruned.summary())
-            with HashTables(session) as hash_tables:
-                pruned = prune(session, request, path, hash_tables)
-                result = join(session, request, pruned, path, hash_tables)
+            result = join(session, request, pruned, path)
             report = _in_effect(result.report, pruned.descriptor.digest, path)
     except NothingToDo as nothing:
         return _stopped(Status.NOTHING_TO_DO, nothing, pruned)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_hive_opt.planner.conditions import NOT_DETERMINISTIC
-from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.pruning import KeySource
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.types import family
@@ -21,7 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # Operators of Spark's plan that may pick other rows each time; a view can hide them.
-_UNSTABLE_OPERATORS = ("GlobalLimit", "LocalLimit", "Offset", "Sample", "Window")
+_UNSTABLE_OPERATORS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Sample", "Window"})
+_OF_ONE_TABLE = frozenset({"Project", "Filter", "SubqueryAlias", "Relation", "HiveTableRelation"})
 _ALL_FIELDS = 1_000_000
 
 
@@ -29,15 +28,13 @@ _ALL_FIELDS = 1_000_000
 class Keys:
     """The distinct keys of a source, held by the driver.
 
-    ``frame`` has columns ``c0``, ``c1``, ... in the order of the source's columns, perhaps with
-    duplicates; reading it again runs no job. ``count`` is the number of keys; ``rows`` are they as
-    Python's values, where those are known already.
+    ``frame`` has columns ``c0``, ``c1``, ... in the order of the source's columns; reading it
+    again runs no job. ``count`` is the number of its rows.
     """
 
     source: KeySource
     frame: DataFrame
     count: int
-    rows: frozenset[tuple[Any, ...]] | None = None
 
     def tuples(self, types: Sequence[str]) -> frozenset[tuple[Value, ...]] | None:
         """The keys as typed tuples, ``None`` where they don't compare as they are.
@@ -51,10 +48,9 @@ class Keys:
         schema = self.frame.schema.fields
         if None in families or families != [family(_type(field)) for field in schema]:
             return None
-        rows = _collected(self.frame) if self.rows is None else self.rows
         return frozenset(
-            row
-            for row in rows
+            tuple(row)
+            for row in self.frame.collect()
             if all(fits(value, type_) for value, type_ in zip(row, types, strict=True))
         )
 
@@ -68,45 +64,34 @@ def collect_keys(
     source is small: one task takes its duplicates out without a shuffle, in half the time.
     """
     frame = session.sql(source.sql_with_duplicates, args=dict(parameters))
-    if not is_stable(frame):
+    operators = _operators(frame)
+    if operators is None:
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
     named = frame.toDF(*(f"c{number}" for number, _ in enumerate(frame.columns)))
-    with planned_once(session) if len(source.aliases) == 1 else nullcontext():
+    # rows of one table shuffle nowhere: there is nothing to adapt to, which saves a third
+    settings = {"spark.sql.adaptive.enabled": "false"} if operators <= _OF_ONE_TABLE else {}
+    with conf_set(session, settings):
         keys, count = local_relation(session, named.coalesce(1).distinct().limit(max_keys + 1))
     return Keys(source, keys, count) if count <= max_keys else Reason.TOO_MANY_KEYS
 
 
-def keys_of(source: KeySource, rows: DataFrame, max_keys: int) -> Keys | Reason:
-    """The keys that the rows of the source's hash table give."""
-    names = (f"{quote(column.name)} AS c{at}" for at, column in enumerate(source.columns))
-    frame = rows.selectExpr(*names)
-    found = _collected(frame)
-    if source.partition_columns:  # equal to NULL is nothing
-        found = frozenset(row for row in found if None not in row)
-    if len(found) > max_keys:
-        return Reason.TOO_MANY_KEYS
-    return Keys(source, frame, len(found), found)
-
-
-def planned_once(session: SparkSession) -> AbstractContextManager[None]:
-    """Of one table there is nothing to adapt to, and Spark plans and runs it in two thirds."""
-    return conf_set(session, {"spark.sql.adaptive.enabled": "false"})
-
-
 def is_stable(frame: DataFrame) -> bool:
     """Whether Spark knows the query to give the same rows each time, views and UDFs opened."""
+    return _operators(frame) is not None
+
+
+def _operators(frame: DataFrame) -> frozenset[str] | None:
+    """The names in Spark's analysed plan; ``None`` where it may give other rows each time."""
     if is_remote(frame):
         text = connect_frames.analyzed_plan(frame)
     else:
         plan = frame._jdf.queryExecution().analyzed()
         known = plan.deterministic()
         text = plan.treeString(True, False, _ALL_FIELDS, False, False) if known else None
-    if text is None:
-        return False
-    operators = (line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())
-    return NOT_DETERMINISTIC.search(text) is None and not any(
-        operator in _UNSTABLE_OPERATORS for operator in operators
-    )
+    if text is None or NOT_DETERMINISTIC.search(text):
+        return None
+    operators = frozenset(line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())
+    return None if operators & _UNSTABLE_OPERATORS else operators
 
 
 def local_relation(session: SparkSession, frame: DataFrame) -> tuple[DataFrame, int]:
@@ -121,10 +106,6 @@ def local_relation(session: SparkSession, frame: DataFrame) -> tuple[DataFrame, 
     rows = frame._jdf.collectAsList()
     relation = session._jsparkSession.createDataFrame(rows, frame._jdf.schema())
     return DataFrame(relation, session), rows.size()
-
-
-def _collected(frame: DataFrame) -> frozenset[tuple[Any, ...]]:
-    return frozenset(map(tuple, frame.collect()))
 
 
 def _type(field: object) -> str:

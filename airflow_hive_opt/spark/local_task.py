@@ -44,9 +44,8 @@ from airflow_hive_opt.runtime.partitions import (
     matching,
 )
 from airflow_hive_opt.spark.connect_catalog import catalog_of
-from airflow_hive_opt.spark.hash_tables import HashTables
 from airflow_hive_opt.spark.key_predicates import promising_row_groups, row_filter
-from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable, keys_of
+from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
 from airflow_hive_opt.spark.skeleton import fulfilling, skeleton_view, typed_nulls
 from airflow_hive_opt.spark.words import in_words
@@ -70,13 +69,9 @@ def run_local_task(
     plan: Plan,
     max_keys: int,
     parameters: Mapping[str, object] | None,
-    hash_tables: HashTables | None = None,
 ) -> Descriptor:
-    """Collects the keys of every scan that may be pruned and finds the partitions they call for.
-
-    Rows of small tables that the join needs too are left in ``hash_tables``.
-    """
-    task = LocalTask(session, metastore, max_keys, parameters or {}, hash_tables, plan.target)
+    """Collects the keys of every scan that may be pruned and finds the partitions they call for."""
+    task = LocalTask(session, metastore, max_keys, parameters or {})
     targets = []
     decisions = []
     for decision in plan.decisions:
@@ -111,11 +106,7 @@ class LocalTask:
         metastore: PartitionCatalog,
         max_keys: int,
         parameters: Mapping[str, object],
-        hash_tables: HashTables | None = None,
-        written: str | None = None,
     ) -> None:
-        self._hash_tables = hash_tables
-        self._written = (written or "").rpartition(".")[2]
         self._session = session
         self._metastore = metastore
         self._max_keys = max_keys
@@ -211,16 +202,7 @@ class LocalTask:
                 views.enter_context(skeleton_view(self._session, view, table, names))
                 if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
                     raise ValueError(f"a partition of {table.name} has no readable value")
-            return self._keys_of(source)
-
-    def _keys_of(self, source: KeySource) -> Keys | Reason:
-        table = source.hash_table
-        # Spark refuses to overwrite what the statement reads, and shall go on to
-        if self._hash_tables and table and table.relation.table.short_name != self._written:
-            rows = self._hash_tables.rows(table, self._parameters)
-            if rows is not None:
-                return keys_of(source, rows, self._max_keys)
-        return collect_keys(self._session, source, self._max_keys, self._parameters)
+            return collect_keys(self._session, source, self._max_keys, self._parameters)
 
     def _narrow(self, selection: _Selection, total: int) -> bool:
         """Finds the selection's partitions; false where nothing could be asked."""

@@ -8,46 +8,31 @@ from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.scan_way import Way
 from airflow_hive_opt.runtime.descriptor import RowFilter, Target
 from airflow_hive_opt.runtime.partitions import Value, typed
-from airflow_hive_opt.spark.hash_tables import HeldRows
 from airflow_hive_opt.spark.literals import literal
 from airflow_hive_opt.spark.scan import list_condition, way
 
 
-def restrict(
-    sql: str,
-    targets: Sequence[Target],
-    row_filters: Sequence[RowFilter] = (),
-    held: Sequence[HeldRows] = (),
-) -> str:
+def restrict(sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilter] = ()) -> str:
     """``sql`` with ``table`` replaced by ``(SELECT * FROM table WHERE ...)`` for every target.
 
-    Tables whose rows are ``held`` are replaced by the views that hold them. An alias that stands
-    behind the reference stays; where there is none the table's name becomes it.
+    An alias that stands behind the reference stays; where there is none the table's name becomes
+    it.
     """
     scans: dict[tuple[int, int], list[Target | RowFilter]] = {}
     for target in targets:
         scans.setdefault(target.reference, []).append(target)
     for row_filter in row_filters:
         scans.setdefault(row_filter.reference, []).append(row_filter)
-    narrowed: list[tuple[Target | RowFilter | HeldRows, str]] = [
-        (narrowing[0], _narrowed(narrowing)) for narrowing in scans.values()
-    ]
-    narrowed += [(rows, quote(rows.view)) for rows in held if rows.reference not in scans]
-    for scan, text in sorted(narrowed, key=lambda found: found[0].reference, reverse=True):
-        start, stop = scan.reference
-        if sql[start:stop] != scan.text:
-            raise ValueError(f"{scan.text} is not at {start} of the statement")
-        alias = "" if scan.aliased else f" AS {quote(scan.alias)}"
-        sql = f"{sql[:start]}{text}{alias}{sql[stop:]}"
+    for (start, stop), narrowing in sorted(scans.items(), reverse=True):
+        first, several = narrowing[0], len(narrowing) > 1
+        if sql[start:stop] != first.text:
+            raise ValueError(f"{first.text} is not at {start} of the statement")
+        alias = "" if first.aliased else f" AS {quote(first.alias)}"
+        inner = f"{first.text} AS {quote(first.alias)}"
+        conditions = [_condition(found) for found in narrowing]
+        condition = " AND ".join(f"({c})" for c in conditions) if several else conditions[0]
+        sql = f"{sql[:start]}(SELECT * FROM {inner} WHERE {condition}){alias}{sql[stop:]}"
     return sql
-
-
-def _narrowed(narrowing: Sequence[Target | RowFilter]) -> str:
-    """One scan's relation with all that narrows it."""
-    first, several = narrowing[0], len(narrowing) > 1
-    conditions = [_condition(found) for found in narrowing]
-    condition = " AND ".join(f"({c})" for c in conditions) if several else conditions[0]
-    return f"(SELECT * FROM {first.text} AS {quote(first.alias)} WHERE {condition})"
 
 
 def _condition(found: Target | RowFilter) -> str:

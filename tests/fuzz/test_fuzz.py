@@ -21,7 +21,6 @@ from airflow_hive_opt.spark import key_predicates
 from airflow_hive_opt.spark.application import Request, prune
 from airflow_hive_opt.spark.connect import remote_session
 from airflow_hive_opt.spark.connect_catalog import catalog_of
-from airflow_hive_opt.spark.hash_tables import HashTables
 from airflow_hive_opt.spark.map_join import first_rows, prelaunch, run_map_join
 from tests.fuzz.generator import Query, Scan, query
 from tests.fuzz.schema import FACTS, setup
@@ -121,23 +120,7 @@ class Findings:
         if plain is None:
             self.failing += 1
             return
-        with HashTables(session) as hash_tables:
-            split = self.asked % 3 == 0
-            self._compare(session, asked, plain, path, settings, None if split else hash_tables)
-
-    def _compare(
-        self,
-        session,
-        asked: Query,
-        plain: list,
-        path: UPath,
-        settings: Settings,
-        hash_tables: HashTables | None,
-    ) -> None:
-        request = Request(asked.sql, settings=settings)
-        descriptor = prune(session, request, path, hash_tables).descriptor
-        held = hash_tables.held if hash_tables else ()
-        self.paths.update({"hash table": len(held)} if held else {})
+        descriptor = prune(session, Request(asked.sql, settings=settings), path).descriptor
         filters = descriptor.row_filters
         self.paths.update({"predicate": len(filters)} if filters else {})
         self.paths.update(target.path for target in descriptor.targets)
@@ -146,7 +129,7 @@ class Findings:
             found.reason for found in descriptor.decisions if found.alias not in pruned
         )
         targets = prelaunch(catalog_of(session), descriptor, {})
-        frame, objection = run_map_join(session, asked.sql, targets, {}, filters, held)
+        frame, objection = run_map_join(session, asked.sql, targets, {}, filters)
         rows, refused = first_rows(frame, 1_000_000, lambda: session.sql(asked.sql))
         rows = sorted(map(tuple, rows), key=repr)
         if objection or refused or rows != plain:

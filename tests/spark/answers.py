@@ -12,7 +12,6 @@ from airflow_hive_opt.runtime.descriptor import Descriptor, Target, query_digest
 from airflow_hive_opt.runtime.report import Report
 from airflow_hive_opt.spark.application import Request, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.hash_tables import HashTables, HeldRows
 from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.map_join import prelaunch, run_map_join
 from airflow_hive_opt.spark.restrict import scan_way
@@ -74,27 +73,14 @@ def ask(
     """
     request = Request(sql, parameters=dict(parameters or {}), **options)
     path = UPath(tmp_path) / "descriptor.json"
-    with HashTables(spark) as hash_tables:
-        report = prune(spark, request, path, hash_tables)
-        return _compared(spark, request, path, report, hash_tables.held, literal)
-
-
-def _compared(
-    spark,
-    request: Request,
-    path: UPath,
-    report: Report,
-    held: tuple[HeldRows, ...],
-    literal: str | None,
-) -> Answer:
-    sql = request.sql
+    report = prune(spark, request, path)
     descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
     targets = prelaunch(SparkCatalog(spark), descriptor, request.parameters)
     frames = []
 
     def narrowed():
         frame, objection = run_map_join(
-            spark, sql, targets, request.parameters, descriptor.row_filters, held
+            spark, sql, targets, request.parameters, descriptor.row_filters
         )
         assert objection is None
         frames.append(frame)

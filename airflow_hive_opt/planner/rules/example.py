@@ -66,17 +66,6 @@ def decisions(sql: str) -> str:
     )
 
 
-def hash_tables(sql: str) -> str:
-    """One line for each small table whose rows serve keys and join."""
-    found = (source.hash_table for each in plan(sql, CATALOG).decisions for source in each.sources)
-    return "\n".join(
-        f"{table.relation.text} as {table.relation.alias}, columns "
-        f"{' and '.join(table.relation.columns_read)}, where {' and '.join(table.conditions)}"
-        for table in found
-        if table is not None
-    )
-
-
 def surviving(from_: str, alias: str) -> str:
     """The conditions that the relation ``alias`` sees hold, and those it sees dropped."""
     from airflow_hive_opt.planner.rules.weakening import weaken

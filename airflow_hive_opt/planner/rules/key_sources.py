@@ -20,7 +20,7 @@ from airflow_hive_opt.planner.operators import (
     relations,
     subquery_of,
 )
-from airflow_hive_opt.planner.pruning import HashTable, KeySource
+from airflow_hive_opt.planner.pruning import KeySource
 from airflow_hive_opt.planner.query import (
     ColumnRef,
     Condition,
@@ -29,7 +29,6 @@ from airflow_hive_opt.planner.query import (
     TableRelation,
 )
 from airflow_hive_opt.planner.reasons import Reason
-from airflow_hive_opt.planner.rules.hash_tables import hash_table
 from airflow_hive_opt.planner.rules.skeletons import Place, column_type
 from airflow_hive_opt.planner.scope import UNNAMED
 from airflow_hive_opt.planner.settings import SMALL_TABLE_FILESIZE, Settings
@@ -158,16 +157,7 @@ def key_source(
             for alias in aliases
             if small[alias].names and (table := small[alias].table) is not None
         ),
-        _hash_table(place, aliases, own, small),
     )
-
-
-def _hash_table(
-    place: Place, aliases: Sequence[str], own: Sequence[Condition], small: Mapping[str, Small]
-) -> HashTable | None:
-    if len(aliases) > 1 or small[aliases[0]].names:
-        return None
-    return hash_table(place.tree, small[aliases[0]].operator, own)
 
 
 def _pair(
