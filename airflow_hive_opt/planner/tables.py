@@ -46,23 +46,22 @@ def tables_of(script: str, database: str = "default") -> Tables:
     return Tables(tuple(sorted(reads)), tuple(sorted(writes)))
 
 
-def names_its_partition(sql: str) -> bool:
-    """Whether a statement inserts into a partition whose values are all written out.
+def table_of_a_partition(sql: str) -> str | None:
+    """The table that a statement inserts one partition into, all of whose values are written out.
 
-    >>> names_its_partition("INSERT OVERWRITE TABLE r PARTITION (ds = 'a') SELECT 1")
-    True
-    >>> names_its_partition("INSERT OVERWRITE TABLE r PARTITION (ds = 'a', hour) SELECT 1, 2")
-    False
+    >>> table_of_a_partition("INSERT OVERWRITE TABLE dw.r PARTITION (ds = 'a') SELECT 1")
+    'dw.r'
+    >>> table_of_a_partition("INSERT OVERWRITE TABLE r PARTITION (ds = 'a', hour) SELECT 1, 2")
     """
     try:
         tree = parse(sql)
     except (PlanError, RecursionError):
-        return False
-    partitions = [target.args.get("partition") for target in _targets(tree)]
-    return any(
-        found is not None and all(isinstance(each, exp.EQ) for each in found.expressions)
-        for found in partitions
-    )
+        return None
+    for target in _targets(tree):
+        partition = target.args.get("partition")
+        if partition and all(isinstance(each, exp.EQ) for each in partition.expressions):
+            return exp.table_name(target)
+    return None
 
 
 def _targets(tree: exp.Expr) -> Iterator[exp.Table]:

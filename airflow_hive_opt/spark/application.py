@@ -212,7 +212,8 @@ def _run(
 ) -> Result:
     """Gates, then the statement on the targets' partitions."""
     request.gates.check(replace(descriptor, targets=targets))
-    clock = Clock(catalog_of(session).work)
+    catalog = catalog_of(session)
+    clock = Clock(catalog.work)
     filters = descriptor.row_filters
     sql = descriptor.statement or request.sql
     ways = {target.alias: scan_way(target) for target in targets}
@@ -222,7 +223,7 @@ def _run(
         clock.phase("map join"),
         progress(session, "map join"),
         scanning(session, set(ways.values()), longest_list(filters)),
-        own_staging(session, sql),
+        own_staging(session, catalog, sql),
     ):
         frame, objection = run_map_join(session, sql, targets, request.parameters, filters)
         columns = tuple(frame.columns)
@@ -304,6 +305,9 @@ def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request)
     except (PySparkException, Py4JJavaError) as error:  # a table can't be looked up
         log.info("not rewritten: %s", in_words(error))
         return None
+    except Exception:
+        log.warning("the rewriting fails on this statement", exc_info=True)
+        return None
     if found.applied:
         log.info("rewritten for its correlations: %s", ", ".join(found.applied))
     for name, reason in found.refused:
@@ -323,6 +327,7 @@ def _dialect_setting(session: SparkSession, sql: str) -> str | None:
     for name, matters in (
         ("spark.sql.caseSensitive", True),
         ("spark.sql.ansi.doubleQuotedIdentifiers", '"' in sql),
+        ("spark.sql.parser.quotedRegexColumnNames", "`" in sql),
     ):
         if matters and session.conf.get(name, "false") == "true":
             return name

@@ -57,8 +57,9 @@ class PartitionsOf:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._background.shutdown()
-        if thrift := self._thrift.result():
+        failed = self._thrift.exception()  # is raised where it is asked for an answer
+        self._background.shutdown(cancel_futures=True)  # a server that fails is not asked on
+        if failed is None and (thrift := self._thrift.result()):
             thrift.close()
 
     def count_ahead(self, tables: Iterable[Table]) -> None:

@@ -147,6 +147,17 @@ def test_two_reads_keep_the_join_that_holds_them_together():
     assert "(`a`.`ord` = c.ord)" in found.sql
 
 
+@pytest.mark.parametrize(
+    "head", ["CREATE VIEW v AS ", "CREATE OR REPLACE TEMPORARY VIEW v AS ", "CREATE TABLE v AS "]
+)
+def test_what_is_kept_as_text_stays_the_users(head):
+    found = outcome(head + SCALAR)
+    assert bool(found.applied) == ("TABLE" in head)
+    settings = Settings.of({"hive.auto.convert.join.noconditionaltask.size": 2 * 10**8})
+    sql = f"{head}SELECT a.ord FROM lines a JOIN orders o ON a.ord = o.ord"
+    assert ("BROADCAST" in with_broadcasts(sql, CATALOG, settings, 10**7)) == ("TABLE" in head)
+
+
 def test_hints_for_map_joins_that_spark_would_not_make():
     settings = Settings.of({"hive.auto.convert.join.noconditionaltask.size": 2 * 10**8})
     sql = "SELECT{} a.ord FROM lines a {}JOIN orders o ON a.ord = o.ord"

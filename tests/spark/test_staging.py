@@ -8,6 +8,7 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.spark.application import Request, join, prune
+from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.staging import SPARK_WRITES, own_staging
 
 
@@ -61,9 +62,20 @@ def test_another_jobs_files_are_left_alone(spark, tmp_path, others, partition, v
 def test_who_sets_it_has_it(spark, tmp_path):
     session = spark.newSession()
     session.conf.set(SPARK_WRITES, "true")
-    with own_staging(session, "INSERT INTO r PARTITION (ds = 'a') SELECT 1"):
+    catalog = SparkCatalog(session)
+    sql = "INSERT INTO staged.result PARTITION (ds = 'a', n = 1) SELECT 1"
+    with own_staging(session, catalog, sql):
         assert session.conf.get(SPARK_WRITES) == "true"
     session.conf.unset(SPARK_WRITES)
-    with own_staging(session, "INSERT INTO r PARTITION (ds = 'a') SELECT 1"):
+    with own_staging(session, catalog, sql):
         assert session.conf.get(SPARK_WRITES) == "false"
     assert session.conf.get(SPARK_WRITES) == "true"
+
+
+def test_ancient_days_are_read_as_they_were_written(spark, tmp_path):
+    spark.sql("CREATE TABLE staged.past (day DATE) PARTITIONED BY (ds STRING) STORED AS PARQUET")
+    request = Request("INSERT OVERWRITE staged.past PARTITION (ds = 'a') SELECT DATE'0001-01-01'")
+    path = UPath(tmp_path) / "1.json"
+    join(spark, request, prune(spark, request, path), path)
+    ((day,),) = spark.sql("SELECT string(day) FROM staged.past").collect()
+    assert day == "0001-01-01"

@@ -22,6 +22,7 @@ from airflow_hive_opt.planner.parse import Span, beyond, parse
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Factor, Text, spliced
 from airflow_hive_opt.planner.rewriting.cost import MAP_JOIN_SIZE
 from airflow_hive_opt.planner.rewriting.refusals import Refused
+from airflow_hive_opt.planner.rewriting.statement import is_run
 from airflow_hive_opt.planner.settings import Settings
 
 
@@ -36,6 +37,8 @@ def with_broadcasts(sql: str, catalog: Catalog, settings: Settings, threshold: i
     try:
         text = Text(sql, parse(sql), catalog)
     except (PlanError, RecursionError):
+        return sql
+    if not is_run(text.tree):
         return sql
     edits = []
     for block in text.blocks():
