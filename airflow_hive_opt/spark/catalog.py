@@ -244,10 +244,7 @@ class SparkCatalog:
         if metadata.provider().getOrElse(None) != "hive":
             return False
         serde = metadata.storage().serde()
-        name = str(serde.get()).lower() if serde.isDefined() else ""
-        own = [format_ for format_ in ("parquet", "orc") if format_ in name]
-        conf = self._session.conf
-        return not own or conf.get(f"spark.sql.hive.convertMetastore{own[0].title()}") != "true"
+        return read_by_serde(self._session, str(serde.get()) if serde.isDefined() else "")
 
     def _definition(self, metadata: Any) -> ViewDefinition | None:
         """A view's query, as Spark stores it."""
@@ -337,6 +334,12 @@ def _counters(jvm: Any) -> tuple[Any, ...]:
         metrics.METRIC_PARTITIONS_FETCHED(),
         metrics.METRIC_FILES_DISCOVERED(),
     )
+
+
+def read_by_serde(session: SparkSession, serde: str) -> bool:
+    """Whether Hive's classes read a Hive table of this serde, not Spark's own readers."""
+    own = [format_ for format_ in ("parquet", "orc") if format_ in serde.lower()]
+    return not own or session.conf.get(f"spark.sql.hive.convertMetastore{own[0].title()}") != "true"
 
 
 def type_of(field: StructField) -> str:

@@ -17,7 +17,7 @@ from airflow_hive_opt.planner.pruning import Layer
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name
-from airflow_hive_opt.spark.catalog import NOT_FOUND, SparkCatalog, type_of
+from airflow_hive_opt.spark.catalog import NOT_FOUND, SparkCatalog, read_by_serde, type_of
 from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.literals import literal
 from airflow_hive_opt.spark.skeleton import fulfilling
@@ -162,10 +162,7 @@ class ConnectCatalog:
         """Whether Hive's classes read the table, not Spark's own Parquet and ORC readers."""
         if told.get("provider") != "hive":
             return False
-        serde = str(told.get("serde_library", "")).lower()
-        own = [format_ for format_ in ("parquet", "orc") if format_ in serde]
-        conf = self._session.conf
-        return not own or conf.get(f"spark.sql.hive.convertMetastore{own[0].title()}") != "true"
+        return read_by_serde(self._session, str(told.get("serde_library", "")))
 
 
 SessionCatalog: TypeAlias = SparkCatalog | ConnectCatalog
