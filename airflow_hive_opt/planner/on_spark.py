@@ -41,7 +41,10 @@ class Strategy(StrEnum):
 
 
 _SENTENCES = {
-    Strategy.BROADCAST: "a broadcast join: the small tables are within Hive's size settings",
+    Strategy.BROADCAST: (
+        "a broadcast join: the small tables are within Hive's size settings "
+        "(unless spark.sql.autoBroadcastJoinThreshold is -1)"
+    ),
     Strategy.ADAPTIVE: (
         "adaptive execution in place of the conditional task: a sort-merge join, which becomes a "
         "broadcast join if a side turns out to be within "

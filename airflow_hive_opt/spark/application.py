@@ -157,7 +157,7 @@ def join(session: SparkSession, request: Request, pruned: Report, path: StorageP
     is written beside the descriptor.
     """
     descriptor = _verified(request, path, pruned.descriptor.digest)
-    result = _run(session, request, path, descriptor, descriptor.targets)
+    result = _run(session, catalog_of(session), request, path, descriptor, descriptor.targets)
     report = replace(
         result.report,
         seconds={**pruned.seconds, **result.report.seconds},
@@ -183,7 +183,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         targets = prelaunch(catalog, descriptor, request.parameters)
         if request.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
-    result = _run(session, request, path, descriptor, targets)
+    result = _run(session, catalog, request, path, descriptor, targets)
     vanished, appeared = changes(descriptor.targets, targets)
     report = replace(
         result.report,
@@ -205,6 +205,7 @@ def _verified(request: Request, path: StoragePath, digest: str) -> Descriptor:
 
 def _run(
     session: SparkSession,
+    catalog: SessionCatalog,
     request: Request,
     path: StoragePath,
     descriptor: Descriptor,
@@ -212,7 +213,6 @@ def _run(
 ) -> Result:
     """Gates, then the statement on the targets' partitions."""
     request.gates.check(replace(descriptor, targets=targets))
-    catalog = catalog_of(session)
     clock = Clock(catalog.work)
     filters = descriptor.row_filters
     sql = descriptor.statement or request.sql
@@ -287,7 +287,9 @@ def _descriptor(
         found = _passed_through(request, planned.passed_through)
     else:
         metastore.count_ahead(found.table for found in planned.decisions if found.pruned)
-        found = run_local_task(session, metastore, planned, request.max_keys, request.parameters)
+        found = run_local_task(
+            session, catalog, metastore, planned, request.max_keys, request.parameters
+        )
     if request.max_bytes is not None:
         found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
     return replace(found, query_digest=digest, statement=rewritten)

@@ -223,7 +223,12 @@ class SparkCatalog:
                 metadata, getattr(self._catalog, "getRelation$default$2")()
             )
             table = self._sized(full, self._executed(relation))
-            return replace(table, definition=self._definition(metadata))
+            definition = view_definition(
+                metadata.viewText().getOrElse(None),
+                self._texts(metadata.viewCatalogAndNamespace()),
+                self._texts(metadata.viewQueryColumnNames()),
+            )
+            return replace(table, definition=definition)
         self._own_names[full] = own_names
         partitioned = {column.lower() for column in own_names}
         schema = StructType.fromJson(json.loads(metadata.schema().json()))
@@ -245,15 +250,6 @@ class SparkCatalog:
             return False
         serde = metadata.storage().serde()
         return read_by_serde(self._session, str(serde.get()) if serde.isDefined() else "")
-
-    def _definition(self, metadata: Any) -> ViewDefinition | None:
-        """A view's query, as Spark stores it."""
-        text, names = metadata.viewText(), metadata.viewQueryColumnNames()
-        namespace = self._texts(metadata.viewCatalogAndNamespace())
-        if not text.isDefined() or len(namespace) != 2 or namespace[0] != "spark_catalog":
-            return None
-        columns = tuple(name.lower() for name in self._texts(names))
-        return ViewDefinition(text.get(), namespace[1].lower(), columns)
 
     def _metadata(self, short: str, database: str) -> Any | None:
         try:
@@ -340,6 +336,15 @@ def read_by_serde(session: SparkSession, serde: str) -> bool:
     """Whether Hive's classes read a Hive table of this serde, not Spark's own readers."""
     own = [format_ for format_ in ("parquet", "orc") if format_ in serde.lower()]
     return not own or session.conf.get(f"spark.sql.hive.convertMetastore{own[0].title()}") != "true"
+
+
+def view_definition(
+    text: str | None, namespace: Sequence[str], columns: Iterable[str]
+) -> ViewDefinition | None:
+    """A view's query as Spark stores it; ``None`` for what is no view of its own catalog."""
+    if text is None or len(namespace) != 2 or namespace[0] != "spark_catalog":
+        return None
+    return ViewDefinition(text, namespace[1].lower(), tuple(name.lower() for name in columns))
 
 
 def type_of(field: StructField) -> str:

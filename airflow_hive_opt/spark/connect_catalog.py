@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.errors import AnalysisException
 
-from airflow_hive_opt.planner.catalog import Column, Table, ViewDefinition
+from airflow_hive_opt.planner.catalog import Column, Table
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.pruning import Layer
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name
-from airflow_hive_opt.spark.catalog import NOT_FOUND, SparkCatalog, read_by_serde, type_of
+from airflow_hive_opt.spark.catalog import (
+    NOT_FOUND,
+    SparkCatalog,
+    read_by_serde,
+    type_of,
+    view_definition,
+)
 from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.literals import literal
 from airflow_hive_opt.spark.skeleton import fulfilling
@@ -127,7 +133,12 @@ class ConnectCatalog:
         partitioned = [column.lower() for column in told.get("partition_columns", ())]
         if not partitioned:
             size = self._estimated(name)
-            return Table(full, tuple(columns), total_bytes=size, definition=_definition(told))
+            definition = view_definition(
+                told.get("view_text"),
+                str(told.get("view_catalog_and_namespace", "")).split("."),
+                told.get("view_query_output_columns", ()),
+            )
+            return Table(full, tuple(columns), total_bytes=size, definition=definition)
         return Table(
             full,
             tuple(column for column in columns if column.name not in partitioned),
@@ -183,15 +194,6 @@ def size_of(plan: str) -> int | None:
     """
     found = _SIZE.search(plan)
     return math.ceil((float(found[1]) + 0.05) * _POWERS[found[2]]) if found else None
-
-
-def _definition(told: Mapping[str, Any]) -> ViewDefinition | None:
-    """A view's query, as Spark stores it."""
-    namespace = str(told.get("view_catalog_and_namespace", "")).split(".")
-    if "view_text" not in told or len(namespace) != 2 or namespace[0] != "spark_catalog":
-        return None
-    columns = tuple(name.lower() for name in told.get("view_query_output_columns", ()))
-    return ViewDefinition(told["view_text"], namespace[1].lower(), columns)
 
 
 def _quoted(name: str) -> str:

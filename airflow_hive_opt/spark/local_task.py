@@ -43,7 +43,7 @@ from airflow_hive_opt.runtime.partitions import (
     comparable,
     matching,
 )
-from airflow_hive_opt.spark.connect_catalog import catalog_of
+from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.key_predicates import promising_row_groups, row_filter
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
@@ -65,13 +65,17 @@ _Tuples = frozenset[tuple[Value, ...]]
 
 def run_local_task(
     session: SparkSession,
+    catalog: SessionCatalog,
     metastore: PartitionCatalog,
     plan: Plan,
     max_keys: int,
     parameters: Mapping[str, object] | None,
 ) -> Descriptor:
-    """Collects the keys of every scan that may be pruned and finds the partitions they call for."""
-    task = LocalTask(session, metastore, max_keys, parameters or {})
+    """Collects the keys of every scan that may be pruned and finds the partitions they call for.
+
+    ``metastore`` is asked for partitions, ``catalog`` for nothing but where files lie.
+    """
+    task = LocalTask(session, catalog, metastore, max_keys, parameters or {})
     targets = []
     decisions = []
     for decision in plan.decisions:
@@ -103,15 +107,16 @@ class LocalTask:
     def __init__(
         self,
         session: SparkSession,
+        catalog: SessionCatalog,
         metastore: PartitionCatalog,
         max_keys: int,
         parameters: Mapping[str, object],
     ) -> None:
         self._session = session
+        self._catalog = catalog
         self._metastore = metastore
         self._max_keys = max_keys
         self._parameters = parameters
-        self._catalog = catalog_of(session)  # asked for nothing but where files lie
         self._silent = False  # a metastore that failed once is not waited for again
         self._names: dict[str, list[Partition]] = {}
         self._totals: dict[str, int] = {}

@@ -85,7 +85,8 @@ class PartitionsOf:
 
     def work(self) -> Work | None:
         """What was asked so far, by Spark too; ``None`` where that does not tell."""
-        thrift = self._thrift.result() if self._thrift.done() else None
+        met = self._thrift.done() and self._thrift.exception() is None
+        thrift = self._thrift.result() if met else None
         spark = self._catalog.work()
         return spark + thrift.work() if thrift and spark else spark
 

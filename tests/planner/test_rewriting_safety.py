@@ -170,6 +170,10 @@ def test_hints_for_map_joins_that_spark_would_not_make():
         assert hinted(sql.format("", kind)) == sql.format(hint, kind)
     for kind in ("RIGHT ", "FULL "):
         assert hinted(sql.format("", kind)) == sql.format("", kind)
+    union = "{0} UNION ALL {0} UNION ALL ({0})"
+    assert hinted(union.format(sql.format("", ""))) == union.format(sql.format(hint, ""))
+    shared = "WITH c AS (SELECT 1 AS a) {}"
+    assert hinted(shared.format(sql.format("", ""))) == shared.format(sql.format("", ""))
     own = sql.format(" /*+ MERGE(o) */", "")
     assert hinted(own) == own
     assert hinted(sql.format("", ""), threshold=10**8) == sql.format("", "")

@@ -15,13 +15,15 @@ Source: "Hive Joins", map join conversion by ``hive.auto.convert.join.noconditio
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from airflow_hive_opt.planner.catalog import Catalog
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.parse import Span, beyond, parse
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Factor, Text, spliced
 from airflow_hive_opt.planner.rewriting.cost import MAP_JOIN_SIZE
-from airflow_hive_opt.planner.rewriting.refusals import Refused
+from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.planner.rewriting.statement import is_run
 from airflow_hive_opt.planner.settings import Settings
 
@@ -44,12 +46,24 @@ def with_broadcasts(sql: str, catalog: Catalog, settings: Settings, threshold: i
     for block in text.blocks():
         try:
             if names := _small(block, limit, threshold):
-                at = text.place(block.select).start + len("SELECT")
+                at = _after_select(text, block.select)
                 hint = f" /*+ BROADCAST({', '.join(map(quote, names))}) */"
                 edits.append(Edit(Span(at, at), hint))
         except Refused:
             continue
     return spliced(sql, edits) if edits else sql
+
+
+def _after_select(text: Text, select: exp.Select) -> int:
+    """Where a hint goes; the first SELECT of a UNION begins where the UNION does."""
+    node: exp.Expr = select
+    while isinstance(node.parent, exp.SetOperation) and node is node.parent.this:
+        node = node.parent
+    start = text.place(node).start
+    after = start + len("SELECT")
+    if text.sql[start:after].upper() != "SELECT":
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    return after
 
 
 def _small(block: Block, limit: int, threshold: int) -> list[str]:
