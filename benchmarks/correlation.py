@@ -22,10 +22,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.planner.rewriting import rewrite
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.correlate import StatisticsCatalog
+from airflow_hive_opt.spark.correlate import correlate
 from airflow_hive_opt.spark.session import embedded_conf
 from airflow_hive_opt.spark.session_conf import conf_set
 from benchmarks.correlation_queries import QUERIES
@@ -157,7 +156,7 @@ def runs(
 def compare(session: SparkSession, sql: str, settings: Settings, repeats: int) -> Record:
     """Both statements, alternating; the plain one alone where it is not rewritten."""
     began = time.perf_counter()
-    rewriting = rewrite(sql, StatisticsCatalog(SparkCatalog(session)), settings)
+    rewriting = correlate(session, SparkCatalog(session), sql, settings)
     planning = time.perf_counter() - began
     texts = {"plain": sql, **({"rewritten": rewriting.sql} if rewriting.applied else {})}
     seconds: dict[str, list[float]] = {name: [] for name in texts}

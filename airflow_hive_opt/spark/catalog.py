@@ -223,8 +223,9 @@ class SparkCatalog:
                 metadata, getattr(self._catalog, "getRelation$default$2")()
             )
             table = self._sized(full, self._executed(relation))
+            view = metadata.viewText()
             definition = view_definition(
-                metadata.viewText().getOrElse(None),
+                view.get() if view.isDefined() else None,
                 self._texts(metadata.viewCatalogAndNamespace()),
                 self._texts(metadata.viewQueryColumnNames()),
             )

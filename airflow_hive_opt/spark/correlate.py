@@ -8,7 +8,7 @@ columns of the same types. Nothing is run here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,10 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.on_spark import SparkWork
-from airflow_hive_opt.planner.rewriting import Refusal, Rewriting, query_of, rewrite
+from airflow_hive_opt.planner.rewriting import AGGREGATE_ONCE, Refusal, Rewriting, query_of, rewrite
 from airflow_hive_opt.planner.rewriting.broadcast_hints import with_broadcasts
 from airflow_hive_opt.planner.rewriting.cost import MAP_JOIN_SIZE
-from airflow_hive_opt.planner.settings import DEFAULTS, Settings
+from airflow_hive_opt.planner.settings import CORRELATION, DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +61,7 @@ def correlate(
     found = rewrite(sql, StatisticsCatalog(catalog), settings)
     if not found.applied:
         return found
-    refusal = _objection(session, sql, found, dict(parameters or {}))
+    refusal = _objection(session, sql, found, settings, dict(parameters or {}))
     if refusal is None:
         return found
     log.info("the correlated statement runs as it is: %s", refusal.sentence)
@@ -92,16 +92,8 @@ def broadcasting(session: SparkSession, catalog: Catalog, sql: str, settings: Se
 
 def shuffles_and_scans(frame: DataFrame) -> tuple[int, int]:
     """How often Spark plans to shuffle by key, and to scan files, for a frame that has not run."""
-    to_java = frame.sparkSession._jvm.scala.jdk.javaapi.CollectionConverters.asJava  # type: ignore[union-attr]
-    waiting: list[Any] = [frame._jdf.queryExecution().executedPlan()]
     shuffles = scans = 0
-    while waiting:
-        plan = waiting.pop()
-        kind = plan.getClass().getSimpleName()
-        if kind == "AdaptiveSparkPlanExec":
-            waiting.append(plan.executedPlan())
-        elif kind != "ReusedExchangeExec":
-            waiting += [*to_java(plan.children()), *to_java(plan.subqueries())]
+    for kind, plan in _operators(frame):
         if kind == "ShuffleExchangeExec":
             by_key = plan.outputPartitioning().getClass().getSimpleName() != "SinglePartition$"
             shuffles += by_key
@@ -109,8 +101,26 @@ def shuffles_and_scans(frame: DataFrame) -> tuple[int, int]:
     return shuffles, scans
 
 
+def _operators(frame: DataFrame) -> Iterator[tuple[str, Any]]:
+    """The physical operators that a frame is planned to run, each with its kind."""
+    to_java = frame.sparkSession._jvm.scala.jdk.javaapi.CollectionConverters.asJava  # type: ignore[union-attr]
+    waiting: list[Any] = [frame._jdf.queryExecution().executedPlan()]
+    while waiting:
+        plan = waiting.pop()
+        kind = plan.getClass().getSimpleName()
+        if kind == "AdaptiveSparkPlanExec":
+            waiting.append(plan.executedPlan())
+        elif kind != "ReusedExchangeExec":
+            waiting += [*to_java(plan.children()), *to_java(plan.subqueries())]
+        yield kind, plan
+
+
 def _objection(
-    session: SparkSession, sql: str, found: Rewriting, parameters: dict[str, Any]
+    session: SparkSession,
+    sql: str,
+    found: Rewriting,
+    settings: Settings,
+    parameters: dict[str, Any],
 ) -> Refusal | None:
     try:
         plain = session.sql(query_of(sql), args=parameters)
@@ -123,7 +133,25 @@ def _objection(
     sampled = any("Sample " in line for line in lines)
     if not analyzed.deterministic() or sampled or _has_limited_view(lines):
         return Refusal.NOT_DETERMINISTIC
-    return None if plain.dtypes == other.dtypes else Refusal.SPARK_DISAGREES
+    if plain.dtypes != other.dtypes:
+        return Refusal.SPARK_DISAGREES
+    once = AGGREGATE_ONCE in found.applied and settings.values[CORRELATION] != "true"
+    if once and _aggregates_once_already(plain):
+        return Refusal.NOT_EXPECTED_TO_WIN
+    return None
+
+
+def _aggregates_once_already(plain: DataFrame) -> bool:
+    """Whether Spark broadcasts an aggregate once and restricts several scans by it.
+
+    What is then shuffled for the join is little. Adaptive execution plans each use anew.
+    """
+    return any(
+        kind == "ReusedExchangeExec"
+        and plan.child().getClass().getSimpleName() == "BroadcastExchangeExec"
+        and "Aggregate(" in plan.child().treeString()
+        for kind, plan in _operators(plain)
+    )
 
 
 def _has_limited_view(lines: list[str]) -> bool:

@@ -21,6 +21,7 @@ from airflow_hive_opt.spark.correlate import (
     shuffles_and_scans,
     work_on_spark,
 )
+from airflow_hive_opt.spark.session_conf import conf_set
 
 ON = Settings.of({"hive.optimize.correlation": "true"})
 SQL = "SELECT k FROM {0} a WHERE v < (SELECT avg(v) FROM {0} b WHERE b.k = a.k)"
@@ -114,6 +115,35 @@ def test_hives_hints_change_no_rows_and_its_size_makes_map_joins(spark, tables):
         spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
 
 
+class Sized(SparkCatalog):
+    """As if ``plain`` were large."""
+
+    def table(self, name):
+        found = super().table(name)
+        return replace(found, total_bytes=10**9 if name == "plain" else 10**7)
+
+
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_what_spark_aggregates_and_broadcasts_once_is_left(spark, tables, adaptive):
+    sql = (
+        "SELECT o.k, sum(a.v) AS total FROM left_buckets o JOIN plain a ON a.k = o.k "
+        "WHERE o.k IN (SELECT k FROM plain GROUP BY k HAVING sum(v) > 100) GROUP BY o.k"
+    )
+    conf = {
+        "spark.sql.adaptive.enabled": str(adaptive).lower(),
+        "spark.sql.autoBroadcastJoinThreshold": "10MB",
+    }
+    with conf_set(spark, conf):
+        found = correlate(spark, Sized(spark), sql, Settings.for_run())
+        asked = correlate(spark, Sized(spark), sql, ON)
+    refused = (("aggregate_once", Refusal.NOT_EXPECTED_TO_WIN),)
+    assert (found.applied, found.refused) == (
+        (("aggregate_once",), ()) if adaptive else ((), refused)
+    )
+    assert asked.applied == ("aggregate_once",)
+    assert sorted(spark.sql(asked.sql).collect()) == sorted(spark.sql(sql).collect())
+
+
 def test_the_join_below_the_windows_multiplies_nothing(spark, tables):
     spark.sql(
         "CREATE OR REPLACE TEMPORARY VIEW repeated AS SELECT * FROM VALUES (1, 'x'), (1, 'x'), "
@@ -124,11 +154,6 @@ def test_the_join_below_the_windows_multiplies_nothing(spark, tables):
         "EXISTS (SELECT 1 FROM plain b WHERE b.k = d.k AND b.v > a.v) AND "
         "a.v > (SELECT min(v) FROM plain c WHERE c.k = a.k)"
     )
-
-    class Sized(SparkCatalog):
-        def table(self, name):
-            found = super().table(name)
-            return replace(found, total_bytes=10**9 if name == "plain" else 10**7)
 
     found = correlate(spark, Sized(spark), sql, Settings.for_run())
     assert found.applied == ("self_join_window",)

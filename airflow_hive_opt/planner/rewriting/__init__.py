@@ -23,6 +23,11 @@ reason from ``refusals``.
 from __future__ import annotations
 
 from airflow_hive_opt.planner.rewriting.refusals import Refusal
-from airflow_hive_opt.planner.rewriting.rewrite import Rewriting, query_of, rewrite
+from airflow_hive_opt.planner.rewriting.rewrite import (
+    AGGREGATE_ONCE,
+    Rewriting,
+    query_of,
+    rewrite,
+)
 
-__all__ = ["Refusal", "Rewriting", "query_of", "rewrite"]
+__all__ = ["AGGREGATE_ONCE", "Refusal", "Rewriting", "query_of", "rewrite"]

@@ -25,8 +25,9 @@ from airflow_hive_opt.planner.settings import CORRELATION, Settings
 
 Rule = Callable[[Block, Cost], "list[Edit] | None"]
 
+AGGREGATE_ONCE = "aggregate_once"
 RULES: tuple[tuple[str, Rule], ...] = (
-    ("aggregate_once", aggregate_once.apply),
+    (AGGREGATE_ONCE, aggregate_once.apply),
     ("self_join_window", self_join_window.apply),
     ("merged_aggregates", merged_aggregates.apply),
     ("shared_scan", shared_scan.apply),

@@ -5,7 +5,9 @@
     ... (SELECT item, count(DISTINCT store) AS stores FROM sales GROUP BY item) a,
     ... (SELECT item, count(DISTINCT day) AS days FROM sales GROUP BY item) c, sales b
     ... WHERE a.item = b.item AND c.item = b.item''', apply))
-    WITH __shared AS (SELECT * FROM sales WHERE rand() IS NOT NULL DISTRIBUTE BY `item`)
+    WITH __shared AS
+      (SELECT `item`, `day`, `store`, `amount` FROM sales WHERE rand() IS NOT NULL
+        DISTRIBUTE BY `item`)
     SELECT a.item, b.amount FROM
     (SELECT item, count(DISTINCT store) AS stores FROM __shared AS `sales` GROUP BY item) a,
     (SELECT item, count(DISTINCT day) AS days FROM __shared AS `sales` GROUP BY item) c, __shared b
@@ -15,7 +17,9 @@ The rows are those of the table, whatever the statement does with them. Spark wr
 each use if it is deterministic, and prunes columns and pushes filters into each copy, so that no
 two are the same; one that is not deterministic stays one, gets all columns and rows that any use
 needs, and its shuffle, by the key, serves them all. ``rand() IS NOT NULL`` is always true and only
-there to be not deterministic; Spark's optimizer drops it later.
+there to be not deterministic; Spark's optimizer drops it later. The columns that the statement
+names are listed: were there more, Spark would put a projection above the shuffle, and above that,
+not seeing the shuffle any more, another one.
 
 Only tables whose partitions no condition chooses: the shared scan would read them all.
 
@@ -32,7 +36,7 @@ from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.parse import Span
 from airflow_hive_opt.planner.rewriting.anchors import equal_columns
-from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Factor
+from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Factor, Text
 from airflow_hive_opt.planner.rewriting.cost import Cost
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 
@@ -77,7 +81,7 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
             except Refused as error:
                 refused = refused or error
                 continue
-            return _edits(block, key, sharing)
+            return _edits(block, table, key, sharing)
     if refused:
         raise refused
     return None
@@ -86,6 +90,7 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
 def _require(block: Block, table: Table, key: str, uses: list[_Use], cost: Cost) -> None:
     cost.require_large(table)
     cost.require(sum(use.rows for use in uses) >= _WORTH * min(1, sum(use.share for use in uses)))
+    cost.require(_columns(block.text, table) != "*")
     tree = block.text.tree
     if any(column.args.get("db") for column in tree.find_all(exp.Column)) or block.text.ctes:
         raise Refused(Refusal.FORM_NOT_KNOWN)
@@ -96,7 +101,7 @@ def _require(block: Block, table: Table, key: str, uses: list[_Use], cost: Cost)
         raise Refused(Refusal.PRUNING_WOULD_BE_LOST)
 
 
-def _edits(block: Block, key: str, uses: list[_Use]) -> list[Edit]:
+def _edits(block: Block, table: Table, key: str, uses: list[_Use]) -> list[Edit]:
     text = block.text
     start = text.place(block.select).start
     name = text.fresh("__shared")
@@ -109,8 +114,20 @@ def _edits(block: Block, key: str, uses: list[_Use]) -> list[Edit]:
         source = span.of(text.sql)
         alias = "" if use.factor.named else f" AS {quote(use.factor.alias)}"
         edits.append(Edit(span, f"{name}{alias}"))
-    shared = f"SELECT * FROM {source} WHERE rand() IS NOT NULL DISTRIBUTE BY {quote(key)}"
-    return [Edit(Span(start, start), f"WITH {name} AS ({shared})\n"), *edits]
+    shared = (
+        f"SELECT {_columns(text, table)} FROM {source} WHERE rand() IS NOT NULL\n"
+        f"    DISTRIBUTE BY {quote(key)}"
+    )
+    return [Edit(Span(start, start), f"WITH {name} AS\n  ({shared})\n"), *edits]
+
+
+def _columns(text: Text, table: Table) -> str:
+    """The table's columns of which the statement has the names."""
+    stars = text.tree.find_all(exp.Star)
+    if any(not isinstance(star.parent, exp.Count) for star in stars):
+        return "*"
+    named = {column.name.lower() for column in text.tree.find_all(exp.Column)}
+    return ", ".join(quote(each.name) for each in table.all_columns if each.name in named)
 
 
 def _outermost(tree: exp.Expr) -> exp.Expr | None:
