@@ -12,7 +12,7 @@ VALUES_A_SCAN = 200
 """An IN list of so many values is handed to the metastore."""
 # Up to so many partitions no choice matters.
 _FEW = 1_000
-_NAMED_UP_TO = 0.5
+_NAMED_UP_TO = 0.3
 _NARROWED_UP_TO = 0.9
 
 
@@ -37,7 +37,7 @@ def way_for(values: int, plain: bool, partitions: int, total: int) -> Way:
 
     ``plain`` says that each value means itself in a filter.
 
-    >>> [way_for(number, True, number, 10_000).value for number in (10, 1_000, 6_000)]
+    >>> [way_for(number, True, number, 10_000).value for number in (10, 1_000, 4_000)]
     ['filter', 'names', 'whole']
     >>> way_for(1, False, 1, 10_000)
     <Way.NAMES: 'names'>

@@ -10,8 +10,8 @@ metastore's filter language can't say the condition. So it is told in one of thr
   ``spark.sql.hive.metastorePartitionPruningFastFallback`` it then evaluates the condition on the
   partitions' names and fetches those that it needs by name. A predicate of the statement's own
   that a filter can say is handed on still, and its partitions are fetched instead;
-- as a *whole*: above a half of all, one call for every partition is no dearer than naming so many;
-  the condition still spares the listing and the reading of the rest.
+- as a *whole*: above three tenths of all, one call for every partition is no dearer than naming so
+  many; the condition still spares the listing and the reading of the rest.
 
 Which way at which size is in :mod:`~airflow_hive_opt.planner.scan_way`.
 """

@@ -118,6 +118,15 @@ def test_what_is_wrong_is_told_in_one_message(warehouse, tmp_path):
         )
 
 
+def test_what_the_planner_does_not_read_runs_as_it_is(warehouse, tmp_path, capsys):
+    piped = "FROM shop.sales |> AGGREGATE count(*) AS n |> SELECT n * 2 AS twice"
+    summary = run(MapJoinPruneOperator, warehouse, tmp_path, sql=piped)
+    assert (summary["reason"], summary["kept"]) == ("PASSED_THROUGH", 0)
+    log = capsys.readouterr().out
+    assert "2400" in log  # 20 items on 60 days, twice
+    assert "it is written with pipes" in log
+
+
 def test_spark_itself_has_no_cluster_mode_for_python_here(cluster, tmp_path):
     """Why the operator refuses it: should Spark learn it one day, this test says so."""
     (tmp_path / "main.py").write_text("print('ran')")
