@@ -124,7 +124,7 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
     """
     from airflow_hive_opt.spark.application import Request, plan_on_spark
     from airflow_hive_opt.spark.catalog import SparkCatalog
-    from airflow_hive_opt.spark.correlate import StatisticsCatalog, work_on_spark
+    from airflow_hive_opt.spark.correlate import StatisticsCatalog, correlate, work_on_spark
     from airflow_hive_opt.spark.java import SparkStartError
     from airflow_hive_opt.spark.session import default_warehouse, embedded_conf, spark_session
 
@@ -133,7 +133,8 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
         with spark_session("airflow-hive-opt explain", embedded_conf(warehouse)) as session:
             catalog = SparkCatalog(session)
             work = partial(work_on_spark, session)
-            show = partial(explain_one, form=options.format, measure=work)
+            rewritten = partial(correlate, session, catalog)
+            show = partial(explain_one, form=options.format, measure=work, correlate=rewritten)
             try:
                 explained = stage_by_rule if options.stage_by_rule else show
                 print(*explained(sql, StatisticsCatalog(catalog), overrides), sep="\n")

@@ -20,6 +20,7 @@ from airflow_hive_opt.planner.hive.compiler import compile_statement
 from airflow_hive_opt.planner.hive.drawing import draw
 from airflow_hive_opt.planner.hive.operators import OperatorGraph
 from airflow_hive_opt.planner.on_spark import SparkWork
+from airflow_hive_opt.planner.rewriting import Rewriting
 from airflow_hive_opt.planner.script import split_settings
 from airflow_hive_opt.planner.settings import Settings
 
@@ -32,9 +33,10 @@ def explain_one(
     overrides: Mapping[str, object],
     form: str,
     measure: Callable[[str], SparkWork | None] | None = None,
+    correlate: Callable[[str, Settings], Rewriting] | None = None,
 ) -> Iterator[str]:
     """What to print for one statement; warnings go to stderr. Raises :class:`PlanError`."""
-    found = explain(script, catalog, overrides, measure)
+    found = explain(script, catalog, overrides, measure, correlate)
     for warning in found.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if form == "json":

@@ -58,10 +58,12 @@ def explain(
     catalog: Catalog,
     overrides: Mapping[str, object] | None = None,
     measure: Callable[[str], SparkWork | None] | None = None,
+    correlate: Callable[[str, Settings], Rewriting] | None = None,
 ) -> Explanation:
     """Explains one statement, ``SET`` lines before it included.
 
-    ``measure`` asks Spark what it does for a statement, where there is a Spark.
+    Where there is a Spark, ``measure`` asks it what it does for a statement, and ``correlate``
+    what a run would make of it.
     Raises :class:`PlanError` where Hive rejects the statement.
     """
     own, sql = split_settings(script)
@@ -77,7 +79,8 @@ def explain(
     except PlanError as error:
         pruning = None
         warnings += (f"partition pruning is not planned for this statement: {error}",)
-    rewriting = rewrite(sql, catalog, Settings.for_run({**(overrides or {}), **own}))
+    for_run = Settings.for_run({**(overrides or {}), **own})
+    rewriting = correlate(sql, for_run) if correlate else rewrite(sql, catalog, for_run)
     hints = tuple(hints_on_spark(sql))
     work = _work(sql, rewriting, measure)
     return Explanation(hive, pruning, jobs_before, rewriting, warnings, hints, work)

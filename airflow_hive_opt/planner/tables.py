@@ -53,6 +53,8 @@ def table_of_a_partition(sql: str) -> str | None:
     'dw.r'
     >>> table_of_a_partition("INSERT OVERWRITE TABLE r PARTITION (ds = 'a', hour) SELECT 1, 2")
     """
+    if "partition" not in sql.lower():  # most statements need not be parsed for it
+        return None
     try:
         tree = parse(sql)
     except (PlanError, RecursionError):

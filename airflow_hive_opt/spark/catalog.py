@@ -220,7 +220,8 @@ class SparkCatalog:
         # without a figure in the metastore Spark asks the files; a view has its own plan
         if not own_names and (not size.isDefined() or metadata.viewText().isDefined()):
             relation = self._catalog.getRelation(
-                metadata, getattr(self._catalog, "getRelation$default$2")()
+                self._catalog.getTableMetadata(self._table_identifier(short, database)),
+                getattr(self._catalog, "getRelation$default$2")(),
             )
             table = self._sized(full, self._executed(relation))
             view = metadata.viewText()
@@ -254,7 +255,7 @@ class SparkCatalog:
 
     def _metadata(self, short: str, database: str) -> Any | None:
         try:
-            return self._catalog.getTableMetadata(self._table_identifier(short, database))
+            return self._external.getTable(database, short)
         except AnalysisException as error:
             if error.getCondition() in NOT_FOUND:
                 return None

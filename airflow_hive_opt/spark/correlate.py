@@ -2,7 +2,7 @@
 
 The planner decides from the text; a view may hide what its text does not show, so Spark's analysis
 has the last word: the statement must be deterministic, and the rewritten query must have the same
-columns of the same types. Nothing is run here.
+columns of the same types. No statement is run here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.on_spark import SparkWork
 from airflow_hive_opt.planner.rewriting import AGGREGATE_ONCE, Refusal, Rewriting, query_of, rewrite
 from airflow_hive_opt.planner.rewriting.broadcast_hints import with_broadcasts
-from airflow_hive_opt.planner.rewriting.cost import MAP_JOIN_SIZE
-from airflow_hive_opt.planner.settings import CORRELATION, DEFAULTS, Settings
+from airflow_hive_opt.planner.rewriting.cost import MAP_JOIN_SIZE, Cost
+from airflow_hive_opt.planner.settings import DEFAULTS, Settings
+from airflow_hive_opt.planner.tables import tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +62,7 @@ def correlate(
     found = rewrite(sql, StatisticsCatalog(catalog), settings)
     if not found.applied:
         return found
-    refusal = _objection(session, sql, found, settings, dict(parameters or {}))
+    refusal = _objection(session, catalog, sql, found, settings, dict(parameters or {}))
     if refusal is None:
         return found
     log.info("the correlated statement runs as it is: %s", refusal.sentence)
@@ -87,7 +88,14 @@ def broadcasting(session: SparkSession, catalog: Catalog, sql: str, settings: Se
         return sql
     own: Any = session._jsparkSession.sessionState().conf()
     threshold = own.autoBroadcastJoinThreshold()
-    return sql if threshold < 0 else with_broadcasts(sql, catalog, settings, threshold)
+    if threshold < 0:
+        return sql
+    hinted = with_broadcasts(sql, catalog, settings, threshold)
+    try:
+        session._jsparkSession.sessionState().sqlParser().parsePlan(hinted)
+    except (PySparkException, Py4JJavaError):  # TRANSFORM takes no hint
+        return sql
+    return hinted
 
 
 def shuffles_and_scans(frame: DataFrame) -> tuple[int, int]:
@@ -117,6 +125,7 @@ def _operators(frame: DataFrame) -> Iterator[tuple[str, Any]]:
 
 def _objection(
     session: SparkSession,
+    catalog: SparkCatalog,
     sql: str,
     found: Rewriting,
     settings: Settings,
@@ -135,17 +144,25 @@ def _objection(
         return Refusal.NOT_DETERMINISTIC
     if plain.dtypes != other.dtypes:
         return Refusal.SPARK_DISAGREES
-    once = AGGREGATE_ONCE in found.applied and settings.values[CORRELATION] != "true"
-    if once and _aggregates_once_already(plain):
+    once = AGGREGATE_ONCE in found.applied and not Cost(settings).asked
+    if once and _aggregates_once_already(session, catalog, sql, plain):
         return Refusal.NOT_EXPECTED_TO_WIN
     return None
 
 
-def _aggregates_once_already(plain: DataFrame) -> bool:
+def _aggregates_once_already(
+    session: SparkSession, catalog: SparkCatalog, sql: str, plain: DataFrame
+) -> bool:
     """Whether Spark broadcasts an aggregate once and restricts several scans by it.
 
-    What is then shuffled for the join is little. Adaptive execution plans each use anew.
+    What is then shuffled for the join is little. Adaptive execution plans each use anew, so its
+    plans need not be asked; and the plan of a partitioned table costs the listing of all of it.
     """
+    if str(session.conf.get("spark.sql.adaptive.enabled")).lower() == "true":
+        return False
+    tables = map(catalog.table, tables_of(sql, str(session.catalog.currentDatabase())).reads)
+    if any(table is None or table.partition_columns or table.definition for table in tables):
+        return False
     return any(
         kind == "ReusedExchangeExec"
         and plan.child().getClass().getSimpleName() == "BroadcastExchangeExec"

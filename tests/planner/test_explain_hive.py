@@ -206,10 +206,12 @@ def _joined(tables: int) -> str:
 
 
 def test_six_tables_take_less_than_50_milliseconds():
-    explain(_joined(6), CATALOG)
-    start = time.perf_counter()
-    explain(_joined(6), CATALOG)
-    assert time.perf_counter() - start < 0.05
+    seconds = []
+    for _ in range(5):  # the fastest, since others work on the machine too
+        start = time.perf_counter()
+        explain(_joined(6), CATALOG)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.05
 
 
 @pytest.mark.parametrize("conditional", ["true", "false"])

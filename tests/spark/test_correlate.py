@@ -27,6 +27,17 @@ ON = Settings.of({"hive.optimize.correlation": "true"})
 SQL = "SELECT k FROM {0} a WHERE v < (SELECT avg(v) FROM {0} b WHERE b.k = a.k)"
 
 
+LARGE = ("plain", "odd_names", "plain_by_day")
+
+
+class Sized(SparkCatalog):
+    """As if some tables were large."""
+
+    def table(self, name):
+        found = super().table(name)
+        return replace(found, total_bytes=10**9 if name in LARGE else 10**7)
+
+
 @pytest.fixture(scope="module")
 def tables(spark):
     spark.sql("CREATE DATABASE IF NOT EXISTS correlate")
@@ -41,6 +52,11 @@ def tables(spark):
     spark.sql(
         "CREATE TABLE hive_buckets (k int, v int) CLUSTERED BY (k) SORTED BY (k) INTO 2 BUCKETS "
         "STORED AS PARQUET"
+    )
+    spark.sql(
+        "CREATE TABLE odd_names USING parquet AS SELECT CAST(id % 3 AS int) AS k, "
+        "CAST(id AS int) AS v, IF(id = 2, 'eve', 'bob') AS current_user, "
+        "named_struct('f', id + 7) AS info, 'YEAR' AS fmt, DATE'2024-05-06' AS day FROM range(6)"
     )
     spark.sql("ANALYZE TABLE plain COMPUTE STATISTICS FOR COLUMNS k, v")
     yield
@@ -115,14 +131,6 @@ def test_hives_hints_change_no_rows_and_its_size_makes_map_joins(spark, tables):
         spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
 
 
-class Sized(SparkCatalog):
-    """As if ``plain`` were large."""
-
-    def table(self, name):
-        found = super().table(name)
-        return replace(found, total_bytes=10**9 if name == "plain" else 10**7)
-
-
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_what_spark_aggregates_and_broadcasts_once_is_left(spark, tables, adaptive):
     sql = (
@@ -175,3 +183,57 @@ def test_a_run_rewrites_where_it_is_asked_to(spark, tables, tmp_path):
         assert sorted(result.rows) == rows
         assert (result.report.descriptor.statement is not None) == rewritten
         assert ("OVER (PARTITION BY" in result.statement) == rewritten
+
+
+@pytest.mark.parametrize(
+    ("shown", "condition"),
+    [
+        ("b.k", "AND current_user = 'bob'"),
+        ("b.k, current_user AS who", ""),
+        ("b.k, named_struct('f', 1, 'g', 2) AS info, info.f AS x", ""),
+        ("b.k, 'MM' AS fmt, trunc(day, fmt) AS first", ""),
+        ("b.k, b.V", "AND EXISTS (SELECT * FROM left_buckets l WHERE l.k = b.k)"),
+        ("*", ""),
+    ],
+)
+def test_a_shared_scan_has_all_columns_that_words_may_mean(spark, tables, shown, condition):
+    sql = (
+        f"SELECT {shown} FROM (SELECT k, count(DISTINCT v) AS n FROM odd_names GROUP BY k) a, "
+        "(SELECT k, count(DISTINCT day) AS n FROM odd_names GROUP BY k) c, odd_names b "
+        f"WHERE a.k = b.k AND c.k = b.k {condition}"
+    )
+    found = correlate(spark, Sized(spark), sql, Settings.for_run())
+    rows = sorted(map(repr, spark.sql(sql).collect()))
+    if shown == "*":
+        assert ("shared_scan", Refusal.NOT_EXPECTED_TO_WIN) in found.refused
+    else:
+        assert found.applied == ("shared_scan",)
+        assert sorted(map(repr, spark.sql(found.sql).collect())) == rows
+    assert rows
+
+
+def test_no_directory_is_listed_to_find_a_rewriting(spark, tables):
+    frame = spark.sql(
+        "SELECT CAST(id AS int) AS v, CAST(id % 3 AS int) AS k, id % 5 AS p FROM range(30)"
+    )
+    frame.write.mode("overwrite").partitionBy("p").saveAsTable("plain_by_day")
+    sql = (
+        "SELECT o.k, sum(a.v) AS total FROM left_buckets o JOIN plain_by_day a ON a.k = o.k "
+        "WHERE o.k IN (SELECT k FROM plain_by_day GROUP BY k HAVING sum(v) > 100) GROUP BY o.k"
+    )
+    listed = spark._jvm.org.apache.spark.metrics.source.HiveCatalogMetrics.METRIC_FILES_DISCOVERED()
+    for adaptive in ("true", "false"):
+        spark.sql("REFRESH TABLE plain_by_day")
+        before = listed.getCount()
+        with conf_set(spark, {"spark.sql.adaptive.enabled": adaptive}):
+            assert correlate(spark, Sized(spark), sql, Settings.for_run()).applied
+        assert listed.getCount() == before
+
+
+def test_a_hint_that_spark_does_not_take_is_left_out(spark, tables):
+    sql = "SELECT TRANSFORM(r.v) USING 'cat' AS v FROM plain l JOIN right_buckets r ON l.k = r.k"
+    settings = Settings.of({"hive.auto.convert.join.noconditionaltask.size": 20_000_000})
+    with conf_set(spark, {"spark.sql.autoBroadcastJoinThreshold": "1"}):
+        assert broadcasting(spark, SparkCatalog(spark), sql, settings) == sql
+        plain = sql.replace("TRANSFORM(r.v) USING 'cat' AS v", "r.v")
+        assert "BROADCAST" in broadcasting(spark, SparkCatalog(spark), plain, settings)

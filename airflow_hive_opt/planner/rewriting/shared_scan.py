@@ -17,9 +17,9 @@ The rows are those of the table, whatever the statement does with them. Spark wr
 each use if it is deterministic, and prunes columns and pushes filters into each copy, so that no
 two are the same; one that is not deterministic stays one, gets all columns and rows that any use
 needs, and its shuffle, by the key, serves them all. ``rand() IS NOT NULL`` is always true and only
-there to be not deterministic; Spark's optimizer drops it later. The columns that the statement
-names are listed: were there more, Spark would put a projection above the shuffle, and above that,
-not seeing the shuffle any more, another one.
+there to be not deterministic; Spark's optimizer drops it later. Columns that the statement has no
+word for are left out: with one more than it needs, Spark puts a projection above the shuffle and,
+no longer seeing it, another shuffle above that.
 
 Only tables whose partitions no condition chooses: the shared scan would read them all.
 
@@ -28,6 +28,8 @@ Source: input and transit correlation of the Correlation Optimizer (HIVE-2206).
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -42,6 +44,7 @@ from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 
 # How often the plain plan must shuffle the table's rows for one shuffle of all of them to pay.
 _WORTH = 2.5
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
 def _require(block: Block, table: Table, key: str, uses: list[_Use], cost: Cost) -> None:
     cost.require_large(table)
     cost.require(sum(use.rows for use in uses) >= _WORTH * min(1, sum(use.share for use in uses)))
-    cost.require(_columns(block.text, table) != "*")
+    cost.require(_columns(block.text, table, uses) is not None)
     tree = block.text.tree
     if any(column.args.get("db") for column in tree.find_all(exp.Column)) or block.text.ctes:
         raise Refused(Refusal.FORM_NOT_KNOWN)
@@ -114,20 +117,41 @@ def _edits(block: Block, table: Table, key: str, uses: list[_Use]) -> list[Edit]
         source = span.of(text.sql)
         alias = "" if use.factor.named else f" AS {quote(use.factor.alias)}"
         edits.append(Edit(span, f"{name}{alias}"))
+    columns = _columns(text, table, uses)
+    listed = "*" if columns is None else ", ".join(map(quote, columns))
     shared = (
-        f"SELECT {_columns(text, table)} FROM {source} WHERE rand() IS NOT NULL\n"
-        f"    DISTRIBUTE BY {quote(key)}"
+        f"SELECT {listed} FROM {source} WHERE rand() IS NOT NULL\n    DISTRIBUTE BY {quote(key)}"
     )
     return [Edit(Span(start, start), f"WITH {name} AS\n  ({shared})\n"), *edits]
 
 
-def _columns(text: Text, table: Table) -> str:
-    """The table's columns of which the statement has the names."""
-    stars = text.tree.find_all(exp.Star)
-    if any(not isinstance(star.parent, exp.Count) for star in stars):
-        return "*"
-    named = {column.name.lower() for column in text.tree.find_all(exp.Column)}
-    return ", ".join(quote(each.name) for each in table.all_columns if each.name in named)
+def _columns(text: Text, table: Table, uses: list[_Use]) -> tuple[str, ...] | None:
+    """The table's columns that the statement may mean, ``None`` where a star may mean any.
+
+    By the words of its text: the tree has some columns as functions (``current_user``) or as parts
+    of one. A word that follows another item's alias, each time, is none of them.
+    """
+    aliases = {use.factor.alias for use in uses}
+    if any(_shows_any(star, aliases) for star in text.tree.find_all(exp.Star)):
+        return None
+    words = Counter(_WORD.findall(text.sql.lower()))
+    for column in text.tree.find_all(exp.Column):
+        if column.table and column.table.lower() not in aliases:
+            words[column.name.lower()] -= 1
+    return tuple(
+        column.name
+        for column in table.all_columns
+        if words[column.name] > 0 or not _WORD.fullmatch(column.name)
+    )
+
+
+def _shows_any(star: exp.Star, aliases: set[str]) -> bool:
+    """Whether a star may show columns of these items."""
+    if isinstance(star.parent, exp.Column):
+        return star.parent.table.lower() in aliases
+    if isinstance(star.parent, exp.Select) and isinstance(star.parent.parent, exp.Exists):
+        return False
+    return not isinstance(star.parent, exp.Count)
 
 
 def _outermost(tree: exp.Expr) -> exp.Expr | None:

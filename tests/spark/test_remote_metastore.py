@@ -1,0 +1,26 @@
+"""Whom the local task asks for partitions, where the connection fails in a way nobody foresaw."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from airflow_hive_opt.planner.catalog import Column, Table
+from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.spark import remote_metastore
+
+TABLE = Table("default.f", (Column("v", "int"),), (Column("p", "int"),))
+
+
+def test_a_failure_to_connect_is_told_where_an_answer_is_needed(monkeypatch):
+    def fails(uris):
+        raise RuntimeError(f"no way to {uris}")
+
+    monkeypatch.setattr(remote_metastore, "plain_uris", lambda session: "thrift://nowhere:1")
+    monkeypatch.setattr(remote_metastore, "_connected", fails)
+    catalog = SimpleNamespace(work=lambda: Work(metastore_calls=1))
+    with remote_metastore.PartitionsOf(None, catalog) as metastore:
+        with pytest.raises(RuntimeError, match="no way to thrift://nowhere:1"):
+            metastore.partition_count(TABLE)
+        assert metastore.work() == Work(metastore_calls=1)
