@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from inspect import signature
 from pathlib import Path
 
+from airflow_hive_opt.get_provider_info import get_provider_info
+from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.statement import StatementOperator
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.rewriting import Refusal
 
@@ -20,6 +25,20 @@ def test_every_refusal_of_a_rewriting_is_listed_with_its_sentence():
     text = (PROJECT / "docs" / "correlation.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert rows == [f"| `{refusal.value}` | {refusal.sentence} |" for refusal in Refusal]
+
+
+def test_every_argument_and_option_is_described():
+    text = (PROJECT / "docs" / "airflow.md").read_text()
+    described = {
+        name
+        for line in text.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    for operator in (StatementOperator, LocalTaskOperator):
+        arguments = set(signature(operator.__init__).parameters) - {"self", "kwargs"}
+        assert arguments <= described
+    assert set(get_provider_info()["config"]["hive_opt"]["options"]) <= described
 
 
 def test_links_lead_somewhere():
