@@ -219,6 +219,7 @@ class SparkCatalog:
         size = metadata.stats()
         # without a figure in the metastore Spark asks the files; a view has its own plan
         if not own_names and (not size.isDefined() or metadata.viewText().isDefined()):
+            # a relation wants CHAR and VARCHAR as STRING, as the session catalog has them
             relation = self._catalog.getRelation(
                 self._catalog.getTableMetadata(self._table_identifier(short, database)),
                 getattr(self._catalog, "getRelation$default$2")(),

@@ -22,6 +22,7 @@ from airflow_hive_opt.planner.rewriting.broadcast_hints import with_broadcasts
 from airflow_hive_opt.planner.rewriting.cost import MAP_JOIN_SIZE, Cost
 from airflow_hive_opt.planner.settings import DEFAULTS, Settings
 from airflow_hive_opt.planner.tables import tables_of
+from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -93,7 +94,8 @@ def broadcasting(session: SparkSession, catalog: Catalog, sql: str, settings: Se
     hinted = with_broadcasts(sql, catalog, settings, threshold)
     try:
         session._jsparkSession.sessionState().sqlParser().parsePlan(hinted)
-    except (PySparkException, Py4JJavaError):  # TRANSFORM takes no hint
+    except (PySparkException, Py4JJavaError) as error:  # TRANSFORM takes no hint
+        log.info("no broadcast hints, Spark does not read them there: %s", in_words(error))
         return sql
     return hinted
 
@@ -101,7 +103,7 @@ def broadcasting(session: SparkSession, catalog: Catalog, sql: str, settings: Se
 def shuffles_and_scans(frame: DataFrame) -> tuple[int, int]:
     """How often Spark plans to shuffle by key, and to scan files, for a frame that has not run."""
     shuffles = scans = 0
-    for kind, plan in _operators(frame):
+    for kind, plan in operators(frame):
         if kind == "ShuffleExchangeExec":
             by_key = plan.outputPartitioning().getClass().getSimpleName() != "SinglePartition$"
             shuffles += by_key
@@ -109,8 +111,8 @@ def shuffles_and_scans(frame: DataFrame) -> tuple[int, int]:
     return shuffles, scans
 
 
-def _operators(frame: DataFrame) -> Iterator[tuple[str, Any]]:
-    """The physical operators that a frame is planned to run, each with its kind."""
+def operators(frame: DataFrame) -> Iterator[tuple[str, Any]]:
+    """The physical operators that a frame is planned to run, or has run, each with its kind."""
     to_java = frame.sparkSession._jvm.scala.jdk.javaapi.CollectionConverters.asJava  # type: ignore[union-attr]
     waiting: list[Any] = [frame._jdf.queryExecution().executedPlan()]
     while waiting:
@@ -118,6 +120,8 @@ def _operators(frame: DataFrame) -> Iterator[tuple[str, Any]]:
         kind = plan.getClass().getSimpleName()
         if kind == "AdaptiveSparkPlanExec":
             waiting.append(plan.executedPlan())
+        elif kind.endswith("QueryStageExec"):
+            waiting.append(plan.plan())
         elif kind != "ReusedExchangeExec":
             waiting += [*to_java(plan.children()), *to_java(plan.subqueries())]
         yield kind, plan
@@ -167,7 +171,7 @@ def _aggregates_once_already(
         kind == "ReusedExchangeExec"
         and plan.child().getClass().getSimpleName() == "BroadcastExchangeExec"
         and "Aggregate(" in plan.child().treeString()
-        for kind, plan in _operators(plain)
+        for kind, plan in operators(plain)
     )
 
 
