@@ -13,6 +13,7 @@ from airflow_hive_opt.planner.types import family
 from airflow_hive_opt.runtime.partitions import Value, fits
 from airflow_hive_opt.spark import connect_frames
 from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.local_rows import LocalRows
 from airflow_hive_opt.spark.session_conf import conf_set
 
 if TYPE_CHECKING:
@@ -28,31 +29,37 @@ _ALL_FIELDS = 1_000_000
 class Keys:
     """The distinct keys of a source, held by the driver.
 
-    ``frame`` has columns ``c0``, ``c1``, ... in the order of the source's columns; reading it
-    again runs no job. ``count`` is the number of its rows.
+    ``rows`` are in the order of the source's columns.
     """
 
     source: KeySource
-    frame: DataFrame
-    count: int
+    rows: LocalRows
+
+    @property
+    def count(self) -> int:
+        """How many keys there are."""
+        return self.rows.count
+
+    @property
+    def frame(self) -> DataFrame:
+        """The keys as a relation with columns ``c0``, ``c1``, ..."""
+        return _numbered(self.rows.frame)
 
     def tuples(self, types: Sequence[str]) -> frozenset[tuple[Value, ...]] | None:
         """The keys as typed tuples, ``None`` where they don't compare as they are.
 
         ``types`` are those of ``source.partition_columns``; keys that these can't hold are left
-        out.
+        out, and those with a NULL, which equals nothing.
         """
         if not self.source.partition_columns:
             return None
         families = [family(type_) for type_ in types]
-        schema = self.frame.schema.fields
+        schema = self.rows.schema.fields
         if None in families or families != [family(_type(field)) for field in schema]:
             return None
-        return frozenset(
-            tuple(row)
-            for row in self.frame.collect()
-            if all(fits(value, type_) for value, type_ in zip(row, types, strict=True))
-        )
+        rows = (zip(row, types, strict=True) for row in self.rows.values(families))
+        tuples = (tuple(v for v, type_ in row if v is not None and fits(v, type_)) for row in rows)
+        return frozenset(found for found in tuples if len(found) == len(types))
 
 
 def collect_keys(
@@ -67,12 +74,13 @@ def collect_keys(
     operators = _operators(frame)
     if operators is None:
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
-    named = frame.toDF(*(f"c{number}" for number, _ in enumerate(frame.columns)))
+    if is_remote(session):  # Arrow wants every column to have a name of its own
+        frame = _numbered(frame)
     # rows of one table shuffle nowhere: there is nothing to adapt to, which saves a third
     settings = {"spark.sql.adaptive.enabled": "false"} if operators <= _OF_ONE_TABLE else {}
     with conf_set(session, settings):
-        keys, count = local_relation(session, named.coalesce(1).distinct().limit(max_keys + 1))
-    return Keys(source, keys, count) if count <= max_keys else Reason.TOO_MANY_KEYS
+        rows = LocalRows(session, frame.coalesce(1).distinct().limit(max_keys + 1))
+    return Keys(source, rows) if rows.count <= max_keys else Reason.TOO_MANY_KEYS
 
 
 def is_stable(frame: DataFrame) -> bool:
@@ -94,18 +102,8 @@ def _operators(frame: DataFrame) -> frozenset[str] | None:
     return None if operators & _UNSTABLE_OPERATORS else operators
 
 
-def local_relation(session: SparkSession, frame: DataFrame) -> tuple[DataFrame, int]:
-    """The frame's rows as local data, and how many they are: reading them again runs no job.
-
-    They never become Python values, which would change some types.
-    """
-    if is_remote(session):
-        return connect_frames.local_relation(session, frame)
-    from pyspark.sql import DataFrame
-
-    rows = frame._jdf.collectAsList()
-    relation = session._jsparkSession.createDataFrame(rows, frame._jdf.schema())
-    return DataFrame(relation, session), rows.size()
+def _numbered(frame: DataFrame) -> DataFrame:
+    return frame.toDF(*(f"c{number}" for number, _ in enumerate(frame.columns)))
 
 
 def _type(field: object) -> str:

@@ -17,7 +17,8 @@ from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.pruning import Layer
 from airflow_hive_opt.runtime.partitions import Partition
-from airflow_hive_opt.spark.keys import Keys, is_stable, local_relation
+from airflow_hive_opt.spark.keys import Keys, is_stable
+from airflow_hive_opt.spark.local_rows import LocalRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +54,7 @@ def skeleton_view(
         "SELECT posexplode(from_json(:names, 'array<array<string>>')) AS (__row, __texts)",
         args={"names": document},
     )
-    frame = local_relation(session, rows)[0]
+    frame = LocalRows(session, rows).frame
     typed = [
         (f"__texts[{number}]", f"try_cast(__texts[{number}] AS {column.type})", quote(column.name))
         for number, column in enumerate(table.partition_columns)

@@ -17,7 +17,7 @@ from airflow_hive_opt.runtime.gates import GateClosed
 from airflow_hive_opt.spark.application import Request, map_join, prune
 from airflow_hive_opt.spark.connect import end, remote_session
 from airflow_hive_opt.spark.connect_catalog import ConnectCatalog
-from airflow_hive_opt.spark.keys import local_relation
+from airflow_hive_opt.spark.local_rows import LocalRows
 from airflow_hive_opt.spark.map_join import accepts, prelaunch, run_map_join
 from airflow_hive_opt.spark.progress import progress
 from airflow_hive_opt.spark.restrict import scan_way
@@ -147,7 +147,7 @@ def test_local_data_is_what_it_was(remote):
          CAST('NaN' AS DOUBLE), '', NULL, NULL, timestamp_seconds(1635642000))"""
     )
     with conf_set(remote, {"spark.sql.session.timeZone": "Europe/Berlin"}):  # a fold at the last
-        local = local_relation(remote, frame)[0]
+        local = LocalRows(remote, frame).frame
         assert local.schema == frame.schema
         exact = "to_json(struct(*, hex(col8) h, unix_micros(col6), unix_micros(col11)))"
         assert rows(local.selectExpr(exact)) == rows(frame.selectExpr(exact))

@@ -1,0 +1,56 @@
+"""Rows that the driver holds, in Python as Spark's own ``collect`` gives them."""
+
+import pytest
+
+from airflow_hive_opt.spark.local_rows import LocalRows
+
+TEXTS = (
+    *(
+        "a",
+        "",
+        " ",
+        "null",
+        "NULL",
+        ",",
+        "a,b",
+        "[a]",
+        "], [",
+        "a], [b",
+        "]",
+        "[",
+        ", ",
+        "é",
+        "日本",
+    ),
+    *("n\nl", "t\tx", "\\", '"', "'", "\x00", "\u2028", "😀"),
+)
+
+
+def as_collected(spark, frame, families):
+    rows = LocalRows(spark, frame)
+    values = rows.values(families)
+    assert sorted(values, key=repr) == sorted(map(tuple, frame.collect()), key=repr)
+    assert rows.count == len(values)
+    assert sorted(rows.frame.collect(), key=repr) == sorted(frame.collect(), key=repr)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_alone_and_beside_others(spark, text):
+    frame = spark.createDataFrame([(text,)], "c string")
+    as_collected(spark, frame, ["string"])
+    as_collected(spark, spark.createDataFrame([(text,), ("b",), (None,)], "c string"), ["string"])
+    pairs = spark.createDataFrame([(text, "b"), ("b", text), (None, text)], "c string, d string")
+    as_collected(spark, pairs, ["string", "string"])
+
+
+def test_numbers_and_dates(spark):
+    frame = spark.sql(
+        "SELECT * FROM VALUES (1Y, -9223372036854775808L, DATE'2020-02-29', 'x'), "
+        "(-128Y, 9223372036854775807L, DATE'0001-01-01', 'y'), (NULL, NULL, NULL, 'z'), "
+        "(0Y, 0L, DATE'9999-12-31', '')"
+    )
+    as_collected(spark, frame, ["integer", "integer", "date", "string"])
+
+
+def test_no_rows(spark):
+    as_collected(spark, spark.sql("SELECT 1 a WHERE false"), ["integer"])
