@@ -23,7 +23,7 @@ from airflow_hive_opt.runtime.partitions import Partition
 StoragePath: TypeAlias = UPath | ProxyUPath
 """A place in any storage that fsspec knows; Airflow's ObjectStoragePath is one."""
 
-VERSION = 3
+VERSION = 4
 _GZIP_ABOVE_BYTES = 64 * 1024
 # Above this many partitions nobody reads it line by line, and an indented one takes ten times as
 # long to write.
@@ -51,7 +51,8 @@ class Target:
 
     ``reference`` is the table's place in the SQL text, start and stop; ``text`` what stands
     there. ``columns`` and ``types`` are all partition columns; ``pruned_columns`` those that are
-    restricted, ``visible_columns`` what they are called where the reference is to a view.
+    restricted, ``visible_columns`` what they are called where the reference is to a view;
+    ``location`` is the table's, where known.
     ``path`` says how the partitions were found; where it was one ``filter``, said with
     ``alias``, the metastore can be asked again.
     """
@@ -65,6 +66,7 @@ class Target:
     types: tuple[str, ...]
     pruned_columns: tuple[str, ...]
     visible_columns: tuple[str, ...]
+    location: str | None
     partitions: tuple[Partition, ...]
     total: int
     path: str
@@ -256,6 +258,7 @@ def _target(document: Mapping[str, Any]) -> Target:
         types=tuple(document["types"]),
         pruned_columns=tuple(document["pruned_columns"]),
         visible_columns=tuple(document["visible_columns"]),
+        location=document["location"],
         partitions=tuple(
             Partition(tuple(part["values"]), part["location"], part["rows"], part["bytes"])
             for part in document["partitions"]

@@ -33,9 +33,10 @@ class PartitionCatalog(Protocol):
     def partitions_by_keys(
         self, table: Table, keys: Sequence[KeySet], total: int
     ) -> list[Partition]:
-        """The partitions that every key set calls for, with location and statistics.
+        """The partitions that every key set calls for.
 
-        As :func:`~airflow_hive_opt.runtime.partitions.matching` would choose them from all.
+        As :func:`~airflow_hive_opt.runtime.partitions.matching` would choose them from all, with
+        location and statistics where objects came, by their names alone where names did.
         ``total``, as :meth:`partition_count` has it, decides how to ask.
         """
 
@@ -56,24 +57,34 @@ class Metastore(Catalog, PartitionCatalog, Protocol):
 
 
 # Milliseconds, of a Hive 2.3 metastore on PostgreSQL over loopback: see docs/metastore.md.
-FILTER_CALL = 10.0
-FILTER_KEY = 0.2
-NAMES_CALL = 5.0
-NAMES_PARTITION = 0.003
-BY_NAMES_KEY = 0.03
+FILTER_CALL = 9.0
+FILTER_PARTITION = 0.0008
+FILTER_COMPARISON = 0.000013
+ALL_NAMES_CALL = 5.0
+ALL_NAMES_PARTITION = 0.002
+NAMED_CALL = 2.0
+NAMED_PARTITION = 0.03
 
 
 def filter_is_cheaper(keys: int, total: int) -> bool:
-    """Whether to ask for ``keys`` values of ``total`` partitions by filter.
+    """Whether to ask for ``keys`` values of ``total`` partitions by filter, or for all names.
 
-    The metastore turns a filter into SQL with one comparison a key, which costs it ten times as
-    much as the lookup of a partition by its name; listing all names costs little, but for each
-    partition that there is. So few keys of many partitions are asked for by a filter; else all
-    names come over, are matched here, and the objects of those that match are fetched by name.
+    The metastore turns a filter into SQL that compares every partition with every key; names are
+    short and are matched here. So few keys of many partitions are asked for by a filter.
 
     >>> filter_is_cheaper(10, 10_000), filter_is_cheaper(400, 10_000), filter_is_cheaper(10, 300)
     (True, False, False)
     """
-    by_filter = FILTER_CALL + FILTER_KEY * keys
-    by_names = NAMES_CALL + NAMES_PARTITION * total + BY_NAMES_KEY * min(keys, total)
-    return by_filter < by_names
+    by_filter = FILTER_CALL + (FILTER_PARTITION + FILTER_COMPARISON * keys) * total
+    return by_filter < ALL_NAMES_CALL + ALL_NAMES_PARTITION * total
+
+
+def naming_is_cheaper(keys: int, total: int) -> bool:
+    """Whether to ask for ``keys`` partitions by the names that they must have, or otherwise.
+
+    The metastore has an index of names: what that costs does not grow with the table.
+
+    >>> naming_is_cheaper(10, 10_000), naming_is_cheaper(5_000, 10_000)
+    (True, False)
+    """
+    return NAMED_CALL + NAMED_PARTITION * keys < ALL_NAMES_CALL + ALL_NAMES_PARTITION * total

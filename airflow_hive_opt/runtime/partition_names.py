@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from airflow_hive_opt.runtime.partitions import DEFAULT_PARTITION
+from airflow_hive_opt.planner.catalog import Column
+from airflow_hive_opt.runtime.partitions import DEFAULT_PARTITION, Value
 
 # Hive's FileUtils.escapePathName.
 _ESCAPED = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{[\]^]""")
+# What nobody has ever escaped.
+_BARE = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
@@ -21,6 +24,32 @@ def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
         f"{_escape(column)}={_escape(value) if value else DEFAULT_PARTITION}"
         for column, value in zip(columns, values, strict=True)
     )
+
+
+def names_of(
+    columns: Sequence[Column], positions: Sequence[int], tuples: Iterable[tuple[Value, ...]]
+) -> list[str] | None:
+    """The names of the partitions with these values, or ``None`` where names can't be known.
+
+    They can where every column has a value, and is text: of a number there are several, ``08``
+    and ``8``.
+
+    >>> names_of([Column("ds", "string")], [0], [("2024-01-31",)])
+    ['ds=2024-01-31']
+    >>> names_of([Column("n", "int")], [0], [(8,)])
+    """
+    if sorted(positions) != list(range(len(columns))):
+        return None
+    if any(column.type != "string" for column in columns):
+        return None
+    named = [columns[at].name for at in positions]
+    names = []
+    for row in tuples:
+        if not all(isinstance(value, str) and _BARE.fullmatch(value) for value in row):
+            return None
+        texts = dict(zip(named, map(str, row), strict=True))
+        names.append("/".join(f"{column.name}={texts[column.name]}" for column in columns))
+    return names
 
 
 def _escape(text: str) -> str:

@@ -106,28 +106,28 @@ def matching(
     """
     wanted = list(keys)
     for partition in partitions:
-        texts = [
-            DEFAULT_PARTITION if text is None and null_is_text else text
-            for text in partition.values
-        ]
+        texts = partition.values
+        if null_is_text:
+            texts = tuple(DEFAULT_PARTITION if text is None else text for text in texts)
         if all(_matches(texts, types, at, tuples) for at, tuples in wanted):
             yield partition
 
 
 def _matches(
-    named: Sequence[str | None],
+    texts: Sequence[str | None],
     types: Sequence[str],
     positions: Sequence[int],
     tuples: frozenset[tuple[Value, ...]],
 ) -> bool:
-    texts = [named[position] for position in positions]
-    if any(text is None for text in texts):
-        return False
-    values = tuple(
-        typed(text, types[position])
-        for position, text in zip(positions, texts, strict=True)
-        if text is not None
-    )
-    if any(value is None for value in values):
-        return True
-    return values in tuples
+    values: list[Value] = []
+    readable = True
+    for position in positions:
+        text = texts[position]
+        if text is None:
+            return False
+        value = typed(text, types[position])
+        if value is None:
+            readable = False
+        else:
+            values.append(value)
+    return not readable or tuple(values) in tuples

@@ -11,9 +11,9 @@ from pymetastore.hive_metastore.ttypes import GetTableRequest
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.runtime.hive_tables import partition_of, table_of
-from airflow_hive_opt.runtime.metastore import KeySet, filter_is_cheaper
+from airflow_hive_opt.runtime.metastore import KeySet, filter_is_cheaper, naming_is_cheaper
 from airflow_hive_opt.runtime.partition_filter import filters
-from airflow_hive_opt.runtime.partition_names import partition_name
+from airflow_hive_opt.runtime.partition_names import names_of, partition_name
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.runtime.thrift_connection import (
@@ -88,19 +88,23 @@ class ThriftMetastore:
     ) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
 
-        By filter or by names, as :func:`~airflow_hive_opt.runtime.metastore.filter_is_cheaper`
-        says. What a filter brings is matched here again: a metastore on MySQL knows no case.
+        By the names that they must have, by filter or by all names, whichever can tell and is
+        cheapest. Objects that come are matched here again: a metastore on MySQL knows no case.
         """
         if any(not tuples for _, tuples in keys):
             return []
-        wanted = sum(len(tuples) * len(positions) for positions, tuples in keys)
-        if filter_is_cheaper(wanted, total):
-            found = self._by_filter(table, keys)
-            if found is not None:
-                return found
         types = [column.type for column in table.partition_columns]
-        named = {parse_name(name): name for name in self._names(table)}
-        return self._by_names(table, [named[part] for part in matching(named, types, keys)])
+        wanted = sum(len(tuples) * len(positions) for positions, tuples in keys)
+        found = None
+        if len(keys) == 1 and naming_is_cheaper(len(keys[0][1]), total):
+            names = names_of(table.partition_columns, *keys[0])
+            # if there are none, they may be named otherwise
+            found = (self._by_names(table, names) if names else None) or None
+        if found is None and filter_is_cheaper(wanted, total):
+            found = self._by_filter(table, keys)
+        if found is None:
+            found = self.partition_names(table)
+        return list(dict.fromkeys(matching(found, types, keys)))
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
@@ -146,8 +150,7 @@ class ThriftMetastore:
             # an int partition that is named 'x' is enough for that
             log.info("%s: listing names instead", error)
             return None
-        types = [column.type for column in table.partition_columns]
-        return list(dict.fromkeys(matching(found, types, keys)))
+        return found
 
     def _by_names(self, table: Table, names: Sequence[str]) -> list[Partition]:
         found: list[Partition] = []

@@ -217,12 +217,13 @@ def _run(
     filters = descriptor.row_filters
     sql = descriptor.statement or request.sql
     ways = {target.alias: scan_way(target) for target in targets}
+    locations = {target.location for target in targets}
     for alias, way in ways.items():
         log.info("Spark finds the partitions of %s by %s", alias, way.value)
     with (
         clock.phase("map join"),
         progress(session, "map join"),
-        scanning(session, set(ways.values()), longest_list(filters)),
+        scanning(session, set(ways.values()), locations, longest_list(filters)),
         own_staging(session, catalog, sql),
     ):
         frame, objection = run_map_join(session, sql, targets, request.parameters, filters)
@@ -286,7 +287,7 @@ def _descriptor(
     if planned.passed_through:
         found = _passed_through(request, planned.passed_through)
     else:
-        metastore.count_ahead(found.table for found in planned.decisions if found.pruned)
+        metastore.ask_ahead(found.table for found in planned.decisions if found.pruned)
         found = run_local_task(
             session, catalog, metastore, planned, request.max_keys, request.parameters
         )

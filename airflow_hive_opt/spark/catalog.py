@@ -86,7 +86,7 @@ class SparkCatalog:
     ) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
         types = [column.type for column in table.partition_columns]
-        return self.partitions_by_names(table, matching(self.partition_names(table), types, keys))
+        return list(matching(self.partition_names(table), types, keys))
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
@@ -245,6 +245,7 @@ class SparkCatalog:
             or bool(metadata.tracksPartitionsInCatalog())
             or metadata.provider().getOrElse(None) == "hive",
             by_serde=bool(own_names) and self._is_read_by_serde(metadata),
+            location=_location(metadata) if own_names else None,
         )
 
     def _is_read_by_serde(self, metadata: Any) -> bool:
@@ -319,6 +320,12 @@ class SparkCatalog:
         for item in items:
             array.add(item)
         return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(array).toSeq()
+
+
+def _location(metadata: Any) -> str | None:
+    """Where the table lies, as the metastore has it."""
+    found = str(metadata.storage().locationUri().toString())
+    return unquote(found[len("Some(") : -1]) if found.startswith("Some(") else None
 
 
 @lru_cache(maxsize=1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.runtime.metastore import KeySet, Metastore, MetastoreError
-from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.runtime.partitions import Partition, matching
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog
@@ -30,6 +31,8 @@ _SECURED = (
     "hive.metastore.thrift.compact.protocol.enabled",
 )
 _PATIENCE = 10  # seconds; a server that wants TLS says nothing at all
+# The names of so many partitions are here, all of them, before the first keys are.
+_NAMES_AHEAD = 5_000
 
 
 class PartitionsOf:
@@ -37,8 +40,8 @@ class PartitionsOf:
 
     A :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog` over Thrift where Spark's is
     remote and plain, since there partitions are counted without their names, else ``catalog``. A
-    server takes some ten milliseconds to accept a client and as many to count: time in which Spark
-    plans the statement and reads keys, so both are done in the background.
+    server takes some ten milliseconds to accept a client, as many to count and to list names: time
+    in which Spark plans the statement and reads keys, so all that is done in the background.
     """
 
     def __init__(self, session: SparkSession, catalog: SessionCatalog) -> None:
@@ -46,7 +49,7 @@ class PartitionsOf:
         self._catalog = catalog
         self._background = ThreadPoolExecutor(1, "metastore")
         self._thrift = self._background.submit(lambda: _connected(uris) if uris else None)
-        self._counts: dict[str, Future[int | None]] = {}
+        self._ahead: dict[str, Future[_Ahead | None]] = {}
 
     def __enter__(self) -> PartitionsOf:
         return self
@@ -62,25 +65,32 @@ class PartitionsOf:
         if failed is None and (thrift := self._thrift.result()):
             thrift.close()
 
-    def count_ahead(self, tables: Iterable[Table]) -> None:
-        """Begins to count the tables' partitions, where the server does that."""
+    def ask_ahead(self, tables: Iterable[Table]) -> None:
+        """Begins to count the tables' partitions, and to list few, where the server counts."""
         for table in tables:
-            if table.name not in self._counts:
-                self._counts[table.name] = self._background.submit(self._count, table)
+            if table.name not in self._ahead:
+                self._ahead[table.name] = self._background.submit(self._ask, table)
 
     def partition_count(self, table: Table) -> int:
         """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
-        counted = self._counts[table.name].result() if table.name in self._counts else None
-        return self._answering.partition_count(table) if counted is None else counted
+        ahead = self._answered(table)
+        return ahead.count if ahead else self._answering.partition_count(table)
 
     def partition_names(self, table: Table) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
+        ahead = self._answered(table)
+        if ahead and ahead.names is not None:
+            return ahead.names
         return self._answering.partition_names(table)
 
     def partitions_by_keys(
         self, table: Table, keys: Sequence[KeySet], total: int
     ) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
+        ahead = self._answered(table)
+        if ahead and ahead.names is not None:
+            types = [column.type for column in table.partition_columns]
+            return list(matching(ahead.names, types, keys))
         return self._answering.partitions_by_keys(table, keys, total)
 
     def work(self) -> Work | None:
@@ -93,12 +103,26 @@ class PartitionsOf:
     @property
     def _answering(self) -> Metastore:
         """Who answers, with nobody else waiting for an answer: a client is for one thread."""
-        wait(self._counts.values())
+        wait(self._ahead.values())
         return self._thrift.result() or self._catalog
 
-    def _count(self, table: Table) -> int | None:
+    def _answered(self, table: Table) -> _Ahead | None:
+        return self._ahead[table.name].result() if table.name in self._ahead else None
+
+    def _ask(self, table: Table) -> _Ahead | None:
         thrift = self._thrift.result()
-        return thrift.partition_count(table) if thrift else None
+        if thrift is None:
+            return None
+        count = thrift.partition_count(table)
+        return _Ahead(count, thrift.partition_names(table) if count <= _NAMES_AHEAD else None)
+
+
+@dataclass(frozen=True)
+class _Ahead:
+    """How many partitions a table has and, if they are few, which."""
+
+    count: int
+    names: list[Partition] | None
 
 
 def _connected(uris: str) -> ThriftMetastore | None:

@@ -37,8 +37,11 @@ FALLBACK_ON_EXCEPTION = "spark.sql.hive.metastorePartitionPruningFallbackOnExcep
 # Parquet makes a range of longer lists of a data column's values.
 PARQUET_IN_LIST = "spark.sql.parquet.pushdown.inFilterThreshold"
 LISTING_PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 # Spark's listing job has a task for each path, up to 10,000; the tasks cost more than the listing.
-_LISTING_TASKS_A_CORE = 4
+_LISTING_TASKS_A_CORE = 2
+# So many directories of a local disk are listed in less time than a job takes to begin.
+_LISTED_BY_THE_DRIVER = 400
 
 
 def way(rows: Collection[Sequence[Value | None]], total: int) -> Way:
@@ -84,19 +87,37 @@ def asking(session: SparkSession, ways: Collection[Way]) -> Iterator[None]:
 
 
 @contextmanager
-def scanning(session: SparkSession, ways: Collection[Way], longest_list: int = 0) -> Iterator[None]:
+def scanning(
+    session: SparkSession,
+    ways: Collection[Way],
+    locations: Collection[str | None] = (),
+    longest_list: int = 0,
+) -> Iterator[None]:
     """The session as a map join wants it, for the block: both its planning and its run.
 
     Directories are listed in a few tasks a core, unless the user says in how many, or the cores
-    are not known, as over Spark Connect.
+    are not known, as over Spark Connect; some hundred by the driver itself, unless the user says
+    how many, where all ``locations``, those of the tables, are on a local disk.
     ``longest_list`` values of a data column stay a list in Parquet's scans.
     """
     with ExitStack() as settings:
         if not is_remote(session) and not is_set(session, LISTING_PARALLELISM):
             tasks = _LISTING_TASKS_A_CORE * session.sparkContext.defaultParallelism
             settings.enter_context(conf_set(session, {LISTING_PARALLELISM: str(tasks)}))
+        if locations and all(map(_is_local, locations)) and not is_set(session, LISTING_THRESHOLD):
+            conf = {LISTING_THRESHOLD: str(_LISTED_BY_THE_DRIVER)}
+            settings.enter_context(conf_set(session, conf))
         if longest_list > int(str(session.conf.get(PARQUET_IN_LIST))):
             settings.enter_context(conf_set(session, {PARQUET_IN_LIST: str(longest_list)}))
         if ways:
             settings.enter_context(asking(session, ways))
         yield
+
+
+def _is_local(location: str | None) -> bool:
+    """Whether a URI is of a local disk.
+
+    >>> _is_local("file:/warehouse/sales"), _is_local("s3a://bucket/sales"), _is_local(None)
+    (True, False, False)
+    """
+    return location is not None and location.startswith("file:")

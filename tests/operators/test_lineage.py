@@ -24,6 +24,7 @@ FACT = Target(
     types=("string", "int"),
     pruned_columns=("ds",),
     visible_columns=("ds", "n"),
+    location="file:/warehouse/sales",
     partitions=(Partition(("a/b", None)), Partition(("c", "2"))),
     total=9,
     path="fast",

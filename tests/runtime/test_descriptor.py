@@ -36,6 +36,7 @@ def descriptor(partitions: int = 2) -> Descriptor:
         visible_columns=("day",),
         path="fast",
         filter="`s`.`ds` IN ('a')",
+        location="file:/warehouse/sales",
         partitions=tuple(
             Partition((f"é'\"\\ {n}", None), f"file:/x/{n}", n, None) for n in range(partitions)
         ),
@@ -127,7 +128,7 @@ def test_cut_short_when_compressed(length):
         ({"sha256": "0" * 64}, "digest does not fit"),
         ({"created": "2027-01-01T00:00:00+00:00"}, "digest does not fit"),
         ({"sha256": None}, "digest does not fit"),
-        ({"version": 2}, "version is 2, this package reads version 3"),
+        ({"version": 3}, "version is 3, this package reads version 4"),
         ({"version": None}, "version is None"),
     ],
 )

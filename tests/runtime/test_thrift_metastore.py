@@ -60,8 +60,8 @@ def metastore(service):
         yield client
 
 
-def both_ways(metastore, monkeypatch, name, keys):
-    """The answer by filter and by names; the calls that each way made."""
+def every_way(metastore, monkeypatch, name, keys):
+    """The answer by filter, by all names and by those that are wanted; the first two's calls."""
     table = metastore.table(name)
     total = metastore.partition_count(table)
     answers, methods = [], []
@@ -72,9 +72,10 @@ def both_ways(metastore, monkeypatch, name, keys):
         return real(method, *arguments)
 
     monkeypatch.setattr(metastore._connection, "call", call)
-    for cheaper in (True, False):
+    for naming, by_filter in ((False, True), (False, False), (True, False)):
         methods.append([])
-        monkeypatch.setattr(thrift_metastore, "filter_is_cheaper", lambda *_, way=cheaper: way)
+        monkeypatch.setattr(thrift_metastore, "naming_is_cheaper", lambda *_, way=naming: way)
+        monkeypatch.setattr(thrift_metastore, "filter_is_cheaper", lambda *_, way=by_filter: way)
         answers.append(metastore.partitions_by_keys(table, keys, total))
     monkeypatch.undo()
     expected = set(
@@ -83,8 +84,11 @@ def both_ways(metastore, monkeypatch, name, keys):
     for answer in answers:
         assert len(answer) == len({part.values for part in answer})
         assert {part.values for part in answer} == {part.values for part in expected}
-        assert all(part.location and part.rows == 7 for part in answer)
-    return {part.values for part in answers[0]}, methods
+    for answer, asked in zip(answers, methods, strict=True):
+        by_name = "get_partition_names" in asked
+        assert all((part.location, part.rows) == (None, None) for part in answer) or not by_name
+        assert all(part.location and part.rows == 7 for part in answer) or by_name
+    return {part.values for part in answers[0]}, methods[:2]
 
 
 def asked_by_filter(methods, times):
@@ -93,7 +97,7 @@ def asked_by_filter(methods, times):
     Its SQL casts the values of partitions before it knows whose they are, if its database finds
     that cheaper: another table's text may be in the way.
     """
-    refused = ["get_partitions_by_filter", "get_partition_names", "get_partitions_by_names"]
+    refused = ["get_partitions_by_filter", "get_partition_names"]
     assert methods in (["get_partitions_by_filter"] * times, refused)
 
 
@@ -138,37 +142,65 @@ def test_our_names_are_the_metastore_s(metastore, service):
     assert {partition_name(["ds"], [text]) for text in (*ODD, None)} == real
 
 
-def test_few_keys_of_many_partitions_are_a_filter(metastore):
+@pytest.fixture
+def asked(metastore, monkeypatch):
+    """The methods that were called."""
+    methods = []
+    real = metastore._connection.call
+
+    def call(method, *arguments):
+        methods.append(method)
+        return real(method, *arguments)
+
+    monkeypatch.setattr(metastore._connection, "call", call)
+    return methods
+
+
+def test_few_keys_of_many_partitions_are_a_filter(metastore, asked):
+    keys = [((0,), frozenset({(day,) for day in (5, 8, 99)}))]
+    found = metastore.partitions_by_keys(metastore.table("numbers"), keys, 100_000)
+    assert {part.values for part in found} == {("8",), ("08",)}
+    asked_by_filter(asked[1:], 1)
+
+
+def test_few_keys_that_are_text_are_names(metastore, asked):
     keys = [((0,), frozenset({(f"d{day:03}",) for day in range(5, 8)} | {("nosuch",)}))]
     found = metastore.partitions_by_keys(metastore.table("many"), keys, 100_000)
     assert sorted(part.values for part in found) == [("d005",), ("d006",), ("d007",)]
     assert sorted((part.rows, part.bytes) for part in found) == [(7, 5), (7, 6), (7, 7)]
     assert metastore.work() == Work(metastore_calls=2, partitions_fetched=3)
+    assert asked[1:] == ["get_partitions_by_names"]
+
+
+def test_names_that_nobody_has_are_looked_for_by_filter(metastore, asked):
+    keys = [((0,), frozenset({("nosuch",)}))]
+    assert metastore.partitions_by_keys(metastore.table("many"), keys, 100_000) == []
+    assert asked[1:] == ["get_partitions_by_names", "get_partitions_by_filter"]
 
 
 def test_many_keys_are_matched_by_name(metastore):
     keys = [((0,), frozenset((f"d{day:03}",) for day in range(100, 900)))]
     found = metastore.partitions_by_keys(metastore.table("many"), keys, 200)
     assert len(found) == 100
-    assert metastore.work() == Work(metastore_calls=3, partitions_fetched=100)
+    assert metastore.work() == Work(metastore_calls=2)
 
 
 def test_filters_are_cut_to_what_servers_take(metastore, monkeypatch):
     keys = [((0,), frozenset((f"d{day:03}",) for day in range(1000)))]
-    found, (by_filter, by_names) = both_ways(metastore, monkeypatch, "many", keys)
+    found, (by_filter, by_names) = every_way(metastore, monkeypatch, "many", keys)
     assert len(found) == 200
     assert by_filter == ["get_partitions_by_filter"] * 3
-    assert by_names == ["get_partition_names", "get_partitions_by_names"]
+    assert by_names == ["get_partition_names"]
 
 
 def test_grouped_tuples(metastore, monkeypatch):
     wanted = {("a", 1), ("a", 2), ("e", 19), ("f", 1), ("b", 20)}
     keys = [((0, 1), frozenset(wanted))]
-    found, (by_filter, _) = both_ways(metastore, monkeypatch, "two", keys)
+    found, (by_filter, _) = every_way(metastore, monkeypatch, "two", keys)
     assert found == {("a", "1"), ("a", "2"), ("e", "19")}
     asked_by_filter(by_filter, 1)
     swapped = [((1, 0), frozenset((n, region) for region, n in wanted))]
-    assert both_ways(metastore, monkeypatch, "two", swapped)[0] == found
+    assert every_way(metastore, monkeypatch, "two", swapped)[0] == found
 
 
 def test_key_sets_are_intersected(metastore, monkeypatch):
@@ -176,7 +208,7 @@ def test_key_sets_are_intersected(metastore, monkeypatch):
         ((0,), frozenset({("a",), ("b",)})),
         ((1,), frozenset((n,) for n in range(15, 1000))),
     ]
-    found, (by_filter, _) = both_ways(metastore, monkeypatch, "two", keys)
+    found, (by_filter, _) = every_way(metastore, monkeypatch, "two", keys)
     assert found == {(region, str(n)) for region in "ab" for n in range(15, 20)}
     asked_by_filter(by_filter, 3)
 
@@ -186,43 +218,39 @@ def test_two_large_key_sets_are_for_names(metastore, monkeypatch):
         ((0,), frozenset((f"{number}",) for number in range(300)) | {("a",)}),
         ((1,), frozenset((n,) for n in range(300))),
     ]
-    found, (by_filter, _) = both_ways(metastore, monkeypatch, "two", keys)
+    found, (by_filter, _) = every_way(metastore, monkeypatch, "two", keys)
     assert found == {("a", str(n)) for n in range(20)}
     assert "get_partitions_by_filter" not in by_filter
 
 
 @pytest.mark.parametrize("text", ODD)
 def test_text_is_found_and_only_that(metastore, monkeypatch, text):
-    found, _ = both_ways(metastore, monkeypatch, "odd", [((0,), frozenset({(text,)}))])
+    found, _ = every_way(metastore, monkeypatch, "odd", [((0,), frozenset({(text,)}))])
     assert found == {(text,)}
 
 
 def test_no_key_finds_the_default_partition(metastore, monkeypatch):
-    found, _ = both_ways(metastore, monkeypatch, "odd", [((0,), frozenset({(DEFAULT,)}))])
+    found, _ = every_way(metastore, monkeypatch, "odd", [((0,), frozenset({(DEFAULT,)}))])
     assert found == set()
 
 
 def test_integers_are_compared_as_such(metastore, monkeypatch):
     keys = [((0,), frozenset({(8,), (-3,), (2147483647,), (5,)}))]
-    found, (by_filter, _) = both_ways(metastore, monkeypatch, "numbers", keys)
+    found, (by_filter, _) = every_way(metastore, monkeypatch, "numbers", keys)
     assert found == {("8",), ("08",), ("-3",), ("2147483647",)}
     asked_by_filter(by_filter, 1)
 
 
 def test_a_filter_that_the_server_refuses_is_asked_by_name(metastore, monkeypatch):
     keys = [((0,), frozenset({(8,)}))]
-    found, (by_filter, _) = both_ways(metastore, monkeypatch, "spoilt", keys)
+    found, (by_filter, _) = every_way(metastore, monkeypatch, "spoilt", keys)
     assert found == {("8",), ("x",)}  # 'x' is for Spark to judge
-    assert by_filter == [
-        "get_partitions_by_filter",
-        "get_partition_names",
-        "get_partitions_by_names",
-    ]
+    assert by_filter == ["get_partitions_by_filter", "get_partition_names"]
 
 
 def test_dates(metastore, monkeypatch):
     keys = [((0,), frozenset({(date(2020, 1, 31),), (date(2020, 2, 1),), (date(1999, 1, 1),)}))]
-    found, (by_filter, _) = both_ways(metastore, monkeypatch, "days", keys)
+    found, (by_filter, _) = every_way(metastore, monkeypatch, "days", keys)
     assert found == {("2020-01-31",), ("2020-02-01",)}
     asked_by_filter(by_filter, 1)
 

@@ -86,7 +86,9 @@ def ask(
         frames.append(frame)
         return frame
 
-    with scanning(spark, set(map(scan_way, targets)), longest_list(descriptor.row_filters)):
+    places = {target.location for target in targets}
+    longest = longest_list(descriptor.row_filters)
+    with scanning(spark, set(map(scan_way, targets)), places, longest):
         rows, scanned = _measured(spark, narrowed)
     plain_rows, plain = _measured(spark, lambda: spark.sql(sql, args=request.parameters))
     assert rows == plain_rows

@@ -119,23 +119,21 @@ def test_one_week_of_three(spark, tmp_path, sql, literal):
 
 
 @pytest.mark.parametrize(
-    ("path", "sql", "fetched"),
+    ("path", "sql"),
     [
-        ("fast", "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds WHERE d.week = 1", 7),
+        ("fast", "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds WHERE d.week = 1"),
         (
             "skeleton",
             "SELECT f.id FROM fact f JOIN days d ON substr(f.ds, 1, 10) = d.ds WHERE d.week = 1",
-            0,
         ),
         (
             "static",
             "SELECT f.id FROM fact f JOIN fact g ON substr(f.ds, 1, 10) = g.ds "
             "WHERE substr(g.ds, 1, 10) BETWEEN '2020-01-08' AND '2020-01-14'",
-            0,
         ),
     ],
 )
-def test_the_work_of_each_path(spark, tmp_path, path, sql, fetched):
+def test_the_work_of_each_path(spark, tmp_path, path, sql):
     """Names cost no partition object; only what is kept is fetched, listed and read."""
     literal = sql.replace("WHERE", f"WHERE {WEEK} AND")
     if path == "static":
@@ -143,7 +141,7 @@ def test_the_work_of_each_path(spark, tmp_path, path, sql, fetched):
     answer = ask(spark, tmp_path, sql, literal=literal)
     paths = {target.alias: (target.path, target.kept) for target in answer.descriptor.targets}
     assert paths["f"] == (path, 7)
-    assert answer.report.work["local task"].partitions_fetched == fetched
+    assert answer.report.work["local task"].partitions_fetched == 0
     assert answer.scanned.partitions_fetched == 7 * len(paths)
     assert answer.scanned.bytes_read <= answer.plain.bytes_read  # whose own pruning is at work
     assert answer.scanned.files_listed < answer.plain.files_listed
@@ -189,7 +187,7 @@ def test_two_partition_columns_are_matched_as_tuples(spark, tmp_path):
     answer = ask(spark, tmp_path, sql, literal=literal)
     assert answer.kept == [("0", "1"), ("3", "2"), ("3", "3")]
     assert answer.partitions_fetched == 3
-    assert answer.report.work["local task"].partitions_fetched == 3
+    assert answer.report.work["local task"].partitions_fetched == 0
 
 
 def test_two_small_tables_intersect(spark, tmp_path):

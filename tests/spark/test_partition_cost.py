@@ -103,8 +103,20 @@ def test_few_of_very_many_over_thrift(spark, remote, tmp_path, asked):
     (target,) = report.descriptor.targets
     assert (target.kept, target.total) == (10, MANY)
     assert all(part.location and part.bytes == 77 for part in target.partitions)
-    assert asked[1:] == ["get_num_partitions_by_filter", "get_partitions_by_filter"]
+    assert asked[1:] == ["get_num_partitions_by_filter", "get_partitions_by_names"]
     assert report.work["local task"].partitions_fetched == 10
+
+
+def test_few_of_few_over_thrift(spark, remote, tmp_path, asked):
+    sql = "SELECT t.id FROM cost.two t JOIN cost.keys k ON t.p = k.p AND k.id < 10"
+    with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
+        report = prune(spark, Request(sql), UPath(tmp_path) / "1.json")
+    (target,) = report.descriptor.targets
+    assert sorted(part.values for part in target.partitions) == [
+        (str(number % 3), f"p{number}") for number in sorted(range(10), key=lambda n: (n % 3, n))
+    ]
+    assert asked[1:] == ["get_num_partitions_by_filter", "get_partition_names"]
+    assert report.work["local task"].partitions_fetched == 0
 
 
 def test_conditions_beside_the_keys_are_answered_here(spark, remote, tmp_path, asked):
@@ -156,7 +168,7 @@ def test_a_secured_or_embedded_metastore_is_sparks(spark, asked):
     catalog = SparkCatalog(spark)
     with PartitionsOf(spark, catalog) as metastore:
         fact = catalog.table("cost.fact")
-        metastore.count_ahead([fact])
+        metastore.ask_ahead([fact])
         assert metastore.partition_count(fact) == 30
     assert asked == []
 
@@ -171,7 +183,7 @@ def test_calls_on_the_embedded_metastore(spark, tmp_path):
     spark.sql(request.sql).collect()
     plain = (SparkCatalog(spark).work() - before).metastore_calls
     work = result.report.work
-    assert work["local task"].metastore_calls == 7
+    assert work["local task"].metastore_calls == 5
     assert work["map join"].metastore_calls <= plain
     assert work["map join"].partitions_fetched == 10
 
@@ -299,14 +311,17 @@ def test_the_session_is_left_as_it_was(spark, tmp_path):
         scan.FAST_FALLBACK,
         scan.FALLBACK_ON_EXCEPTION,
         scan.LISTING_PARALLELISM,
+        scan.LISTING_THRESHOLD,
     )
     session = spark.newSession()
     conf = session._jsparkSession.sessionState().conf()
     session.conf.set(scan.FAST_FALLBACK, "false")
     before = {name: (conf.contains(name), session.conf.get(name)) for name in names}
-    with pytest.raises(RuntimeError, match="stop"), scan.scanning(session, {Way.NAMES}):
+    places = {"file:/warehouse/fact"}
+    with pytest.raises(RuntimeError, match="stop"), scan.scanning(session, {Way.NAMES}, places):
         assert session.conf.get(scan.FAST_FALLBACK) == "true"
         assert int(session.conf.get(scan.LISTING_PARALLELISM)) < 100
+        assert int(session.conf.get(scan.LISTING_THRESHOLD)) > 100
         raise RuntimeError("stop")
     assert {name: (conf.contains(name), session.conf.get(name)) for name in names} == before
 
@@ -314,6 +329,15 @@ def test_the_session_is_left_as_it_was(spark, tmp_path):
 def test_the_users_own_listing_stays(spark):
     session = spark.newSession()
     session.conf.set(scan.LISTING_PARALLELISM, "77")
-    with scan.scanning(session, []):
+    session.conf.set(scan.LISTING_THRESHOLD, "7")
+    with scan.scanning(session, [], {"file:/warehouse/fact"}):
         assert session.conf.get(scan.LISTING_PARALLELISM) == "77"
+        assert session.conf.get(scan.LISTING_THRESHOLD) == "7"
         assert session.conf.get(scan.FAST_FALLBACK) == "false"
+
+
+@pytest.mark.parametrize("place", ["s3a://bucket/fact", "hdfs://name/fact", None])
+def test_directories_that_are_far_are_not_listed_one_after_the_other(spark, place):
+    before = spark.conf.get(scan.LISTING_THRESHOLD)
+    with scan.scanning(spark, [], {"file:/warehouse/other", place}):
+        assert spark.conf.get(scan.LISTING_THRESHOLD) == before
