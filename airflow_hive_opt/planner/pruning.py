@@ -13,7 +13,7 @@ from airflow_hive_opt.planner.reasons import Reason
 class Path(StrEnum):
     """How a scan's partitions are found.
 
-    FAST: keys go to the metastore as a filter. SKELETON: Spark evaluates the conditions on the
+    FAST: keys are compared with partition values. SKELETON: Spark evaluates the conditions on the
     partitions' names. STATIC: no table is read, partition names and literals decide. PREDICATE:
     keys go to the scan as a condition on a data column. NONE: the scan is read whole.
     """

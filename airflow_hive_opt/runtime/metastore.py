@@ -62,8 +62,6 @@ FILTER_PARTITION = 0.0008
 FILTER_COMPARISON = 0.000013
 ALL_NAMES_CALL = 5.0
 ALL_NAMES_PARTITION = 0.002
-NAMED_CALL = 2.0
-NAMED_PARTITION = 0.03
 
 
 def filter_is_cheaper(keys: int, total: int) -> bool:
@@ -77,14 +75,3 @@ def filter_is_cheaper(keys: int, total: int) -> bool:
     """
     by_filter = FILTER_CALL + (FILTER_PARTITION + FILTER_COMPARISON * keys) * total
     return by_filter < ALL_NAMES_CALL + ALL_NAMES_PARTITION * total
-
-
-def naming_is_cheaper(keys: int, total: int) -> bool:
-    """Whether to ask for ``keys`` partitions by the names that they must have, or otherwise.
-
-    The metastore has an index of names: what that costs does not grow with the table.
-
-    >>> naming_is_cheaper(10, 10_000), naming_is_cheaper(5_000, 10_000)
-    (True, False)
-    """
-    return NAMED_CALL + NAMED_PARTITION * keys < ALL_NAMES_CALL + ALL_NAMES_PARTITION * total

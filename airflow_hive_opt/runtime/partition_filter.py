@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import date
 
 from airflow_hive_opt.planner.catalog import Column
 from airflow_hive_opt.planner.types import family
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Value
 
+# Before it, the metastore's calendar is another one.
+_FIRST_YEAR = 1583
 # An embedded Derby overflows its stack at about 600 values, Oracle's limit is 1,000.
 VALUES_A_FILTER = 400
 
@@ -34,6 +37,7 @@ def filters(columns: Sequence[Column], keys: Sequence[KeySet]) -> list[str] | No
     >>> filters(two, [((0,), frozenset({("x",)})), ((1,), frozenset({(3,), (4,)}))])
     ['((n) in (3, 4)) and ((a) in ("x"))']
     >>> filters(two, [((0,), frozenset({('"',)}))])
+    >>> filters((Column("d", "date"),), [((0,), frozenset({(date(1500, 1, 1),)}))])
     """
     if not all(_expressible(columns, *found) for found in keys):
         return None
@@ -74,6 +78,8 @@ def _condition(
 
 
 def _plain(value: Value) -> bool:
+    if isinstance(value, date):
+        return value.year >= _FIRST_YEAR
     return not isinstance(value, str) or _TEXT.fullmatch(value) is not None
 
 

@@ -36,11 +36,13 @@ def names_of(
 
     >>> names_of([Column("ds", "string")], [0], [("2024-01-31",)])
     ['ds=2024-01-31']
+    >>> names_of([Column("a", "string"), Column("b", "string")], [1, 0], [("y", "x")])
+    ['a=x/b=y']
     >>> names_of([Column("n", "int")], [0], [(8,)])
     """
     if sorted(positions) != list(range(len(columns))):
         return None
-    if any(column.type != "string" for column in columns):
+    if any(column.type != "string" or not _BARE.fullmatch(column.name) for column in columns):
         return None
     named = [columns[at].name for at in positions]
     names = []

@@ -11,7 +11,7 @@ from pymetastore.hive_metastore.ttypes import GetTableRequest
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.runtime.hive_tables import partition_of, table_of
-from airflow_hive_opt.runtime.metastore import KeySet, filter_is_cheaper, naming_is_cheaper
+from airflow_hive_opt.runtime.metastore import KeySet, filter_is_cheaper
 from airflow_hive_opt.runtime.partition_filter import filters
 from airflow_hive_opt.runtime.partition_names import names_of, partition_name
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name
@@ -88,18 +88,15 @@ class ThriftMetastore:
     ) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
 
-        By the names that they must have, by filter or by all names, whichever can tell and is
-        cheapest. Objects that come are matched here again: a metastore on MySQL knows no case.
+        By the names that they must have, where keys say them; else by filter or by all names, as
+        :func:`~airflow_hive_opt.runtime.metastore.filter_is_cheaper` says. Objects that come are
+        matched here again: a metastore on MySQL knows no case.
         """
         if any(not tuples for _, tuples in keys):
             return []
         types = [column.type for column in table.partition_columns]
         wanted = sum(len(tuples) * len(positions) for positions, tuples in keys)
-        found = None
-        if len(keys) == 1 and naming_is_cheaper(len(keys[0][1]), total):
-            names = names_of(table.partition_columns, *keys[0])
-            # if there are none, they may be named otherwise
-            found = (self._by_names(table, names) if names else None) or None
+        found = self._named_by(table, keys)
         if found is None and filter_is_cheaper(wanted, total):
             found = self._by_filter(table, keys)
         if found is None:
@@ -136,6 +133,17 @@ class ThriftMetastore:
         except NoSuchObject:
             return None
         return table_of(found)
+
+    def _named_by(self, table: Table, keys: Sequence[KeySet]) -> list[Partition] | None:
+        """The partitions of the names that keys say; ``None`` without one: it may have another."""
+        if len(keys) > 1 or len(keys[0][1]) > NAMES_A_CALL:
+            return None
+        names = names_of(table.partition_columns, *keys[0])
+        try:
+            return (self._by_names(table, names) if names else None) or None
+        except (Refused, NoSuchObject) as error:
+            log.info("%s: asking otherwise", error)
+            return None
 
     def _by_filter(self, table: Table, keys: Sequence[KeySet]) -> list[Partition] | None:
         """The partitions, or ``None`` where filters can't say it or the server refuses them."""

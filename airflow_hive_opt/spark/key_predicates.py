@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING
 from airflow_hive_opt.planner.pruning import KeyPredicate
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import RowFilter, SourceKeys
-from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys import Keys
 from airflow_hive_opt.spark.literals import is_plain
 from airflow_hive_opt.spark.row_groups import (
+    FILES,
     Bound,
     RowGroup,
     sampled_row_groups,
     share_of_one,
     share_of_range,
     share_read,
+    spread,
 )
 
 if TYPE_CHECKING:
@@ -52,11 +53,10 @@ def promising_row_groups(
         return []
     folders = [location]
     if partitions is not None:
-        names = [column.name for column in table.partition_columns]
-        folders = [
-            part.location or f"{location}/{partition_name(names, part.values)}"
-            for part in partitions
-        ]
+        sample = spread(partitions, FILES)
+        bare = [part for part in sample if part.location is None]
+        located = [*sample, *(catalog.partitions_by_names(table, bare) if bare else ())]
+        folders = [part.location for part in located if part.location is not None]
     groups = sampled_row_groups(session, format_, folders, predicate.column, predicate.type)
     return groups if share_of_one(groups) <= MOST_ROWS_READ else []
 

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.runtime.partitions import Value
 from airflow_hive_opt.spark import connect_frames
 from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.session_conf import conf_set
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+# Java's older classes for dates know neither all days nor all years.
+_WHOLE_CALENDAR = {"spark.sql.datetime.java8API.enabled": "true"}
 
 
 class LocalRows:
@@ -23,13 +29,20 @@ class LocalRows:
 
     def __init__(self, session: SparkSession, frame: DataFrame) -> None:
         self._session = session
-        self.schema = frame.schema
+        self._collected = frame
         self._java: Any = None  # a list in the JVM
         if is_remote(session):
             self._relation, self.count = connect_frames.local_relation(session, frame)
-        else:
-            self._java, self._java_schema = frame._jdf.collectAsList(), frame._jdf.schema()
-            self.count = int(self._java.size())
+            return
+        with conf_set(session, _WHOLE_CALENDAR):
+            rows = frame._jdf.toDF()  # which encodes them by the settings of now
+            self._java, self._java_schema = rows.collectAsList(), rows.schema()
+        self.count = int(self._java.size())
+
+    @cached_property
+    def schema(self) -> StructType:
+        """Columns and types."""
+        return self._collected.schema
 
     @cached_property
     def frame(self) -> DataFrame:
@@ -44,7 +57,8 @@ class LocalRows:
     def values(self, families: Sequence[str | None]) -> list[tuple[Value | None, ...]]:
         """The rows in Python, of columns of these :func:`~airflow_hive_opt.planner.types.family`.
 
-        A socket of their own, as ``collect`` opens one, would cost more than few rows do.
+        A socket of their own, as ``collect`` opens one, would cost more than few rows do. Raises
+        ``ValueError`` for days that Python does not know.
         """
         text = None if self._java is None else str(self._java.toString())
         rows = None if text is None else rows_in(text, families, self.count)

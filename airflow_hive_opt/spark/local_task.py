@@ -340,7 +340,7 @@ def _target(
         types=tuple(selection.types),
         pruned_columns=decision.columns,
         visible_columns=tuple(names[column] for column in decision.columns),
-        location=relation.table.location,
+        location=decision.table.location,
         partitions=tuple(selection.partitions),
         total=total,
         path=selection.path.value,

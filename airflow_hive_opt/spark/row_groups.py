@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Footers cost some milliseconds each.
-_FILES = 8
+FILES = 8
 _GROUPS_A_FILE = 8
 _EPOCH = date(1970, 1, 1)
 _ORDERED = ("ASCENDING", "DESCENDING")
@@ -122,19 +122,24 @@ def _files(session: SparkSession, folders: Sequence[str]) -> list[Any]:
     jvm: Any = session._jvm
     configuration = session._jsparkSession.sessionState().newHadoopConf()
     found: list[Any] = []
-    for folder in _spread(folders, _FILES):
+    for folder in spread(folders, FILES):
         path = jvm.org.apache.hadoop.fs.Path(folder)
         system = path.getFileSystem(configuration)
         if system.exists(path):
             found += [status for status in system.listStatus(path) if _is_data(status)]
-    return _spread(found, _FILES)
+    return spread(found, FILES)
 
 
 def _is_data(status: Any) -> bool:
     return status.isFile() and not status.getPath().getName().startswith(("_", "."))
 
 
-def _spread(items: Sequence[_Item], most: int) -> list[_Item]:
+def spread(items: Sequence[_Item], most: int) -> list[_Item]:
+    """At most so many of the items, evenly spread.
+
+    >>> spread(range(10), 3)
+    [2, 6]
+    """
     step = max(1, -(-len(items) // most))
     return list(items[step // 2 :: step]) if len(items) > 1 else list(items)
 
@@ -146,7 +151,7 @@ def _parquet(session: SparkSession, status: Any, column: str, type_: str) -> Ite
     reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(file)
     try:
         at = None
-        for block in _spread(list(reader.getFooter().getBlocks()), _GROUPS_A_FILE):
+        for block in spread(list(reader.getFooter().getBlocks()), _GROUPS_A_FILE):
             columns = block.getColumns()
             if at is None:
                 names = (chunk.getPath().toDotString().lower() for chunk in columns)
@@ -197,7 +202,7 @@ def _orc(session: SparkSession, status: Any, column: str, type_: str) -> Iterato
         if schema.getChildren().get(names.index(column)).getCategory().getName() not in _ORC[type_]:
             return
         stripes = list(zip(reader.getStripes(), reader.getStripeStatistics(), strict=False))
-        for stripe, statistics in _spread(stripes, _GROUPS_A_FILE):
+        for stripe, statistics in spread(stripes, _GROUPS_A_FILE):
             found = statistics.getColumnStatistics()[at]
             if not found.getNumberOfValues():
                 yield RowGroup(stripe.getNumberOfRows(), None, None)

@@ -97,7 +97,7 @@ def scanning(
 
     Directories are listed in a few tasks a core, unless the user says in how many, or the cores
     are not known, as over Spark Connect; some hundred by the driver itself, unless the user says
-    how many, where all ``locations``, those of the tables, are on a local disk.
+    how many, where all ``locations``, those of the pruned tables, are on a local disk.
     ``longest_list`` values of a data column stay a list in Parquet's scans.
     """
     with ExitStack() as settings:

@@ -12,6 +12,7 @@ from airflow_hive_opt.runtime.metastore import MetastoreError
 from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.partitions import Partition, matching
 from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.runtime.thrift_connection import Refused
 from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
 
@@ -32,6 +33,10 @@ TABLES = {
     "days": (
         [("d", "date")],
         [(str(date(2020, 1, 1) + timedelta(day)),) for day in range(40)],
+    ),
+    "texts": (
+        [("Region", "string"), ("ds", "string")],
+        [(a, b) for a in "abc" for b in ("X", "Y")],
     ),
     "none": ([("ds", "string")], []),
 }
@@ -61,7 +66,7 @@ def metastore(service):
 
 
 def every_way(metastore, monkeypatch, name, keys):
-    """The answer by filter, by all names and by those that are wanted; the first two's calls."""
+    """The answer by filter, by all names and by those that are wanted; each way's calls."""
     table = metastore.table(name)
     total = metastore.partition_count(table)
     answers, methods = [], []
@@ -74,9 +79,11 @@ def every_way(metastore, monkeypatch, name, keys):
     monkeypatch.setattr(metastore._connection, "call", call)
     for naming, by_filter in ((False, True), (False, False), (True, False)):
         methods.append([])
-        monkeypatch.setattr(thrift_metastore, "naming_is_cheaper", lambda *_, way=naming: way)
-        monkeypatch.setattr(thrift_metastore, "filter_is_cheaper", lambda *_, way=by_filter: way)
-        answers.append(metastore.partitions_by_keys(table, keys, total))
+        with monkeypatch.context() as patch:
+            if not naming:
+                patch.setattr(thrift_metastore, "names_of", lambda *_: None)
+            patch.setattr(thrift_metastore, "filter_is_cheaper", lambda *_, way=by_filter: way)
+            answers.append(metastore.partitions_by_keys(table, keys, total))
     monkeypatch.undo()
     expected = set(
         matching(metastore.partition_names(table), [c.type for c in table.partition_columns], keys)
@@ -88,7 +95,7 @@ def every_way(metastore, monkeypatch, name, keys):
         by_name = "get_partition_names" in asked
         assert all((part.location, part.rows) == (None, None) for part in answer) or not by_name
         assert all(part.location and part.rows == 7 for part in answer) or by_name
-    return {part.values for part in answers[0]}, methods[:2]
+    return {part.values for part in answers[0]}, methods
 
 
 def asked_by_filter(methods, times):
@@ -179,7 +186,7 @@ def test_names_that_nobody_has_are_looked_for_by_filter(metastore, asked):
 
 
 def test_many_keys_are_matched_by_name(metastore):
-    keys = [((0,), frozenset((f"d{day:03}",) for day in range(100, 900)))]
+    keys = [((0,), frozenset((f"d{day:03}",) for day in range(100, 1900)))]
     found = metastore.partitions_by_keys(metastore.table("many"), keys, 200)
     assert len(found) == 100
     assert metastore.work() == Work(metastore_calls=2)
@@ -187,16 +194,19 @@ def test_many_keys_are_matched_by_name(metastore):
 
 def test_filters_are_cut_to_what_servers_take(metastore, monkeypatch):
     keys = [((0,), frozenset((f"d{day:03}",) for day in range(1000)))]
-    found, (by_filter, by_names) = every_way(metastore, monkeypatch, "many", keys)
+    found, (by_filter, by_all_names, by_their_names) = every_way(
+        metastore, monkeypatch, "many", keys
+    )
     assert len(found) == 200
     assert by_filter == ["get_partitions_by_filter"] * 3
-    assert by_names == ["get_partition_names"]
+    assert by_all_names == ["get_partition_names"]
+    assert by_their_names == ["get_partitions_by_names"]
 
 
 def test_grouped_tuples(metastore, monkeypatch):
     wanted = {("a", 1), ("a", 2), ("e", 19), ("f", 1), ("b", 20)}
     keys = [((0, 1), frozenset(wanted))]
-    found, (by_filter, _) = every_way(metastore, monkeypatch, "two", keys)
+    found, (by_filter, *_) = every_way(metastore, monkeypatch, "two", keys)
     assert found == {("a", "1"), ("a", "2"), ("e", "19")}
     asked_by_filter(by_filter, 1)
     swapped = [((1, 0), frozenset((n, region) for region, n in wanted))]
@@ -208,7 +218,7 @@ def test_key_sets_are_intersected(metastore, monkeypatch):
         ((0,), frozenset({("a",), ("b",)})),
         ((1,), frozenset((n,) for n in range(15, 1000))),
     ]
-    found, (by_filter, _) = every_way(metastore, monkeypatch, "two", keys)
+    found, (by_filter, *_) = every_way(metastore, monkeypatch, "two", keys)
     assert found == {(region, str(n)) for region in "ab" for n in range(15, 20)}
     asked_by_filter(by_filter, 3)
 
@@ -218,7 +228,7 @@ def test_two_large_key_sets_are_for_names(metastore, monkeypatch):
         ((0,), frozenset((f"{number}",) for number in range(300)) | {("a",)}),
         ((1,), frozenset((n,) for n in range(300))),
     ]
-    found, (by_filter, _) = every_way(metastore, monkeypatch, "two", keys)
+    found, (by_filter, *_) = every_way(metastore, monkeypatch, "two", keys)
     assert found == {("a", str(n)) for n in range(20)}
     assert "get_partitions_by_filter" not in by_filter
 
@@ -236,21 +246,44 @@ def test_no_key_finds_the_default_partition(metastore, monkeypatch):
 
 def test_integers_are_compared_as_such(metastore, monkeypatch):
     keys = [((0,), frozenset({(8,), (-3,), (2147483647,), (5,)}))]
-    found, (by_filter, _) = every_way(metastore, monkeypatch, "numbers", keys)
+    found, (by_filter, *_) = every_way(metastore, monkeypatch, "numbers", keys)
     assert found == {("8",), ("08",), ("-3",), ("2147483647",)}
     asked_by_filter(by_filter, 1)
 
 
 def test_a_filter_that_the_server_refuses_is_asked_by_name(metastore, monkeypatch):
     keys = [((0,), frozenset({(8,)}))]
-    found, (by_filter, _) = every_way(metastore, monkeypatch, "spoilt", keys)
+    found, (by_filter, *_) = every_way(metastore, monkeypatch, "spoilt", keys)
     assert found == {("8",), ("x",)}  # 'x' is for Spark to judge
     assert by_filter == ["get_partitions_by_filter", "get_partition_names"]
 
 
+def test_names_of_several_columns(metastore, monkeypatch):
+    wanted = frozenset({("a", "Y"), ("b", "X"), ("b", "nosuch")})
+    swapped = frozenset((second, first) for first, second in wanted)
+    for keys in ([((0, 1), wanted)], [((1, 0), swapped)]):
+        found, ways = every_way(metastore, monkeypatch, "texts", keys)
+        assert found == {("a", "Y"), ("b", "X")}
+        assert ways[2] == ["get_partitions_by_names"]
+
+
+def test_guessed_names_that_the_server_refuses_are_asked_otherwise(metastore, monkeypatch):
+    real = metastore._connection.call
+
+    def call(method, *arguments):
+        if method == "get_partitions_by_names":
+            raise Refused("not so many")
+        return real(method, *arguments)
+
+    monkeypatch.setattr(metastore._connection, "call", call)
+    keys = [((0,), frozenset({("d005",)}))]
+    found = metastore.partitions_by_keys(metastore.table("many"), keys, 100_000)
+    assert {part.values for part in found} == {("d005",)}
+
+
 def test_dates(metastore, monkeypatch):
     keys = [((0,), frozenset({(date(2020, 1, 31),), (date(2020, 2, 1),), (date(1999, 1, 1),)}))]
-    found, (by_filter, _) = every_way(metastore, monkeypatch, "days", keys)
+    found, (by_filter, *_) = every_way(metastore, monkeypatch, "days", keys)
     assert found == {("2020-01-31",), ("2020-02-01",)}
     asked_by_filter(by_filter, 1)
 

@@ -120,6 +120,25 @@ def test_beside_partition_pruning(spark, tmp_path):
     assert answer.scanned.rows_scanned < answer.plain.rows_scanned
 
 
+def test_partitions_that_lie_elsewhere(spark, tmp_path):
+    spark.sql(
+        "CREATE TABLE elsewhere (item INT, name STRING, day DATE, amount BIGINT) "
+        "PARTITIONED BY (ds STRING) STORED AS PARQUET"
+    )
+    folder = spark.sql("DESCRIBE FORMATTED days").filter("col_name = 'Location'").first().data_type
+    for ds in "012":
+        spark.sql(f"ALTER TABLE elsewhere ADD PARTITION (ds='{ds}') LOCATION '{folder}/ds={ds}'")
+    answer = ask(
+        spark,
+        tmp_path,
+        "SELECT b.amount FROM elsewhere b JOIN items i ON b.item = i.item AND b.ds = i.ds "
+        "WHERE i.kind = 'few' AND i.name LIKE '%00000_'",
+        settings=ON,
+    )
+    assert [found.column for found in answer.descriptor.row_filters] == ["item"]
+    assert answer.scanned.rows_scanned < answer.plain.rows_scanned
+
+
 @pytest.mark.parametrize("kind", ["quotes", "bytes"])
 def test_odd_characters_stay_with_the_join(spark, tmp_path, kind):
     answer = asked(spark, tmp_path, "sorted_parquet", kind, "name")

@@ -52,5 +52,20 @@ def test_numbers_and_dates(spark):
     as_collected(spark, frame, ["integer", "integer", "date", "string"])
 
 
+def test_days_of_any_calendar(spark):
+    frame = spark.sql("SELECT * FROM VALUES (DATE'1582-10-10'), (DATE'1500-02-28')")
+    as_collected(spark, frame, ["date"])
+    text = LocalRows(spark, frame).frame.selectExpr("CAST(col1 AS STRING) t").collect()
+    assert {row.t for row in text} == {"1582-10-10", "1500-02-28"}
+
+
+@pytest.mark.parametrize("day", ["+12020-01-01", "0000-06-01", "-0005-03-01"])
+def test_days_that_python_does_not_know(spark, day):
+    rows = LocalRows(spark, spark.sql(f"SELECT DATE'{day}' c"))
+    with pytest.raises(ValueError, match="isoformat|out of range"):
+        rows.values(["date"])
+    assert rows.frame.selectExpr("CAST(c AS STRING)").collect() == [(day,)]
+
+
 def test_no_rows(spark):
     as_collected(spark, spark.sql("SELECT 1 a WHERE false"), ["integer"])

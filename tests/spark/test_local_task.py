@@ -43,6 +43,12 @@ def test_few_keys_are_matched_against_names(spark, tmp_path):
     assert answer.target.location.startswith("file:")
 
 
+def test_a_view_lies_where_its_table_does(spark, tmp_path):
+    spark.sql("CREATE OR REPLACE VIEW seen AS SELECT id, p AS q FROM fact")
+    answer = ask(spark, tmp_path, "SELECT f.id FROM seen f JOIN keys k ON f.q = k.p AND k.id < 10")
+    assert answer.target.location.startswith("file:")
+
+
 def test_many_keys_are_matched_against_names(spark, tmp_path):
     answer = ask(spark, tmp_path, SQL.format(VALUES_A_FILTER + 1))
     assert answer.target.kept == VALUES_A_FILTER + 1

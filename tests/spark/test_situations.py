@@ -86,9 +86,9 @@ def page(read_by_spark: dict[Situation, int]) -> str:
         "Every line is a test. *Kept* is how many of the big table's partitions are read, of 21 "
         "(of 20 for several partition columns). *Spark reads* is what Spark's own dynamic pruning "
         "leaves of them, after it has fetched all partitions' metadata and listed all directories; "
-        "small tables are broadcast, which is its best case. Paths: `fast` keys as a filter on "
-        "partition columns, `skeleton` Spark evaluates the condition on partition names, `static` "
-        "names and literals alone. Codes in capitals: [reasons](reasons.md).",
+        "small tables are broadcast, which is its best case. Paths: `fast` keys compared with "
+        "partition columns as they are, `skeleton` Spark evaluates the condition on partition "
+        "names, `static` names and literals alone. Codes in capitals: [reasons](reasons.md).",
         "",
         f"Of these {len(SITUATIONS)} situations {ours} are pruned here and {theirs} by Spark "
         "(where all that it leaves out is the NULL partition is not counted).",

@@ -201,6 +201,17 @@ def test_values_that_spark_reads_more_freely_than_we(spark, tmp_path):
         assert answer.rows == [(5,)], predicate
 
 
+@pytest.mark.parametrize("day", ["1582-10-10", "+12020-01-01", "0000-06-01", "2020-01-01"])
+def test_days_of_any_calendar(spark, tmp_path, day):
+    """Days that Java's older classes do not have, and years that Python does not."""
+    days = "(DATE'2020-01-01'), (DATE'1582-10-10'), (DATE'+12020-01-01'), (DATE'0000-06-01')"
+    spark.sql("CREATE TABLE IF NOT EXISTS by_day (id INT) PARTITIONED BY (p DATE) STORED AS ORC")
+    spark.sql(f"INSERT OVERWRITE by_day SELECT 7, col1 FROM VALUES {days}")
+    keys_of(spark, "DATE", f"(DATE'{day}')")
+    answer = ask(spark, tmp_path, "SELECT CAST(t.p AS STRING) FROM by_day t JOIN k ON t.p = k.k")
+    assert answer.rows == [(day,)]
+
+
 def test_an_empty_partition_counts(spark, tmp_path):
     keys_of(spark, "INT", "(9)")
     answer = ask(spark, tmp_path, "SELECT t.id FROM by_int t JOIN k ON t.p = k.k")
