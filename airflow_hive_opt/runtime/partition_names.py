@@ -44,13 +44,13 @@ def names_of(
         return None
     if any(column.type != "string" or not _BARE.fullmatch(column.name) for column in columns):
         return None
-    named = [columns[at].name for at in positions]
+    order = [list(positions).index(at) for at in range(len(columns))]
+    named = [column.name for column in columns]
     names = []
     for row in tuples:
         if not all(isinstance(value, str) and _BARE.fullmatch(value) for value in row):
             return None
-        texts = dict(zip(named, map(str, row), strict=True))
-        names.append("/".join(f"{column.name}={texts[column.name]}" for column in columns))
+        names.append(partition_name(named, [str(row[at]) for at in order]))
     return names
 
 
