@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -111,8 +112,11 @@ def beyond(sql: str) -> str | None:
     return next((why for pattern, why in _BEYOND if pattern.search(sql)), None)
 
 
+@lru_cache(maxsize=8)
 def parse(sql: str) -> exp.Expr:
     """The tree of the one statement in ``sql``: Hive's dialect, else Spark's.
+
+    One tree serves all who ask for the same text; nobody changes it.
 
     Raises :class:`PlanError` with code ``PARSE`` where neither dialect reads it, or where there
     is not exactly one statement.

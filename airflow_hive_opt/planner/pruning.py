@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from airflow_hive_opt.planner.catalog import Table
+from airflow_hive_opt.planner.parse import Span
 from airflow_hive_opt.planner.query import ColumnRef, TableRelation
 from airflow_hive_opt.planner.reasons import Reason
 
@@ -53,6 +54,8 @@ class KeySource:
     ``partition_columns`` are the other sides, in the order of ``columns``, else it is empty.
     ``skeletons`` are views of partition names that ``sql`` reads in place of tables. ``hashable``
     says that an equality is among the conditions. ``name`` is what to call the source to people.
+    Where ``sql`` reads one table as it is, ``reference`` is its place in the statement and
+    ``asked`` are the statement's own conditions on it that ``sql`` has, as they stand there.
     """
 
     aliases: tuple[str, ...]
@@ -64,11 +67,20 @@ class KeySource:
     hashable: bool
     partition_columns: tuple[str, ...] = ()
     skeletons: tuple[tuple[str, Table], ...] = ()
+    reference: Span | None = field(default=None, compare=False)
+    asked: tuple[str, ...] = field(default=(), compare=False)
 
     @property
-    def sql_with_duplicates(self) -> str:
-        """``sql`` without its DISTINCT."""
-        return self.sql.replace("SELECT DISTINCT ", "SELECT ", 1)
+    def counting_sql(self) -> str:
+        """The keys as ``c0``, ``c1``, ... and, as ``__rows``, the number of rows that have them.
+
+        The source is small: one task counts without a shuffle, in half the time.
+        """
+        names = ", ".join(f"c{number}" for number, _ in enumerate(self.columns))
+        rows = self.sql.replace("SELECT DISTINCT ", "SELECT /*+ COALESCE(1) */ ", 1)
+        return (
+            f"SELECT {names}, count(*) AS __rows FROM ({rows}) AS __keys ({names}) GROUP BY {names}"
+        )
 
     @property
     def from_names(self) -> bool:

@@ -41,7 +41,8 @@ class Report:
     Work that nothing tells of is ``None``. ``vanished`` and ``appeared`` count partitions that
     went and came between the stages; ``scans`` says by alias how Spark found the partitions: by
     ``filter``, ``names`` or ``whole``. ``driver_peak_heap`` is in bytes, of the driver's JVM since
-    its start.
+    its start. ``eliminated`` are the small tables that were not read again for their join;
+    ``narrowed`` is the statement without them, for the same application only.
     """
 
     descriptor: Descriptor
@@ -53,6 +54,8 @@ class Report:
     appeared: int = 0
     scans: Mapping[str, str] = field(default_factory=dict)
     driver_peak_heap: int | None = None
+    eliminated: tuple[str, ...] = ()
+    narrowed: str | None = None
 
     def summary(self) -> dict[str, object]:
         """The small plain dict that goes to XCom."""
@@ -67,6 +70,7 @@ class Report:
             "appeared": self.appeared,
             "scans": dict(self.scans),
             "driver_peak_heap": self.driver_peak_heap,
+            "eliminated": list(self.eliminated),
         }
 
 

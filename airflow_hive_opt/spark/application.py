@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.plan import Plan, passing_through, plan
 from airflow_hive_opt.planner.reasons import Reason
+from airflow_hive_opt.planner.rewriting.join_elimination import AnsweredJoin
 from airflow_hive_opt.planner.script import split_settings
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime import descriptor as descriptors
@@ -29,6 +30,7 @@ from airflow_hive_opt.runtime.descriptor import (
 )
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
+from airflow_hive_opt.spark.answered_joins import without_joins
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog, catalog_of
 from airflow_hive_opt.spark.correlate import broadcasting, correlate
@@ -135,11 +137,16 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
     with PartitionsOf(session, catalog) as metastore:
         clock = Clock(metastore.work)
         with clock.phase("local task"), progress(session, "local task"):
-            descriptor = _descriptor(session, catalog, metastore, request)
+            descriptor, answered = _descriptor(session, catalog, metastore, request)
+            narrowed, left_out = without_joins(
+                descriptor.statement or request.sql, catalog, descriptor, answered
+            )
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
     for line in left_whole(descriptor):
         log.info("%s", line)
+    for found in left_out:
+        log.info("%s has each key once: its join is left out in this application", found.name)
     return Report(
         descriptor,
         str(path),
@@ -147,19 +154,25 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
         clock.work,
         _application_id(session),
         driver_peak_heap=peak_heap(session),
+        eliminated=tuple(found.name for found in left_out),
+        narrowed=narrowed,
     )
 
 
 def join(session: SparkSession, request: Request, pruned: Report, path: StoragePath) -> Result:
     """The map join after its local task in the same application; see :func:`map_join`.
 
-    The local task was there a moment ago, so the metastore is not asked again. The report of both
-    is written beside the descriptor.
+    The local task was there a moment ago, so the metastore is not asked again, nor are small tables
+    read whose keys said all. The report of both is written beside the descriptor.
     """
     descriptor = _verified(request, path, pruned.descriptor.digest)
-    result = _run(session, catalog_of(session), request, path, descriptor, descriptor.targets)
+    catalog = catalog_of(session)
+    targets, narrowed = descriptor.targets, pruned.narrowed
+    result = _run(session, catalog, request, path, descriptor, targets, narrowed)
+    as_planned = result.report.descriptor == descriptor
     report = replace(
         result.report,
+        eliminated=pruned.eliminated if as_planned else (),
         seconds={**pruned.seconds, **result.report.seconds},
         work={**pruned.work, **result.report.work},
     )
@@ -210,12 +223,14 @@ def _run(
     path: StoragePath,
     descriptor: Descriptor,
     targets: tuple[Target, ...],
+    narrowed: str | None = None,
 ) -> Result:
-    """Gates, then the statement on the targets' partitions."""
+    """Gates, then the statement on the targets' partitions, which ``narrowed`` may already be."""
     request.gates.check(replace(descriptor, targets=targets))
     clock = Clock(catalog.work)
     filters = descriptor.row_filters
     sql = descriptor.statement or request.sql
+    narrowed = narrowed or restrict(sql, targets, filters)
     ways = {target.alias: scan_way(target) for target in targets}
     locations = {target.location for target in targets}
     for alias, way in ways.items():
@@ -226,7 +241,7 @@ def _run(
         scanning(session, set(ways.values()), locations, longest_list(filters)),
         own_staging(session, catalog, sql),
     ):
-        frame, objection = run_map_join(session, sql, targets, request.parameters, filters)
+        frame, objection = run_map_join(session, sql, narrowed, request.parameters)
         columns = tuple(frame.columns)
         rows: tuple[tuple[object, ...], ...] = ()
         if columns:
@@ -242,8 +257,7 @@ def _run(
         scans={} if objection else {alias: way.value for alias, way in ways.items()},
         driver_peak_heap=peak_heap(session),
     )
-    statement = sql if objection else restrict(sql, targets, filters)
-    return Result(report, columns, rows, statement)
+    return Result(report, columns, rows, sql if objection else narrowed)
 
 
 def _plain(session: SparkSession, request: Request) -> DataFrame:
@@ -276,7 +290,7 @@ def _descriptor(
     catalog: SessionCatalog,
     metastore: PartitionsOf,
     request: Request,
-) -> Descriptor:
+) -> tuple[Descriptor, tuple[AnsweredJoin, ...]]:
     digest = query_digest(request.sql, request.parameters)
     rewritten = _rewritten(session, catalog, request)
     if rewritten is not None:
@@ -284,16 +298,17 @@ def _descriptor(
     planned = plan_on_spark(session, catalog, request)
     for warning in planned.warnings:
         log.warning("%s", warning)
+    answered: tuple[AnsweredJoin, ...] = ()
     if planned.passed_through:
         found = _passed_through(request, planned.passed_through)
     else:
         metastore.ask_ahead(found.table for found in planned.decisions if found.pruned)
-        found = run_local_task(
+        found, answered = run_local_task(
             session, catalog, metastore, planned, request.max_keys, request.parameters
         )
     if request.max_bytes is not None:
         found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
-    return replace(found, query_digest=digest, statement=rewritten)
+    return replace(found, query_digest=digest, statement=rewritten), answered
 
 
 def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request) -> str | None:

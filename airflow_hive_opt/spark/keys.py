@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.planner.conditions import NOT_DETERMINISTIC
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
 # Operators of Spark's plan that may pick other rows each time; a view can hide them.
 _UNSTABLE_OPERATORS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Sample", "Window"})
 _OF_ONE_TABLE = frozenset({"Project", "Filter", "SubqueryAlias", "Relation", "HiveTableRelation"})
+_COUNTING = ("Aggregate", "SubqueryAlias", "Project", "Repartition")  # of KeySource.counting_sql
 _ALL_FIELDS = 1_000_000
+_ROWS = "__rows"
 
 
 @dataclass(frozen=True)
 class Keys:
     """The distinct keys of a source, held by the driver.
 
-    ``rows`` are in the order of the source's columns.
+    ``rows`` are columns ``c0``, ``c1``, ... in the order of the source's, and a last one that
+    counts the source's rows with these keys.
     """
 
     source: KeySource
@@ -43,7 +47,12 @@ class Keys:
     @property
     def frame(self) -> DataFrame:
         """The keys as a relation with columns ``c0``, ``c1``, ..."""
-        return _numbered(self.rows.frame)
+        return self.rows.frame.drop(_ROWS)
+
+    @property
+    def unique(self) -> bool:
+        """Whether no two rows of the source have the same keys."""
+        return all(row[-1] == 1 for row in self._values)
 
     def tuples(self, types: Sequence[str]) -> frozenset[tuple[Value, ...]] | None:
         """The keys as typed tuples, ``None`` where they don't compare as they are.
@@ -54,12 +63,19 @@ class Keys:
         if not self.source.partition_columns:
             return None
         families = [family(type_) for type_ in types]
-        schema = self.rows.schema.fields
-        if None in families or families != [family(_type(field)) for field in schema]:
+        if None in families or families != self._families[:-1]:
             return None
-        rows = (zip(row, types, strict=True) for row in self.rows.values(families))
+        rows = (zip(row, types, strict=False) for row in self._values)
         tuples = (tuple(v for v, type_ in row if v is not None and fits(v, type_)) for row in rows)
         return frozenset(found for found in tuples if len(found) == len(types))
+
+    @cached_property
+    def _families(self) -> list[str | None]:
+        return [family(_type(field)) for field in self.rows.schema.fields]
+
+    @cached_property
+    def _values(self) -> list[tuple[Value | None, ...]]:
+        return self.rows.values(self._families)
 
 
 def collect_keys(
@@ -67,19 +83,17 @@ def collect_keys(
 ) -> Keys | Reason:
     """The keys, or why they can't be used.
 
-    At most ``max_keys`` are taken; one more is asked for, to see whether there are too many. The
-    source is small: one task takes its duplicates out without a shuffle, in half the time.
+    At most ``max_keys`` are taken; one more is asked for, to see whether there are too many.
     """
-    frame = session.sql(source.sql_with_duplicates, args=dict(parameters))
+    frame = session.sql(source.counting_sql, args=dict(parameters))
     operators = _operators(frame)
     if operators is None:
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
-    if is_remote(session):  # Arrow wants every column to have a name of its own
-        frame = _numbered(frame)
     # rows of one table shuffle nowhere: there is nothing to adapt to, which saves a third
-    settings = {"spark.sql.adaptive.enabled": "false"} if operators <= _OF_ONE_TABLE else {}
+    own = operators[len(_COUNTING) :] if operators[: len(_COUNTING)] == _COUNTING else operators
+    settings = {"spark.sql.adaptive.enabled": "false"} if _OF_ONE_TABLE.issuperset(own) else {}
     with conf_set(session, settings):
-        rows = LocalRows(session, frame.coalesce(1).distinct().limit(max_keys + 1))
+        rows = LocalRows(session, frame.limit(max_keys + 1))
     return Keys(source, rows) if rows.count <= max_keys else Reason.TOO_MANY_KEYS
 
 
@@ -88,8 +102,8 @@ def is_stable(frame: DataFrame) -> bool:
     return _operators(frame) is not None
 
 
-def _operators(frame: DataFrame) -> frozenset[str] | None:
-    """The names in Spark's analysed plan; ``None`` where it may give other rows each time."""
+def _operators(frame: DataFrame) -> tuple[str, ...] | None:
+    """The names in Spark's analysed plan, top down; ``None`` where its rows may differ."""
     if is_remote(frame):
         text = connect_frames.analyzed_plan(frame)
     else:
@@ -98,12 +112,8 @@ def _operators(frame: DataFrame) -> frozenset[str] | None:
         text = plan.treeString(True, False, _ALL_FIELDS, False, False) if known else None
     if text is None or NOT_DETERMINISTIC.search(text):
         return None
-    operators = frozenset(line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())
-    return None if operators & _UNSTABLE_OPERATORS else operators
-
-
-def _numbered(frame: DataFrame) -> DataFrame:
-    return frame.toDF(*(f"c{number}" for number, _ in enumerate(frame.columns)))
+    operators = tuple(line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())
+    return None if _UNSTABLE_OPERATORS.intersection(operators) else operators
 
 
 def _type(field: object) -> str:

@@ -24,6 +24,7 @@ from airflow_hive_opt.planner.pruning import (
 )
 from airflow_hive_opt.planner.query import TableRelation
 from airflow_hive_opt.planner.reasons import Reason
+from airflow_hive_opt.planner.rewriting.join_elimination import AnsweredJoin
 from airflow_hive_opt.planner.scan_way import is_worth_narrowing
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
@@ -43,6 +44,7 @@ from airflow_hive_opt.runtime.partitions import (
     comparable,
     matching,
 )
+from airflow_hive_opt.spark.answered_joins import answered_joins
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.key_predicates import promising_row_groups, row_filter
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
@@ -70,10 +72,11 @@ def run_local_task(
     plan: Plan,
     max_keys: int,
     parameters: Mapping[str, object] | None,
-) -> Descriptor:
+) -> tuple[Descriptor, tuple[AnsweredJoin, ...]]:
     """Collects the keys of every scan that may be pruned and finds the partitions they call for.
 
-    ``metastore`` is asked for partitions, ``catalog`` for nothing but where files lie.
+    ``metastore`` is asked for partitions, ``catalog`` for nothing but where files lie. The joins
+    are those that the keys answer whole, as long as the small tables are as they are now.
     """
     task = LocalTask(session, catalog, metastore, max_keys, parameters or {})
     targets = []
@@ -92,13 +95,15 @@ def run_local_task(
         else:
             column = f"{predicate.relation.alias}.{predicate.column}"
             log.info("the keys do not go to %s, %s: %s", column, found, found.sentence)
-    return Descriptor(
+    descriptor = Descriptor(
         query_digest(plan.sql, parameters),
         now(),
         tuple(targets),
         tuple(decisions),
         tuple(row_filters),
     )
+    written = (plan.target or "").rpartition(".")[2]  # Spark may refuse to write what it reads
+    return descriptor, tuple(found for found in task.answered if found.name != written)
 
 
 class LocalTask:
@@ -120,6 +125,7 @@ class LocalTask:
         self._silent = False  # a metastore that failed once is not waited for again
         self._names: dict[str, list[Partition]] = {}
         self._totals: dict[str, int] = {}
+        self.answered: list[AnsweredJoin] = []
         self._keys: dict[tuple[str, tuple[tuple[str, Table], ...]], Keys | Reason] = {}
 
     def outcome(self, decision: ScanDecision) -> Target | Reason:
@@ -151,7 +157,9 @@ class LocalTask:
             return Reason.ALL_PARTITIONS_MATCH
         if not is_worth_narrowing(len(selection.partitions), total):
             return Reason.MOST_PARTITIONS_MATCH
-        return _target(decision, decision.relation, selection, total)
+        target = _target(decision, decision.relation, selection, total)
+        self.answered += answered_joins(decision, target, selection.tuples)
+        return target
 
     def _total(self, table: Table) -> int:
         if table.name not in self._totals:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from airflow_hive_opt.runtime.descriptor import Descriptor, RowFilter, Target
+from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog
-from airflow_hive_opt.spark.restrict import restrict
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -59,16 +58,14 @@ def prelaunch(
 def run_map_join(
     session: SparkSession,
     sql: str,
-    targets: tuple[Target, ...],
+    narrowed: str,
     parameters: Mapping[str, object],
-    row_filters: tuple[RowFilter, ...] = (),
 ) -> tuple[DataFrame, str | None]:
     """Runs the statement with its scans narrowed; a SELECT's rows are in the frame that returns.
 
     Where Spark accepts the statement but not its narrowed form, the statement runs as it is; the
     second value then says what Spark had against the other.
     """
-    narrowed = restrict(sql, targets, row_filters)
     log.debug("running: %s", narrowed)
     try:
         return session.sql(narrowed, args=dict(parameters)), None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_hive_opt.planner.identifiers import quote
+from airflow_hive_opt.planner.parse import Span
+from airflow_hive_opt.planner.rewriting.blocks import Edit, spliced
 from airflow_hive_opt.planner.scan_way import Way
 from airflow_hive_opt.runtime.descriptor import RowFilter, Target
 from airflow_hive_opt.runtime.partitions import Value, typed
@@ -18,12 +20,20 @@ def restrict(sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilte
     An alias that stands behind the reference stays; where there is none the table's name becomes
     it.
     """
+    return spliced(sql, narrowings(sql, targets, row_filters))
+
+
+def narrowings(
+    sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilter] = ()
+) -> list[Edit]:
+    """The edits that narrow the scans; raises ``ValueError`` where one is not at its place."""
     scans: dict[tuple[int, int], list[Target | RowFilter]] = {}
     for target in targets:
         scans.setdefault(target.reference, []).append(target)
     for row_filter in row_filters:
         scans.setdefault(row_filter.reference, []).append(row_filter)
-    for (start, stop), narrowing in sorted(scans.items(), reverse=True):
+    edits = []
+    for (start, stop), narrowing in scans.items():
         first, several = narrowing[0], len(narrowing) > 1
         if sql[start:stop] != first.text:
             raise ValueError(f"{first.text} is not at {start} of the statement")
@@ -31,8 +41,8 @@ def restrict(sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilte
         inner = f"{first.text} AS {quote(first.alias)}"
         conditions = [_condition(found) for found in narrowing]
         condition = " AND ".join(f"({c})" for c in conditions) if several else conditions[0]
-        sql = f"{sql[:start]}(SELECT * FROM {inner} WHERE {condition}){alias}{sql[stop:]}"
-    return sql
+        edits.append(Edit(Span(start, stop), f"(SELECT * FROM {inner} WHERE {condition}){alias}"))
+    return edits
 
 
 def _condition(found: Target | RowFilter) -> str:
@@ -55,6 +65,14 @@ def partition_condition(target: Target) -> str:
     if rows is None:
         return "1 = 1"
     return list_condition(target.alias, target.visible_columns, rows, target.total)
+
+
+def is_exact(target: Target) -> bool:
+    """Whether :func:`partition_condition` holds in the target's partitions alone."""
+    rows = _rows(target)
+    if rows is None:
+        return False
+    return len(target.pruned_columns) == 1 or way(rows, target.total) is Way.FILTER
 
 
 def scan_way(target: Target) -> Way:

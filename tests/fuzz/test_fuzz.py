@@ -22,6 +22,7 @@ from airflow_hive_opt.spark.application import Request, prune
 from airflow_hive_opt.spark.connect import remote_session
 from airflow_hive_opt.spark.connect_catalog import catalog_of
 from airflow_hive_opt.spark.map_join import first_rows, prelaunch, run_map_join
+from airflow_hive_opt.spark.restrict import restrict
 from tests.fuzz.generator import Query, Scan, query
 from tests.fuzz.schema import FACTS, setup
 
@@ -86,6 +87,7 @@ def _ask(session, tmp_path, queries):
     print(found.summary())
     assert found.wrong == []
     assert found.paths.total() > queries / 3
+    assert found.eliminated > queries / 50
     assert median(found.by_keys) == 1.0
 
 
@@ -97,6 +99,7 @@ class Findings:
         self.failing = 0
         self.compared = 0
         self.wrong: list[str] = []
+        self.eliminated = 0
         self.paths: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.minimality: list[float] = []
@@ -109,7 +112,8 @@ class Findings:
         return (
             f"{self.asked} queries ({self.failing} that plain Spark refuses too), "
             f"{len(self.wrong)} wrong; scans pruned {dict(self.paths)}; "
-            f"left whole {dict(self.reasons)}; {self.compared} compared with listed partitions; "
+            f"left whole {dict(self.reasons)}; {self.eliminated} without some joins; "
+            f"{self.compared} compared with listed partitions; "
             f"kept / contributing, median: {every}, of equality joins by keys only {keys}"
         )
 
@@ -120,7 +124,8 @@ class Findings:
         if plain is None:
             self.failing += 1
             return
-        descriptor = prune(session, Request(asked.sql, settings=settings), path).descriptor
+        report = prune(session, Request(asked.sql, settings=settings), path)
+        descriptor = report.descriptor
         filters = descriptor.row_filters
         self.paths.update({"predicate": len(filters)} if filters else {})
         self.paths.update(target.path for target in descriptor.targets)
@@ -129,7 +134,12 @@ class Findings:
             found.reason for found in descriptor.decisions if found.alias not in pruned
         )
         targets = prelaunch(catalog_of(session), descriptor, {})
-        frame, objection = run_map_join(session, asked.sql, targets, {}, filters)
+        if report.narrowed:
+            self.eliminated += 1
+            if _rows(session, report.narrowed) != plain:
+                self.wrong.append(f"without joins: {asked.sql} AS {report.narrowed}")
+        narrowed = restrict(asked.sql, targets, filters)
+        frame, objection = run_map_join(session, asked.sql, narrowed, {})
         rows, refused = first_rows(frame, 1_000_000, lambda: session.sql(asked.sql))
         rows = sorted(map(tuple, rows), key=repr)
         if objection or refused or rows != plain:

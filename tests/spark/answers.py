@@ -14,7 +14,7 @@ from airflow_hive_opt.spark.application import Request, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.map_join import prelaunch, run_map_join
-from airflow_hive_opt.spark.restrict import scan_way
+from airflow_hive_opt.spark.restrict import restrict, scan_way
 from airflow_hive_opt.spark.scan import scanning
 
 
@@ -78,18 +78,25 @@ def ask(
     targets = prelaunch(SparkCatalog(spark), descriptor, request.parameters)
     frames = []
 
-    def narrowed():
-        frame, objection = run_map_join(
-            spark, sql, targets, request.parameters, descriptor.row_filters
-        )
+    def run(text):
+        frame, objection = run_map_join(spark, sql, text, request.parameters)
         assert objection is None
         frames.append(frame)
         return frame
 
+    narrowed = restrict(sql, targets, descriptor.row_filters)
+
     places = {target.location for target in targets}
     longest = longest_list(descriptor.row_filters)
     with scanning(spark, set(map(scan_way, targets)), places, longest):
-        rows, scanned = _measured(spark, narrowed)
+        rows, scanned = _measured(spark, lambda: run(narrowed))
+        if report.narrowed:  # what runs in the local task's own application
+            fewer_joins, with_fewer = _measured(spark, lambda: run(report.narrowed))
+            assert fewer_joins == rows
+            assert frames[0].dtypes == frames[1].dtypes
+            assert with_fewer.rows_scanned <= scanned.rows_scanned
+            assert with_fewer.files_listed <= scanned.files_listed
+            assert with_fewer.partitions_fetched <= scanned.partitions_fetched
     plain_rows, plain = _measured(spark, lambda: spark.sql(sql, args=request.parameters))
     assert rows == plain_rows
     if literal is not None:

@@ -20,7 +20,7 @@ from airflow_hive_opt.spark.connect_catalog import ConnectCatalog
 from airflow_hive_opt.spark.local_rows import LocalRows
 from airflow_hive_opt.spark.map_join import accepts, prelaunch, run_map_join
 from airflow_hive_opt.spark.progress import progress
-from airflow_hive_opt.spark.restrict import scan_way
+from airflow_hive_opt.spark.restrict import restrict, scan_way
 from airflow_hive_opt.spark.scan import scanning
 from airflow_hive_opt.spark.session_conf import conf_set
 from tests.spark.situations import SITUATIONS, setup
@@ -65,7 +65,7 @@ def pruned(remote, tmp_path, sql, **options):
     descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
     targets = prelaunch(ConnectCatalog(remote), descriptor, request.parameters)
     with scanning(remote, set(map(scan_way, targets))):
-        frame, objection = run_map_join(remote, sql, targets, request.parameters)
+        frame, objection = run_map_join(remote, sql, restrict(sql, targets), request.parameters)
         assert objection is None
         frame.collect()
     return frame, descriptor

@@ -1,4 +1,4 @@
-"""A block without the derived tables whose columns another factor now has."""
+"""A block without those items of FROM whose columns another one has."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def drop_derived(
     edits: list[Edit],
     gone: Collection[exp.Expr] = (),
 ) -> list[Edit]:
-    """``edits`` and those that take the derived tables out.
+    """``edits`` and those that take ``derived`` out: derived tables, or small ones.
 
-    ``derived`` has, by alias, the text for each of its columns and the condition that its join
-    was. FROM becomes a list with commas and all conditions go to WHERE, which is the same for
-    inner joins; any other join is refused, and so is a subquery that reads a dropped column.
-    ``gone`` are conjuncts that are asked elsewhere, and subqueries that ``edits`` replace.
+    It has, by alias, the text for each column that is read and the condition that its join was.
+    FROM becomes a list with commas and all conditions go to WHERE, which is the same for inner
+    joins; any other join is refused, and so is a subquery that reads a dropped column. ``gone``
+    are conjuncts that are asked elsewhere, and subqueries that ``edits`` replace.
     """
     if not block.inner_only:
         raise Refused(Refusal.NULL_SUPPLYING_SIDE)
@@ -33,8 +33,11 @@ def drop_derived(
     elsewhere = {id(each) for each in gone}
     dropped_selects = {id(each.select) for name, each in block.factors.items() if name in derived}
     dropped_selects |= elsewhere
+    unread = {id(column) for each in gone for column in each.find_all(exp.Column)}
     listed = {item.alias.lower() for item in block.select.expressions if item.alias}
-    for column in _own_columns(block, dropped_selects, set(derived)):
+    for column in own_columns(block, dropped_selects, set(derived)):
+        if id(column) in unread:
+            continue
         if not column.table and column.name.lower() in listed:
             clause = column.find_ancestor(exp.Order, exp.Having, exp.Query)
             if isinstance(clause, exp.Order) and clause.parent is block.select:
@@ -69,7 +72,7 @@ def drop_derived(
     return [*(edit for edit in inside if not _within(edit.span, whole)), Edit(whole, body)]
 
 
-def _own_columns(block: Block, dropped: set[int], names: set[str]) -> list[exp.Column]:
+def own_columns(block: Block, dropped: set[int], names: set[str]) -> list[exp.Column]:
     """The block's own columns; raises :class:`Refused` where a subquery reads a dropped table."""
     found = []
     for part in block.select.walk(

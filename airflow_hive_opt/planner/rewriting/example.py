@@ -8,6 +8,7 @@ from airflow_hive_opt.planner.catalog import Column, JsonCatalog, Table
 from airflow_hive_opt.planner.parse import parse
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Text, spliced
 from airflow_hive_opt.planner.rewriting.cost import Cost
+from airflow_hive_opt.planner.rewriting.join_elimination import AnsweredJoin, eliminate_joins
 from airflow_hive_opt.planner.settings import CORRELATION, Settings
 
 CATALOG = JsonCatalog.of(
@@ -27,6 +28,12 @@ CATALOG = JsonCatalog.of(
             (Column("item", "int"), Column("kind", "string")),
             total_bytes=10**7,
         ),
+        Table(
+            "default.facts",
+            (Column("item", "int"), Column("amount", "int")),
+            (Column("day", "string"),),
+        ),
+        Table("default.days", (Column("day", "string"), Column("year", "int"))),
     ]
 )
 
@@ -38,3 +45,16 @@ def rewritten(
     text = Text(sql, parse(sql), CATALOG)
     edits = rule(next(text.blocks()), Cost(Settings.of({CORRELATION: mode})))
     return spliced(sql, edits or [])
+
+
+def without_join(sql: str, asked: str) -> str:
+    """``sql`` without its join of ``days`` d with ``facts`` f by the day."""
+    text = Text(sql, parse(sql), CATALOG)
+    places = {
+        alias: factor.reference
+        for block in text.blocks()
+        for alias, factor in block.factors.items()
+        if factor.reference is not None
+    }
+    answered = AnsweredJoin(places["f"], places["d"], "days", (("day", "day"),), (asked,))
+    return spliced(sql, eliminate_joins(text, [answered], [])[0])

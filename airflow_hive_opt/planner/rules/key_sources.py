@@ -20,6 +20,7 @@ from airflow_hive_opt.planner.operators import (
     relations,
     subquery_of,
 )
+from airflow_hive_opt.planner.parse import Span
 from airflow_hive_opt.planner.pruning import KeySource
 from airflow_hive_opt.planner.query import (
     ColumnRef,
@@ -157,6 +158,8 @@ def key_source(
             for alias in aliases
             if small[alias].names and (table := small[alias].table) is not None
         ),
+        _reference([small[alias] for alias in aliases]),
+        tuple(dict.fromkeys(condition.text for condition in own)),
     )
 
 
@@ -233,6 +236,12 @@ def _from_item(small: Small) -> str:
     if isinstance(relation, TableRelation):
         return f"{relation.text} AS {alias}"
     raise TypeError(f"no relation: {small.operator}")
+
+
+def _reference(group: Sequence[Small]) -> Span | None:
+    """The place of the one table that the group is, read as it is."""
+    relation = None if len(group) > 1 or group[0].names else _relation(group[0].operator)
+    return relation.reference if isinstance(relation, TableRelation) else None
 
 
 def _name(small: Small) -> str:

@@ -1,4 +1,4 @@
-"""A join on the cluster whose first attempt takes minutes, so that it can be killed in the middle."""
+"""A join on the cluster whose first attempt takes minutes, so that it can be killed meanwhile."""
 
 from __future__ import annotations
 

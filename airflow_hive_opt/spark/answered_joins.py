@@ -1,0 +1,80 @@
+"""Which joins the local task's keys answer whole, and the statement without them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+
+from airflow_hive_opt.planner.catalog import Catalog
+from airflow_hive_opt.planner.parse import Span, parse
+from airflow_hive_opt.planner.pruning import ScanDecision
+from airflow_hive_opt.planner.rewriting.blocks import Text, spliced
+from airflow_hive_opt.planner.rewriting.join_elimination import AnsweredJoin, eliminate_joins
+from airflow_hive_opt.runtime.descriptor import Descriptor, Target
+from airflow_hive_opt.runtime.partitions import Value, typed
+from airflow_hive_opt.spark.keys import Keys
+from airflow_hive_opt.spark.restrict import is_exact, narrowings
+
+log = logging.getLogger(__name__)
+
+
+def answered_joins(
+    decision: ScanDecision,
+    target: Target,
+    found: Sequence[tuple[Keys, frozenset[tuple[Value, ...]]]],
+) -> Iterator[AnsweredJoin]:
+    """The joins of a pruned scan of which ``found``, keys with their tuples, know all.
+
+    The restricted scan must give no partition but those that the keys call for, and no key may
+    stand for two rows of its table.
+    """
+    relation = decision.relation
+    if relation is None or decision.table.by_serde or relation.table.definition is not None:
+        return
+    if not is_exact(target):
+        return
+    for keys, tuples in found:
+        source = keys.source
+        if source.reference is None or not keys.unique:
+            continue
+        at = [target.columns.index(name) for name in source.partition_columns]
+        types = [target.types[position] for position in at]
+        if all(_values(part.values, at, types) in tuples for part in target.partitions):
+            yield AnsweredJoin(
+                Span(*target.reference),
+                source.reference,
+                source.name,
+                tuple(
+                    (column.name, name)
+                    for column, name in zip(source.columns, source.partition_columns, strict=True)
+                ),
+                source.asked,
+            )
+
+
+def without_joins(
+    sql: str, catalog: Catalog, descriptor: Descriptor, answered: Sequence[AnsweredJoin]
+) -> tuple[str | None, tuple[AnsweredJoin, ...]]:
+    """``sql`` with its scans narrowed and without the joins that keys answer; and these joins.
+
+    ``None`` where there are none; the descriptor is the statement's, straight from the local task.
+    """
+    if not answered:
+        return None, ()
+    try:
+        edits = narrowings(sql, descriptor.targets, descriptor.row_filters)
+        edits, left_out = eliminate_joins(Text(sql, parse(sql), catalog), answered, edits)
+    except Exception:
+        log.warning("joins can't be left out of this statement", exc_info=True)
+        return None, ()
+    return spliced(sql, edits) if left_out else None, left_out
+
+
+def _values(
+    texts: Sequence[str | None], at: Sequence[int], types: Sequence[str]
+) -> tuple[Value | None, ...]:
+    values = (texts[position] for position in at)
+    return tuple(
+        None if text is None else typed(text, type_)
+        for text, type_ in zip(values, types, strict=True)
+    )

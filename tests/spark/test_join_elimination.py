@@ -1,0 +1,202 @@
+"""Joins that the keys answer are left out where that changes no row, and only there."""
+
+from __future__ import annotations
+
+import pytest
+from upath import UPath
+
+from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.spark.application import Request, join, map_join, prune
+from tests.spark.answers import ask
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    """``fact``: 12 days and the NULL partition, 3 rows each; ``days``: with a twin and NULLs."""
+    for statement in (
+        "CREATE DATABASE IF NOT EXISTS elimination",
+        "USE elimination",
+        "CREATE TABLE fact (id INT, item INT, n INT) PARTITIONED BY (day INT) STORED AS PARQUET",
+        "INSERT INTO fact SELECT id, id % 5, id, IF(id % 13 = 12, NULL, id % 13) FROM range(39)",
+        "CREATE TABLE days (day INT, week INT, note STRING) STORED AS PARQUET",
+        "INSERT INTO days SELECT id, id DIV 3, concat('n', id) FROM range(15)",
+        "INSERT INTO days VALUES (1, 0, 'twin'), (NULL, 2, 'x'), (NULL, 2, 'y'), (99, 2, 'z')",
+        "CREATE TABLE wide STORED AS PARQUET AS SELECT CAST(day AS BIGINT) day, week FROM days",
+        "CREATE TABLE items STORED AS PARQUET AS SELECT CAST(id AS INT) item FROM range(4)",
+        "CREATE TABLE hours (id INT) PARTITIONED BY (ds STRING, hr INT) STORED AS PARQUET",
+        "INSERT INTO hours SELECT id, concat('d', id DIV 4), id % 4 FROM range(24)",
+        "CREATE TABLE slots (ds STRING, hr INT, open BOOLEAN) STORED AS PARQUET",
+        "INSERT INTO slots VALUES ('d0', 1, true), ('d3', 2, true), ('d5', 0, false)",
+        "CREATE TABLE dates (ds STRING, kind INT) STORED AS PARQUET",
+        "INSERT INTO dates VALUES ('d0', 1), ('d3', 1), ('d4', 2)",
+        "CREATE TABLE text (id INT) PARTITIONED BY (day INT) STORED AS TEXTFILE",
+        "INSERT INTO text SELECT id, day FROM fact",
+        "CREATE VIEW seen (id, shown) AS SELECT id, day FROM fact",
+        "CREATE VIEW weeks AS SELECT day, week FROM days WHERE day < 9",
+        "CREATE TABLE result (id INT, day INT) STORED AS PARQUET",
+    ):
+        spark.sql(statement)
+    yield
+    spark.sql("USE default")
+    spark.sql("DROP DATABASE elimination CASCADE")
+
+
+STAR = "FROM fact f JOIN days d ON f.day = d.day"
+
+LEFT_OUT = {
+    "the key alone": f"SELECT f.id {STAR} WHERE d.week = 2",
+    "nothing of the table": f"SELECT count(*) {STAR} AND d.week = 2 AND d.note <> 'n7'",
+    "old style": "SELECT id FROM days d, fact f WHERE (f.day = d.day) AND (week IN (1, 2))",
+    "its key is shown": f"SELECT f.id, d.day {STAR} WHERE d.week = 2 ORDER BY f.id",
+    "its key is grouped by": f"SELECT d.day, sum(f.n) n {STAR} WHERE d.week = 2 GROUP BY d.day",
+    "its key in expressions": f"SELECT f.id, d.day + f.n x {STAR} WHERE d.week = 2 AND d.day > f.n",
+    "with another table": f"SELECT f.id, i.item {STAR} JOIN items i ON i.item = f.item "
+    "WHERE d.week = 3",
+    "no key at all": f"SELECT count(*) {STAR} WHERE d.week = 1 AND d.note = 'none'",
+    "in a subquery": "SELECT x.n FROM "
+    f"(SELECT count(*) n {STAR} WHERE d.week = 2 GROUP BY f.day) x WHERE x.n > 1",
+    "in a CTE read twice": f"WITH x AS (SELECT f.id, d.day {STAR} WHERE d.week = 2) "
+    "SELECT a.id, b.day FROM x a JOIN x b ON a.id = b.id",
+    "in both branches": f"SELECT f.id {STAR} WHERE d.week = 2 UNION ALL "
+    f"SELECT -f.id {STAR} WHERE d.week = 3",
+    "columns together": "SELECT h.id FROM hours h JOIN slots s ON h.ds = s.ds AND h.hr = s.hr "
+    "WHERE s.open",
+    "with a subquery beside it": f"SELECT f.id {STAR} WHERE d.week = 2 AND f.item IN "
+    "(SELECT i.item FROM items i WHERE i.item > 1)",
+    "limited in order": f"SELECT f.id {STAR} WHERE d.week = 2 ORDER BY f.id LIMIT 2",
+    "rolled up by others": f"SELECT f.item, count(*) n {STAR} WHERE d.week = 2 GROUP BY f.item "
+    "WITH ROLLUP",
+    "over a view of the small table": "SELECT f.id FROM fact f JOIN weeks w ON f.day = w.day "
+    "WHERE w.week = 2",
+    "of another whole number": "SELECT f.id FROM fact f JOIN wide w ON f.day = w.day "
+    "WHERE w.week = 2",
+    "a hint for it": f"SELECT /*+ MAPJOIN(d) */ f.id {STAR} WHERE d.week = 2",
+}
+
+
+@pytest.mark.parametrize("sql", LEFT_OUT.values(), ids=LEFT_OUT)
+def test_left_out(spark, tmp_path, sql):
+    answer = ask(spark, tmp_path, sql)
+    assert answer.report.eliminated
+    for small in ("days", "slots", "weeks", "wide"):
+        assert f"{small} " not in answer.report.narrowed
+
+
+KEPT = {
+    "two rows of a key": f"SELECT f.id {STAR} WHERE d.week = 0",
+    "another column is shown": f"SELECT f.id, d.note {STAR} WHERE d.week = 2",
+    "another column is compared": f"SELECT f.id {STAR} WHERE d.week = 2 AND f.n > d.week",
+    "all columns are shown": f"SELECT * {STAR} WHERE d.week = 2",
+    "an outer join": "SELECT f.id FROM days d LEFT JOIN fact f ON f.day = d.day AND d.week = 2",
+    "an outer join beside it": f"SELECT f.id {STAR} LEFT JOIN items i ON i.item = f.item "
+    "WHERE d.week = 2",
+    "a semi join": "SELECT f.id FROM fact f LEFT SEMI JOIN days d ON f.day = d.day AND d.week = 2",
+    "not the same each time": f"SELECT f.id {STAR} WHERE d.week = 2 AND rand() < 2",
+    "which row is first": f"SELECT first(f.day) x {STAR} WHERE d.week = 5",
+    "a subquery reads it": f"SELECT f.id {STAR} WHERE d.week = 2 AND EXISTS "
+    "(SELECT 1 FROM items i WHERE i.item = f.item AND d.day > i.item)",
+    "a subquery in its condition": f"SELECT f.id {STAR} WHERE d.week = 2 AND d.day IN "
+    "(SELECT i.item + 5 FROM items i)",
+    "sets of groups": f"SELECT f.day, d.day k, count(*) n {STAR} WHERE d.week = 2 "
+    "GROUP BY f.day, d.day WITH ROLLUP",
+    "its key has another type": "SELECT f.id, w.day FROM fact f JOIN wide w ON f.day = w.day "
+    "WHERE w.week = 2",
+    "compared in an expression": "SELECT f.id FROM fact f JOIN days d ON f.day = d.day + 1 "
+    "WHERE d.week = 2",
+    "nulls are equal": "SELECT f.id FROM fact f JOIN days d ON f.day <=> d.day WHERE d.week = 2",
+    "keys of two tables": f"SELECT f.id {STAR} JOIN wide w ON w.day = d.day WHERE w.week = 2",
+    "one table for two scans": f"SELECT f.id, g.id x {STAR} JOIN fact g ON g.day = d.day "
+    "WHERE d.week = 2",
+    "a view of the big table": "SELECT s.id FROM seen s JOIN days d ON s.shown = d.day "
+    "WHERE d.week = 2",
+    "a table read by a SerDe": "SELECT t.id FROM text t JOIN days d ON t.day = d.day "
+    "WHERE d.week = 2",
+    "USING": "SELECT f.id FROM fact f JOIN days d USING (day) WHERE d.week = 2",
+    "lateral views": f"SELECT f.id, x {STAR} LATERAL VIEW explode(array(1, 2)) e AS x "
+    "WHERE d.week = 2",
+}
+
+
+@pytest.mark.parametrize("sql", KEPT.values(), ids=KEPT)
+def test_kept(spark, tmp_path, sql):
+    answer = ask(spark, tmp_path, sql)
+    assert answer.report.eliminated == ()
+    assert answer.report.narrowed is None
+
+
+def test_one_of_two_tables(spark, tmp_path):
+    answer = ask(
+        spark,
+        tmp_path,
+        "SELECT h.id, s.open FROM hours h JOIN dates d ON h.ds = d.ds JOIN slots s ON h.hr = s.hr "
+        "WHERE d.kind = 1 AND s.open",
+    )
+    assert answer.report.eliminated == ("dates",)
+    assert answer.kept == [("d0", "1"), ("d0", "2"), ("d3", "1"), ("d3", "2")]
+
+
+def run(spark, tmp_path, sql, *changes, **options):
+    request, path = Request(sql, **options), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, request, path)
+    for change in changes:
+        spark.sql(change)
+    return request, path, pruned
+
+
+def test_the_parameters_of_what_is_left_out(spark, tmp_path):
+    sql = f"SELECT f.id {STAR} WHERE d.week = :week AND f.n > :least"
+    answer = ask(spark, tmp_path, sql, parameters={"week": 2, "least": 20})
+    assert answer.report.eliminated == ("days",)
+    request, path, pruned = run(spark, tmp_path, sql, parameters={"week": 2, "least": 20})
+    assert len(join(spark, request, pruned, path).rows) == len(answer.rows) == 4
+
+
+def test_an_insert(spark, tmp_path):
+    insert = f"INSERT OVERWRITE TABLE result SELECT f.id, d.day {STAR} WHERE d.week = 2"
+    request, path, pruned = run(spark, tmp_path, insert)
+    result = join(spark, request, pruned, path)
+    assert result.report.eliminated == ("days",)
+    assert result.report.summary()["eliminated"] == ["days"]
+    assert "days" not in result.statement
+    plain = spark.sql(f"SELECT f.id, d.day {STAR} WHERE d.week = 2").collect()
+    assert sorted(spark.table("result").collect()) == sorted(plain)
+
+
+def test_a_statement_that_writes_the_small_table_reads_it(spark, tmp_path):
+    _, _, pruned = run(
+        spark, tmp_path, f"INSERT INTO days SELECT f.day, 7, 'new' {STAR} WHERE d.week = 2"
+    )
+    assert pruned.narrowed is None
+
+
+def test_another_application_reads_the_small_table_again(spark, tmp_path):
+    sql = f"SELECT f.id {STAR} WHERE d.week = 3"
+    deleted = (
+        "CREATE OR REPLACE TEMPORARY VIEW days AS SELECT * FROM elimination.days WHERE day > 9"
+    )
+    try:
+        request, path, pruned = run(spark, tmp_path, sql, deleted)
+        assert "days" in map_join(spark, request, path, pruned.descriptor.digest).statement
+    finally:
+        spark.catalog.dropTempView("days")
+
+
+def test_a_statement_without_its_join_that_spark_refuses(spark, tmp_path, monkeypatch):
+    request, path, pruned = run(spark, tmp_path, f"SELECT f.id {STAR} WHERE d.week = 2")
+    monkeypatch.setattr("airflow_hive_opt.spark.map_join._before_any_work", lambda error: True)
+    broken = type(pruned)(**{**vars(pruned), "narrowed": pruned.narrowed + " oh no"})
+    result = join(spark, request, broken, path)
+    assert len(result.rows) == 9
+    assert result.report.eliminated == ()
+
+
+def test_correlated_statements_too(spark, tmp_path):
+    """The rewritten statement is the one that joins are left out of."""
+    sql = (
+        f"SELECT f.id {STAR} WHERE d.week = 2 AND f.n > "
+        "(SELECT avg(g.n) FROM fact g WHERE g.item = f.item)"
+    )
+    settings = Settings.of({"hive.optimize.correlation": "true"})
+    request, path, pruned = run(spark, tmp_path, sql, settings=settings)
+    rows = sorted(join(spark, request, pruned, path).rows)
+    assert rows == sorted(map(tuple, spark.sql(sql).collect()))
