@@ -35,6 +35,14 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Joinless:
+    """The narrowed statement without joins, and the small tables that it does not read again."""
+
+    text: str
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """One run: the descriptor's outcome, where it lies, seconds by phase, work by stage.
 
@@ -42,7 +50,7 @@ class Report:
     went and came between the stages; ``scans`` says by alias how Spark found the partitions: by
     ``filter``, ``names`` or ``whole``. ``driver_peak_heap`` is in bytes, of the driver's JVM since
     its start. ``eliminated`` are the small tables that were not read again for their join;
-    ``narrowed`` is the statement without them, for the same application only.
+    ``joinless`` is what the local task offers the join of its own application.
     """
 
     descriptor: Descriptor
@@ -55,7 +63,7 @@ class Report:
     scans: Mapping[str, str] = field(default_factory=dict)
     driver_peak_heap: int | None = None
     eliminated: tuple[str, ...] = ()
-    narrowed: str | None = None
+    joinless: Joinless | None = None
 
     def summary(self) -> dict[str, object]:
         """The small plain dict that goes to XCom."""

@@ -12,6 +12,7 @@ from airflow_hive_opt.planner.rewriting.blocks import Text, spliced
 from airflow_hive_opt.planner.rewriting.join_elimination import AnsweredJoin, eliminate_joins
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 from airflow_hive_opt.runtime.partitions import Value, typed
+from airflow_hive_opt.runtime.report import Joinless
 from airflow_hive_opt.spark.keys import Keys
 from airflow_hive_opt.spark.restrict import is_exact, narrowings
 
@@ -31,18 +32,18 @@ def answered_joins(
     relation = decision.relation
     if relation is None or decision.table.by_serde or relation.table.definition is not None:
         return
-    if not is_exact(target):
+    known = [(k.source, k.source.reference, tuples) for k, tuples in found if k.unique]
+    if not any(place for _, place, _ in known) or not is_exact(target):
         return
-    for keys, tuples in found:
-        source = keys.source
-        if source.reference is None or not keys.unique:
+    for source, place, tuples in known:
+        if place is None:
             continue
         at = [target.columns.index(name) for name in source.partition_columns]
         types = [target.types[position] for position in at]
         if all(_values(part.values, at, types) in tuples for part in target.partitions):
             yield AnsweredJoin(
                 Span(*target.reference),
-                source.reference,
+                place,
                 source.name,
                 tuple(
                     (column.name, name)
@@ -54,20 +55,22 @@ def answered_joins(
 
 def without_joins(
     sql: str, catalog: Catalog, descriptor: Descriptor, answered: Sequence[AnsweredJoin]
-) -> tuple[str | None, tuple[AnsweredJoin, ...]]:
-    """``sql`` with its scans narrowed and without the joins that keys answer; and these joins.
+) -> Joinless | None:
+    """``sql`` with its scans narrowed and without the joins that keys answer, if there are any.
 
-    ``None`` where there are none; the descriptor is the statement's, straight from the local task.
+    The descriptor is the statement's, straight from the local task.
     """
     if not answered:
-        return None, ()
+        return None
     try:
         edits = narrowings(sql, descriptor.targets, descriptor.row_filters)
         edits, left_out = eliminate_joins(Text(sql, parse(sql), catalog), answered, edits)
-    except Exception:
+    except Exception:  # the statement with all its joins is as good
         log.warning("joins can't be left out of this statement", exc_info=True)
-        return None, ()
-    return spliced(sql, edits) if left_out else None, left_out
+        return None
+    if not left_out:
+        return None
+    return Joinless(spliced(sql, edits), tuple(dict.fromkeys(found.name for found in left_out)))
 
 
 def _values(

@@ -29,7 +29,7 @@ from airflow_hive_opt.runtime.descriptor import (
     query_digest,
 )
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
-from airflow_hive_opt.runtime.report import Report, Work, changes, left_whole
+from airflow_hive_opt.runtime.report import Joinless, Report, Work, changes, left_whole
 from airflow_hive_opt.spark.answered_joins import without_joins
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog, catalog_of
@@ -37,7 +37,7 @@ from airflow_hive_opt.spark.correlate import broadcasting, correlate
 from airflow_hive_opt.spark.driver_memory import peak_heap
 from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.local_task import run_local_task
-from airflow_hive_opt.spark.map_join import accepts, first_rows, prelaunch, run_map_join
+from airflow_hive_opt.spark.map_join import accepts, prelaunch, run_map_join
 from airflow_hive_opt.spark.progress import progress
 from airflow_hive_opt.spark.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.restrict import restrict, scan_way
@@ -46,7 +46,7 @@ from airflow_hive_opt.spark.staging import own_staging
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
 
@@ -138,15 +138,12 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
         clock = Clock(metastore.work)
         with clock.phase("local task"), progress(session, "local task"):
             descriptor, answered = _descriptor(session, catalog, metastore, request)
-            narrowed, left_out = without_joins(
-                descriptor.statement or request.sql, catalog, descriptor, answered
-            )
+            sql = descriptor.statement or request.sql
+            joinless = without_joins(sql, catalog, descriptor, answered)
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
     for line in left_whole(descriptor):
         log.info("%s", line)
-    for found in left_out:
-        log.info("%s has each key once: its join is left out in this application", found.name)
     return Report(
         descriptor,
         str(path),
@@ -154,8 +151,7 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
         clock.work,
         _application_id(session),
         driver_peak_heap=peak_heap(session),
-        eliminated=tuple(found.name for found in left_out),
-        narrowed=narrowed,
+        joinless=joinless,
     )
 
 
@@ -166,13 +162,10 @@ def join(session: SparkSession, request: Request, pruned: Report, path: StorageP
     read whose keys said all. The report of both is written beside the descriptor.
     """
     descriptor = _verified(request, path, pruned.descriptor.digest)
-    catalog = catalog_of(session)
-    targets, narrowed = descriptor.targets, pruned.narrowed
-    result = _run(session, catalog, request, path, descriptor, targets, narrowed)
-    as_planned = result.report.descriptor == descriptor
+    catalog, targets = catalog_of(session), descriptor.targets
+    result = _run(session, catalog, request, path, descriptor, targets, pruned.joinless)
     report = replace(
         result.report,
-        eliminated=pruned.eliminated if as_planned else (),
         seconds={**pruned.seconds, **result.report.seconds},
         work={**pruned.work, **result.report.work},
     )
@@ -223,14 +216,15 @@ def _run(
     path: StoragePath,
     descriptor: Descriptor,
     targets: tuple[Target, ...],
-    narrowed: str | None = None,
+    joinless: Joinless | None = None,
 ) -> Result:
-    """Gates, then the statement on the targets' partitions, which ``narrowed`` may already be."""
+    """Gates, then the statement on the targets' partitions, without joins where that is given."""
     request.gates.check(replace(descriptor, targets=targets))
     clock = Clock(catalog.work)
     filters = descriptor.row_filters
     sql = descriptor.statement or request.sql
-    narrowed = narrowed or restrict(sql, targets, filters)
+    narrowed = restrict(sql, targets, filters)
+    fewest_joins = joinless.text if joinless else narrowed
     ways = {target.alias: scan_way(target) for target in targets}
     locations = {target.location for target in targets}
     for alias, way in ways.items():
@@ -241,27 +235,23 @@ def _run(
         scanning(session, set(ways.values()), locations, longest_list(filters)),
         own_staging(session, catalog, sql),
     ):
-        frame, objection = run_map_join(session, sql, narrowed, request.parameters)
-        columns = tuple(frame.columns)
-        rows: tuple[tuple[object, ...], ...] = ()
-        if columns:
-            found, refused = first_rows(frame, request.max_rows, lambda: _plain(session, request))
-            rows = tuple(map(tuple, found))
-            objection = objection or refused
+        texts = (fewest_joins, narrowed, request.sql)
+        answer = run_map_join(session, texts, request.parameters, request.max_rows)
+    eliminated = joinless.tables if joinless and answer.text == joinless.text else ()
+    for table in eliminated:
+        log.info("%s has each key once: its keys answered the join", table)
+    fell_back = answer.objection if answer.text not in (fewest_joins, narrowed) else None
     report = Report(
-        _passed_through(request, objection) if objection else descriptor,
+        _passed_through(request, fell_back) if fell_back else descriptor,
         str(path),
         clock.seconds,
         clock.work,
         _application_id(session),
-        scans={} if objection else {alias: way.value for alias, way in ways.items()},
+        scans={} if fell_back else {alias: way.value for alias, way in ways.items()},
         driver_peak_heap=peak_heap(session),
+        eliminated=eliminated,
     )
-    return Result(report, columns, rows, sql if objection else narrowed)
-
-
-def _plain(session: SparkSession, request: Request) -> DataFrame:
-    return session.sql(request.sql, args=dict(request.parameters))
+    return Result(report, answer.columns, answer.rows, answer.text)
 
 
 def plan_on_spark(session: SparkSession, catalog: SessionCatalog, request: Request) -> Plan:

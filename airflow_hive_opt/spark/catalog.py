@@ -231,7 +231,8 @@ class SparkCatalog:
                 self._texts(metadata.viewCatalogAndNamespace()),
                 self._texts(metadata.viewQueryColumnNames()),
             )
-            return replace(table, definition=definition)
+            location = None if view.isDefined() else _location(metadata)
+            return replace(table, definition=definition, location=location)
         self._own_names[full] = own_names
         partitioned = {column.lower() for column in own_names}
         schema = StructType.fromJson(json.loads(metadata.schema().json()))
@@ -245,7 +246,7 @@ class SparkCatalog:
             or bool(metadata.tracksPartitionsInCatalog())
             or metadata.provider().getOrElse(None) == "hive",
             by_serde=bool(own_names) and self._is_read_by_serde(metadata),
-            location=_location(metadata) if own_names else None,
+            location=_location(metadata),
         )
 
     def _is_read_by_serde(self, metadata: Any) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
@@ -17,7 +17,7 @@ from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
 # Spark's optimizer gave up, which it does before anything runs.
@@ -55,45 +55,49 @@ def prelaunch(
     return tuple(targets)
 
 
+@dataclass(frozen=True)
+class Answer:
+    """A statement's columns and first rows; ``text`` is what ran, ``objection`` why none before."""
+
+    text: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    objection: str | None
+
+
 def run_map_join(
+    session: SparkSession, texts: Sequence[str], parameters: Mapping[str, object], max_rows: int
+) -> Answer:
+    """Runs the first of ``texts`` that Spark takes, and brings a SELECT's first rows.
+
+    They say the same, the narrowest first and the statement as it is last. Where Spark refuses one
+    before any work, the next has its turn.
+    """
+    *narrowed, plain = dict.fromkeys(texts)
+    objection = None
+    for text in narrowed:
+        log.debug("running: %s", text)
+        try:
+            return _answer(session, text, parameters, max_rows, objection)
+        except (PySparkException, Py4JJavaError) as error:
+            if not _before_any_work(error):
+                raise
+            objection = in_words(error)
+            log.warning("the narrowed statement is refused, a wider one runs: %s", objection)
+    return _answer(session, plain, parameters, max_rows, objection)
+
+
+def _answer(
     session: SparkSession,
-    sql: str,
-    narrowed: str,
+    text: str,
     parameters: Mapping[str, object],
-) -> tuple[DataFrame, str | None]:
-    """Runs the statement with its scans narrowed; a SELECT's rows are in the frame that returns.
-
-    Where Spark accepts the statement but not its narrowed form, the statement runs as it is; the
-    second value then says what Spark had against the other.
-    """
-    log.debug("running: %s", narrowed)
-    try:
-        return session.sql(narrowed, args=dict(parameters)), None
-    except (PySparkException, Py4JJavaError) as error:
-        if narrowed == sql or not _before_any_work(error):
-            raise
-        objection = in_words(error)
-        if not accepts(session, sql, parameters):
-            raise
-        log.warning("the narrowed statement is refused, running the plain one: %s", objection)
-        return session.sql(sql, args=dict(parameters)), objection
-
-
-def first_rows(
-    frame: DataFrame, rows: int, plain: Callable[[], DataFrame]
-) -> tuple[list[Row], str | None]:
-    """The first rows of a narrowed SELECT; of the plain one where Spark can't plan the other.
-
-    The second value then says what Spark had against it.
-    """
-    try:
-        return frame.take(rows), None
-    except (PySparkException, Py4JJavaError) as error:
-        if not _before_any_work(error):
-            raise
-        objection = in_words(error)
-        log.warning("the narrowed statement can't be planned: %s", objection)
-        return plain().take(rows), objection
+    max_rows: int,
+    objection: str | None,
+) -> Answer:
+    frame = session.sql(text, args=dict(parameters))
+    columns = tuple(frame.columns)
+    rows = tuple(map(tuple, frame.take(max_rows))) if columns else ()
+    return Answer(text, columns, rows, objection)
 
 
 def _before_any_work(error: Exception) -> bool:

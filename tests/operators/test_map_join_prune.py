@@ -189,7 +189,9 @@ def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
     from airflow.sdk import Asset
     from airflow.sdk.execution_time.context import OutletEventAccessors
 
-    monkeypatch.setattr("airflow_hive_opt.spark.application.restrict", lambda *_: refused)
+    application = "airflow_hive_opt.spark.application"
+    monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)
+    monkeypatch.setattr(f"{application}.restrict", lambda *_: refused)
     asset = Asset("result")
     context["outlet_events"] = OutletEventAccessors()
     options = {"outlets": [asset], "partition_keys_of": "fact", "descriptor_path": str(tmp_path)}

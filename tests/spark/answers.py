@@ -13,7 +13,7 @@ from airflow_hive_opt.runtime.report import Report
 from airflow_hive_opt.spark.application import Request, prune
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.key_predicates import longest_list
-from airflow_hive_opt.spark.map_join import prelaunch, run_map_join
+from airflow_hive_opt.spark.map_join import prelaunch
 from airflow_hive_opt.spark.restrict import restrict, scan_way
 from airflow_hive_opt.spark.scan import scanning
 
@@ -79,8 +79,7 @@ def ask(
     frames = []
 
     def run(text):
-        frame, objection = run_map_join(spark, sql, text, request.parameters)
-        assert objection is None
+        frame = spark.sql(text, args=request.parameters)
         frames.append(frame)
         return frame
 
@@ -90,9 +89,9 @@ def ask(
     longest = longest_list(descriptor.row_filters)
     with scanning(spark, set(map(scan_way, targets)), places, longest):
         rows, scanned = _measured(spark, lambda: run(narrowed))
-        if report.narrowed:  # what runs in the local task's own application
-            fewer_joins, with_fewer = _measured(spark, lambda: run(report.narrowed))
-            assert fewer_joins == rows
+        if report.joinless:  # what runs in the local task's own application
+            without, with_fewer = _measured(spark, lambda: run(report.joinless.text))
+            assert without == rows
             assert frames[0].dtypes == frames[1].dtypes
             assert with_fewer.rows_scanned <= scanned.rows_scanned
             assert with_fewer.files_listed <= scanned.files_listed

@@ -18,7 +18,7 @@ from airflow_hive_opt.spark.application import Request, map_join, prune
 from airflow_hive_opt.spark.connect import end, remote_session
 from airflow_hive_opt.spark.connect_catalog import ConnectCatalog
 from airflow_hive_opt.spark.local_rows import LocalRows
-from airflow_hive_opt.spark.map_join import accepts, prelaunch, run_map_join
+from airflow_hive_opt.spark.map_join import accepts, prelaunch
 from airflow_hive_opt.spark.progress import progress
 from airflow_hive_opt.spark.restrict import restrict, scan_way
 from airflow_hive_opt.spark.scan import scanning
@@ -65,8 +65,7 @@ def pruned(remote, tmp_path, sql, **options):
     descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
     targets = prelaunch(ConnectCatalog(remote), descriptor, request.parameters)
     with scanning(remote, set(map(scan_way, targets))):
-        frame, objection = run_map_join(remote, sql, restrict(sql, targets), request.parameters)
-        assert objection is None
+        frame = remote.sql(restrict(sql, targets), args=request.parameters)
         frame.collect()
     return frame, descriptor
 

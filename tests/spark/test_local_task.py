@@ -140,8 +140,9 @@ def test_a_report_that_can_not_be_written_does_not_undo_the_run(
 
 
 def test_a_narrowed_statement_that_spark_refuses(spark, tmp_path, monkeypatch):
-    restrict = "airflow_hive_opt.spark.application.restrict"
-    monkeypatch.setattr(restrict, lambda sql, *_: sql + " oh no")
+    application = "airflow_hive_opt.spark.application"
+    monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)
+    monkeypatch.setattr(f"{application}.restrict", lambda sql, *_: sql + " oh no")
     result = run(spark, tmp_path, SQL.format(2) + " WHERE true")
     assert sorted(result.rows) == [(0,), (1,)]
     (decision,) = result.report.descriptor.decisions

@@ -40,7 +40,7 @@ from airflow_hive_opt.planner.query import ColumnRef
 from airflow_hive_opt.planner.rewriting.anchors import Anchor, find_anchor
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit
 from airflow_hive_opt.planner.rewriting.cost import Cost
-from airflow_hive_opt.planner.rewriting.dropping import drop_derived
+from airflow_hive_opt.planner.rewriting.dropping import drop_factors
 from airflow_hive_opt.planner.rewriting.expressions import (
     aggregates_of,
     may_fail,
@@ -126,7 +126,7 @@ def _once(block: Block, lookup: Lookup, anchor: Anchor, cost: Cost) -> list[Edit
         )
     conditions = " AND ".join(f"{anchor.key(at)} IS NOT NULL" for at in range(len(anchor.keys)))
     edits.append(_source(block, lookup, anchor, sums, having))
-    return drop_derived(block, {lookup.alias: (given, conditions)}, edits)
+    return drop_factors(block, {lookup.alias: (given, conditions)}, edits)
 
 
 def _bare(column: exp.Column) -> str | None:

@@ -12,18 +12,19 @@ from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, spliced
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 
 
-def drop_derived(
+def drop_factors(
     block: Block,
-    derived: Mapping[str, tuple[Mapping[str, str], str]],
+    dropped: Mapping[str, tuple[Mapping[str, str], str]],
     edits: list[Edit],
     gone: Collection[exp.Expr] = (),
 ) -> list[Edit]:
-    """``edits`` and those that take ``derived`` out: derived tables, or small ones.
+    """``edits`` and those that take ``dropped`` items of FROM out.
 
-    It has, by alias, the text for each column that is read and the condition that its join was.
-    FROM becomes a list with commas and all conditions go to WHERE, which is the same for inner
-    joins; any other join is refused, and so is a subquery that reads a dropped column. ``gone``
-    are conjuncts that are asked elsewhere, and subqueries that ``edits`` replace.
+    It has, by alias, the text for each column that is read and the condition that its join was;
+    columns in ``gone`` need none. FROM becomes a list with commas and all conditions go to WHERE,
+    which is the same for inner joins; any other join is refused, and so is a subquery that reads a
+    dropped column. ``gone`` are conjuncts that are asked elsewhere, and subqueries that ``edits``
+    replace.
     """
     if not block.inner_only:
         raise Refused(Refusal.NULL_SUPPLYING_SIDE)
@@ -31,11 +32,11 @@ def drop_derived(
     inside = list(edits)
     named = {(edit.span.start, edit.span.stop) for edit in edits}  # whole items bring their name
     elsewhere = {id(each) for each in gone}
-    dropped_selects = {id(each.select) for name, each in block.factors.items() if name in derived}
+    dropped_selects = {id(each.select) for name, each in block.factors.items() if name in dropped}
     dropped_selects |= elsewhere
     unread = {id(column) for each in gone for column in each.find_all(exp.Column)}
     listed = {item.alias.lower() for item in block.select.expressions if item.alias}
-    for column in own_columns(block, dropped_selects, set(derived)):
+    for column in _own_columns(block, dropped_selects, set(dropped)):
         if id(column) in unread:
             continue
         if not column.table and column.name.lower() in listed:
@@ -45,9 +46,11 @@ def drop_derived(
             if isinstance(clause, exp.Having):
                 raise Refused(Refusal.FORM_NOT_KNOWN)  # either
         owner = block.owner(column)
-        if owner is None or owner.alias not in derived:
+        if owner is None or owner.alias not in dropped:
             continue
-        inside.append(Edit(text.place(column), derived[owner.alias][0][owner.name]))
+        if isinstance(column.find_ancestor(exp.Hint, exp.Query), exp.Hint):
+            raise Refused(Refusal.FORM_NOT_KNOWN)  # places in hints count from the hint's start
+        inside.append(Edit(text.place(column), dropped[owner.alias][0][owner.name]))
     places = {(edit.span.start, edit.span.stop) for edit in inside}
     for item in block.select.expressions:
         span = text.place(item)
@@ -58,21 +61,23 @@ def drop_derived(
         if not isinstance(item, exp.Column):
             raise Refused(Refusal.FORM_NOT_KNOWN)  # its name comes from its text
         inside.append(Edit(Span(span.stop, span.stop), f" AS {quote(item.name)}"))
-    kept = [factor for name, factor in block.factors.items() if name not in derived]
+    kept = [factor for name, factor in block.factors.items() if name not in dropped]
     conditions = [
         spliced(text.sql, inside, text.place(each))
         for each in block.certain
         if id(each) not in elsewhere
     ]
-    conditions += [condition for _, condition in derived.values() if condition]
+    conditions += [condition for _, condition in dropped.values() if condition]
     factors = ", ".join(spliced(text.sql, inside, factor.span) for factor in kept)
     whole = _from_to_where(block)
     where = " AND ".join(f"({each})" for each in conditions)
     body = f"{factors} WHERE {where}" if where else factors
+    if text.sql[whole.stop : whole.stop + 1].isalnum():  # as in ON (a = b)GROUP BY
+        body += " "
     return [*(edit for edit in inside if not _within(edit.span, whole)), Edit(whole, body)]
 
 
-def own_columns(block: Block, dropped: set[int], names: set[str]) -> list[exp.Column]:
+def _own_columns(block: Block, apart: set[int], names: set[str]) -> list[exp.Column]:
     """The block's own columns; raises :class:`Refused` where a subquery reads a dropped table."""
     found = []
     for part in block.select.walk(
@@ -80,7 +85,7 @@ def own_columns(block: Block, dropped: set[int], names: set[str]) -> list[exp.Co
     ):
         if isinstance(part, exp.Column):
             found.append(part)
-        elif isinstance(part, exp.Query) and part is not block.select and id(part) not in dropped:
+        elif isinstance(part, exp.Query) and part is not block.select and id(part) not in apart:
             _require_apart(block, part, names)
     return found
 

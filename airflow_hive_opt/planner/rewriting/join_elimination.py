@@ -1,14 +1,14 @@
 """A join left out whose small table only chose partitions.
 
     >>> from airflow_hive_opt.planner.rewriting.example import without_join
-    >>> print(without_join('''SELECT f.item, d.day FROM facts f JOIN days d ON f.day = d.day
+    >>> print(without_join('''SELECT f.item, f.day FROM facts f JOIN days d ON f.day = d.day
     ... WHERE d.year = 2000 AND f.amount > 1''', asked="d.year = 2000"))
-    SELECT f.item, `f`.`day` AS `day` FROM facts f WHERE (f.amount > 1)
+    SELECT f.item, f.day FROM facts f WHERE (f.amount > 1)
 
-The small table's keys were read to choose the partitions. Where each key was there once, an inner
-join with the table neither drops nor repeats a row of the partitions that were chosen, so the
-table need not be read again; its key is the partition column. All that the statement asks of the
-table must have been asked of the keys, and no other column of it be read.
+The small table's keys were read to choose the partitions. Where each key was there once, among the
+rows that the statement's conditions leave, an inner join with the table neither drops nor repeats a
+row of the partitions that were chosen. All that the statement asks of the table must have been
+asked of the keys, and nothing else of it be read.
 
 This holds for the small table as it was when the keys were read, so it is for a statement that
 runs at once, not for one that another application runs later.
@@ -19,18 +19,20 @@ is known as join elimination.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from airflow_hive_opt.planner.conditions import is_deterministic
-from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.parse import Span
 from airflow_hive_opt.planner.query import ColumnRef
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Text
-from airflow_hive_opt.planner.rewriting.dropping import drop_derived, own_columns
+from airflow_hive_opt.planner.rewriting.dropping import drop_factors
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -60,90 +62,98 @@ def eliminate_joins(
     if not answered or not is_deterministic(text.sql) or any(not mark.name for mark in marks):
         return edits, ()
     left_out: list[AnsweredJoin] = []
-    for block in reversed(list(text.blocks())):
+    for block in reversed(list(text.blocks())):  # the innermost first
         try:
-            found = _Elimination(block, answered)
-            if found.joins:
-                edits = drop_derived(block, found.derived, edits, found.gone)
-                left_out += found.joins
-        except Refused:
-            continue
+            joins, dropped, gone = _found(block, answered)
+            if joins:
+                edits = drop_factors(block, dropped, edits, gone)
+                left_out += joins
+        except Refused as error:
+            log.debug("no join of a block is left out: %s", error)
     return edits, tuple(left_out)
 
 
-class _Elimination:
-    """The joins of one block that can be left out, and what goes with them."""
-
-    def __init__(self, block: Block, answered: Sequence[AnsweredJoin]) -> None:
-        self._block = block
-        self.joins: list[AnsweredJoin] = []
-        self.derived: dict[str, tuple[Mapping[str, str], str]] = {}
-        self.gone: list[exp.Expr] = []
-        if not (block.known and block.inner_only) or block.shows_all:
-            return
-        by_place = {factor.reference: alias for alias, factor in block.factors.items()}
-        scans: set[str] = set()
-        for join in answered:
-            scan, table = by_place.get(join.scan), by_place.get(join.table)
-            if scan is None or table is None or scan in self.derived or table in scans:
-                continue
-            if table in self.derived:
-                continue
-            try:
-                self._leave_out(join, scan, table)
-            except Refused:
-                continue
-            scans.add(scan)
-
-    def _leave_out(self, join: AnsweredJoin, scan: str, table: str) -> None:
-        block = self._block
-        pairs = {(ColumnRef(table, key), ColumnRef(scan, column)) for key, column in join.keys}
-        gone, compared = [], set()
-        for conjunct in block.certain:
-            pair = self._equality(conjunct, table)
-            if pair in pairs:
-                compared.add(pair)
-                gone.append(conjunct)
-            elif block.aliases(conjunct) == {table}:
-                if block.text.of(conjunct) not in join.asked:
-                    raise Refused(Refusal.OTHER_FILTERS)
-                gone.append(conjunct)
-        if compared != pairs:
-            raise Refused(Refusal.OTHER_FILTERS)
-        replaced = dict(join.keys)
-        elsewhere = {id(column) for each in gone for column in each.find_all(exp.Column)}
-        for column in own_columns(block, set(), {table}):
-            ref = None if id(column) in elsewhere else block.owner(column)
-            if ref is None or ref.alias != table:
-                continue
-            partition_column = replaced.get(ref.name)
-            if partition_column is None or _has_grouping_sets(block):
-                raise Refused(Refusal.OTHER_USES)
-            if block.type_of(ref) != block.type_of(ColumnRef(scan, partition_column)):
-                raise Refused(Refusal.KEY_TYPE)
-        columns = {key: f"{quote(scan)}.{quote(column)}" for key, column in join.keys}
-        self.derived[table] = (columns, "")
-        self.gone += gone
-        self.joins.append(join)
-
-    def _equality(self, conjunct: exp.Expr, table: str) -> tuple[ColumnRef, ColumnRef] | None:
-        """The two columns of ``a = b``, that of ``table`` first."""
-        inner = conjunct.unnest()
-        if not isinstance(inner, exp.EQ):
-            return None
-        sides = [inner.this.unnest(), inner.expression.unnest()]
-        if not all(isinstance(side, exp.Column) for side in sides):
-            return None
-        left, right = (self._block.owner(side) for side in sides)
-        if left is None or right is None:
-            return None
-        return (left, right) if left.alias == table else (right, left)
+def _found(
+    block: Block, answered: Sequence[AnsweredJoin]
+) -> tuple[list[AnsweredJoin], Mapping[str, tuple[Mapping[str, str], str]], list[exp.Expr]]:
+    """The block's joins that can be left out, the items of FROM and the conjuncts that go."""
+    joins: list[AnsweredJoin] = []
+    dropped: dict[str, tuple[Mapping[str, str], str]] = {}
+    gone: list[exp.Expr] = []
+    scans: set[str] = set()
+    if not (block.known and block.inner_only) or block.shows_all:
+        return joins, dropped, gone
+    by_place = {factor.reference: alias for alias, factor in block.factors.items()}
+    for join in answered:
+        scan, table = by_place.get(join.scan), by_place.get(join.table)
+        if scan is None or table is None or scan in dropped or table in scans | dropped.keys():
+            continue
+        try:
+            answers = _answers(block, join, scan, table)
+            _require_unread(block, table, answers)
+        except Refused as error:
+            log.debug("the join with %s stays: %s", join.name, error)
+            continue
+        scans.add(scan)
+        dropped[table] = ({}, "")
+        gone += answers
+        joins.append(join)
+    return joins, dropped, gone
 
 
-def _has_grouping_sets(block: Block) -> bool:
-    """Whether rows are grouped by sets of columns, in which two names of one column differ."""
-    group = block.select.args.get("group")
-    return group is not None and (
-        any(value for name, value in group.args.items() if name != "expressions")
-        or group.find(exp.Rollup, exp.Cube, exp.GroupingSets) is not None
-    )
+def _answers(block: Block, join: AnsweredJoin, scan: str, table: str) -> list[exp.Expr]:
+    """The block's conjuncts that the keys fulfil; raises :class:`Refused` where not all do."""
+    if not isinstance(block.text.tree, exp.Query):
+        small = block.factors[table].table
+        if small is None or small.location is None:
+            raise Refused(Refusal.OTHER_USES)  # a view may read what the statement writes
+    pairs = {(ColumnRef(table, key), ColumnRef(scan, column)) for key, column in join.keys}
+    answers, compared = [], set()
+    for conjunct in block.certain:
+        pair = _equality(block, conjunct, table)
+        if pair in pairs:
+            compared.add(pair)
+            answers.append(conjunct)
+        elif block.aliases(conjunct) == {table}:
+            if block.text.of(conjunct) not in join.asked:
+                raise Refused(Refusal.OTHER_FILTERS)
+            answers.append(conjunct)
+    if compared != pairs:
+        raise Refused(Refusal.OTHER_FILTERS)
+    return answers
+
+
+def _equality(block: Block, conjunct: exp.Expr, table: str) -> tuple[ColumnRef, ColumnRef] | None:
+    """The two columns of ``a = b``, that of ``table`` first."""
+    inner = conjunct.unnest()
+    if not isinstance(inner, exp.EQ):
+        return None
+    sides = [inner.this.unnest(), inner.expression.unnest()]
+    if not all(isinstance(side, exp.Column) for side in sides):
+        return None
+    left, right = (block.owner(side) for side in sides)
+    if left is None or right is None:
+        return None
+    return (left, right) if left.alias == table else (right, left)
+
+
+def _require_unread(block: Block, table: str, gone: Sequence[exp.Expr]) -> None:
+    """Raises :class:`Refused` where a name outside ``gone`` may mean a column of the table.
+
+    Names without a qualifier, and structs' names before a field, are taken for the table's columns
+    wherever they could be, in subqueries too; not in those of FROM, which can't see them.
+    """
+    factor, columns = block.factors[table], block.columns(table)
+    if columns is None or factor.table is None:
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    called = {table, factor.table.short_name.lower()}
+    unseen = {id(each) for each in gone}
+    unseen |= {id(each.select) for each in block.factors.values() if each.select is not None}
+    for node in block.select.walk(prune=lambda part: id(part) in unseen):
+        if not isinstance(node, exp.Column) or id(node) in unseen:
+            continue
+        *qualifiers, name = (part.name.lower() for part in node.parts)
+        first = qualifiers[0] if qualifiers else name
+        other = bool(qualifiers) and first in block.factors and first != table
+        if not other and (first in columns or called.intersection(qualifiers)):
+            raise Refused(Refusal.OTHER_USES)

@@ -28,7 +28,7 @@ from airflow_hive_opt.planner.parse import Span
 from airflow_hive_opt.planner.rewriting.anchors import equal_columns
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit
 from airflow_hive_opt.planner.rewriting.cost import Cost
-from airflow_hive_opt.planner.rewriting.dropping import drop_derived
+from airflow_hive_opt.planner.rewriting.dropping import drop_factors
 from airflow_hive_opt.planner.rewriting.expressions import aggregates_of, renamed, replaced
 from airflow_hive_opt.planner.rewriting.lookups import Kind, Lookup, lookups
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
@@ -116,7 +116,7 @@ def _merged(block: Block, kept: Lookup, gone: Lookup) -> list[Edit]:
     last = text.place(kept.block.select.expressions[-1]).stop
     added = "".join(f",\n  {aggregate} AS {name}" for aggregate, name in reversed(listed.items()))
     edits = [Edit(Span(last, last), added)]
-    return drop_derived(block, {gone.alias: (given, " AND ".join(conditions))}, edits)
+    return drop_factors(block, {gone.alias: (given, " AND ".join(conditions))}, edits)
 
 
 def _conditional(block: Block, node: exp.Expr, condition: str) -> str:

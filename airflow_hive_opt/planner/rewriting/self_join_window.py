@@ -42,7 +42,7 @@ from airflow_hive_opt.planner.parse import Span
 from airflow_hive_opt.planner.rewriting.anchors import Anchor, find_anchor
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Text
 from airflow_hive_opt.planner.rewriting.cost import Cost
-from airflow_hive_opt.planner.rewriting.dropping import drop_derived
+from airflow_hive_opt.planner.rewriting.dropping import drop_factors
 from airflow_hive_opt.planner.rewriting.expressions import (
     aggregates_of,
     may_fail,
@@ -115,7 +115,7 @@ def _edits(block: Block, found: list[Windowed], cost: Cost, below: bool) -> list
             derived[keys.factor.alias] = (names, "")
             gone += moved
         edits += _source(block.text, windowed, keys)
-    return drop_derived(block, derived, edits, gone) if derived else edits
+    return drop_factors(block, derived, edits, gone) if derived else edits
 
 
 def _may_have(block: Block) -> bool:
