@@ -36,7 +36,8 @@ def _block(rng: random.Random) -> str:
         if not links:
             continue
         relations.append(small)
-        shown += [link.rpartition(" = ")[2] for link in links]
+        if rng.random() < 0.2:
+            shown += [link.rpartition(" = ")[2] for link in links]
         filters = [conditions.simple_filter(rng, small) for _ in range(rng.choice([0, 1, 1, 2]))]
         if rng.random() < 0.15:
             filters.append(conditions.filter_(rng, small))

@@ -87,7 +87,7 @@ def _ask(session, tmp_path, queries):
     print(found.summary())
     assert found.wrong == []
     assert found.paths.total() > queries / 3
-    assert found.eliminated > queries / 50
+    assert found.eliminated > queries / 100
     assert median(found.by_keys) == 1.0
 
 
