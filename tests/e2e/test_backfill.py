@@ -47,7 +47,7 @@ def backfill(airflow, days, reprocess):
         at_once.add(states.count("running"))
         return airflow.ask(f"/api/v2/backfills/{number}")["completed_at"]
 
-    wait_for(completed, seconds=400)
+    wait_for(completed, seconds=900)
     assert max(at_once) == AT_ONCE
     assert {run["state"] for run in airflow.runs("backfill_by_day", "backfill")} == {"success"}
 
