@@ -11,7 +11,7 @@ from airflow_hive_opt.planner.pruning import ScanDecision
 from airflow_hive_opt.planner.rewriting.blocks import Text, spliced
 from airflow_hive_opt.planner.rewriting.join_elimination import AnsweredJoin, eliminate_joins
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
-from airflow_hive_opt.runtime.partitions import Value, typed
+from airflow_hive_opt.runtime.partitions import Value, matching
 from airflow_hive_opt.runtime.report import Joinless
 from airflow_hive_opt.spark.keys import Keys
 from airflow_hive_opt.spark.restrict import is_exact, narrowings
@@ -39,8 +39,8 @@ def answered_joins(
         if place is None:
             continue
         at = [target.columns.index(name) for name in source.partition_columns]
-        types = [target.types[position] for position in at]
-        if all(_values(part.values, at, types) in tuples for part in target.partitions):
+        called_for = matching(target.partitions, target.types, [(at, tuples)])
+        if len(list(called_for)) == target.kept:
             yield AnsweredJoin(
                 Span(*target.reference),
                 place,
@@ -71,13 +71,3 @@ def without_joins(
     if not left_out:
         return None
     return Joinless(spliced(sql, edits), tuple(dict.fromkeys(found.name for found in left_out)))
-
-
-def _values(
-    texts: Sequence[str | None], at: Sequence[int], types: Sequence[str]
-) -> tuple[Value | None, ...]:
-    values = (texts[position] for position in at)
-    return tuple(
-        None if text is None else typed(text, type_)
-        for text, type_ in zip(values, types, strict=True)
-    )

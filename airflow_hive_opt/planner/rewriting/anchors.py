@@ -47,15 +47,10 @@ def equal_columns(block: Block) -> list[set[ColumnRef]]:
     """Sets of columns of one type that every row of the block has equal values in."""
     classes: list[set[ColumnRef]] = []
     for conjunct in block.certain:
-        bare = conjunct.unnest()
-        if not isinstance(bare, exp.EQ):
+        pair = block.equated(conjunct)
+        if pair is None or pair[0] == pair[1]:
             continue
-        sides = bare.this.unnest(), bare.expression.unnest()
-        if not all(isinstance(side, exp.Column) for side in sides):
-            continue
-        left, right = map(block.owner, sides)
-        if left is None or right is None or left == right:
-            continue
+        left, right = pair
         type_ = block.type_of(left)
         if type_ is None or type_ != block.type_of(right):
             continue

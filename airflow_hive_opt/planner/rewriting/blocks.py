@@ -208,6 +208,17 @@ class Block:
         """The factors that an expression reads, ``None`` among them for a query around."""
         return {None if ref is None else ref.alias for ref in self.owners(node)}
 
+    def equated(self, conjunct: exp.Expr) -> tuple[ColumnRef, ColumnRef] | None:
+        """The two columns of the block that ``a = b`` compares as they are."""
+        bare = conjunct.unnest()
+        if not isinstance(bare, exp.EQ):
+            return None
+        sides = bare.this.unnest(), bare.expression.unnest()
+        if not all(isinstance(side, exp.Column) for side in sides):
+            return None
+        left, right = map(self.owner, sides)
+        return None if left is None or right is None else (left, right)
+
     def type_of(self, ref: ColumnRef) -> str | None:
         """A column's type where it is a table's, through plain subqueries too."""
         factor = self.factors.get(ref.alias)

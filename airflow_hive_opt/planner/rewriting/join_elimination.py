@@ -107,10 +107,12 @@ def _answers(block: Block, join: AnsweredJoin, scan: str, table: str) -> list[ex
         small = block.factors[table].table
         if small is None or small.location is None:
             raise Refused(Refusal.OTHER_USES)  # a view may read what the statement writes
-    pairs = {(ColumnRef(table, key), ColumnRef(scan, column)) for key, column in join.keys}
+    pairs = {
+        frozenset({ColumnRef(table, key), ColumnRef(scan, column)}) for key, column in join.keys
+    }
     answers, compared = [], set()
     for conjunct in block.certain:
-        pair = _equality(block, conjunct, table)
+        pair = frozenset(block.equated(conjunct) or ())
         if pair in pairs:
             compared.add(pair)
             answers.append(conjunct)
@@ -121,20 +123,6 @@ def _answers(block: Block, join: AnsweredJoin, scan: str, table: str) -> list[ex
     if compared != pairs:
         raise Refused(Refusal.OTHER_FILTERS)
     return answers
-
-
-def _equality(block: Block, conjunct: exp.Expr, table: str) -> tuple[ColumnRef, ColumnRef] | None:
-    """The two columns of ``a = b``, that of ``table`` first."""
-    inner = conjunct.unnest()
-    if not isinstance(inner, exp.EQ):
-        return None
-    sides = [inner.this.unnest(), inner.expression.unnest()]
-    if not all(isinstance(side, exp.Column) for side in sides):
-        return None
-    left, right = (block.owner(side) for side in sides)
-    if left is None or right is None:
-        return None
-    return (left, right) if left.alias == table else (right, left)
 
 
 def _require_unread(block: Block, table: str, gone: Sequence[exp.Expr]) -> None:
