@@ -209,7 +209,7 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
     conf = {**embedded_conf(warehouse), **_pairs(options.conf)}
     try:
         with spark_session("airflow-hive-opt", conf) as session:
-            report = prune(session, request, path)
+            report = prune(session, request, path, hand_over=only_prune)
             if only_prune:
                 print(json.dumps(report.summary(), indent=1))
             else:

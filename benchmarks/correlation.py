@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.correlate import correlate, operators
+from airflow_hive_opt.spark.correlate import correlate
+from airflow_hive_opt.spark.operators import operators_of
 from airflow_hive_opt.spark.session import embedded_conf
 from airflow_hive_opt.spark.session_conf import conf_set
 from benchmarks.correlation_queries import QUERIES
@@ -188,7 +189,7 @@ def compare(session: SparkSession, sql: str, settings: Settings, repeats: int) -
 def measure(frame: DataFrame) -> Work:
     """Shuffles by key, file scans and shuffled bytes of a frame that has run."""
     shuffles = scans = written = 0
-    for kind, plan in operators(frame):
+    for kind, plan in operators_of(frame):
         if kind == "ShuffleExchangeExec":
             shuffles += plan.outputPartitioning().getClass().getSimpleName() != "SinglePartition$"
             written += plan.metrics().apply("shuffleBytesWritten").value()

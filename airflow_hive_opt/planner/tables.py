@@ -46,6 +46,20 @@ def tables_of(script: str, database: str = "default") -> Tables:
     return Tables(tuple(sorted(reads)), tuple(sorted(writes)))
 
 
+def is_query(sql: str) -> bool:
+    """Whether the statement only reads; false where its text can't be parsed.
+
+    >>> is_query("SELECT 1 UNION ALL SELECT 2"), is_query("WITH a AS (SELECT 1) FROM a SELECT *")
+    (True, True)
+    >>> is_query("FROM a INSERT INTO b SELECT 1"), is_query("MAP x USING 'cat' FROM a")
+    (False, False)
+    """
+    try:
+        return isinstance(parse(sql), exp.Query)
+    except (PlanError, RecursionError):
+        return False
+
+
 def table_of_a_partition(sql: str) -> str | None:
     """The table that a statement inserts one partition into, all of whose values are written out.
 

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from upath import UPath
 from upath.extensions import ProxyUPath
 
+from airflow_hive_opt.runtime.binding import Binding
 from airflow_hive_opt.runtime.partitions import Partition
 
 StoragePath: TypeAlias = UPath | ProxyUPath
@@ -115,7 +116,8 @@ class Descriptor:
 
     ``query_digest`` ties it to one SQL text and its parameters; ``created`` is ISO 8601, UTC.
     ``statement`` is the text to run where the correlation rules made another of it; the targets'
-    references are places in it.
+    references are places in it. ``binding`` says for which session the list holds; without one it
+    is for the application that made it alone.
     """
 
     query_digest: str
@@ -124,6 +126,7 @@ class Descriptor:
     decisions: tuple[Decision, ...]
     row_filters: tuple[RowFilter, ...] = ()
     statement: str | None = None
+    binding: Binding | None = None
 
     @property
     def kept(self) -> int:
@@ -244,6 +247,7 @@ def _descriptor(document: Mapping[str, Any]) -> Descriptor:
         decisions=tuple(Decision(**decision) for decision in document["decisions"]),
         row_filters=tuple(_row_filter(found) for found in document["row_filters"]),
         statement=document["statement"],
+        binding=document["binding"] and Binding(**document["binding"]),
     )
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +18,7 @@ from airflow_hive_opt.planner.rewriting.join_elimination import AnsweredJoin
 from airflow_hive_opt.planner.script import split_settings
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime.binding import Binding, OtherSession, check_same
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
@@ -29,20 +28,23 @@ from airflow_hive_opt.runtime.descriptor import (
     query_digest,
 )
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
-from airflow_hive_opt.runtime.report import Joinless, Report, Work, changes, left_whole
+from airflow_hive_opt.runtime.report import Joinless, Report, changes, left_whole
+from airflow_hive_opt.spark.afterwards import told
 from airflow_hive_opt.spark.answered_joins import without_joins
+from airflow_hive_opt.spark.binding import binding
 from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.clock import Clock
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog, catalog_of
 from airflow_hive_opt.spark.correlate import broadcasting, correlate
 from airflow_hive_opt.spark.driver_memory import peak_heap
+from airflow_hive_opt.spark.execution import execute
 from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.local_task import run_local_task
-from airflow_hive_opt.spark.map_join import accepts, prelaunch, run_map_join
+from airflow_hive_opt.spark.map_join import accepts, prelaunch
 from airflow_hive_opt.spark.progress import progress
 from airflow_hive_opt.spark.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.restrict import restrict, scan_way
 from airflow_hive_opt.spark.scan import scanning
-from airflow_hive_opt.spark.staging import own_staging
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -106,29 +108,13 @@ class Result:
     statement: str
 
 
-class Clock:
-    """Seconds and work by phase."""
-
-    def __init__(self, work: Callable[[], Work | None]) -> None:
-        self.seconds: dict[str, float] = {}
-        self.work: dict[str, Work | None] = {}
-        self._work = work
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Counts what happens inside under ``name``."""
-        began, before = time.monotonic(), self._work()
-        try:
-            yield
-        finally:
-            self.seconds[name] = time.monotonic() - began
-            after = self._work()
-            self.work[name] = after - before if after and before else None
-
-
-def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
+def prune(
+    session: SparkSession, request: Request, path: StoragePath, hand_over: bool = True
+) -> Report:
     """The local task: plans, collects keys, asks the metastore, writes the descriptor to ``path``.
 
+    With ``hand_over`` another application may read the list, so it is bound to what this session
+    makes of the statement. What ``request`` sets stays set in ``session``.
     Raises ``PlanError`` only where Spark rejects the statement too, and ``DescriptorError``.
     """
     for name, value in request.session_conf.items():
@@ -138,6 +124,10 @@ def prune(session: SparkSession, request: Request, path: StoragePath) -> Report:
         clock = Clock(metastore.work)
         with clock.phase("local task"), progress(session, "local task"):
             descriptor, answered = _descriptor(session, catalog, metastore, request)
+            if hand_over:
+                descriptor = replace(
+                    descriptor, binding=_binding(session, catalog, request, descriptor)
+                )
             sql = descriptor.statement or request.sql
             joinless = without_joins(sql, catalog, descriptor, answered)
     descriptors.write(descriptor, path)
@@ -178,7 +168,9 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
 
     ``digest`` is what the local task announced. Raises
     :class:`~airflow_hive_opt.runtime.gates.GateClosed`,
-    :class:`~airflow_hive_opt.runtime.gates.NothingToDo` and ``DescriptorError``.
+    :class:`~airflow_hive_opt.runtime.gates.NothingToDo`, ``DescriptorError``, and
+    :class:`~airflow_hive_opt.runtime.binding.OtherSession` where this session reads the statement
+    in another way than the local task's.
     """
     descriptor = _verified(request, path, digest)
     for name, value in request.session_conf.items():
@@ -186,6 +178,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     catalog = catalog_of(session)
     clock = Clock(catalog.work)
     with clock.phase("prelaunch"):
+        _check_binding(session, catalog, request, descriptor)
         targets = prelaunch(catalog, descriptor, request.parameters)
         if request.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
@@ -199,6 +192,27 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         appeared=appeared,
     )
     return replace(result, report=report)
+
+
+def _binding(
+    session: SparkSession, catalog: SessionCatalog, request: Request, descriptor: Descriptor
+) -> Binding:
+    scanned = {target.table for target in descriptor.targets}
+    return binding(session, catalog, request.sql, scanned)
+
+
+def _check_binding(
+    session: SparkSession, catalog: SessionCatalog, request: Request, descriptor: Descriptor
+) -> None:
+    """Nothing is believed of another session; what was left whole has nothing to believe."""
+    if not (descriptor.targets or descriptor.row_filters or descriptor.statement):
+        return
+    if descriptor.binding is None:
+        raise OtherSession(
+            "the partition list is refused: it is for the application that made it alone, which "
+            "joined by itself. Give this task the output of a local task"
+        )
+    check_same(descriptor.binding, _binding(session, catalog, request, descriptor))
 
 
 def _application_id(session: SparkSession) -> str | None:
@@ -229,14 +243,14 @@ def _run(
     locations = {target.location for target in targets}
     for alias, way in ways.items():
         log.info("Spark finds the partitions of %s by %s", alias, way.value)
+    texts = (fewest_joins, narrowed, request.sql)
+    application_id = _application_id(session)
     with (
         clock.phase("map join"),
         progress(session, "map join"),
         scanning(session, set(ways.values()), locations, longest_list(filters)),
-        own_staging(session, catalog, sql),
     ):
-        texts = (fewest_joins, narrowed, request.sql)
-        answer = run_map_join(session, texts, request.parameters, request.max_rows)
+        answer = execute(session, texts, request.parameters, request.max_rows)
     eliminated = joinless.tables if joinless and answer.text == joinless.text else ()
     for table in eliminated:
         log.info("%s has each key once: its keys answered the join", table)
@@ -246,9 +260,9 @@ def _run(
         str(path),
         clock.seconds,
         clock.work,
-        _application_id(session),
+        application_id,
         scans={} if fell_back else {alias: way.value for alias, way in ways.items()},
-        driver_peak_heap=peak_heap(session),
+        driver_peak_heap=told(lambda: peak_heap(session)),
         eliminated=eliminated,
     )
     return Result(report, answer.columns, answer.rows, answer.text)

@@ -63,6 +63,19 @@ class SparkCatalog:
         metadata = self._found.get(table.name)
         return table if metadata is None else with_statistics(table, metadata)
 
+    def location(self, name: str) -> str | None:
+        """Where a table lies; ``None`` for a view and for what is not there."""
+        database, _, short = name.lower().rpartition(".")
+        if not database and self._catalog.isTempView(self._table_identifier(short, None)):
+            return None
+        database = database or self._catalog.getCurrentDatabase()
+        metadata = self._found.get(f"{database}.{short}") or self._metadata(short, database)
+        return _location(metadata) if metadata is not None else None
+
+    def default_location(self) -> str | None:
+        """Where the metastore's database ``default`` lies."""
+        return unquote(str(self._external.getDatabase("default").locationUri().toString()))
+
     def partition_count(self, table: Table) -> int:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; Spark can only list names."""
         return len(self.partition_names(table))

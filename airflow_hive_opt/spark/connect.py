@@ -51,7 +51,10 @@ def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
                 log.warning("%s is the Spark Connect server's own, and is left alone", name)
         yield session
     finally:
-        session.stop()
+        try:
+            session.stop()
+        except Exception as error:  # noqa: BLE001 - a statement that has run does not fail for it
+            log.warning("the session is not closed: %s", in_words(error))
 
 
 def end(session: SparkSession) -> None:

@@ -55,6 +55,19 @@ class ConnectCatalog:
             self._tables[key] = self._look_up(key)
         return self._tables[key]
 
+    def location(self, name: str) -> str | None:
+        """Where a table lies; ``None`` for a view and for what is not there."""
+        try:
+            return self._described(_quoted(name)).get("location")
+        except AnalysisException as error:
+            if error.getCondition() in NOT_FOUND:
+                return None
+            raise
+
+    def default_location(self) -> str | None:
+        """Where the metastore's database ``default`` lies."""
+        return self._session.catalog.getDatabase("default").locationUri
+
     def partition_count(self, table: Table) -> int:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; SQL can only list names."""
         return len(self.partition_names(table))

@@ -8,7 +8,7 @@ columns of the same types. No statement is run here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from airflow_hive_opt.planner.rewriting.broadcast_hints import with_broadcasts
 from airflow_hive_opt.planner.rewriting.cost import MAP_JOIN_SIZE, Cost
 from airflow_hive_opt.planner.settings import DEFAULTS, Settings
 from airflow_hive_opt.planner.tables import tables_of
+from airflow_hive_opt.spark.operators import operators_of
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -103,28 +104,12 @@ def broadcasting(session: SparkSession, catalog: Catalog, sql: str, settings: Se
 def shuffles_and_scans(frame: DataFrame) -> tuple[int, int]:
     """How often Spark plans to shuffle by key, and to scan files, for a frame that has not run."""
     shuffles = scans = 0
-    for kind, plan in operators(frame):
+    for kind, plan in operators_of(frame):
         if kind == "ShuffleExchangeExec":
             by_key = plan.outputPartitioning().getClass().getSimpleName() != "SinglePartition$"
             shuffles += by_key
         scans += kind in ("FileSourceScanExec", "HiveTableScanExec")
     return shuffles, scans
-
-
-def operators(frame: DataFrame) -> Iterator[tuple[str, Any]]:
-    """The physical operators that a frame is planned to run, or has run, each with its kind."""
-    to_java = frame.sparkSession._jvm.scala.jdk.javaapi.CollectionConverters.asJava  # type: ignore[union-attr]
-    waiting: list[Any] = [frame._jdf.queryExecution().executedPlan()]
-    while waiting:
-        plan = waiting.pop()
-        kind = plan.getClass().getSimpleName()
-        if kind == "AdaptiveSparkPlanExec":
-            waiting.append(plan.executedPlan())
-        elif kind.endswith("QueryStageExec"):
-            waiting.append(plan.plan())
-        elif kind != "ReusedExchangeExec":
-            waiting += [*to_java(plan.children()), *to_java(plan.subqueries())]
-        yield kind, plan
 
 
 def _objection(
@@ -171,7 +156,7 @@ def _aggregates_once_already(
         kind == "ReusedExchangeExec"
         and plan.child().getClass().getSimpleName() == "BroadcastExchangeExec"
         and "Aggregate(" in plan.child().treeString()
-        for kind, plan in operators(plain)
+        for kind, plan in operators_of(plain)
     )
 
 

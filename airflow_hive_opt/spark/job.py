@@ -20,6 +20,7 @@ from upath import UPath
 
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime.binding import OtherSession
 from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest, write_whole
 from airflow_hive_opt.runtime.gates import GateClosed, Gates, NothingToDo
 from airflow_hive_opt.runtime.report import headline
@@ -32,6 +33,7 @@ from airflow_hive_opt.spark.application import (
     prune,
 )
 from airflow_hive_opt.spark.required import required_partitions
+from airflow_hive_opt.spark.session import own_session
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -160,6 +162,7 @@ def run_job(
         request, path = job.request(), open_path(job.path)
     except (ValueError, ImportError) as error:
         return _stopped(Status.REFUSED, error, None)
+    session = own_session(session)
     try:
         if job.stages is Stages.MAP_JOIN:
             descriptor = open_path(job.descriptor or "")
@@ -169,7 +172,7 @@ def run_job(
         else:
             if job.stages is Stages.KEYS:
                 return _call_for(session, request, path, job.columns)
-            pruned = prune(session, request, path)
+            pruned = prune(session, request, path, hand_over=job.stages is Stages.LOCAL_TASK)
             if job.stages is Stages.LOCAL_TASK:
                 request.gates.check(pruned.descriptor)
                 keep_report(pruned, path)
@@ -178,7 +181,7 @@ def run_job(
             report = _in_effect(result.report, pruned.descriptor.digest, path)
     except NothingToDo as nothing:
         return _stopped(Status.NOTHING_TO_DO, nothing, pruned)
-    except (PlanError, GateClosed, TooMuchToWaitFor) as error:
+    except (PlanError, GateClosed, OtherSession, TooMuchToWaitFor) as error:
         return _stopped(Status.REFUSED, error, pruned)
     except (DescriptorError, PySparkException, Py4JError) as error:
         return _stopped(Status.FAILED, error, pruned)

@@ -49,7 +49,7 @@ from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.key_predicates import promising_row_groups, row_filter
 from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
-from airflow_hive_opt.spark.skeleton import fulfilling, skeleton_view, typed_nulls
+from airflow_hive_opt.spark.skeleton import fulfilling, skeleton_view, typed_nulls, unique_view
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -210,12 +210,16 @@ class LocalTask:
     def collect(self, source: KeySource) -> Keys | Reason:
         """The source's keys, or why they can't be used; what fails is raised."""
         with ExitStack() as views:
-            for view, table in source.skeletons:
+            asked = source
+            for planned, table in source.skeletons:
+                view = unique_view(planned)
                 names = self._partition_names(table)
                 views.enter_context(skeleton_view(self._session, view, table, names))
                 if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
                     raise ValueError(f"a partition of {table.name} has no readable value")
-            return collect_keys(self._session, source, self._max_keys, self._parameters)
+                asked = replace(asked, sql=asked.sql.replace(quote(planned), quote(view)))
+            keys = collect_keys(self._session, asked, self._max_keys, self._parameters)
+            return keys if isinstance(keys, Reason) else replace(keys, source=source)
 
     def _narrow(self, selection: _Selection, total: int) -> bool:
         """Finds the selection's partitions; false where nothing could be asked."""

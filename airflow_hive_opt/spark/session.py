@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.java import SparkStartError, ensure_java
 
 if TYPE_CHECKING:
@@ -80,8 +81,22 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
         stop_spark()
 
 
+def own_session(session: SparkSession) -> SparkSession:
+    """A session of one run's own, as ``session`` is now: views, functions, settings, database.
+
+    What a run sets for its scans, another run in ``session`` must not see. Over Spark Connect
+    every task has opened a session of its own already.
+    """
+    from pyspark.sql import SparkSession
+
+    if is_remote(session):
+        return session
+    java: Any = session._jsparkSession
+    return SparkSession(session.sparkContext, java.cloneSession())
+
+
 def stop_spark() -> None:
-    """Stops this process's Spark and ends its JVM. Does nothing where none runs."""
+    """Stops this process's Spark and ends its JVM; never fails. Does nothing where none runs."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
@@ -90,9 +105,14 @@ def stop_spark() -> None:
             SparkContext._active_spark_context.stop()
     gateway: Any = SparkContext._gateway
     if gateway is not None:
-        gateway.shutdown()
-        gateway.proc.stdin.close()  # the JVM ends with its standard input
-        gateway.proc.wait(timeout=60)
+        with suppress(Py4JError, OSError):
+            gateway.shutdown()
+            gateway.proc.stdin.close()  # the JVM ends with its standard input
+        try:
+            gateway.proc.wait(timeout=60)
+        except subprocess.TimeoutExpired:  # a statement that has run does not fail for it
+            gateway.proc.kill()
+            gateway.proc.wait()
         SparkContext._gateway = None
         SparkContext._jvm = None
 

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.identifiers import quote
@@ -23,8 +24,10 @@ from airflow_hive_opt.spark.local_rows import LocalRows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NAMES_VIEW = "__partition_names"
-_KEYS_VIEW = "__keys"
+
+def unique_view(name: str) -> str:
+    """A name for a temporary view that no other run in the session has."""
+    return f"{name}_{uuid4().hex}"
 
 
 def typed_nulls(table: Table) -> str:
@@ -83,34 +86,36 @@ def fulfilling(
 
     ``None`` where Spark says that the conditions may change their mind.
     """
-    with skeleton_view(session, _NAMES_VIEW, table, partitions):
-        skeleton = _from(layers)
+    names_view, keys_view = unique_view("__partition_names"), unique_view("__keys")
+    with skeleton_view(session, names_view, table, partitions):
+        skeleton = _from(names_view, layers)
         condition = " AND ".join(conditions)
         if keys is None:
             sql = f"SELECT __row FROM {skeleton} WHERE {condition}"
         else:
-            keys.frame.createOrReplaceTempView(_KEYS_VIEW)
-            sql = f"SELECT __row FROM {skeleton} LEFT SEMI JOIN {_keys_from(keys)} ON {condition}"
+            keys.frame.createOrReplaceTempView(keys_view)
+            known = _keys_from(keys_view, keys)
+            sql = f"SELECT __row FROM {skeleton} LEFT SEMI JOIN {known} ON {condition}"
         frame = session.sql(
-            f"{sql} UNION SELECT __row FROM {_NAMES_VIEW} WHERE __odd", args=dict(parameters)
+            f"{sql} UNION SELECT __row FROM {names_view} WHERE __odd", args=dict(parameters)
         )
         try:
             if not is_stable(frame):
                 return None
             return [partitions[number] for number in sorted(row[0] for row in frame.collect())]
         finally:
-            session.catalog.dropTempView(_KEYS_VIEW)
+            session.catalog.dropTempView(keys_view)
 
 
-def _from(layers: Sequence[Layer]) -> str:
-    sql = f"{_NAMES_VIEW} AS {quote(layers[0].alias)}"
+def _from(names_view: str, layers: Sequence[Layer]) -> str:
+    sql = f"{names_view} AS {quote(layers[0].alias)}"
     for layer in layers[1:]:
         columns = [f"{text} AS {quote(name)}" for name, text in layer.columns]
         sql = f"(SELECT {', '.join(['__row', *columns])} FROM {sql}) AS {quote(layer.alias)}"
     return sql
 
 
-def _keys_from(keys: Keys) -> str:
+def _keys_from(keys_view: str, keys: Keys) -> str:
     """The keys under the aliases that the conditions know.
 
     Several relations become struct columns of one, so that ``alias.column`` is a field there.
@@ -121,10 +126,10 @@ def _keys_from(keys: Keys) -> str:
     if len(fields) == 1:
         ((alias, columns),) = fields.items()
         listed = ", ".join(f"{key} AS {quote(name)}" for name, key in dict(columns).items())
-        return f"(SELECT {listed} FROM {_KEYS_VIEW}) AS {quote(alias)}"
+        return f"(SELECT {listed} FROM {keys_view}) AS {quote(alias)}"
     structs = (
         f"struct({', '.join(f'{key} AS {quote(name)}' for name, key in dict(columns).items())}) "
         f"AS {quote(alias)}"
         for alias, columns in fields.items()
     )
-    return f"(SELECT {', '.join(structs)} FROM {_KEYS_VIEW}) AS {_KEYS_VIEW}"
+    return f"(SELECT {', '.join(structs)} FROM {keys_view}) AS {keys_view}"

@@ -8,8 +8,10 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.spark.application import Request, join, prune
-from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.staging import SPARK_WRITES, own_staging
+from airflow_hive_opt.spark.command import Command
+
+ROWS = "SELECT sum(s.amount){} FROM staged.sales s JOIN staged.days d ON s.d = d.d"
+FORMATS = ("STORED AS PARQUET", "STORED AS ORC", "USING parquet")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -18,64 +20,178 @@ def tables(spark):
     spark.sql("CREATE TABLE staged.days STORED AS PARQUET AS SELECT 1 AS d, 10 AS amount")
     spark.sql("CREATE TABLE staged.sales (amount INT) PARTITIONED BY (d INT) STORED AS PARQUET")
     spark.sql("INSERT INTO staged.sales VALUES (5, 1), (6, 1), (7, 2)")
-    spark.sql(
-        "CREATE TABLE staged.result (amount BIGINT) PARTITIONED BY (ds STRING, n INT) "
-        "STORED AS PARQUET"
-    )
     yield
     spark.sql("DROP DATABASE staged CASCADE")
 
 
 @pytest.fixture
-def others(spark):
-    """A folder of another job that is writing to the table."""
-    location = spark.sql("DESCRIBE FORMATTED staged.result").where("col_name = 'Location'")
-    folder = Path(location.collect()[0]["data_type"].removeprefix("file:"), "_temporary", "0", "t")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "part-0").write_text("its rows")
-    return folder
+def make(spark):
+    """A fresh table of two partition columns, and a plain twin of it."""
+
+    def made(how: str = FORMATS[0]) -> Path:
+        for name in ("result", "plain"):
+            spark.sql(f"DROP TABLE IF EXISTS staged.{name}")
+            if how.startswith("USING"):
+                columns = f"(amount BIGINT, ds STRING, n INT) {how} PARTITIONED BY (ds, n)"
+            else:
+                columns = f"(amount BIGINT) PARTITIONED BY (ds STRING, n INT) {how}"
+            spark.sql(f"CREATE TABLE staged.{name} {columns}")
+        described = spark.sql("DESCRIBE FORMATTED staged.result").where("col_name = 'Location'")
+        return Path(described.collect()[0]["data_type"].removeprefix("file:"))
+
+    return made
 
 
-def run(spark, tmp_path, partition, values=""):
-    request = Request(
-        f"INSERT OVERWRITE TABLE staged.result PARTITION ({partition}) "
-        f"SELECT sum(s.amount){values} FROM staged.sales s JOIN staged.days d ON s.d = d.d"
-    )
-    path = UPath(tmp_path) / "1.json"
+def run(spark, tmp_path, sql: str, **conf: str) -> None:
     session = spark.newSession()
-    report = join(session, request, prune(session, request, path), path).report
-    assert report.descriptor.kept == 1
-    spark.sql("REFRESH TABLE staged.result")
-    return sorted(map(tuple, spark.table("staged.result").collect()))
+    for name, value in conf.items():
+        session.conf.set(name.replace("__", "."), value)
+    request, path = Request(sql), UPath(tmp_path) / "1.json"
+    join(session, request, prune(session, request, path), path)
+
+
+def contents(spark, table: str) -> tuple:
+    spark.sql(f"REFRESH TABLE {table}")
+    partitions = [row[0] for row in spark.sql(f"SHOW PARTITIONS {table}").collect()]
+    return sorted(map(tuple, spark.table(table).collect()), key=repr), partitions
+
+
+def alike(spark, tmp_path, sql: str) -> tuple:
+    """The contents after our run, which are those after Spark's own."""
+    run(spark, tmp_path, sql.format("staged.result"))
+    spark.newSession().sql(sql.format("staged.plain"))
+    ours, plain = contents(spark, "staged.result"), contents(spark, "staged.plain")
+    assert ours == plain
+    return ours
 
 
 @pytest.mark.parametrize(
     ("partition", "values"),
     [("ds = 'a', n = 1", ""), ("ds = 'a', n", ", 1"), ("ds, n", ", 'a', 1")],
 )
-def test_another_jobs_files_are_left_alone(spark, tmp_path, others, partition, values):
-    assert run(spark, tmp_path, partition, values) == [(11, "a", 1)]
-    assert run(spark, tmp_path, partition, values) == [(11, "a", 1)]  # overwritten, not added to
-    assert (others / "part-0").read_text() == "its rows"
+@pytest.mark.parametrize("how", FORMATS)
+def test_another_jobs_files_are_left_alone(spark, tmp_path, make, how, partition, values):
+    if how.startswith("USING") and values:
+        pytest.skip("Spark shares the folder unless partitionOverwriteMode is dynamic")
+    folder = make(how)
+    others = folder / "_temporary" / "0" / "t" / "part-0"
+    others.parent.mkdir(parents=True)
+    others.write_text("its rows")
+    sql = f"INSERT OVERWRITE TABLE staged.result PARTITION ({partition}) {ROWS.format(values)}"
+    for _ in range(2):  # overwritten, not added to
+        run(spark, tmp_path, sql)
+        assert contents(spark, "staged.result")[0] == [(11, "a", 1)]
+    assert others.read_text() == "its rows"
+    assert not list(folder.glob(".spark-staging*"))
 
 
-def test_who_sets_it_has_it(spark, tmp_path):
+@pytest.mark.parametrize("how", FORMATS)
+@pytest.mark.parametrize("value", ["1", "'01'", "null", "-1"])
+def test_the_partition_is_named_as_spark_names_it(spark, tmp_path, make, how, value):
+    make(how)
+    sql = f"INSERT OVERWRITE {{}} PARTITION (ds = 'A b/c=%', n = {value}) {ROWS.format('')}"
+    rows, partitions = alike(spark, tmp_path, sql)
+    assert len(rows) == len(partitions) == 1
+
+
+@pytest.mark.parametrize("how", FORMATS)
+def test_no_rows_empty_the_partition(spark, tmp_path, make, how):
+    make(how)
+    sql = f"INSERT OVERWRITE {{}} PARTITION (ds = 'a', n = 1) {ROWS.format('')}"
+    assert alike(spark, tmp_path, sql)[0] == [(11, "a", 1)]
+    rows, _ = alike(spark, tmp_path, f"{sql} WHERE s.amount > 100 GROUP BY s.d")
+    assert rows == []
+
+
+def test_other_partitions_stay(spark, tmp_path, make):
+    make()
+    for name in ("result", "plain"):
+        spark.sql(f"INSERT INTO staged.{name} VALUES (1, 'a', 1), (2, 'a', 2), (3, 'b', 1)")
+    sql = f"INSERT OVERWRITE {{}} PARTITION (ds = 'a', n = 1) {ROWS.format('')}"
+    assert alike(spark, tmp_path, sql)[0] == [(11, "a", 1), (2, "a", 2), (3, "b", 1)]
+
+
+def test_a_partition_elsewhere_stays_there(spark, tmp_path, make):
+    make()
+    for name in ("result", "plain"):
+        place = tmp_path / name
+        spark.sql(f"ALTER TABLE staged.{name} ADD PARTITION (ds='a', n=1) LOCATION '{place}'")
+        spark.sql(f"INSERT INTO staged.{name} PARTITION (ds = 'a', n = 1) VALUES (1)")
+    sql = f"INSERT OVERWRITE {{}} PARTITION (ds = 'a', n = 1) {ROWS.format('')}"
+    assert alike(spark, tmp_path, sql)[0] == [(11, "a", 1)]
+    assert list((tmp_path / "result").glob("*.parquet"))
+
+
+@pytest.mark.parametrize("how", FORMATS)
+def test_bytes_are_those_that_spark_writes(spark, tmp_path, how):
+    """Hive's writer makes other bytes of a string that is no UTF-8, and other ancient days."""
+    for name in ("odd", "odd_plain"):
+        columns = "text STRING, day DATE"
+        if how.startswith("USING"):
+            spark.sql(
+                f"CREATE TABLE staged.{name} ({columns}, ds STRING) {how} PARTITIONED BY (ds)"
+            )
+        else:
+            spark.sql(f"CREATE TABLE staged.{name} ({columns}) PARTITIONED BY (ds STRING) {how}")
+    sql = (
+        "INSERT OVERWRITE {} PARTITION (ds = 'a') "
+        "SELECT CAST(X'FF41' AS STRING), DATE'0001-01-01' FROM staged.days"
+    )
+    run(spark, tmp_path, sql.format("staged.odd"))
+    spark.sql(sql.format("staged.odd_plain"))
+    written = [
+        spark.sql(f"SELECT hex(text), string(day) FROM staged.{name}").collect()
+        for name in ("odd", "odd_plain")
+    ]
+    assert written[0] == written[1] == [("FF41", "0001-01-01")]
+    spark.sql("DROP TABLE staged.odd")
+    spark.sql("DROP TABLE staged.odd_plain")
+
+
+@pytest.mark.parametrize(
+    ("sql", "own"),
+    [
+        ("INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = 1) SELECT 1", True),
+        ("INSERT OVERWRITE staged.result PARTITION (ds = 'a', n) SELECT 1, 1", False),
+        ("INSERT INTO staged.result PARTITION (ds = 'a', n = 1) SELECT 1", False),
+        (
+            "INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = 1) IF NOT EXISTS SELECT 1",
+            False,
+        ),
+        ("INSERT OVERWRITE staged.whole SELECT 1", False),
+        ("CREATE TABLE staged.made AS SELECT 1 AS a", False),
+    ],
+)
+def test_which_statements(spark, make, sql, own):
+    make()
+    spark.sql("CREATE TABLE IF NOT EXISTS staged.whole (amount INT) USING parquet")
+    assert Command(spark.newSession(), sql, {}).overwrites_one_partition() is own
+    assert not spark.catalog.tableExists("staged.made")
+
+
+def test_who_has_a_committer_keeps_it(spark, make):
+    make()
     session = spark.newSession()
-    session.conf.set(SPARK_WRITES, "true")
-    catalog = SparkCatalog(session)
-    sql = "INSERT INTO staged.result PARTITION (ds = 'a', n = 1) SELECT 1"
-    with own_staging(session, catalog, sql):
-        assert session.conf.get(SPARK_WRITES) == "true"
-    session.conf.unset(SPARK_WRITES)
-    with own_staging(session, catalog, sql):
-        assert session.conf.get(SPARK_WRITES) == "false"
-    assert session.conf.get(SPARK_WRITES) == "true"
+    sql = "INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = 1) SELECT 1"
+    session.conf.set(
+        "spark.sql.parquet.output.committer.class",
+        "org.apache.parquet.hadoop.ParquetOutputCommitter",
+    )
+    assert not Command(session, sql, {}).overwrites_one_partition()
 
 
-def test_ancient_days_are_read_as_they_were_written(spark, tmp_path):
-    spark.sql("CREATE TABLE staged.past (day DATE) PARTITIONED BY (ds STRING) STORED AS PARQUET")
-    request = Request("INSERT OVERWRITE staged.past PARTITION (ds = 'a') SELECT DATE'0001-01-01'")
-    path = UPath(tmp_path) / "1.json"
-    join(spark, request, prune(spark, request, path), path)
-    ((day,),) = spark.sql("SELECT string(day) FROM staged.past").collect()
-    assert day == "0001-01-01"
+def test_a_table_that_is_read_is_not_overwritten(spark, tmp_path, make):
+    make()
+    run(
+        spark,
+        tmp_path,
+        f"INSERT INTO staged.result {ROWS.format(', `a`, 1').replace('`', chr(39))}",
+    )
+    before = contents(spark, "staged.result")
+    sql = (
+        "INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = 1) "
+        "SELECT r.amount FROM staged.result r JOIN staged.days d ON r.n = d.d"
+    )
+    with pytest.raises(Exception, match="UNSUPPORTED_OVERWRITE"):
+        run(spark, tmp_path, sql)
+    assert contents(spark, "staged.result") == before

@@ -1,0 +1,89 @@
+"""What a partition list holds for: the tables, and the settings under which its keys were read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+
+class OtherSession(Exception):
+    """A partition list was made in a session that reads the statement in another way."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """How one session reads a statement; part of the descriptor.
+
+    ``tables`` are the names of what the statement reads, resolved, each with its location;
+    ``None`` for a view. ``metastore`` is the location of its default database, since one metastore
+    may have several addresses. ``settings`` are those of Spark's that may change values or names.
+    """
+
+    catalog: str
+    database: str
+    metastore: str | None
+    tables: Mapping[str, str | None] = field(default_factory=dict)
+    settings: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def check_same(local_task: Binding, map_join: Binding) -> None:
+    """Raises :class:`OtherSession`, which names every difference, unless both read it alike."""
+    found = list(differences(local_task, map_join))
+    if found:
+        raise OtherSession(
+            "the partition list is refused, because its local task ran in another session: "
+            f"{'; '.join(found)}. Give both tasks the same conf, connection and metastore, and "
+            "run the local task again"
+        )
+
+
+def differences(local_task: Binding, map_join: Binding) -> Iterator[str]:
+    """One clause for every difference.
+
+    >>> utc = Binding("spark_catalog", "dw", None, settings={"spark.sql.session.timeZone": "UTC"})
+    >>> zone = {"spark.sql.session.timeZone": "Asia/Tokyo"}
+    >>> tokyo = Binding("spark_catalog", "dw", None, settings=zone)
+    >>> list(differences(utc, tokyo))
+    ['spark.sql.session.timeZone is UTC there and Asia/Tokyo here']
+    """
+    if local_task.catalog != map_join.catalog:
+        yield f"the current catalog is {local_task.catalog} there and {map_join.catalog} here"
+    if local_task.database != map_join.database:
+        yield f"the current database is {local_task.database} there and {map_join.database} here"
+    if None not in (local_task.metastore, map_join.metastore) and (
+        _same_form(local_task.metastore) != _same_form(map_join.metastore)
+    ):
+        yield (
+            "the metastore is another: its default database lies in "
+            f"{local_task.metastore} there and in {map_join.metastore} here"
+        )
+    for name in sorted({*local_task.tables, *map_join.tables}):
+        if name not in map_join.tables or name not in local_task.tables:
+            where = "there" if name in local_task.tables else "here"
+            yield f"{name} is read {where} alone"
+            continue
+        there, here = local_task.tables[name], map_join.tables[name]
+        if _same_form(there) != _same_form(here):
+            yield f"{name} lies in {there} there and in {here} here"
+    for name in sorted({*local_task.settings, *map_join.settings}):
+        there, here = local_task.settings.get(name), map_join.settings.get(name)
+        if _same_form(there) != _same_form(here):
+            yield f"{name} is {_shown(there)} there and {_shown(here)} here"
+
+
+_UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "etc/zulu", "utc+0", "+00:00"})
+
+
+def _same_form(text: str | None) -> str | None:
+    """A value with one spelling: of places (``file:///w`` is ``file:/w``), of UTC, of booleans."""
+    if text is None:
+        return None
+    if text.lower() in _UTC:
+        return "utc"
+    if text.startswith("file:"):
+        return "file:/" + text.removeprefix("file:").strip("/")
+    return text.rstrip("/") if "/" in text else text.lower()
+
+
+def _shown(value: str | None) -> str:
+    return "not set" if value is None else value

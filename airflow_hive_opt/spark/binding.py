@@ -1,0 +1,81 @@
+"""How a session reads a statement: what the descriptor is bound to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.tables import tables_of
+from airflow_hive_opt.runtime.binding import Binding
+from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.connect_catalog import SessionCatalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Settings whose defaults differ between machines or versions of Spark: their values in effect.
+_IN_EFFECT = (
+    "spark.sql.session.timeZone",
+    "spark.sql.ansi.enabled",
+    "spark.sql.caseSensitive",
+    "spark.sql.legacy.timeParserPolicy",
+    "spark.sql.timestampType",
+)
+# Settings that change what names, literals, functions or files mean, where somebody has set them.
+_CHANGES_VALUES = re.compile(
+    r"spark\.sql\.("
+    r"(ansi|legacy|parser|decimalOperations|function|collation|jsonGenerator)\..+"
+    r"|catalog\.spark_catalog|extensions|variable\.substitute"
+    r"|(hive\.convertMetastore|files\.ignore).+"
+    r"|parquet\.(binaryAsString|int96|datetimeRebase|inferTimestampNTZ|fieldId\.read).*"
+    r"|(charAsVarchar|readSideCharPadding|preserveCharVarcharTypeInfo)"
+    r"|(groupBy(Aliases|Ordinal)|orderByOrdinal|mapKeyDedupPolicy)"
+    r"|sources\.partitionColumnTypeInference\.enabled"
+    r")"
+)
+_NO_ANSWER = (PySparkException, Py4JJavaError)
+
+
+def binding(
+    session: SparkSession, catalog: SessionCatalog, sql: str, scanned: Iterable[str] = ()
+) -> Binding:
+    """What the session makes of the statement.
+
+    ``scanned`` are the names of further tables, those below views.
+    """
+    return Binding(
+        session.catalog.currentCatalog(),
+        session.catalog.currentDatabase(),
+        catalog.default_location(),
+        dict(_places(catalog, sql, session.catalog.currentDatabase(), scanned)),
+        {**_set(session), **{name: session.conf.get(name, None) for name in _IN_EFFECT}},
+    )
+
+
+def _places(
+    catalog: SessionCatalog, sql: str, database: str, scanned: Iterable[str]
+) -> Iterator[tuple[str, str | None]]:
+    try:
+        named = tables_of(sql, database).reads
+    except (PlanError, RecursionError):  # Spark may know a form that the planner does not
+        named = ()
+    for name in sorted({*named, *scanned}):
+        try:
+            yield name, catalog.location(name)
+        except _NO_ANSWER:  # the statement itself says what is wrong with it
+            yield name, None
+
+
+def _set(session: SparkSession) -> dict[str, str | None]:
+    if is_remote(session):
+        found = dict(session.conf.getAll)
+    else:
+        conf: Any = session._jsparkSession.sessionState().conf()
+        entries = conf.getAllConfs().mkString("\0").split("\0")  # in one call to the JVM
+        found = dict(entry.split(" -> ", 1) for entry in entries if " -> " in entry)
+    return {name: value for name, value in found.items() if _CHANGES_VALUES.fullmatch(name)}

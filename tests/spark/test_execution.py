@@ -1,0 +1,157 @@
+"""A statement runs once: its text is chosen before any work begins."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from pyspark.errors import AnalysisException
+from upath import UPath
+
+from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.spark.application import Request, prune
+from airflow_hive_opt.spark.execution import execute
+from airflow_hive_opt.spark.job import Job, Stages, Status, run_job
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS once")
+    spark.sql("CREATE TABLE once.fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    spark.sql(
+        "INSERT INTO once.fact SELECT CAST(a.id AS INT), CAST(b.id AS INT) "
+        "FROM range(4) a CROSS JOIN range(10) b"
+    )
+    spark.sql("CREATE TABLE once.keys STORED AS PARQUET AS SELECT * FROM VALUES (1), (2) AS k(p)")
+    yield
+    spark.sql("DROP DATABASE once CASCADE")
+
+
+@pytest.fixture
+def result(spark):
+    spark.sql("DROP TABLE IF EXISTS once.result")
+    spark.sql("CREATE TABLE once.result (id INT) PARTITIONED BY (ds STRING) STORED AS PARQUET")
+    spark.sql("INSERT INTO once.result VALUES (100, '0')")
+
+    def rows() -> list[tuple]:
+        spark.sql("REFRESH TABLE once.result")
+        return sorted(map(tuple, spark.table("once.result").collect()))
+
+    return rows
+
+
+def job(tmp_path, sql: str, **options) -> Job:
+    return Job(sql, str(tmp_path / "1.json"), Stages.BOTH, gates=Gates(), **options)
+
+
+# Derby takes no two partitions whose names differ by a space at the end alone.
+FAILS_AFTER_THE_COMMIT = (
+    "INSERT INTO once.result SELECT f.id, IF(f.p = 1, '0', '1 ') "
+    "FROM once.fact f JOIN once.keys k ON f.p = k.p"
+)
+
+
+def test_a_metastore_that_fails_after_the_commit(spark, tmp_path, result):
+    """Spark wraps it into an AnalysisException, as if nothing had run."""
+    spark.sql("INSERT INTO once.result VALUES (101, '1')")
+    outcome = run_job(spark, job(tmp_path, FAILS_AFTER_THE_COMMIT))
+    ours = result()
+    assert outcome.status is not Status.DONE
+    spark.sql("DROP TABLE once.result")
+    spark.sql("CREATE TABLE once.result (id INT) PARTITIONED BY (ds STRING) STORED AS PARQUET")
+    spark.sql("INSERT INTO once.result VALUES (100, '0')")
+    spark.sql("INSERT INTO once.result VALUES (101, '1')")
+    with pytest.raises(AnalysisException):
+        spark.sql(FAILS_AFTER_THE_COMMIT)
+    assert ours == result()
+    assert len([row for row in ours if row[1] == "0"]) == 5
+
+
+def test_a_text_that_spark_refuses_gives_way_before_anything_is_written(spark, result):
+    wide = "INSERT INTO once.result PARTITION (ds = 'x') SELECT id FROM once.fact WHERE p = 1"
+    for refused in (
+        wide.replace("id FROM", "nope FROM"),
+        wide.replace("once.fact", "once.missing"),
+        wide.replace("SELECT id", "SELECT id, id"),
+        f"{wide} AND",
+    ):
+        answer = execute(spark, (refused, wide), {}, 5)
+        assert answer.text == wide
+        assert answer.objection
+        assert result() == [(0, "x"), (1, "x"), (2, "x"), (3, "x"), (100, "0")]
+        spark.sql("ALTER TABLE once.result DROP PARTITION (ds = 'x')")
+
+
+def test_a_text_that_fails_at_work_is_not_followed_by_another(spark, result):
+    fails = "INSERT INTO once.result PARTITION (ds = 'x') SELECT raise_error('no') FROM once.fact"
+    plain = "INSERT INTO once.result PARTITION (ds = 'x') SELECT id FROM once.fact"
+    with pytest.raises(Exception, match="no"):
+        execute(spark, (fails, plain), {}, 5)
+    assert result() == [(100, "0")]
+
+
+def test_parameters_are_bound_while_planning(spark, result):
+    sql = "INSERT OVERWRITE once.result PARTITION (ds = 'x') SELECT id FROM once.fact WHERE p = :p"
+    answer = execute(spark, (f"{sql} ", sql), {"p": 3}, 5)
+    assert (answer.text, answer.objection) == (f"{sql} ", None)
+    assert result() == [(0, "x"), (1, "x"), (2, "x"), (3, "x"), (100, "0")]
+
+
+def test_a_select_is_planned_once(spark):
+    """The narrowed text is not explained first: its partitions would be fetched twice."""
+    sql = "SELECT f.id FROM once.fact f WHERE f.p IN (1, 2)"
+    from airflow_hive_opt.spark.catalog import SparkCatalog
+
+    catalog = SparkCatalog(spark)
+    before = catalog.work()
+    spark.sql(sql).take(2)
+    plain = catalog.work() - before
+    before = catalog.work()
+    execute(spark, (sql, f"{sql} "), {}, 2)
+    assert catalog.work() - before == plain
+
+
+CONDITIONS = ("f.p + 0 = k.p", "f.p * 2 = k.p * 2 AND k.p = {}", "f.p = k.p AND k.p = {}")
+
+
+def test_runs_at_once_in_one_session_do_not_meet(spark, tmp_path):
+    """Views of the local task and settings of the map join are each run's own."""
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    wrong: list[str] = []
+
+    def work(number: int) -> None:
+        for turn in range(3):
+            condition = CONDITIONS[(number + turn) % 3].format(1 + number % 2)
+            sql = f"SELECT f.id, f.p FROM once.fact f JOIN once.keys k ON {condition}"
+            folder = tmp_path / f"{number}-{turn}"
+            done = run_job(spark, job(folder, sql))
+            plain = spark.sql(sql).collect()
+            if sorted(done.rows) != sorted(tuple(map(str, row)) for row in plain):
+                wrong.append(f"{sql}: {done}")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
+    assert not [t.name for t in spark.catalog.listTables() if t.name.startswith("__")]
+
+
+def test_a_run_leaves_the_session_as_it_was(spark, tmp_path):
+    before = dict(spark.conf.getAll)
+    done = run_job(spark, job(tmp_path, "SET spark.sql.shuffle.partitions=3;\nSELECT 1 AS a"))
+    assert done.rows == (("1",),)
+    assert dict(spark.conf.getAll) == before
+
+
+def test_in_the_local_task_views_have_names_of_their_own(spark, tmp_path):
+    """Over Spark Connect two runs may share a session."""
+    spark.range(3).createOrReplaceTempView("__keys")
+    spark.range(3).createOrReplaceTempView("__partition_names")
+    sql = "SELECT f.id, f.p FROM once.fact f JOIN once.keys k ON f.p + 0 = k.p"
+    prune(spark, Request(sql), UPath(tmp_path) / "1.json")
+    assert spark.table("__keys").count() == spark.table("__partition_names").count() == 3
+    spark.catalog.dropTempView("__keys")
+    spark.catalog.dropTempView("__partition_names")
