@@ -53,7 +53,7 @@ def binding(
         session.catalog.currentDatabase(),
         catalog.default_location(),
         dict(_places(catalog, sql, session.catalog.currentDatabase(), scanned)),
-        {**_set(session), **{name: session.conf.get(name, None) for name in _IN_EFFECT}},
+        {**_set(session), **{name: _in_effect(session, name) for name in _IN_EFFECT}},
     )
 
 
@@ -69,6 +69,13 @@ def _places(
             yield name, catalog.location(name)
         except _NO_ANSWER:  # the statement itself says what is wrong with it
             yield name, None
+
+
+def _in_effect(session: SparkSession, name: str) -> str | None:
+    try:
+        return str(session.conf.get(name))
+    except _NO_ANSWER:  # another version of Spark has no such setting
+        return None
 
 
 def _set(session: SparkSession) -> dict[str, str | None]:

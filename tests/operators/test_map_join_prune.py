@@ -179,7 +179,11 @@ def test_a_local_connection_is_used(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "refused", ["SELECT nope FROM op.fact", "SELECT raise_error('PLAN_VALIDATION_FAILED') AS id, 1"]
+    "refused",
+    [
+        "SELECT nope FROM op.fact",
+        "SELECT id, p FROM op.fact WHERE p = int(raise_error('PLAN_VALIDATION_FAILED'))",
+    ],
 )
 def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
     spark, context, tmp_path, capsys, monkeypatch, refused

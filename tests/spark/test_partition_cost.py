@@ -176,7 +176,7 @@ def test_a_secured_or_embedded_metastore_is_sparks(spark, asked):
 def test_calls_on_the_embedded_metastore(spark, tmp_path):
     request, path = Request(SQL.format(10)), UPath(tmp_path) / "1.json"
     spark.sql("REFRESH TABLE cost.fact")
-    pruned = prune(spark, request, path)
+    pruned = prune(spark, request, path, hand_over=False)
     result = join(spark, request, pruned, path)
     before = SparkCatalog(spark).work()
     spark.sql("REFRESH TABLE cost.fact")

@@ -1,0 +1,135 @@
+"""A list that one application hands to another is used only where both read the statement alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_hive_opt.spark.job import Job, Outcome, Stages, Status, run_job
+
+TIMES = (
+    "SELECT f.id FROM bound.fact f JOIN bound.moments m ON f.day = CAST(m.at AS DATE) "
+    "WHERE m.name = 'late'"
+)
+SALES = "SELECT f.id FROM fact f JOIN bound.keys k ON f.p = k.p"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    for name in ("bound", "unbound"):
+        spark.sql(f"CREATE DATABASE {name}")
+    spark.sql("CREATE TABLE bound.fact (id INT) PARTITIONED BY (day DATE, p INT) STORED AS PARQUET")
+    spark.sql(
+        "INSERT INTO bound.fact SELECT id, date_add(DATE'2026-01-01', id), id "
+        "FROM (SELECT CAST(id AS INT) id FROM range(10))"
+    )
+    spark.sql("CREATE TABLE unbound.fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    spark.sql(
+        "INSERT INTO unbound.fact SELECT CAST(id AS INT) + 50, CAST(id AS INT) FROM range(10)"
+    )
+    spark.sql("CREATE TABLE bound.keys USING parquet AS SELECT 2 AS p")
+    spark.sql(
+        "CREATE TABLE bound.moments USING parquet AS SELECT 'late' AS name, "
+        "TIMESTAMP'2026-01-03 20:00:00Z' AS at"
+    )
+    yield
+    for name in ("bound", "unbound"):
+        spark.sql(f"DROP DATABASE {name} CASCADE")
+
+
+def hand_over(spark, tmp_path, sql: str, there: dict[str, str], here: dict[str, str]) -> Outcome:
+    """The map join of a list that was made under the settings of ``there``."""
+    first = Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK)
+    pruned = run_job(with_settings(spark, there), first)
+    assert pruned.status is Status.DONE, pruned.message
+    second = Job(
+        sql,
+        str(tmp_path / "2.json"),
+        Stages.MAP_JOIN,
+        descriptor=str(pruned.summary["uri"]),
+        digest=str(pruned.summary["digest"]),
+    )
+    return run_job(with_settings(spark, here), second)
+
+
+def with_settings(spark, settings: dict[str, str]):
+    session = spark.newSession()
+    for name, value in settings.items():
+        if name == "database":
+            session.sql(f"USE {value}")
+        else:
+            session.conf.set(name, value)
+    return session
+
+
+ZONE = "spark.sql.session.timeZone"
+
+
+def test_one_session_time_zone(spark, tmp_path):
+    done = hand_over(spark, tmp_path, TIMES, {ZONE: "UTC"}, {ZONE: "Etc/UTC"})
+    assert done.status is Status.DONE
+    assert done.rows == (("2",),)
+
+
+@pytest.mark.parametrize(
+    ("sql", "there", "here", "named"),
+    [
+        (TIMES, {ZONE: "UTC"}, {ZONE: "Asia/Kolkata"}, f"{ZONE} is UTC there and Asia/Kolkata"),
+        (SALES, {"database": "bound"}, {"database": "unbound"}, "current database is bound there"),
+        (TIMES, {}, {"spark.sql.ansi.enabled": "false"}, "spark.sql.ansi.enabled is true there"),
+        (
+            TIMES,
+            {"spark.sql.legacy.timeParserPolicy": "LEGACY"},
+            {},
+            "spark.sql.legacy.timeParserPolicy is LEGACY there",
+        ),
+        (
+            TIMES,
+            {},
+            {"spark.sql.legacy.sizeOfNull": "false"},
+            "spark.sql.legacy.sizeOfNull is not set there and false here",
+        ),
+        (TIMES, {}, {"spark.sql.caseSensitive": "true"}, "spark.sql.caseSensitive is false there"),
+    ],
+)
+def test_another_session_is_refused_by_name(spark, tmp_path, sql, there, here, named):
+    refused = hand_over(spark, tmp_path, sql, there, here)
+    assert refused.status is Status.REFUSED  # a retry would be refused too
+    assert named in refused.message
+    assert "run the local task again" in refused.message
+
+
+@pytest.mark.parametrize("table", ["fact", "keys"])
+def test_a_table_that_moved_is_refused(spark, tmp_path, table):
+    sql = "SELECT f.id FROM bound.fact f JOIN bound.keys k ON f.p = k.p"
+    pruned = run_job(spark, Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK))
+    summary = pruned.summary
+    location = spark.sql(f"DESCRIBE FORMATTED bound.{table}").where("col_name = 'Location'")
+    before = location.collect()[0]["data_type"]
+    spark.sql(f"ALTER TABLE bound.{table} SET LOCATION '{tmp_path}/elsewhere'")
+    try:
+        joined = Job(
+            sql,
+            str(tmp_path / "2.json"),
+            Stages.MAP_JOIN,
+            descriptor=str(summary["uri"]),
+            digest=str(summary["digest"]),
+        )
+        refused = run_job(spark, joined)
+    finally:
+        spark.sql(f"ALTER TABLE bound.{table} SET LOCATION '{before}'")
+    assert refused.status is Status.REFUSED
+    assert f"bound.{table} lies in {before}" in refused.message
+
+
+def test_a_list_for_one_application_is_not_handed_over(spark, tmp_path):
+    sql = "SELECT f.id FROM bound.fact f JOIN bound.keys k ON f.p = k.p"
+    done = run_job(spark, Job(sql, str(tmp_path / "1.json"), Stages.BOTH))
+    assert done.rows == (("2",),)
+    joined = Job(
+        sql,
+        str(tmp_path / "2.json"),
+        Stages.MAP_JOIN,
+        descriptor=str(done.summary["uri"]),
+        digest=str(done.summary["digest"]),
+    )
+    assert "alone" in run_job(spark, joined).message
