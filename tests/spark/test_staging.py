@@ -123,29 +123,26 @@ def test_a_partition_elsewhere_stays_there(spark, tmp_path, make):
 
 
 @pytest.mark.parametrize("how", FORMATS)
-def test_bytes_are_those_that_spark_writes(spark, tmp_path, how):
+@pytest.mark.parametrize(
+    ("type_", "value", "shown"),
+    [
+        ("STRING", "CAST(X'FF41' AS STRING)", "FF41"),
+        ("DATE", "DATE'0001-01-01'", "303030312D30312D3031"),
+    ],
+)
+def test_values_are_those_that_spark_writes(spark, tmp_path, how, type_, value, shown):
     """Hive's writer makes other bytes of a string that is no UTF-8, and other ancient days."""
     for name in ("odd", "odd_plain"):
-        columns = "text STRING, day DATE"
+        columns, how_and_by = f"v {type_}", f"PARTITIONED BY (ds STRING) {how}"
         if how.startswith("USING"):
-            spark.sql(
-                f"CREATE TABLE staged.{name} ({columns}, ds STRING) {how} PARTITIONED BY (ds)"
-            )
-        else:
-            spark.sql(f"CREATE TABLE staged.{name} ({columns}) PARTITIONED BY (ds STRING) {how}")
-    sql = (
-        "INSERT OVERWRITE {} PARTITION (ds = 'a') "
-        "SELECT CAST(X'FF41' AS STRING), DATE'0001-01-01' FROM staged.days"
-    )
+            columns, how_and_by = f"v {type_}, ds STRING", f"{how} PARTITIONED BY (ds)"
+        spark.sql(f"CREATE TABLE staged.{name} ({columns}) {how_and_by}")
+    sql = f"INSERT OVERWRITE {{}} PARTITION (ds = 'a') SELECT {value} FROM staged.days"
     run(spark, tmp_path, sql.format("staged.odd"))
     spark.sql(sql.format("staged.odd_plain"))
-    written = [
-        spark.sql(f"SELECT hex(text), string(day) FROM staged.{name}").collect()
-        for name in ("odd", "odd_plain")
-    ]
-    assert written[0] == written[1] == [("FF41", "0001-01-01")]
-    spark.sql("DROP TABLE staged.odd")
-    spark.sql("DROP TABLE staged.odd_plain")
+    for name in ("odd", "odd_plain"):
+        assert spark.sql(f"SELECT hex(string(v)) FROM staged.{name}").collect() == [(shown,)]
+        spark.sql(f"DROP TABLE staged.{name}")
 
 
 @pytest.mark.parametrize(
