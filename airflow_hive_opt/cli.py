@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("-v", "--verbose", action="store_true")
     for command in (prune, run):
         command.add_argument("--max-keys", type=int, default=100_000)
+        command.add_argument("--max-key-bytes", type=int, default=16 << 20)
         command.add_argument(
             "--conf", action="append", default=[], metavar="K=V", help="a Spark setting"
         )
@@ -199,7 +200,8 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
             _sql(options),
             _pairs(options.set),
             max_keys=options.max_keys,
-            max_rows=0 if only_prune else options.rows + 1,
+            max_key_bytes=options.max_key_bytes,
+            show_rows=0 if only_prune else options.rows + 1,
         )
     except ValueError as error:
         raise _UsageError(str(error)) from error

@@ -125,4 +125,4 @@ def split_join(session: SparkSession, sql: str, path: UPath) -> Rows:
 
 
 def _request(sql: str) -> Request:
-    return Request.of(sql, max_rows=1_000_000)
+    return Request.of(sql, show_rows=1_000_000)

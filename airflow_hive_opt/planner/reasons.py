@@ -29,6 +29,8 @@ class Reason(StrEnum):
     TYPE_NOT_COMPARABLE = "TYPE_NOT_COMPARABLE"
     KEY_SOURCE_FAILED = "KEY_SOURCE_FAILED"
     TOO_MANY_KEYS = "TOO_MANY_KEYS"
+    KEYS_TOO_LARGE = "KEYS_TOO_LARGE"
+    LIST_TOO_LARGE = "LIST_TOO_LARGE"
     ALL_PARTITIONS_MATCH = "ALL_PARTITIONS_MATCH"
     MOST_PARTITIONS_MATCH = "MOST_PARTITIONS_MATCH"
     KEYS_IN_MOST_ROW_GROUPS = "KEYS_IN_MOST_ROW_GROUPS"
@@ -104,6 +106,13 @@ _SENTENCES = {
         "Spark could not run the key query or answer which partitions match; the log says why"
     ),
     Reason.TOO_MANY_KEYS: "the small side has more distinct keys than max_keys allows",
+    Reason.KEYS_TOO_LARGE: (
+        "one key of the small side is longer than 16 KiB, or all keys together are more than "
+        "max_key_bytes allows"
+    ),
+    Reason.LIST_TOO_LARGE: (
+        "the list of the partitions to read is too long for a descriptor: more than 32 MiB"
+    ),
     Reason.ALL_PARTITIONS_MATCH: (
         "every partition is called for, so there was nothing to leave out"
     ),

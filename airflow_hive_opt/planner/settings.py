@@ -83,27 +83,39 @@ class Settings:
         values = dict(DEFAULTS)
         warnings = []
         for name, value in (overrides or {}).items():
-            key, text = name.strip().lower(), _text(value)
-            if key not in DEFAULTS:
-                near = difflib.get_close_matches(key, DEFAULTS, n=1, cutoff=0.0)[0]
-                warnings.append(f"unknown setting {name}, did you mean {near}?")
-            elif not _valid(key, text):
-                kind = _kind(key)
-                warnings.append(
-                    f"setting {name} must be {kind}, not {text!r}: using {DEFAULTS[key]}"
-                )
+            key, mistake = _key(name), _mistake(name, value)
+            if mistake is None:
+                values[key] = _text(value)
+            elif key in DEFAULTS:
+                warnings.append(f"{mistake}: using {DEFAULTS[key]}")
             else:
-                values[key] = text
+                warnings.append(mistake)
         return cls(values, tuple(warnings))
 
     @classmethod
-    def for_run(cls, overrides: Mapping[str, object] | None = None) -> Settings:
-        """What a run takes: as :meth:`of`, but correlated queries are rewritten where that wins.
+    def for_run(
+        cls,
+        hive_conf: Mapping[str, object] | None = None,
+        script: Mapping[str, object] | None = None,
+    ) -> Settings:
+        """What a run takes: correlated queries are rewritten where that wins.
+
+        ``script`` are the SET lines of the statement, over ``hive_conf``; a name that is not known
+        here is Spark's own matter in a SET line, and a mistake in ``hive_conf``. Raises
+        ``ValueError`` with a sentence for every mistake.
 
         >>> Settings.for_run().values[CORRELATION], Settings.of().values[CORRELATION]
         ('auto', 'false')
+        >>> Settings.for_run({}, {"hive.exec.parallel": "true", "hive.map.aggr": "maybe"})
+        Traceback (most recent call last):
+        ValueError: setting hive.map.aggr must be true or false, not 'maybe'
         """
-        return cls.of({CORRELATION: "auto", **(overrides or {})})
+        known = {name: value for name, value in (script or {}).items() if _key(name) in DEFAULTS}
+        given = {_key(name): value for name, value in {**(hive_conf or {}), **known}.items()}
+        mistakes = [*_mistakes(hive_conf or {}), *_mistakes(known)]
+        if mistakes:
+            raise ValueError("; ".join(mistakes))
+        return cls.of({CORRELATION: "auto", **given})
 
     def is_on(self, name: str) -> bool:
         """A true/false setting."""
@@ -124,6 +136,24 @@ class Settings:
         """
         mode = self.values["hive.mapred.mode"]
         return mode == "strict" if mode else self.is_on(check)
+
+
+def _mistakes(given: Mapping[str, object]) -> list[str]:
+    return [found for name, value in given.items() if (found := _mistake(name, value))]
+
+
+def _mistake(name: str, value: object) -> str | None:
+    key = _key(name)
+    if key not in DEFAULTS:
+        near = difflib.get_close_matches(key, DEFAULTS, n=1, cutoff=0.0)[0]
+        return f"unknown setting {name}, did you mean {near}?"
+    if not _valid(key, _text(value)):
+        return f"setting {name} must be {_kind(key)}, not {_text(value)!r}"
+    return None
+
+
+def _key(name: str) -> str:
+    return name.strip().lower()
 
 
 def _text(value: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, RowFilter, Target
+from airflow_hive_opt.runtime.log_text import plain
 from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.report import headline, scans
 
@@ -20,7 +21,7 @@ def descriptor_to_text(descriptor: Descriptor) -> str:
         parts += ["", *_row_filter(found)]
     if descriptor.statement:
         parts += ["", "The statement, rewritten for its correlations:", descriptor.statement]
-    return "\n".join(parts)
+    return "\n".join(plain(part, keep="\n") for part in parts)
 
 
 def _row_filter(found: RowFilter) -> Iterator[str]:
@@ -30,7 +31,7 @@ def _row_filter(found: RowFilter) -> Iterator[str]:
         yield f"    from {found.values[0]} to {found.values[1]}"
         return
     for value in found.values[:_SHOWN]:
-        yield f"    {value}"
+        yield f"    {plain(value)}"
     if len(found.values) > _SHOWN:
         yield f"    and {len(found.values) - _SHOWN:,} more"
 
@@ -47,6 +48,6 @@ def _scan(decision: Decision, target: Target | None) -> Iterator[str]:
     if target.filter:
         yield f"  asked of the metastore: {target.filter}"
     for partition in target.partitions[:_SHOWN]:
-        yield f"    {partition_name(target.columns, partition.values)}"
+        yield f"    {plain(partition_name(target.columns, partition.values))}"
     if target.kept > _SHOWN:
         yield f"    and {target.kept - _SHOWN:,} more"

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass
 from enum import StrEnum
 
+from airflow_hive_opt.runtime.arguments import whole_number
 from airflow_hive_opt.runtime.descriptor import Descriptor
 from airflow_hive_opt.runtime.report import headline, reason
 
@@ -53,8 +54,8 @@ class Gates:
         """Checks the bounds and the choices."""
         for name in ("max_partitions", "max_bytes"):
             bound = getattr(self, name)
-            if bound is not None and bound < 0:
-                raise ValueError(f"{name} can't be negative: {bound}")
+            if bound is not None:
+                whole_number(name, bound)
         for name, choices in (("on_empty", OnEmpty), ("on_no_prune", OnNoPrune)):
             value = getattr(self, name)
             if value not in list(choices):

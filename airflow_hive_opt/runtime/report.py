@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, RowFilter, Target
+from airflow_hive_opt.runtime.log_text import plain
 
 _PRUNED = "PRUNED"
 
@@ -138,8 +139,8 @@ def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
         pruned = "kept" in found
         rows.append(
             (
-                found["alias"],
-                found["table"],
+                plain(found["alias"]),
+                plain(found["table"]),
                 f"{found['kept']:,} of {found['total']:,}" if pruned else "all",
                 f"{found['reason']} ({found['path']})" if pruned else found["reason"],
             )
@@ -167,19 +168,19 @@ def headline(descriptor: Descriptor) -> str:
     if not descriptor.targets:
         whole = "; ".join(left_whole(descriptor)) or "no partitioned table is read"
         if rows:
-            return f"pruned no partitions: {whole}; {'; '.join(rows)}"
+            return plain(f"pruned no partitions: {whole}; {'; '.join(rows)}")
         return f"pruned nothing: {whole}"
     kept, total = descriptor.kept, descriptor.total
     share = f" ({100 * (total - kept) / total:.1f} % pruned)" if total else ""
     targets = "; ".join([*(_target(target) for target in descriptor.targets), *rows])
-    return f"kept {kept:,} of {total:,} {_plural(total, 'partition')}{share}: {targets}"
+    return plain(f"kept {kept:,} of {total:,} {_plural(total, 'partition')}{share}: {targets}")
 
 
 def left_whole(descriptor: Descriptor) -> list[str]:
     """One sentence for each scan of a partitioned table that is read whole."""
     pruned = {target.alias for target in descriptor.targets}
     return [
-        f"{found.alias} is read whole, {found.reason}: {found.message}"
+        plain(f"{found.alias} is read whole, {found.reason}: {found.message}")
         for found in descriptor.decisions
         if found.alias not in pruned or found.reason != _PRUNED
     ]

@@ -18,6 +18,7 @@ from airflow_hive_opt.planner.rewriting.join_elimination import AnsweredJoin
 from airflow_hive_opt.planner.script import split_settings
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime.arguments import named_values, whole_number
 from airflow_hive_opt.runtime.binding import Binding, OtherSession, check_same
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
@@ -39,6 +40,7 @@ from airflow_hive_opt.spark.correlate import broadcasting, correlate
 from airflow_hive_opt.spark.driver_memory import peak_heap
 from airflow_hive_opt.spark.execution import execute
 from airflow_hive_opt.spark.key_predicates import longest_list
+from airflow_hive_opt.spark.keys import MAX_KEY_BYTES, MAX_KEYS, KeyBounds
 from airflow_hive_opt.spark.local_task import run_local_task
 from airflow_hive_opt.spark.map_join import accepts, prelaunch
 from airflow_hive_opt.spark.progress import progress
@@ -58,17 +60,19 @@ class Request:
     """A statement to run and how.
 
     The gates are :class:`~airflow_hive_opt.runtime.gates.Gates`'; of a SELECT the first
-    ``max_rows`` rows are brought back. Raises ``ValueError`` for bounds that bound nothing.
+    ``show_rows`` rows are brought back; with 0 it is only planned. ``max_key_bytes`` bounds what
+    the keys of one small table weigh together. Raises ``ValueError`` for what can't be meant.
     """
 
     sql: str
     parameters: Mapping[str, object] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings.of)
     session_conf: Mapping[str, str] = field(default_factory=dict)
-    max_keys: int = 100_000
+    max_keys: int = MAX_KEYS
+    max_key_bytes: int = MAX_KEY_BYTES
     max_partitions: int | None = None
     max_bytes: int | None = None
-    max_rows: int = 20
+    show_rows: int = 20
     on_empty: str = OnEmpty.RUN
     on_no_prune: str = OnNoPrune.RUN
 
@@ -81,16 +85,28 @@ class Request:
         What is set goes to Spark's session, as Spark would take it, and where it is one of
         Hive's names the planner reads it over ``hive_conf``.
         """
+        if not isinstance(script, str):
+            raise ValueError(f"sql must be a statement, not {script!r}")
+        named_values("hive_conf", hive_conf or {})
         own, sql = split_settings(script)
         for_hive = {name: value for name, value in own.items() if not name.startswith("spark.")}
-        settings = Settings.for_run({**(hive_conf or {}), **for_hive})
+        settings = Settings.for_run(hive_conf or {}, for_hive)
         return cls(sql, settings=settings, session_conf=own, **options)
 
     def __post_init__(self) -> None:
-        """Checks the bounds."""
-        if self.max_keys < 1:
-            raise ValueError(f"max_keys must be at least 1, not {self.max_keys}")
+        """Checks statement, parameters and bounds."""
+        if not isinstance(self.sql, str) or not self.sql.strip():
+            raise ValueError(f"sql must be a statement, not {self.sql!r}")
+        named_values("parameters", self.parameters)
+        whole_number("max_keys", self.max_keys, 1)
+        whole_number("max_key_bytes", self.max_key_bytes, 1)
+        whole_number("show_rows", self.show_rows)
         _ = self.gates
+
+    @property
+    def bounds(self) -> KeyBounds:
+        """How many keys are taken."""
+        return KeyBounds(self.max_keys, self.max_key_bytes)
 
     @property
     def gates(self) -> Gates:
@@ -250,7 +266,7 @@ def _run(
         progress(session, "map join"),
         scanning(session, set(ways.values()), locations, longest_list(filters)),
     ):
-        answer = execute(session, texts, request.parameters, request.max_rows)
+        answer = execute(session, texts, request.parameters, request.show_rows)
     eliminated = joinless.tables if joinless and answer.text == joinless.text else ()
     for table in eliminated:
         log.info("%s has each key once: its keys answered the join", table)
@@ -308,7 +324,7 @@ def _descriptor(
     else:
         metastore.ask_ahead(found.table for found in planned.decisions if found.pruned)
         found, answered = run_local_task(
-            session, catalog, metastore, planned, request.max_keys, request.parameters
+            session, catalog, metastore, planned, request.bounds, request.parameters
         )
     if request.max_bytes is not None:
         found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))

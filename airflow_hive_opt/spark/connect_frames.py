@@ -33,14 +33,14 @@ def analyzed_plan(frame: DataFrame) -> str | None:
     return parts[2]
 
 
-def local_relation(session: SparkSession, frame: DataFrame) -> tuple[DataFrame, int]:
-    """The frame's rows as local data, and how many they are.
+def local_relation(session: SparkSession, frame: DataFrame) -> tuple[DataFrame, int, int]:
+    """The frame's rows as local data, how many they are, and of how many bytes.
 
     They travel as Arrow both ways and never become Python values, which would change some types.
     Raises ``ValueError`` for types that Arrow has no form for.
     """
     try:
         table = frame.toArrow()
-        return session.createDataFrame(table, schema=frame.schema), table.num_rows
+        return session.createDataFrame(table, schema=frame.schema), table.num_rows, table.nbytes
     except (TypeError, NotImplementedError) as error:  # Arrow's own, of types that it has not
         raise ValueError(f"these rows can't travel as Arrow: {error}") from error

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 
 from airflow_hive_opt.planner.tables import is_query, table_of_a_partition
 from airflow_hive_opt.spark.command import Command
 from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.refusals import is_refusal, objection_in
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 Parameters: TypeAlias = Mapping[str, object]
 _Found: TypeAlias = tuple[tuple[str, ...], tuple[tuple[object, ...], ...]]
-# How the text of an EXPLAIN begins that could not plan its statement.
-_NOT_PLANNED = "Error occurred during query planning"
 # Spark's optimizer gave up, which it does before anything runs.
 _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 
@@ -38,7 +37,7 @@ class Answer:
 
 
 def execute(
-    session: SparkSession, texts: Sequence[str], parameters: Parameters, max_rows: int
+    session: SparkSession, texts: Sequence[str], parameters: Parameters, show_rows: int
 ) -> Answer:
     """Runs the first of ``texts`` that Spark can plan, and brings a SELECT's first rows.
 
@@ -51,7 +50,7 @@ def execute(
     objection = None
     for text in narrowed:
         try:
-            run = prepare(session, text, parameters, max_rows)
+            run = prepare(session, text, parameters, show_rows)
         except (PySparkException, Py4JJavaError) as error:
             if not _refuses(error):
                 raise
@@ -61,23 +60,23 @@ def execute(
             log.debug("running: %s", text)
             return Answer(text, *run(), objection)
     prepare = _query if is_query(plain) else _plain
-    return Answer(plain, *prepare(session, plain, parameters, max_rows)(), objection)
+    return Answer(plain, *prepare(session, plain, parameters, show_rows)(), objection)
 
 
 def _refuses(error: Exception) -> bool:
-    return isinstance(error, AnalysisException) or _INVALID_PLAN in str(error)
+    return is_refusal(error) or _INVALID_PLAN in str(error)
 
 
 def _query(
-    session: SparkSession, text: str, parameters: Parameters, max_rows: int
+    session: SparkSession, text: str, parameters: Parameters, show_rows: int
 ) -> Callable[[], _Found]:
     """A SELECT that is planned. Over Spark Connect it has run too, since only that plans it."""
     frame = session.sql(text, args=dict(parameters))
-    shown = frame.limit(max_rows) if max_rows else frame
+    shown = frame.limit(show_rows) if show_rows else frame
     columns = tuple(frame.columns)
 
     def run() -> _Found:
-        return columns, tuple(map(tuple, shown.collect())) if max_rows else ()
+        return columns, tuple(map(tuple, shown.collect())) if show_rows else ()
 
     if is_remote(session):
         found = run()
@@ -87,36 +86,36 @@ def _query(
 
 
 def _command(
-    session: SparkSession, text: str, parameters: Parameters, max_rows: int
+    session: SparkSession, text: str, parameters: Parameters, show_rows: int
 ) -> Callable[[], _Found]:
     """A statement that writes, planned and not begun."""
     if not is_remote(session):
         command = Command(session, text, parameters)
         command.plan()
-        return lambda: _run(session, command, max_rows)
+        return lambda: _run(session, command, show_rows)
     explained = str(session.sql(f"EXPLAIN {text}", args=dict(parameters)).collect()[0][0])
-    if explained.startswith(_NOT_PLANNED):
-        raise AnalysisException(explained.partition("\n")[2].strip())
-    return lambda: _sql(session, text, parameters, max_rows)
+    if objection := objection_in(explained):
+        raise objection
+    return lambda: _sql(session, text, parameters, show_rows)
 
 
 def _plain(
-    session: SparkSession, text: str, parameters: Parameters, max_rows: int
+    session: SparkSession, text: str, parameters: Parameters, show_rows: int
 ) -> Callable[[], _Found]:
     """The user's own text: not planned twice, for its plan may have every partition in it."""
     if is_remote(session) or table_of_a_partition(text) is None:
-        return lambda: _sql(session, text, parameters, max_rows)
-    return lambda: _run(session, Command(session, text, parameters), max_rows)
+        return lambda: _sql(session, text, parameters, show_rows)
+    return lambda: _run(session, Command(session, text, parameters), show_rows)
 
 
-def _run(session: SparkSession, command: Command, max_rows: int) -> _Found:
+def _run(session: SparkSession, command: Command, show_rows: int) -> _Found:
     if command.overwrites_one_partition():
         command.overwrite()
         return (), ()
-    return _sql(session, command.text, command.parameters, max_rows)
+    return _sql(session, command.text, command.parameters, show_rows)
 
 
-def _sql(session: SparkSession, text: str, parameters: Parameters, max_rows: int) -> _Found:
+def _sql(session: SparkSession, text: str, parameters: Parameters, show_rows: int) -> _Found:
     frame = session.sql(text, args=dict(parameters))
     columns = tuple(frame.columns)
-    return columns, tuple(map(tuple, frame.take(max_rows))) if columns else ()
+    return columns, tuple(map(tuple, frame.take(show_rows))) if columns else ()

@@ -32,6 +32,8 @@ from airflow_hive_opt.spark.application import (
     map_join,
     prune,
 )
+from airflow_hive_opt.spark.keys import MAX_KEY_BYTES, MAX_KEYS
+from airflow_hive_opt.spark.refusals import is_refusal
 from airflow_hive_opt.spark.required import required_partitions
 from airflow_hive_opt.spark.session import own_session
 from airflow_hive_opt.spark.words import in_words
@@ -72,7 +74,9 @@ class Job:
     stages: Stages
     parameters: Mapping[str, Any] = field(default_factory=dict)
     hive_conf: Mapping[str, Any] = field(default_factory=dict)
-    max_keys: int = 100_000
+    max_keys: int = MAX_KEYS
+    max_key_bytes: int = MAX_KEY_BYTES
+    show_rows: int = 20
     gates: Gates = field(default_factory=Gates)
     descriptor: str | None = None
     digest: str | None = None
@@ -85,6 +89,8 @@ class Job:
             self.hive_conf,
             parameters=self.parameters,
             max_keys=self.max_keys,
+            max_key_bytes=self.max_key_bytes,
+            show_rows=self.show_rows,
             **dataclasses.asdict(self.gates),
         )
 
@@ -184,7 +190,8 @@ def run_job(
     except (PlanError, GateClosed, OtherSession, TooMuchToWaitFor) as error:
         return _stopped(Status.REFUSED, error, pruned)
     except (DescriptorError, PySparkException, Py4JError) as error:
-        return _stopped(Status.FAILED, error, pruned)
+        status = Status.REFUSED if is_refusal(error) else Status.FAILED
+        return _stopped(status, error, pruned)
     return Outcome(
         Status.DONE,
         headline(report.descriptor),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
 
 from airflow_hive_opt.planner.conditions import NOT_DETERMINISTIC
 from airflow_hive_opt.planner.pruning import KeySource
@@ -26,6 +28,12 @@ _OF_ONE_TABLE = frozenset({"Project", "Filter", "SubqueryAlias", "Relation", "Hi
 _COUNTING = ("Aggregate", "SubqueryAlias", "Project", "Repartition")  # of KeySource.counting_sql
 _ALL_FIELDS = 1_000_000
 _ROWS = "__rows"
+MAX_KEYS = 100_000
+MAX_KEY_BYTES = 16 << 20
+MOST_BYTES_OF_A_KEY = 16 << 10
+"""No partition's value is longer; a condition may still read the head of a longer text."""
+_TEXT_TYPES = ("string", "char", "varchar", "binary")
+_TOO_LONG = "airflow_hive_opt: a key is too long"
 
 
 @dataclass(frozen=True)
@@ -78,12 +86,21 @@ class Keys:
         return self.rows.values(self._families)
 
 
+@dataclass(frozen=True)
+class KeyBounds:
+    """How many distinct keys one small side may give, and how many bytes they may be together."""
+
+    max_keys: int = MAX_KEYS
+    max_key_bytes: int = MAX_KEY_BYTES
+
+
 def collect_keys(
-    session: SparkSession, source: KeySource, max_keys: int, parameters: Mapping[str, object]
+    session: SparkSession, source: KeySource, bounds: KeyBounds, parameters: Mapping[str, object]
 ) -> Keys | Reason:
     """The keys, or why they can't be used.
 
-    At most ``max_keys`` are taken; one more is asked for, to see whether there are too many.
+    At most ``max_keys`` are taken; one more is asked for, to see whether there are too many. A text
+    above :data:`MOST_BYTES_OF_A_KEY` never reaches the driver.
     """
     frame = session.sql(source.counting_sql, args=dict(parameters))
     operators = _operators(frame)
@@ -92,9 +109,35 @@ def collect_keys(
     # rows of one table shuffle nowhere: there is nothing to adapt to, which saves a third
     own = operators[len(_COUNTING) :] if operators[: len(_COUNTING)] == _COUNTING else operators
     settings = {"spark.sql.adaptive.enabled": "false"} if _OF_ONE_TABLE.issuperset(own) else {}
-    with conf_set(session, settings):
-        rows = LocalRows(session, frame.limit(max_keys + 1))
-    return Keys(source, rows) if rows.count <= max_keys else Reason.TOO_MANY_KEYS
+    texts = [name for name, type_ in frame.dtypes if type_.startswith(_TEXT_TYPES)]
+    if texts:
+        frame = _without_long_texts(frame, texts)
+    try:
+        with conf_set(session, settings):
+            rows = LocalRows(session, frame.limit(bounds.max_keys + 1))
+    except PySparkException as error:
+        if _TOO_LONG in str(error):
+            return Reason.KEYS_TOO_LARGE
+        raise
+    if rows.count > bounds.max_keys:
+        return Reason.TOO_MANY_KEYS
+    may_be_large = texts and rows.count * MOST_BYTES_OF_A_KEY > bounds.max_key_bytes
+    if may_be_large and rows.size() > bounds.max_key_bytes:
+        return Reason.KEYS_TOO_LARGE
+    return Keys(source, rows)
+
+
+def _without_long_texts(frame: DataFrame, texts: Collection[str]) -> DataFrame:
+    """The frame, which fails at a longer text instead of sending it to the driver."""
+    return frame.selectExpr(
+        *(
+            f"IF(octet_length({name}) > {MOST_BYTES_OF_A_KEY}, raise_error('{_TOO_LONG}'), {name}) "
+            f"AS {name}"
+            if name in texts
+            else name
+            for name in frame.columns
+        )
+    )
 
 
 def is_stable(frame: DataFrame) -> bool:

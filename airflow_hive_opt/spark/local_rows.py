@@ -32,12 +32,19 @@ class LocalRows:
         self._collected = frame
         self._java: Any = None  # a list in the JVM
         if is_remote(session):
-            self._relation, self.count = connect_frames.local_relation(session, frame)
+            self._relation, self.count, self._bytes = connect_frames.local_relation(session, frame)
             return
         with conf_set(session, _WHOLE_CALENDAR):
             rows = frame._jdf.toDF()  # which encodes them by the settings of now
             self._java, self._java_schema = rows.collectAsList(), rows.schema()
         self.count = int(self._java.size())
+
+    def size(self) -> int:
+        """About how many bytes the values are, of text; they stay where they are."""
+        if self._java is None:
+            return self._bytes
+        builder = self._session._jvm.java.lang.StringBuilder()  # type: ignore[union-attr]
+        return int(builder.append(self._java).length())
 
     @cached_property
     def schema(self) -> StructType:

@@ -47,7 +47,7 @@ from airflow_hive_opt.runtime.partitions import (
 from airflow_hive_opt.spark.answered_joins import answered_joins
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.key_predicates import promising_row_groups, row_filter
-from airflow_hive_opt.spark.keys import Keys, collect_keys, is_stable
+from airflow_hive_opt.spark.keys import KeyBounds, Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.literals import is_plain, tuples_condition
 from airflow_hive_opt.spark.skeleton import fulfilling, skeleton_view, typed_nulls, unique_view
 from airflow_hive_opt.spark.words import in_words
@@ -60,6 +60,10 @@ log = logging.getLogger(__name__)
 # Names times keys that Spark may compare pair by pair, some seconds' work.
 _COMPARISONS = 50_000_000
 
+# Characters of one scan's partitions in the descriptor, half of what may be in one.
+_LONGEST_LIST = 32 << 20
+_A_PARTITION = 64  # characters beside values and location
+
 _FAILURES = (PySparkException, Py4JError, MetastoreError, ValueError, OverflowError)
 
 _Tuples = frozenset[tuple[Value, ...]]
@@ -70,7 +74,7 @@ def run_local_task(
     catalog: SessionCatalog,
     metastore: PartitionCatalog,
     plan: Plan,
-    max_keys: int,
+    bounds: KeyBounds,
     parameters: Mapping[str, object] | None,
 ) -> tuple[Descriptor, tuple[AnsweredJoin, ...]]:
     """Collects the keys of every scan that may be pruned and finds the partitions they call for.
@@ -78,7 +82,7 @@ def run_local_task(
     ``metastore`` is asked for partitions, ``catalog`` for nothing but where files lie. The joins
     are those that the keys answer whole, as long as the small tables are as they are now.
     """
-    task = LocalTask(session, catalog, metastore, max_keys, parameters or {})
+    task = LocalTask(session, catalog, metastore, bounds, parameters or {})
     targets = []
     decisions = []
     for decision in plan.decisions:
@@ -114,13 +118,13 @@ class LocalTask:
         session: SparkSession,
         catalog: SessionCatalog,
         metastore: PartitionCatalog,
-        max_keys: int,
+        bounds: KeyBounds,
         parameters: Mapping[str, object],
     ) -> None:
         self._session = session
         self._catalog = catalog
         self._metastore = metastore
-        self._max_keys = max_keys
+        self._bounds = bounds
         self._parameters = parameters
         self._silent = False  # a metastore that failed once is not waited for again
         self._names: dict[str, list[Partition]] = {}
@@ -157,6 +161,8 @@ class LocalTask:
             return Reason.ALL_PARTITIONS_MATCH
         if not is_worth_narrowing(len(selection.partitions), total):
             return Reason.MOST_PARTITIONS_MATCH
+        if _length(selection.partitions) > _LONGEST_LIST:
+            return Reason.LIST_TOO_LARGE
         target = _target(decision, decision.relation, selection, total)
         self.answered += answered_joins(decision, target, selection.tuples)
         return target
@@ -218,7 +224,7 @@ class LocalTask:
                 if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
                     raise ValueError(f"a partition of {table.name} has no readable value")
                 asked = replace(asked, sql=asked.sql.replace(quote(planned), quote(view)))
-            keys = collect_keys(self._session, asked, self._max_keys, self._parameters)
+            keys = collect_keys(self._session, asked, self._bounds, self._parameters)
             return keys if isinstance(keys, Reason) else replace(keys, source=source)
 
     def _narrow(self, selection: _Selection, total: int) -> bool:
@@ -377,6 +383,12 @@ def _filter(selection: _Selection, conditions: Sequence[PartitionCondition]) -> 
         for keys, tuples in selection.tuples
     ]
     return " AND ".join([*parts, *(f"({condition.sql})" for condition in conditions)])
+
+
+def _length(partitions: Sequence[Partition]) -> int:
+    """About how many characters of a descriptor the partitions are."""
+    texts = (text for part in partitions for text in (*part.values, part.location) if text)
+    return _A_PARTITION * len(partitions) + sum(map(len, texts))
 
 
 def _failed(what: str, error: Exception) -> Reason:

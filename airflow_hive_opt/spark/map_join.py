@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.refusals import is_refusal, objection_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,6 +56,8 @@ def prelaunch(
 def accepts(session: SparkSession, sql: str, parameters: Mapping[str, object]) -> bool:
     """Whether Spark can parse and resolve the statement; nothing is run.
 
+    Where a metastore fails meanwhile, the statement is not to blame.
+
     A script, which EXPLAIN does not take, is only parsed; over Spark Connect not even that.
     """
     try:
@@ -64,6 +67,7 @@ def accepts(session: SparkSession, sql: str, parameters: Mapping[str, object]) -
             session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
             return True
         rows = session.sql(f"EXPLAIN {sql}", args=dict(parameters)).collect()
-    except (PySparkException, Py4JJavaError):
-        return False
-    return not rows[0][0].startswith("Error occurred during query planning")
+    except (PySparkException, Py4JJavaError) as error:
+        return not is_refusal(error)
+    objection = objection_in(str(rows[0][0]))
+    return objection is None or not is_refusal(objection)

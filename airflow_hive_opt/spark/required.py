@@ -48,7 +48,7 @@ def required_partitions(
             f"{', '.join(unknown)} can't be waited for: keys prune "
             f"{', '.join(sorted(pruned)) or 'no partition column'} here",
         )
-    task = LocalTask(session, catalog, catalog, request.max_keys, request.parameters)
+    task = LocalTask(session, catalog, catalog, request.bounds, request.parameters)
     chosen = frozenset(map(str.lower, only))
     found = []
     for decision in planned.decisions:

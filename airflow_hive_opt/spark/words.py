@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from airflow_hive_opt.runtime.log_text import plain
+
 _RPC = re.compile(r'<\w*RPC\w* of RPC .*?^\s*details = "(.*?)"$', re.DOTALL | re.MULTILINE | re.I)
 
 
@@ -14,6 +16,6 @@ def in_words(error: Exception) -> str:
     'no route'
     """
     text = str(error).partition("JVM stacktrace")[0]
-    if lost := _RPC.match(text):
-        return lost[1]
-    return text.partition("\n'")[0].partition("\n+-")[0].strip()  # without the plan it may show
+    lost = _RPC.match(text)
+    told = lost[1] if lost else text.partition("\n'")[0].partition("\n+-")[0]  # without a plan
+    return plain(told.strip(), keep="\n")

@@ -178,7 +178,7 @@ def test_a_run_rewrites_where_it_is_asked_to(spark, tables, tmp_path):
     rows = sorted(map(tuple, spark.sql(sql).collect()))
     assert Request.of(sql).settings.values["hive.optimize.correlation"] == "auto"
     for settings, rewritten in ((ON, True), (Settings.of(), False)):
-        request = Request(sql, settings=settings, max_rows=100)
+        request = Request(sql, settings=settings, show_rows=100)
         result = join(spark, request, prune(spark, request, path), path)
         assert sorted(result.rows) == rows
         assert (result.report.descriptor.statement is not None) == rewritten

@@ -59,7 +59,7 @@ def test_rows_are_hives(spark, tables, tmp_path):
     different = []
     for case in tables:
         settings = Settings.of({k: v for k, v in case["set"].items() if v is not None})
-        request = Request(case["sql"], settings=settings, max_rows=1_000_000)
+        request = Request(case["sql"], settings=settings, show_rows=1_000_000)
         path = UPath(tmp_path) / "1.json"
         try:
             rows = join(spark, request, prune(spark, request, path), path).rows

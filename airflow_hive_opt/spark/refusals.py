@@ -1,0 +1,40 @@
+"""Which of Spark's errors say that a statement is wrong, so that trying again gives the same."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.errors import AnalysisException, PySparkException
+
+# Spark wraps what the metastore's client or the file system raises into an AnalysisException,
+# with the class of the Java exception at the head of its message.
+_WRAPPED = re.compile(r"\s*(\[\w+\]\s*)?(org\.apache\.(hadoop|thrift)|javax?)\.")
+_ENVIRONMENT = ("PATH_NOT_FOUND",)
+_NOT_PLANNED = "Error occurred during query planning"
+_SETTINGS = ("INVALID_CONF_VALUE", "CANNOT_MODIFY")
+
+
+def objection_in(explained: str) -> AnalysisException | None:
+    r"""Why an EXPLAIN, which raises nothing, could not plan its statement; ``None`` where it could.
+
+    >>> str(objection_in("Error occurred during query planning: \n[NOPE] no such table"))
+    '[NOPE] no such table'
+    """
+    head, _, why = explained.partition("\n")
+    return AnalysisException(why.strip()) if head.startswith(_NOT_PLANNED) else None
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether Spark refuses the statement or a setting as it is written.
+
+    A metastore or a storage that fails is no refusal, whichever class Spark raises for it; nor is a
+    statement that fails on its data.
+    """
+    if not isinstance(error, PySparkException):
+        return False
+    condition = error.getCondition() or ""
+    if condition.startswith(_SETTINGS):
+        return True
+    if not isinstance(error, AnalysisException) or condition.startswith(_ENVIRONMENT):
+        return False
+    return _WRAPPED.match(str(error)) is None
