@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,13 +22,12 @@ from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
-    DescriptorError,
     StoragePath,
     Target,
     query_digest,
 )
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
-from airflow_hive_opt.runtime.report import Joinless, Report, Work, changes, left_whole
+from airflow_hive_opt.runtime.report import Joinless, Report, Work, changes, keep_report, left_whole
 from airflow_hive_opt.spark.answered_joins import without_joins
 from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog, catalog_of
@@ -342,15 +340,3 @@ def _dialect_setting(session: SparkSession, sql: str) -> str | None:
     if session.catalog.currentCatalog() != "spark_catalog":
         return f"the current catalog {session.catalog.currentCatalog()}"
     return None
-
-
-def keep_report(report: Report, path: StoragePath) -> None:
-    """Writes the report beside ``path``.
-
-    The statement has run: failing now would run it again on a retry.
-    """
-    document = json.dumps(report.summary(), indent=1).encode()
-    try:
-        descriptors.write_whole(document, path.with_name(f"{path.stem}.report.json"))
-    except DescriptorError as error:
-        log.warning("the report is not kept: %s", error)
