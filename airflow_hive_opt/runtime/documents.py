@@ -122,8 +122,9 @@ class Format(Generic[Content]):
         try:
             content: Content = reader(type_)(document)
             self.check(content)
-        except ValueError as error:
-            raise DescriptorError(str(error)) from error
+        except ValueError as error:  # whose text may have some of the document's
+            message = str(error).encode(errors="backslashreplace").decode()
+            raise DescriptorError(message) from error
         return content
 
 
