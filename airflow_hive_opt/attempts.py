@@ -11,6 +11,10 @@ from airflow.sdk import ObjectStoragePath
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+_LONGEST_PART = 200
+# <task>/<map index>/<try>.json, the task's part as safe_part makes it
+_IN_RUN = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*/-?[0-9]+/[0-9]+\.json"
+
 
 def attempt_path(root: str, context: Context) -> ObjectStoragePath:
     """``root/dag/run/task/map index/try.json``, each part safe for any storage.
@@ -33,12 +37,33 @@ def attempt_path(root: str, context: Context) -> ObjectStoragePath:
 def safe_part(name: str) -> str:
     """One path part from an Airflow id.
 
+    Ids may have 250 characters, and file systems take names of 255 bytes, so long ones are cut.
+
     >>> safe_part("sales")
     'sales'
     >>> safe_part("manual__2026-01-31T00:00:00+00:00")
     'manual__2026-01-31T00-00-00-00-00-7fd99edd'
     """
     safe = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip(".") or "-"
-    if safe == name:
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    if safe != name:
+        safe = f"{safe}-{digest[:8]}"
+    if len(safe) <= _LONGEST_PART:
         return safe
-    return f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    # What stands in front may be the same for many, so the hash alone must tell them apart.
+    return f"{safe[: _LONGEST_PART - 33]}-{digest[:32]}"
+
+
+def attempt_token(context: Context) -> str | None:
+    """What names one try of one task instance for good; ``None`` where the context does not say.
+
+    A run that is deleted and made again has the paths of the first one, but not its tokens.
+    """
+    found = getattr(context["ti"], "id", None)
+    return None if found is None else str(found)
+
+
+def is_of_run(uri: str, root: str, dag_id: str, run_id: str) -> bool:
+    """Whether ``uri`` is the :func:`attempt_path` under ``root`` of any task of this run."""
+    run = ObjectStoragePath(root.rstrip("/")).joinpath(safe_part(dag_id), safe_part(run_id))
+    return re.fullmatch(re.escape(f"{run}/") + _IN_RUN, uri) is not None

@@ -166,7 +166,7 @@ def _sweep(options: argparse.Namespace) -> int:
             if options.dry_run or options.verbose:
                 print(path)
             if not options.dry_run:
-                path.unlink()
+                path.unlink(missing_ok=True)
     except (ValueError, ImportError) as error:
         raise _UsageError(str(error)) from error
     except OSError as error:

@@ -23,7 +23,7 @@ from openlineage.client.facet_v2 import (
 
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.tables import Tables, tables_of
-from airflow_hive_opt.runtime.descriptor import DescriptorError, decode
+from airflow_hive_opt.runtime.descriptor import DescriptorError, load
 from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.partitions_read import PartitionsRead, partitions_read
 
@@ -110,8 +110,8 @@ def _tables(sql: str, summary: Mapping[str, Any]) -> Tables:
 
 def _subsets(uri: str) -> dict[str, PartitionsRead]:
     try:
-        return partitions_read(decode(ObjectStoragePath(uri).read_bytes()))
-    except (DescriptorError, OSError, ValueError, ImportError) as error:
+        return partitions_read(load(ObjectStoragePath(uri)))
+    except (DescriptorError, ValueError, ImportError) as error:
         log.warning("lineage goes without partitions: the descriptor %s: %s", uri, error)
         return {}
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import ObjectStoragePath
-from airflow.sdk.exceptions import AirflowException
+
+from airflow_hive_opt.runtime.storage import remove
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -55,24 +56,52 @@ def resumption_key(job: Job, context: Context) -> str:
     """The name under which the application's id is kept for an attempt that resumes it.
 
     Only a retry may resume: a cleared task and another statement have other names. Airflow keeps
-    the stored ids of cleared tasks.
+    the stored ids of cleared tasks. Raises ``ValueError``, see ``Job.digest_of_work``.
     """
     instance: Any = context["ti"]
     run: Any = context.get("dag_run")
     cleared = getattr(run, "clear_number", None) or 0
-    work = dataclasses.replace(job, path="").to_json()
-    digest = hashlib.sha256(work.encode()).hexdigest()[:12]
-    return f"spark_job_{digest}_{cleared}_{getattr(instance, 'max_tries', 0)}"
+    return f"spark_job_{job.digest_of_work()[:12]}_{cleared}_{getattr(instance, 'max_tries', 0)}"
 
 
-def outcome_left_at(path: ObjectStoragePath) -> Outcome | None:
-    """The outcome of the application that wrote at ``path``; ``None`` where it left none."""
-    from airflow_hive_opt.spark.job import Outcome, outcome_path
+@dataclass(frozen=True)
+class Application:
+    """Where a submitted application writes, and the token that its outcome bears."""
 
-    place = outcome_path(path)
-    try:
-        return Outcome.from_json(place.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise AirflowException(f"the outcome at {place} can't be read: {error}") from error
+    path: str
+    token: str
+
+    def outcome(self, job: Job) -> Outcome:
+        """What it left, with its descriptor under the name that Airflow can open.
+
+        That is the local task's, unless a map join left it aside and wrote its own. Raises
+        ``DescriptorError`` where there is nothing to believe.
+        """
+        from airflow_hive_opt.spark.job import read_outcome
+
+        outcome = read_outcome(ObjectStoragePath(self.path), self.token)
+        if outcome.summary is None:
+            return outcome
+        followed = job.descriptor and outcome.summary.get("digest") == job.digest
+        uri = job.descriptor if followed else self.path
+        return dataclasses.replace(outcome, summary={**outcome.summary, "uri": uri})
+
+    def prepare(self) -> None:
+        """Removes what another life of this run has left; raises ``DescriptorError``."""
+        from airflow_hive_opt.spark.job import outcome_path
+
+        remove(outcome_path(ObjectStoragePath(self.path)))
+
+    def store(self, context: Context, key: str) -> None:
+        """Remembers the application for the attempt that may have to resume it."""
+        if (store := context.get("task_state_store")) is not None:
+            store.set(f"{key}_path", self.path)
+            store.set(f"{key}_token", self.token)
+
+    @classmethod
+    def stored(cls, context: Context, key: str) -> Application | None:
+        """The application that was stored; without a token where that was not."""
+        store = context.get("task_state_store")
+        if store is None or not (path := store.get(f"{key}_path")):
+            return None
+        return cls(str(path), str(store.get(f"{key}_token") or ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,9 @@ from airflow.sdk import ObjectStoragePath
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.runtime.report import descriptor_summary
-from airflow_hive_opt.runtime.required import Required, decode, missing, name_of
+from airflow_hive_opt.runtime.required import Required, missing, name_of
+from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
 
 if TYPE_CHECKING:
     from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
@@ -32,24 +32,24 @@ class Look:
 def look_for_descriptor(uri: str, query_digest: str | None) -> Look:
     """Whether a whole descriptor lies at ``uri``, of the given statement if there is a digest."""
     try:
-        data = ObjectStoragePath(uri).read_bytes()
-    except FileNotFoundError:
+        found = descriptors.load(ObjectStoragePath(uri))
+    except NothingThereError:
         return Look(False, f"there is no descriptor at {uri} yet")
-    except (OSError, ValueError, ImportError) as error:
-        return Look(False, f"{uri} can't be read: {error}")
-    try:
-        found = descriptors.decode(data)
     except DescriptorError as error:
-        return Look(False, f"the descriptor at {uri} is refused: {error}")
+        return Look(False, str(error))
+    except (ValueError, ImportError) as error:
+        return Look(False, f"{uri} can't be read: {error}")
     if query_digest not in (None, found.query_digest):
         return Look(False, f"the descriptor at {uri} belongs to another statement")
     summary = descriptor_summary(found, uri)
     return Look(True, f"a whole descriptor is at {uri}, created {found.created}", summary)
 
 
-def read_required(uri: str) -> list[Required]:
-    """The list of required partitions at ``uri``; raises ``OSError`` and ``ValueError``."""
-    return decode(ObjectStoragePath(uri).read_bytes())
+def statement_digest(sql: str, parameters: Mapping[str, Any] | None) -> str:
+    """The digest of a statement that may begin with ``SET`` lines."""
+    from airflow_hive_opt.planner.script import split_settings
+
+    return descriptors.query_digest(split_settings(sql)[1], parameters)
 
 
 def look_for_partitions(metastore: ThriftMetastore, required: Sequence[Required]) -> Look:

@@ -148,9 +148,10 @@ def first_job(log: Path) -> float:
 
 def waiting(service: MetastoreService, folder: Path, pokes: int) -> list[Record]:
     """Looks for 1 and for 1,000 partitions that are there; raises if a look is more than a call."""
-    from airflow_hive_opt.runtime.required import Required, encode
+    from airflow_hive_opt.runtime.required import Required, RequiredPartitions, write
     from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
     from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
+    from airflow_hive_opt.waiting import statement_digest
 
     document = {"conn_type": "hive_metastore", "host": HOST, "port": service.port}
     os.environ["AIRFLOW_CONN_METASTORE_DEFAULT"] = json.dumps(document)
@@ -167,10 +168,13 @@ def waiting(service: MetastoreService, folder: Path, pokes: int) -> list[Record]
         sensor = RequiredPartitionsSensor(
             task_id="wait", sql="", descriptor_path=str(folder), deferrable=False
         )
-        path = Path(str(sensor.attempt_path(found)))
-        path.parent.mkdir(parents=True)
-        path.write_bytes(encode([Required("waited.fact", ("p",), ("int",), ("p",), tuples)]))
-        trigger = RequiredPartitionsTrigger(str(path), "metastore_default", 60, "2100-01-01")
+        path = sensor.attempt_path(found)
+        table = Required("waited.fact", ("p",), ("int",), ("p",), tuples)
+        whose = (statement_digest("", None), (), found["ti"].id)
+        write(RequiredPartitions(*whose, (table,)), path)
+        trigger = RequiredPartitionsTrigger(
+            str(path), *whose, "metastore_default", 60, "2100-01-01"
+        )
         with asyncio.Runner() as runner, counted() as calls:
             looks = {
                 SENSOR: lambda sensor=sensor, found=found: sensor.poke(found).is_done,
@@ -236,6 +240,7 @@ def context(task_id: str) -> Any:
         dag_id="d", run_id=str(time.time_ns()), task_id=task_id, map_index=-1, try_number=1
     )
     instance.max_tries, instance.xcom_push = 0, lambda **_: None
+    instance.id = instance.run_id
     return {"ti": instance, "params": {}}
 
 

@@ -14,6 +14,10 @@ import sys
 import time
 from pathlib import Path
 
+from upath import UPath
+
+from airflow_hive_opt.runtime.report import read_report
+
 PROJECT = Path(__file__).resolve().parents[1]
 DEMO = PROJECT / ".demo"
 DATA = DEMO / "tpcds"
@@ -134,7 +138,7 @@ def run_dag() -> dict:
         if "kept " in line:
             print(f"    {line[line.index('kept ') :].partition(' [')[0]}")
     (report,) = (home / "hive_opt_descriptors").rglob("*.report.json")
-    return json.loads(report.read_text())
+    return read_report(UPath(report))
 
 
 def statement(target: str) -> str:

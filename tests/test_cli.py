@@ -90,19 +90,21 @@ def test_old_descriptors_are_swept(tmp_path, capsys):
         tmp_path / "d" / "1.json",
     ]
     report = old.with_name("1.report.json")
-    for path in (old, report, *kept):
+    unfinished = old.with_name(".hive-opt-0123456789abcdef.tmp")
+    kept.append(old.with_name(".hive-opt-fedcba9876543210.tmp"))
+    kept.append(old.with_name(".hive-opt-mine.tmp"))
+    for path in (old, report, unfinished, *kept):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
-    for path in (old, report, *kept[1:]):
+    for path in (old, report, unfinished, *kept[1:3], kept[4]):
         os.utime(path, (0, 0))
     command = ["descriptors", "prune", str(tmp_path), "--older-than", "30d"]
     assert main([*command, "--dry-run"]) == 0
-    assert sorted(capsys.readouterr().out.split()) == [str(old), str(report)]
+    assert sorted(capsys.readouterr().out.split()) == sorted(map(str, (old, report, unfinished)))
     assert old.exists()
     assert main(command) == 0
-    assert capsys.readouterr().err == "2 files deleted\n"
-    assert not old.exists()
-    assert not report.exists()
+    assert capsys.readouterr().err == "3 files deleted\n"
+    assert not any(path.exists() for path in (old, report, unfinished))
     assert all(path.exists() for path in kept)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from uuid import uuid4
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Asset, ObjectStoragePath
@@ -21,13 +22,13 @@ from airflow_hive_opt.connections import Place, place_of
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY, DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
-from airflow_hive_opt.runtime.descriptor import DescriptorError, decode
+from airflow_hive_opt.runtime.descriptor import DescriptorError, load
 from airflow_hive_opt.runtime.gates import Gates
 from airflow_hive_opt.runtime.report import decision_lines
 from airflow_hive_opt.submission import (
     NO_CLUSTER_MODE,
     SUBMIT_CONF,
-    outcome_left_at,
+    Application,
     plain_uri,
     prepare_environment,
     resumption_key,
@@ -141,6 +142,8 @@ class StatementOperator(SparkSubmitOperator):
         """What the run found, for the links; there too where a gate then stopped it."""
         self._place: Place | None = None
         self._remote: Any = None
+        self._own: Application  # what this attempt submits, and
+        self._application: Application  # what it follows: an earlier attempt's may be resumed
         self._durable_is_asked_for = kwargs.get("durable") is True
 
     def execute(self, context: Context) -> Any:
@@ -220,9 +223,9 @@ class StatementOperator(SparkSubmitOperator):
         if self.partition_keys_of is None:
             return []
         try:
-            document = ObjectStoragePath(summary["uri"]).read_bytes()
-            return partition_keys(decode(document), self.partition_keys_of)
-        except (NoPartitionKeysError, DescriptorError, OSError, ValueError) as error:
+            descriptor = load(ObjectStoragePath(summary["uri"]))
+            return partition_keys(descriptor, self.partition_keys_of)
+        except (NoPartitionKeysError, DescriptorError, ImportError, ValueError) as error:
             self.log.warning("the asset events go without partition keys: %s", error)
             return []
 
@@ -311,11 +314,17 @@ class StatementOperator(SparkSubmitOperator):
             job,
             path=plain_uri(path),
             descriptor=job.descriptor and plain_uri(ObjectStoragePath(job.descriptor)),
+            token=job.token or uuid4().hex,
         )
         given_conf, given_files = self.conf, self.py_files
+        self._own = self._application = Application(str(path), to_cluster.token)
+        failure: Exception | None = None
         try:
             self.external_id_key = resumption_key(to_cluster, context)
             job_uri = plain_uri(write_job(to_cluster, path))
+            stored = Application.stored(context, self.external_id_key)
+            if stored is None or stored.path != self._own.path:
+                self._own.prepare()
             prepare_environment()
             with TemporaryDirectory(prefix="airflow-hive-opt-") as folder:
                 main, package = ship(Path(folder))
@@ -333,34 +342,37 @@ class StatementOperator(SparkSubmitOperator):
         except DescriptorError as error:
             raise AirflowException(str(error)) from None
         except (AirflowException, RuntimeError) as error:
-            at = self._path_of_application(context, path)
-            if outcome := outcome_left_at(at):
-                return _named(outcome, job, at)
-            raise AirflowException(str(error)) from None
+            failure = error
         except ValueError as error:
             raise AirflowFailException(str(error)) from None
         finally:
             # OpenLineage may have put its transport's key there, and the page shows it
             self.conf, self.py_files = given_conf, given_files
-        at = self._path_of_application(context, path)
-        if (outcome := outcome_left_at(at)) is None:
-            raise AirflowException(
-                f"the application ended without leaving its outcome at {plain_uri(at)}: does its "
-                "driver reach that storage? descriptor_path must be one that both reach"
-            )
-        return _named(outcome, job, at)
+        try:
+            return self._application.outcome(job)
+        except DescriptorError as error:
+            if failure is not None:
+                raise AirflowException(f"{failure} (it left no outcome: {error})") from None
+            # Another try would run the statement again.
+            raise AirflowFailException(
+                f"the application ended well, so the statement may have run, but it left no "
+                f"outcome: {error}. Look at its log: does its driver reach that storage? "
+                "descriptor_path must be one that both reach"
+            ) from None
+
+    def execute_resumable(self, context: Context) -> Any:
+        """Follows an earlier attempt's application, unless one is submitted."""
+        if self.durable:
+            stored = Application.stored(context, self.external_id_key)
+            self._application = stored or self._own
+        return super().execute_resumable(context)
 
     def submit_job(self, context: Context) -> str | None:
-        """Remembers where the application writes, for the attempt that may have to resume it."""
-        if (store := context.get("task_state_store")) is not None:
-            store.set(f"{self.external_id_key}_path", str(self.attempt_path(context)))
+        """Remembers the application for the attempt that may have to resume it."""
+        self._application = self._own
+        self._own.prepare()
+        self._own.store(context, self.external_id_key)
         return super().submit_job(context)
-
-    def _path_of_application(self, context: Context, own: ObjectStoragePath) -> ObjectStoragePath:
-        """Where the application writes: an earlier attempt's path if that one was resumed."""
-        store = context.get("task_state_store") if self.durable else None
-        remembered = store.get(f"{self.external_id_key}_path") if store is not None else None
-        return ObjectStoragePath(str(remembered)) if remembered else own
 
     def _spark_conf(self, place: Place) -> dict[str, str]:
         from airflow_hive_opt.spark.session import default_warehouse, embedded_conf
@@ -375,18 +387,6 @@ class StatementOperator(SparkSubmitOperator):
             return {}
         uris = HiveMetastoreHook(self.metastore_conn_id).uris()
         return {"spark.hadoop.hive.metastore.uris": uris}
-
-
-def _named(outcome: Outcome, job: Job, at: ObjectStoragePath) -> Outcome:
-    """The outcome with its descriptor under the name that Airflow can open.
-
-    That is the local task's, unless a map join left it aside and wrote its own.
-    """
-    if outcome.summary is None:
-        return outcome
-    followed = job.descriptor and outcome.summary.get("digest") == job.digest
-    uri = job.descriptor if followed else str(at)
-    return dataclasses.replace(outcome, summary={**outcome.summary, "uri": uri})
 
 
 def _application_name(context: Context) -> str:

@@ -6,7 +6,6 @@ to read the XComs of the DAG: the descriptor's URI is one of them.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import logging
 
@@ -17,10 +16,11 @@ from airflow.models.xcom import XComModel
 from airflow.sdk import ObjectStoragePath
 from airflow.sdk.configuration import conf
 from fastapi import Depends, FastAPI, HTTPException, status
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import Response
 
+from airflow_hive_opt.attempts import is_of_run
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
-from airflow_hive_opt.runtime.descriptor import Descriptor, DescriptorError, decode
+from airflow_hive_opt.runtime.descriptor import Descriptor, DescriptorError, load, to_json
 from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
 
 log = logging.getLogger(__name__)
@@ -37,18 +37,19 @@ def application() -> FastAPI:
 
 def descriptor(
     dag_id: str, run_id: str, task_id: str, session: SessionDep, map_index: int = -1
-) -> JSONResponse:
+) -> Response:
     """The descriptor as it lies in storage, its seal checked."""
     found = _descriptor_of(dag_id, run_id, task_id, map_index, session)
-    return JSONResponse({**dataclasses.asdict(found), "sha256": found.digest})
+    return Response(to_json(found), media_type="application/json")
 
 
 def explain(
     dag_id: str, run_id: str, task_id: str, session: SessionDep, map_index: int = -1
-) -> PlainTextResponse:
-    """What the descriptor decides, for people."""
+) -> Response:
+    """What the descriptor decides, for people; text that is no Unicode is escaped."""
     found = _descriptor_of(dag_id, run_id, task_id, map_index, session)
-    return PlainTextResponse(descriptor_to_text(found) + "\n")
+    text = f"{descriptor_to_text(found)}\n".encode(errors="backslashreplace")
+    return Response(text, media_type="text/plain; charset=utf-8")
 
 
 def _descriptor_of(
@@ -68,35 +69,37 @@ def _descriptor_of(
     if value is None:
         raise _missing("this task instance has written no partition descriptor")
     uri = _text(value)
-    if not _is_ours(uri):
-        raise _missing(
-            "only descriptors below [hive_opt] descriptor_path of the API server's configuration "
-            f"are shown, not {uri}"
-        )
     try:
-        return decode(ObjectStoragePath(uri).read_bytes())
-    except (DescriptorError, OSError, ValueError, ImportError):
+        if not _is_ours(uri, dag_id, run_id):
+            raise _missing(
+                "only descriptors below [hive_opt] descriptor_path of the API server's "
+                f"configuration that a task of this run wrote are shown, not {uri[:300]!a}"
+            )
+        return load(ObjectStoragePath(uri))
+    except (DescriptorError, ValueError, ImportError):
         log.warning("the descriptor of %s.%s can't be shown", dag_id, task_id, exc_info=True)
         raise _missing(
-            "the partition descriptor can't be read: it was swept, or this server does not reach "
-            "the storage of [hive_opt] descriptor_path. The API server's log says more"
+            "the partition descriptor can't be read: it was swept or altered, or this server does "
+            "not reach the storage of [hive_opt] descriptor_path, or may not read it. The API "
+            "server's log says more"
         ) from None
 
 
-def _is_ours(uri: str) -> bool:
-    """Whether the URI lies where descriptors are written: whoever writes XComs may name any."""
+def _is_ours(uri: str, dag_id: str, run_id: str) -> bool:
+    """Whether the URI lies where this run's tasks write: whoever writes XComs may name any.
+
+    A DAG's readers see no other DAG's descriptors. A map join names its local task's, which is
+    another task of the same run.
+    """
     root = conf.get("hive_opt", "descriptor_path", fallback="")
-    if not root:
-        return False
-    below = str(ObjectStoragePath(root.rstrip("/"))).rstrip("/") + "/"
-    return uri.startswith(below) and ".." not in uri.split("/")
+    return bool(root) and is_of_run(uri, root, dag_id, run_id)
 
 
 def _text(value: object) -> str:
     """XComs are stored as JSON, once or twice encoded."""
     try:
         return str(json.loads(str(value)))
-    except ValueError:
+    except (ValueError, RecursionError):
         return str(value)
 
 

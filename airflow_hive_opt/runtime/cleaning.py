@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from airflow_hive_opt.runtime.descriptor import StoragePath
+from airflow_hive_opt.runtime.storage import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, StoragePath
 
 # <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.job|.outcome].json
-_OWN = re.compile(r"-?\d+/\d+(\.(report|job|outcome))?\.json")
+_OWN = re.compile(
+    r"-?\d+/(\d+(\.(report|job|outcome))?\.json|"
+    rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]+{re.escape(TEMPORARY_SUFFIX)})"
+)
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -30,13 +31,18 @@ def age(text: str) -> timedelta:
 def older_than(root: StoragePath, limit: timedelta, now: datetime) -> Iterator[StoragePath]:
     """The attempts' files under ``root`` that were last written before ``now - limit``.
 
-    Files of other names and at other depths are nobody's business here. Raises ``OSError``.
+    Those that a write left unfinished are among them. Files of other names and at other depths are
+    nobody's business here. Raises ``OSError``.
     """
-    for path in root.glob("*/*/*/*/*.json"):
-        own = _OWN.fullmatch("/".join(path.parts[-2:]))
-        if own and _written(path) < now - limit:
-            yield path
+    for pattern in ("*.json", f"{TEMPORARY_PREFIX}*{TEMPORARY_SUFFIX}"):
+        for path in root.glob(f"*/*/*/*/{pattern}"):
+            own = _OWN.fullmatch("/".join(path.parts[-2:]))
+            if own and (written := _written(path)) and written < now - limit:
+                yield path
 
 
-def _written(path: StoragePath) -> datetime:
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+def _written(path: StoragePath) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except FileNotFoundError:  # a write has finished meanwhile
+        return None

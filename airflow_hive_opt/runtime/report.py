@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, RowFilter, Target
+from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.log_text import plain
+from airflow_hive_opt.runtime.storage import StoragePath
 
+log = logging.getLogger(__name__)
 _PRUNED = "PRUNED"
 
 
@@ -81,6 +85,35 @@ class Report:
             "driver_peak_heap": self.driver_peak_heap,
             "eliminated": list(self.eliminated),
         }
+
+
+@dataclass(frozen=True)
+class _Document:
+    summary: Mapping[str, Any]
+
+
+_FORMAT = Format("report", 1, _Document)
+
+
+def keep_report(report: Report, path: StoragePath) -> None:
+    """Writes the report's summary beside ``path``.
+
+    The statement has run: failing now would run it again on a retry.
+    """
+    try:
+        _FORMAT.write(_Document(report.summary()), report_path(path))
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        log.warning("the report is not kept: %s", error)
+
+
+def read_report(path: StoragePath) -> dict[str, Any]:
+    """The summary that :func:`keep_report` wrote to ``path``; raises ``DescriptorError``."""
+    return dict(_FORMAT.read(path).summary)
+
+
+def report_path(path: StoragePath) -> StoragePath:
+    """Where the report of the attempt lies whose descriptor is at ``path``."""
+    return path.with_name(f"{path.stem}.report.json")
 
 
 def changes(before: Sequence[Target], after: Sequence[Target]) -> tuple[int, int]:

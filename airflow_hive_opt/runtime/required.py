@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from airflow_hive_opt.planner.types import family
+from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.partitions import Partition, Value, typed
+from airflow_hive_opt.runtime.storage import DescriptorError, StoragePath
 
 Tuples: TypeAlias = tuple[tuple[Value, ...], ...]
 MAX_REQUIRED = 1_000_000
@@ -34,6 +33,20 @@ class Required:
     types: tuple[str, ...]
     columns: tuple[str, ...]
     tuples: Tuples
+
+
+@dataclass(frozen=True)
+class RequiredPartitions:
+    """What the keys of one statement call for, as one attempt of a task found it.
+
+    ``query_digest`` is the statement's, ``columns`` are those asked for (empty for all), and
+    ``token`` is the attempt's, see :attr:`~airflow_hive_opt.spark.job.Job.token`.
+    """
+
+    query_digest: str
+    columns: tuple[str, ...]
+    token: str
+    tables: tuple[Required, ...]
 
 
 def combined(
@@ -84,34 +97,78 @@ def name_of(required: Required, row: Sequence[Value]) -> str:
     return "/".join(f"{name}={value}" for name, value in zip(required.columns, row, strict=True))
 
 
-def encode(found: Sequence[Required]) -> bytes:
-    """The list as JSON; dates as text."""
-    document = [dataclasses.asdict(required) for required in found]
-    return json.dumps(document, default=date.isoformat, ensure_ascii=False).encode()
+def write(found: RequiredPartitions, path: StoragePath) -> None:
+    """Writes the list whole or not at all; raises :class:`DescriptorError`."""
+    tables = tuple(_as_texts(entry) for entry in found.tables)
+    _FORMAT.write(_Document(found.query_digest, found.columns, found.token, tables), path)
 
 
-def decode(data: bytes) -> list[Required]:
-    """The list that :func:`encode` wrote; raises ``ValueError``."""
-    try:
-        return [_required(entry) for entry in json.loads(data)]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"this is no list of required partitions: {error}") from error
+def read(
+    path: StoragePath, query_digest: str, columns: Sequence[str], token: str
+) -> tuple[Required, ...]:
+    """The tables of the list at ``path``, which must be of this statement, columns and attempt.
+
+    Raises :class:`~airflow_hive_opt.runtime.storage.NothingThereError` where there is no file, and
+    :class:`DescriptorError`.
+    """
+    found = _FORMAT.read(path)
+    for own, expected, whose in (
+        (found.query_digest, query_digest, "another statement"),
+        (found.columns, tuple(columns), "other columns"),
+        (found.token, token, "another attempt"),
+    ):
+        if own != expected:
+            raise DescriptorError(f"the {_FORMAT.kind} {path} is refused: it belongs to {whose}")
+    return tuple(_as_values(table) for table in found.tables)
 
 
-def _required(entry: Mapping[str, Any]) -> Required:
-    types = dict(zip(entry["all_columns"], entry["types"], strict=True))
-    columns = tuple(entry["columns"])
-    dates = [family(types[name]) == "date" for name in columns]
-    return Required(
-        entry["table"],
-        tuple(entry["all_columns"]),
-        tuple(entry["types"]),
-        columns,
-        tuple(
-            tuple(
-                date.fromisoformat(value) if is_date else value
-                for value, is_date in zip(row, dates, strict=True)
-            )
-            for row in entry["tuples"]
-        ),
-    )
+@dataclass(frozen=True)
+class _Table:
+    """A :class:`Required` whose values are texts."""
+
+    table: str
+    all_columns: tuple[str, ...]
+    types: tuple[str, ...]
+    columns: tuple[str, ...]
+    tuples: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class _Document:
+    query_digest: str
+    columns: tuple[str, ...]
+    token: str
+    tables: tuple[_Table, ...]
+
+
+def _as_texts(entry: Required) -> _Table:
+    tuples = tuple(tuple(map(str, row)) for row in entry.tuples)
+    return _Table(entry.table, entry.all_columns, entry.types, entry.columns, tuples)
+
+
+def _as_values(entry: _Table) -> Required:
+    types = [entry.types[entry.all_columns.index(name)] for name in entry.columns]
+    tuples = tuple(tuple(map(_value, row, types)) for row in entry.tuples)
+    return Required(entry.table, entry.all_columns, entry.types, entry.columns, tuples)
+
+
+def _value(text: str, type_: str) -> Value:
+    value = typed(text, type_)
+    if value is None or family(type_) is None:  # keys of other types are never waited for
+        raise ValueError(f"a value is no {type_}: {text[:50]!a}")
+    return value
+
+
+def _check(found: _Document) -> None:
+    """Raises ``ValueError`` where fields of it don't fit each other."""
+    for entry in found.tables:
+        if len(entry.types) != len(entry.all_columns):
+            raise ValueError(f"{entry.table} has not one type for each column")
+        if not set(entry.all_columns).issuperset(entry.columns):
+            raise ValueError(f"{entry.table} has not all the columns that are asked for")
+        if any(len(row) != len(entry.columns) for row in entry.tuples):
+            raise ValueError(f"{entry.table} has not one value for each column")
+        _as_values(entry)
+
+
+_FORMAT = Format("list of required partitions", 1, _Document, _check)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 
 from airflow_hive_opt.sensors.deferring import concluded, deadline_in, deferrable_by_default
-from airflow_hive_opt.waiting import Look, look_for_descriptor
+from airflow_hive_opt.waiting import Look, look_for_descriptor, statement_digest
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -80,9 +80,4 @@ class PartitionDescriptorSensor(BaseSensorOperator):
         return look
 
     def _query_digest(self) -> str | None:
-        if self.sql is None:
-            return None
-        from airflow_hive_opt.planner.script import split_settings
-        from airflow_hive_opt.runtime.descriptor import query_digest
-
-        return query_digest(split_settings(self.sql)[1], self.parameters)
+        return None if self.sql is None else statement_digest(self.sql, self.parameters)

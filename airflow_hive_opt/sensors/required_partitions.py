@@ -5,18 +5,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import uuid4
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.sdk.exceptions import AirflowException
 
+from airflow_hive_opt.attempts import attempt_token
 from airflow_hive_opt.hooks.hive_metastore import DEFAULT_CONN_ID, HiveMetastoreHook
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
+from airflow_hive_opt.runtime import required
+from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
 from airflow_hive_opt.sensors.deferring import concluded, deadline_in, deferrable_by_default
-from airflow_hive_opt.waiting import Look, look_for_partitions, read_required
+from airflow_hive_opt.waiting import Look, look_for_partitions, statement_digest
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_hive_opt.runtime.required import Required
     from airflow_hive_opt.spark.job import Job
 
 
@@ -35,7 +40,8 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     :param deferrable: wait in the triggerer; default ``[operators] default_deferrable``.
 
     ``poke_interval``, ``timeout`` and the rest are Airflow's; further arguments are
-    :class:`~airflow_hive_opt.operators.statement.StatementOperator`'s, whose gates do nothing here.
+    :class:`~airflow_hive_opt.operators.statement.StatementOperator`'s, whose gates and ``durable``
+    do nothing here.
     """
 
     stages: ClassVar[StagesName] = "keys"
@@ -53,15 +59,20 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
+        # A list bears the token of its attempt, so none resumes another's application.
+        kwargs["durable"] = False
         super().__init__(sql=sql, metastore_conn_id=metastore_conn_id, **kwargs)
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, not {columns!r}")
         self.columns = tuple(columns)
+        self._own_token = uuid4().hex  # for contexts that name no attempt: no older list has it
         self.deferrable = deferrable_by_default() if deferrable is None else deferrable
 
     def job(self, context: Context) -> Job:
         """See :meth:`StatementOperator.job`."""
-        return dataclasses.replace(super().job(context), columns=self.columns)
+        return dataclasses.replace(
+            super().job(context), columns=self.columns, token=self._token(context)
+        )
 
     def execute(self, context: Context) -> Any:
         """Collects the keys and looks once here; the rest is waited for in the triggerer."""
@@ -75,6 +86,9 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         self.defer(
             trigger=RequiredPartitionsTrigger(
                 str(self.attempt_path(context)),
+                statement_digest(self.sql, self.parameters),
+                self.columns,
+                self._token(context),
                 str(self.metastore_conn_id),
                 self.poke_interval,
                 deadline_in(self.timeout),
@@ -94,15 +108,33 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     def _look(self, context: Context) -> Look:
         from airflow_hive_opt.runtime.metastore import MetastoreError
 
-        path = self.attempt_path(context)
-        if not path.exists():  # else an earlier poke of this attempt has collected the keys
-            outcome = self.run(context, self.job(context))
-            self.raise_unless_done(outcome)
-            self.log.info("%s", outcome.message)
+        found = self._required(context)
         with HiveMetastoreHook(str(self.metastore_conn_id)).get_conn() as metastore:
             try:
-                look = look_for_partitions(metastore, read_required(str(path)))
+                look = look_for_partitions(metastore, found)
             except MetastoreError as error:
                 raise AirflowException(f"connection {self.metastore_conn_id!r}: {error}") from None
         self.log.info("%s", look.message)
         return look
+
+    def _required(self, context: Context) -> Sequence[Required]:
+        """What an earlier poke of this attempt has written down, or else is collected now."""
+        whose = statement_digest(self.sql, self.parameters), self.columns, self._token(context)
+        path = self.attempt_path(context)
+        try:
+            return required.read(path, *whose)
+        except NothingThereError:
+            pass
+        except DescriptorError as error:
+            self.log.info("the keys are collected anew: %s", error)
+        outcome = self.run(context, self.job(context))
+        self.raise_unless_done(outcome)
+        self.log.info("%s", outcome.message)
+        try:
+            return required.read(path, *whose)
+        except DescriptorError as error:
+            raise AirflowException(str(error)) from None
+
+    def _token(self, context: Context) -> str:
+        """What this attempt's list must bear."""
+        return attempt_token(context) or self._own_token

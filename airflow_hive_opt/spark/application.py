@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,13 +22,12 @@ from airflow_hive_opt.runtime.binding import Binding, OtherSession, check_same
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
-    DescriptorError,
     StoragePath,
     Target,
     query_digest,
 )
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
-from airflow_hive_opt.runtime.report import Joinless, Report, changes, left_whole
+from airflow_hive_opt.runtime.report import Joinless, Report, changes, keep_report, left_whole
 from airflow_hive_opt.spark.afterwards import told
 from airflow_hive_opt.spark.answered_joins import without_joins
 from airflow_hive_opt.spark.binding import binding
@@ -372,15 +370,3 @@ def _dialect_setting(session: SparkSession, sql: str) -> str | None:
     if session.catalog.currentCatalog() != "spark_catalog":
         return f"the current catalog {session.catalog.currentCatalog()}"
     return None
-
-
-def keep_report(report: Report, path: StoragePath) -> None:
-    """Writes the report beside ``path``.
-
-    The statement has run: failing now would run it again on a retry.
-    """
-    document = json.dumps(report.summary(), indent=1).encode()
-    try:
-        descriptors.write_whole(document, path.with_name(f"{path.stem}.report.json"))
-    except DescriptorError as error:
-        log.warning("the report is not kept: %s", error)

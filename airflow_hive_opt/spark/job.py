@@ -1,15 +1,14 @@
 """One application's work as plain data: handed to a Spark in this process or on a cluster.
 
-A job says what to do, an outcome how it went. Both are JSON, so that the driver may be anywhere
-that reaches the storage they lie in; ``submitted`` is what runs there.
+A job says what to do, an outcome how it went. Both are documents, so that the driver may be
+anywhere that reaches the storage they lie in; ``submitted`` is what runs there.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -20,18 +19,14 @@ from upath import UPath
 
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime import required
 from airflow_hive_opt.runtime.binding import OtherSession
-from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest, write_whole
+from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
+from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.gates import GateClosed, Gates, NothingToDo
-from airflow_hive_opt.runtime.report import headline
-from airflow_hive_opt.runtime.required import TooMuchToWaitFor, encode
-from airflow_hive_opt.spark.application import (
-    Request,
-    join,
-    keep_report,
-    map_join,
-    prune,
-)
+from airflow_hive_opt.runtime.report import headline, keep_report
+from airflow_hive_opt.runtime.required import RequiredPartitions, TooMuchToWaitFor
+from airflow_hive_opt.spark.application import Request, Result, join, map_join, prune
 from airflow_hive_opt.spark.keys import MAX_KEY_BYTES, MAX_KEYS
 from airflow_hive_opt.spark.refusals import is_refusal
 from airflow_hive_opt.spark.required import required_partitions
@@ -66,7 +61,8 @@ class Job:
     ``path`` is where this attempt writes: the descriptor if it runs the local task, the report
     beside it. ``descriptor`` and ``digest`` are the local task's announcement, for
     :attr:`Stages.MAP_JOIN` alone; ``columns`` bounds what :attr:`Stages.KEYS` asks for. ``sql`` may
-    begin with ``SET`` lines.
+    begin with ``SET`` lines. ``token`` is what the job's outcome bears, and the list of
+    :attr:`Stages.KEYS`, so that those of another are not believed.
     """
 
     sql: str
@@ -81,6 +77,7 @@ class Job:
     descriptor: str | None = None
     digest: str | None = None
     columns: tuple[str, ...] = ()
+    token: str = ""
 
     def request(self) -> Request:
         """What the stages' functions take; raises ``ValueError``."""
@@ -94,11 +91,14 @@ class Job:
             **dataclasses.asdict(self.gates),
         )
 
-    def to_json(self) -> str:
-        """The job as JSON; raises ``ValueError`` for a parameter that JSON has no word for."""
+    def digest_of_work(self) -> str:
+        """SHA-256 of what is to be done, wherever it is written.
+
+        Raises ``ValueError`` for a parameter that JSON has no word for.
+        """
         try:
-            return json.dumps(dataclasses.asdict(self), indent=1)
-        except TypeError as error:
+            return _JOB.digest(dataclasses.replace(self, path="", token=""))
+        except DescriptorError as error:
             raise ValueError(
                 f"parameters and hive_conf must be text, numbers or booleans: {error}"
             ) from error
@@ -107,15 +107,6 @@ class Job:
         """The digest that this statement's descriptor must bear; raises ``ValueError``."""
         request = self.request()
         return query_digest(request.sql, request.parameters)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Job:
-        """The job that :meth:`to_json` wrote."""
-        document = json.loads(text)
-        document["stages"] = Stages(document["stages"])
-        document["gates"] = Gates(**document["gates"])
-        document["columns"] = tuple(document["columns"])
-        return cls(**document)
 
 
 class Status(StrEnum):
@@ -132,7 +123,8 @@ class Status(StrEnum):
 class Outcome:
     """How a job went: for the log, for XCom and for the task's page.
 
-    ``summary`` is there once the local task has run; ``statement`` is what Spark was given.
+    ``summary`` is there once the local task has run; ``statement`` is what Spark was given;
+    ``token`` is the job's.
     """
 
     status: Status
@@ -141,19 +133,11 @@ class Outcome:
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     statement: str | None = None
+    token: str = ""
 
-    def to_json(self) -> str:
-        """The outcome as JSON."""
-        return json.dumps(dataclasses.asdict(self), indent=1)
 
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Outcome:
-        """The outcome that :meth:`to_json` wrote."""
-        document = json.loads(text)
-        document["status"] = Status(document["status"])
-        document["columns"] = tuple(document["columns"])
-        document["rows"] = tuple(map(tuple, document["rows"]))
-        return cls(**document)
+_JOB = Format("job", 1, Job)
+_OUTCOME = Format("outcome", 1, Outcome)
 
 
 def run_job(
@@ -163,28 +147,32 @@ def run_job(
 
     ``open_path`` gives the place that a URI stands for.
     """
+    outcome = _run(session, job, open_path)
+    return dataclasses.replace(outcome, token=job.token)
+
+
+def _run(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath]) -> Outcome:
     pruned: Report | None = None
     try:
         request, path = job.request(), open_path(job.path)
+        descriptor = open_path(job.descriptor or job.path)
     except (ValueError, ImportError) as error:
         return _stopped(Status.REFUSED, error, None)
     session = own_session(session)
     try:
+        if job.stages is Stages.KEYS:
+            return _call_for(session, job, request, path)
         if job.stages is Stages.MAP_JOIN:
-            descriptor = open_path(job.descriptor or "")
             result = map_join(session, request, descriptor, job.digest or "")
-            report = _in_effect(result.report, job.digest, path)
-            keep_report(report, path)
+            announced = job.digest
         else:
-            if job.stages is Stages.KEYS:
-                return _call_for(session, request, path, job.columns)
             pruned = prune(session, request, path, hand_over=job.stages is Stages.LOCAL_TASK)
             if job.stages is Stages.LOCAL_TASK:
                 request.gates.check(pruned.descriptor)
                 keep_report(pruned, path)
                 return Outcome(Status.DONE, headline(pruned.descriptor), pruned.summary())
             result = join(session, request, pruned, path)
-            report = _in_effect(result.report, pruned.descriptor.digest, path)
+            announced = pruned.descriptor.digest
     except NothingToDo as nothing:
         return _stopped(Status.NOTHING_TO_DO, nothing, pruned)
     except (PlanError, GateClosed, OtherSession, TooMuchToWaitFor) as error:
@@ -192,6 +180,14 @@ def run_job(
     except (DescriptorError, PySparkException, Py4JError) as error:
         status = Status.REFUSED if is_refusal(error) else Status.FAILED
         return _stopped(status, error, pruned)
+    return _done(result, announced, job, path)
+
+
+def _done(result: Result, announced: str | None, job: Job, path: StoragePath) -> Outcome:
+    """The outcome of a statement that has run: nothing from here on may run it again."""
+    report = _in_effect(result.report, announced, path)
+    if job.stages is Stages.MAP_JOIN:  # join has kept its own
+        keep_report(report, path)
     return Outcome(
         Status.DONE,
         headline(report.descriptor),
@@ -205,16 +201,33 @@ def run_job(
 def write_job(job: Job, path: StoragePath) -> StoragePath:
     """Writes the job beside ``path`` for a submitted application; returns where.
 
-    Raises ``ValueError`` and ``DescriptorError``.
+    Raises ``DescriptorError``.
     """
     at = path.with_name(f"{path.stem}.job.json")
-    write_whole(job.to_json().encode(), at)
+    _JOB.write(job, at)
     return at
 
 
+def read_job(at: StoragePath) -> Job:
+    """The job that :func:`write_job` wrote; raises ``DescriptorError``."""
+    return _JOB.read(at)
+
+
 def write_outcome(outcome: Outcome, path: StoragePath) -> None:
-    """Leaves the outcome beside ``path`` for the task that waits for it."""
-    write_whole(outcome.to_json().encode(), outcome_path(path))
+    """Leaves the outcome beside ``path`` for the task that waits for it.
+
+    Raises ``DescriptorError``.
+    """
+    _OUTCOME.write(outcome, outcome_path(path))
+
+
+def read_outcome(path: StoragePath, token: str) -> Outcome:
+    """The outcome of the job with this token that wrote at ``path``; raises ``DescriptorError``."""
+    at = outcome_path(path)
+    outcome = _OUTCOME.read(at)
+    if not token or outcome.token != token:
+        raise DescriptorError(f"the outcome {at} is refused: it belongs to another application")
+    return outcome
 
 
 def outcome_path(path: StoragePath) -> StoragePath:
@@ -225,25 +238,23 @@ def outcome_path(path: StoragePath) -> StoragePath:
 def _in_effect(report: Report, announced: str | None, path: StoragePath) -> Report:
     """The report of a run that left its list aside, with the descriptor that says so at ``path``.
 
-    Whatever follows the report's URI must not find a list that was not followed. The statement has
-    run: failing now would run it again on a retry.
+    Whatever follows the report's URI must not find a list that was not followed.
     """
     if report.descriptor.digest == announced:
         return report
     try:
         descriptors.write(report.descriptor, path)
-    except DescriptorError as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is
         log.warning("the descriptor still has the list that was left aside: %s", error)
     return dataclasses.replace(report, uri=str(path))
 
 
-def _call_for(
-    session: SparkSession, request: Request, path: StoragePath, columns: Sequence[str]
-) -> Outcome:
-    found = required_partitions(session, request, columns)
-    write_whole(encode(found), path)
-    count = sum(len(required.tuples) for required in found)
-    tables = ", ".join(required.table for required in found) or "no table"
+def _call_for(session: SparkSession, job: Job, request: Request, path: StoragePath) -> Outcome:
+    found = tuple(required_partitions(session, request, job.columns))
+    digest = query_digest(request.sql, request.parameters)
+    required.write(RequiredPartitions(digest, job.columns, job.token, found), path)
+    count = sum(len(entry.tuples) for entry in found)
+    tables = ", ".join(entry.table for entry in found) or "no table"
     message = f"the keys call for {count:,} partitions of {tables}"
     return Outcome(Status.DONE, message, {"uri": str(path), "required": count})
 

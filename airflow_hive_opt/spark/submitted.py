@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 from upath import UPath
 
-from airflow_hive_opt.spark.job import Job, Outcome, Status, run_job, write_outcome
+from airflow_hive_opt.runtime.storage import DescriptorError
+from airflow_hive_opt.spark.job import Outcome, Status, read_job, run_job, write_outcome
 
 TASK_PID_VARIABLE = "AIRFLOW_HIVE_OPT_TASK_PID"
 """Process id of the Airflow task, on the same machine as a driver in client mode."""
@@ -29,23 +30,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the job at the given URI; exit code 1 where trying again may help, else 0.
 
     A cluster manager that starts a failed application again would run a refused statement, or one
-    that had nothing to do, for nothing.
+    that had nothing to do, for nothing, and one that has run a second time.
     """
     (uri,) = sys.argv[1:] if arguments is None else arguments
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("airflow_hive_opt").setLevel(logging.INFO)
     _end_with_the_task()
-    job = Job.from_json(UPath(uri).read_bytes())
+    try:
+        job = read_job(UPath(uri))
+    except DescriptorError as error:
+        log.error("%s", error)
+        return 1
     session = SparkSession.builder.enableHiveSupport().getOrCreate()
     session.sparkContext.setLogLevel("WARN")
-    outcome = Outcome(Status.FAILED, "the driver ended before the job did")
+    outcome = Outcome(Status.FAILED, "the driver ended before the job did", token=job.token)
     try:
         log.info("application %s", session.sparkContext.applicationId)
         outcome = run_job(session, job)
     finally:
-        write_outcome(outcome, UPath(job.path))
+        told = _tell(outcome, UPath(job.path))
+        _stop(session)
+    if outcome.status is Status.DONE:
+        return 0
+    return int(outcome.status is Status.FAILED or not told)
+
+
+def _tell(outcome: Outcome, path: UPath) -> bool:
+    """Whether the outcome could be left for the task."""
+    try:
+        write_outcome(outcome, path)
+    except DescriptorError as error:
+        log.error("the outcome is %s, which can't be told: %s", outcome.status, error)
+        return False
+    return True
+
+
+def _stop(session: SparkSession) -> None:
+    try:
         session.stop()
-    return int(outcome.status is Status.FAILED)
+    except Exception:
+        log.warning("the session can't be stopped", exc_info=True)
 
 
 def _end_with_the_task() -> None:

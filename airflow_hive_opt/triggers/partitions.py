@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseHook
+from airflow.sdk import BaseHook, ObjectStoragePath
 from airflow.sdk.exceptions import AirflowException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from airflow_hive_opt.waiting import (
-    Look,
-    look_for_descriptor,
-    look_for_partitions,
-    read_required,
-)
+from airflow_hive_opt.runtime import required
+from airflow_hive_opt.waiting import Look, look_for_descriptor, look_for_partitions
 
 if TYPE_CHECKING:
     from airflow_hive_opt.runtime.required import Required
@@ -92,16 +88,27 @@ class PartitionDescriptorTrigger(LookingTrigger):
 class RequiredPartitionsTrigger(LookingTrigger):
     """Waits until a metastore has every partition of the list at ``uri``.
 
-    The list may be long, so it travels by storage. One metastore call a table and look.
+    The list may be long, so it travels by storage; ``query_digest``, ``columns`` and ``token`` say
+    whose it must be. One metastore call a table and look.
     """
 
     def __init__(
-        self, uri: str, metastore_conn_id: str, poke_interval: float, deadline: str
+        self,
+        uri: str,
+        query_digest: str,
+        columns: Sequence[str],
+        token: str,
+        metastore_conn_id: str,
+        poke_interval: float,
+        deadline: str,
     ) -> None:
         super().__init__(poke_interval, deadline)
         self.uri = uri
+        self.query_digest = query_digest
+        self.columns = tuple(columns)
+        self.token = token
         self.metastore_conn_id = metastore_conn_id
-        self._required: list[Required] | None = None
+        self._required: Sequence[Required] | None = None
         self._metastore: ThriftMetastore | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -110,6 +117,9 @@ class RequiredPartitionsTrigger(LookingTrigger):
             "airflow_hive_opt.triggers.partitions.RequiredPartitionsTrigger",
             {
                 "uri": self.uri,
+                "query_digest": self.query_digest,
+                "columns": list(self.columns),
+                "token": self.token,
                 "metastore_conn_id": self.metastore_conn_id,
                 "poke_interval": self.poke_interval,
                 "deadline": self.deadline,
@@ -122,12 +132,16 @@ class RequiredPartitionsTrigger(LookingTrigger):
         from airflow_hive_opt.runtime.metastore import MetastoreError
 
         if self._required is None or self._metastore is None:
+            self._required = await asyncio.to_thread(self._read)
             self._metastore = metastore_of(await BaseHook.aget_connection(self.metastore_conn_id))
-            self._required = await asyncio.to_thread(read_required, self.uri)
         try:
             return await asyncio.to_thread(look_for_partitions, self._metastore, self._required)
         except MetastoreError as error:
             raise AirflowException(f"connection {self.metastore_conn_id!r}: {error}") from None
+
+    def _read(self) -> Sequence[Required]:
+        path = ObjectStoragePath(self.uri)
+        return required.read(path, self.query_digest, self.columns, self.token)
 
     async def close(self) -> None:
         """Closes the connection."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from airflow_hive_opt.runtime.descriptor import decode, encode
 from tests.services.processes import HOST
 
 DAGS = Path(__file__).parents[2] / "dags"
@@ -172,8 +174,35 @@ def test_the_links_lead_to_the_descriptor_and_what_it_says(run, web, tmp_path):
         refused = client.get(links["Partition descriptor"], headers=user)
         assert refused.status_code == 404
         assert "only descriptors below [hive_opt] descriptor_path" in refused.json()["detail"]
+    run_folder = mine.parents[2]
+    for uri in (  # of another DAG, of another run, and what is no descriptor of a task's
+        tmp_path / "another" / run_folder.name / "t" / "-1" / "1.json",
+        run_folder.with_name("another") / "t" / "-1" / "1.json",
+        mine.with_name("1.report.json"),
+    ):
+        uri.parent.mkdir(parents=True, exist_ok=True)
+        uri.write_bytes(mine.read_bytes())
+        name_descriptor(instance, str(uri))
+        assert client.get(links["Explain pruning"], headers=user).status_code == 404
+    name_descriptor(instance, "\ud800" * 1000)
+    assert client.get(links["Explain pruning"], headers=user).status_code == 404
+    of_its_local_task = run_folder / "local_task" / "-1" / "1.json"
+    of_its_local_task.parent.mkdir(parents=True)
+    of_its_local_task.write_bytes(mine.read_bytes())
+    for uri in (mine, of_its_local_task):
+        name_descriptor(instance, str(uri))
+        assert client.get(links["Partition descriptor"], headers=user).json() == descriptor
+    written = decode(mine.read_bytes())
+    (decision,) = written.decisions
+    odd = replace(written, decisions=(replace(decision, message="\ud800"),))
+    mine.write_bytes(encode(odd))
     name_descriptor(instance, str(mine))
-    assert client.get(links["Partition descriptor"], headers=user).json() == descriptor
+    shown = client.get(links["Partition descriptor"], headers=user).json()
+    assert shown["decisions"][0]["message"] == "\ud800"
+    assert "\\ud800" in client.get(links["Explain pruning"], headers=user).text
+    mine.write_bytes(mine.read_bytes().replace(b"PRUNED", b"prunes"))
+    altered = client.get(links["Explain pruning"], headers=user)
+    assert (altered.status_code, "altered" in altered.text) == (404, True)
     mine.unlink()
     gone = client.get(links["Explain pruning"], headers=user)
     assert (gone.status_code, "it was swept" in gone.text) == (404, True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,9 +17,21 @@ import pyspark
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from upath import UPath
 
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
-from airflow_hive_opt.spark.job import Job, Outcome, Stages, Status, write_outcome
+from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.runtime.storage import DescriptorError
+from airflow_hive_opt.spark.job import (
+    Job,
+    Outcome,
+    Stages,
+    Status,
+    read_job,
+    read_outcome,
+    write_job,
+    write_outcome,
+)
 from airflow_hive_opt.spark.shipping import ship
 from airflow_hive_opt.submission import resumption_key
 
@@ -53,17 +66,17 @@ def submitted(monkeypatch):
     def submit(hook, application="", **_):
         command = hook._build_spark_submit_command(application)
         commands.append(command)
-        job = Job.from_json(Path(command[-1].removeprefix("file://")).read_bytes())
+        job = read_job(UPath(command[-1]))
+        submit.tokens.append(job.token)
         if submit.outcome is not None:
-            from upath import UPath
-
-            write_outcome(submit.outcome, UPath(job.path))
+            token = job.token if submit.token is None else submit.token
+            write_outcome(replace(submit.outcome, token=token), UPath(job.path))
         if submit.error is not None:
             raise submit.error
         hook._yarn_application_id = "application_1_1"
         return "driver-1"
 
-    submit.outcome, submit.error = DONE, None
+    submit.outcome, submit.error, submit.token, submit.tokens = DONE, None, None, []
     monkeypatch.setattr(SparkSubmitHook, "submit", submit)
     monkeypatch.setenv("AIRFLOW_HIVE_OPT_TASK_PID", "0")
     monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -143,14 +156,69 @@ def test_the_outcome_says_how_it_ended(submitted, monkeypatch, tmp_path, status,
     assert made.summary["uri"] == str(tmp_path / "d/r/t/-1/1.json")  # for the links
 
 
-def test_an_application_that_leaves_nothing(submitted, monkeypatch, tmp_path):
+def test_an_application_that_ends_well_and_leaves_nothing_is_not_tried_again(
+    submitted, monkeypatch, tmp_path
+):
     submitted.says.outcome = None
     made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
-    with pytest.raises(AirflowException, match="does its driver reach that storage"):
+    with pytest.raises(AirflowFailException, match="may have run.*does its driver reach"):
         made.execute(context())
+
+
+def test_an_application_that_fails_and_leaves_nothing_is_tried_again(
+    submitted, monkeypatch, tmp_path
+):
+    submitted.says.outcome = None
     submitted.says.error = AirflowException("Error code is: 1. no route to spark://m:7077")
-    with pytest.raises(AirflowException, match="no route to spark://m:7077"):
+    made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
+    with pytest.raises(AirflowException, match="no route to spark://m:7077.*left no outcome") as no:
         made.execute(context())
+    assert not isinstance(no.value, AirflowFailException)
+
+
+def outcome_at(tmp_path) -> Path:
+    path = tmp_path / "d/r/t/-1/1.outcome.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@pytest.mark.parametrize("token", ["", "0" * 32])
+def test_an_outcome_of_another_application_is_not_believed(submitted, monkeypatch, tmp_path, token):
+    """As one would be that a zombie writes once this application runs."""
+    submitted.says.token = token
+    submitted.says.error = AirflowException("Error code is: 1.")
+    made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
+    with pytest.raises(AirflowException, match="Error code is: 1.*belongs to another application"):
+        made.execute(context())
+    assert made.summary is None
+
+
+def test_an_outcome_that_lies_there_already_is_removed(submitted, monkeypatch, tmp_path):
+    """As an earlier life of the same run leaves it: a run that was deleted and made again."""
+    path = outcome_at(tmp_path)
+    write_outcome(DONE, UPath(path.with_name("1.json")))
+    submitted.says.outcome = None
+    submitted.says.error = AirflowException("Error code is: 1.")
+    made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
+    with pytest.raises(AirflowException, match="Error code is: 1.*there is no such file"):
+        made.execute(context())
+    assert not path.exists()
+
+
+def test_one_that_can_not_be_removed_stops_the_submission(submitted, monkeypatch, tmp_path):
+    outcome_at(tmp_path).mkdir()
+    made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
+    with pytest.raises(AirflowException, match=r"can't remove .*1\.outcome\.json"):
+        made.execute(context())
+    assert submitted.commands == []
+
+
+def test_every_submission_has_a_token_of_its_own(submitted, monkeypatch, tmp_path):
+    made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
+    made.execute(context())
+    made.execute(context())
+    assert len(set(submitted.says.tokens)) == 2
+    assert all(submitted.says.tokens)
 
 
 def test_a_retry_resumes_and_a_cleared_task_does_not(submitted, monkeypatch, tmp_path):
@@ -169,6 +237,11 @@ def test_a_retry_resumes_and_a_cleared_task_does_not(submitted, monkeypatch, tmp
     first = run(try_number=1)
     assert run(try_number=2) == first
     assert len(submitted.commands) == 1
+    (key,) = (key for key in store if key.endswith("_token"))
+    token = store.pop(key)  # without it, nothing is believed
+    with pytest.raises(AirflowFailException, match="belongs to another application"):
+        run(try_number=2)
+    store[key] = token
     cleared = run(try_number=3, clear_number=1, max_tries=3)
     assert cleared.endswith("/3.json")
     assert len(submitted.commands) == 2
@@ -186,6 +259,39 @@ def test_another_statement_is_not_resumed():
     mine = resumption_key(job, context())
     assert mine == resumption_key(Job("SELECT 1", "/a/2.json", Stages.BOTH), context(try_number=2))
     assert mine != resumption_key(Job("SELECT 2", "/a/1.json", Stages.BOTH), context())
+    assert mine == resumption_key(replace(job, token="t"), context())
+
+
+def test_jobs_and_outcomes_travel(tmp_path):
+    job = Job(
+        "SELECT :a",
+        "/a/1.json",
+        Stages.KEYS,
+        {"a": "\ud800", "b": 2.5, "c": None},
+        {"hive.mapjoin.smalltable.filesize": 7},
+        gates=Gates(max_bytes=3, on_empty="skip"),
+        descriptor="/d",
+        digest="x",
+        columns=("ds",),
+        token="t",
+    )
+    path = UPath(tmp_path) / "1.json"
+    assert read_job(write_job(job, path)) == job
+    outcome = Outcome(
+        Status.REFUSED, "no", {"kept": 1, "work": {"a": None}}, ("n",), (("1",),), "S", "t"
+    )
+    write_outcome(outcome, path)
+    assert read_outcome(path, "t") == outcome
+    for token in ("", "u"):
+        with pytest.raises(DescriptorError, match="belongs to another application"):
+            read_outcome(path, token)
+
+
+def test_an_outcome_without_token_is_nobodys(tmp_path):
+    path = UPath(tmp_path) / "1.json"
+    write_outcome(DONE, path)
+    with pytest.raises(DescriptorError, match="belongs to another application"):
+        read_outcome(path, "")
 
 
 def test_the_application_is_ours(tmp_path):

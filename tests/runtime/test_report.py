@@ -1,8 +1,21 @@
 import dataclasses
+import json
+
+import pytest
+from upath import UPath
 
 from airflow_hive_opt.runtime.descriptor import Decision, SourceKeys
 from airflow_hive_opt.runtime.partitions import Partition
-from airflow_hive_opt.runtime.report import Report, Work, headline, left_whole
+from airflow_hive_opt.runtime.report import (
+    Report,
+    Work,
+    headline,
+    keep_report,
+    left_whole,
+    read_report,
+    report_path,
+)
+from airflow_hive_opt.runtime.storage import DescriptorError
 from tests.runtime.test_descriptor import descriptor
 
 
@@ -58,3 +71,24 @@ def test_the_summary_is_small_and_plain():
     assert summary["seconds"] == {"map join": 1.235}
     assert summary["work"]["map join"]["partitions_fetched"] == 28
     assert "partitions" not in summary
+
+
+def test_it_is_kept_beside_the_descriptor(tmp_path):
+    report = Report(of(28, 1823, 31), "file:/x", {"map join": 1.2}, {"map join": None})
+    path = UPath(tmp_path) / "1.json"
+    keep_report(report, path)
+    kept = report_path(path)
+    assert kept.name == "1.report.json"
+    assert read_report(kept) == report.summary()
+    kept.write_text(json.dumps(report.summary()))
+    with pytest.raises(DescriptorError, match=r"the report .* is refused"):
+        read_report(kept)
+
+
+def test_a_report_that_can_not_be_kept_is_a_line_in_the_log(tmp_path, caplog):
+    (tmp_path / "1.report.json").mkdir()
+    keep_report(Report(of(1, 2, 3), "file:/x"), UPath(tmp_path) / "1.json")
+    assert "the report is not kept: can't write" in caplog.text
+    no_json = Report(of(1, 2, 3), "file:/x", scans={"s": object()})
+    keep_report(no_json, UPath(tmp_path) / "2.json")
+    assert "JSON has no word" in caplog.text

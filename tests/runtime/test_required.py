@@ -1,17 +1,21 @@
+import dataclasses
 from datetime import date
 
 import pytest
+from upath import UPath
 
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.required import (
     Required,
+    RequiredPartitions,
     TooMuchToWaitFor,
     combined,
-    decode,
-    encode,
     missing,
     name_of,
+    read,
+    write,
 )
+from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
 
 DATES = Required(
     "db.t", ("ds", "n"), ("date", "int"), ("ds",), ((date(2026, 1, 1),), (date(2026, 1, 2),))
@@ -24,14 +28,67 @@ def test_values_are_compared_as_the_table_types_them():
     assert name_of(DATES, (date(2026, 1, 2),)) == "ds=2026-01-02"
 
 
-def test_it_travels_as_json():
-    assert decode(encode([DATES])) == [DATES]
+@pytest.fixture
+def path(tmp_path) -> UPath:
+    return UPath(tmp_path) / "1.json"
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"[{}]", b"7"])
-def test_what_is_no_list(text):
-    with pytest.raises(ValueError):
-        decode(text)
+ALL = Required(
+    "db.u",
+    ("a", "b", "c"),
+    ("bigint", "string", "date"),
+    ("c", "a", "b"),
+    ((date(999, 1, 1), -(2**63), ""), (date(2026, 1, 1), 7, "7\ud800")),
+)
+LIST = RequiredPartitions("digest", ("ds",), "token", (DATES, ALL))
+
+
+def test_it_travels_with_its_types(path):
+    write(LIST, path)
+    assert read(path, "digest", ["ds"], "token") == (DATES, ALL)
+
+
+@pytest.mark.parametrize(
+    ("whose", "message"),
+    [
+        (("other", ("ds",), "token"), "belongs to another statement"),
+        (("digest", (), "token"), "belongs to other columns"),
+        (("digest", ("ds",), "other"), "belongs to another attempt"),
+    ],
+)
+def test_one_of_another_is_refused(path, whose, message):
+    write(LIST, path)
+    with pytest.raises(DescriptorError, match=message):
+        read(path, *whose)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "[1]", "[{}]", "7", "{}"])
+def test_what_is_no_list(path, text):
+    path.write_text(text)
+    with pytest.raises(DescriptorError, match="the list of required partitions .* is refused"):
+        read(path, "digest", ["ds"], "token")
+
+
+def test_a_missing_one(path):
+    with pytest.raises(NothingThereError):
+        read(path, "digest", ["ds"], "token")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"types": ("date",)}, "not one type for each column"),
+        ({"columns": ("x",)}, "not all the columns"),
+        ({"tuples": ((date(2026, 1, 1), 1),)}, "not one value for each column"),
+        ({"tuples": (("yesterday",),)}, "a value is no date: 'yesterday'"),
+        ({"types": ("timestamp", "int"), "tuples": (("1",),)}, "a value is no timestamp"),
+    ],
+)
+def test_what_would_not_be_read_is_not_written(path, change, message):
+    wrong = dataclasses.replace(LIST, tables=(dataclasses.replace(DATES, **change),))
+    with pytest.raises(DescriptorError, match=message):
+        write(wrong, path)
+    assert not path.exists()
 
 
 def test_there_is_a_bound():

@@ -9,10 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowSensorTimeout, TaskDeferred
+from upath import UPath
 
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
 from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime.required import Required, encode
+from airflow_hive_opt.runtime import required
+from airflow_hive_opt.runtime.required import Required, RequiredPartitions
 from airflow_hive_opt.sensors.partition_descriptor import PartitionDescriptorSensor
 from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
 from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
@@ -61,9 +63,9 @@ def connections(request, monkeypatch):
         monkeypatch.setenv("AIRFLOW_CONN_METASTORE_DEFAULT", json.dumps(document))
 
 
-def context(below=3, try_number=1):
+def context(below=3, try_number=1, **named):
     instance = SimpleNamespace(
-        dag_id="d", run_id="r", task_id="wait", map_index=-1, try_number=try_number
+        dag_id="d", run_id="r", task_id="wait", map_index=-1, try_number=try_number, **named
     )
     return {"ti": instance, "params": {"below": below}}
 
@@ -90,14 +92,27 @@ def event_of(trigger):
     return asyncio.run(first())
 
 
+def write_list(folder, *tables, **whose):
+    """A list of a statement ``q`` and an attempt ``t``."""
+    uri = folder / "list.json"
+    whose = {"query_digest": "q", "columns": (), "token": "t", **whose}
+    required.write(RequiredPartitions(tables=tables, **whose), UPath(uri))
+    return uri
+
+
+def trigger(uri, connection):
+    deadline = "2026-01-01T00:00:00+00:00"
+    return RequiredPartitionsTrigger(str(uri), "q", (), "t", connection, 0, deadline)
+
+
 def test_what_is_missing_is_waited_for(spark, service, tmp_path):
     found = context()
     with pytest.raises(TaskDeferred) as deferred:
         sensor(tmp_path, found).execute(found)
-    trigger = deferred.value.trigger
+    waiting = deferred.value.trigger
     assert deferred.value.method_name == "execute_complete"
 
-    event = event_of(trigger)  # its deadline is over
+    event = event_of(waiting)  # its deadline is over
     assert event["message"] == (
         "3 of 3 partitions are missing: sensors.fact/p=0, sensors.fact/p=1, sensors.fact/p=2"
     )
@@ -105,12 +120,12 @@ def test_what_is_missing_is_waited_for(spark, service, tmp_path):
         sensor(tmp_path, found).execute_complete(found, event)
 
     land(service, 0, 2)
-    trigger.deadline = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
-    trigger.poke_interval = 0.1
+    waiting.deadline = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
+    waiting.poke_interval = 0.1
 
     looks = []
 
-    class Landing(type(trigger)):
+    class Landing(type(waiting)):
         """Lets the last partition land once its absence was seen."""
 
         async def look(self):
@@ -120,7 +135,7 @@ def test_what_is_missing_is_waited_for(spark, service, tmp_path):
             return looks[-1]
 
     async def first():
-        async for event in Landing(**trigger.serialize()[1]).run():
+        async for event in Landing(**waiting.serialize()[1]).run():
             return event.payload
 
     event = asyncio.run(first())
@@ -142,20 +157,20 @@ def test_without_deferral_the_worker_pokes(spark, service, tmp_path):
 
 @pytest.mark.parametrize("wanted", [1, 1000])
 def test_a_poke_is_one_call(service, wanted):
-    required = [
+    tables = [
         Required("sensors.fact", ("p",), ("int",), ("p",), tuple((n,) for n in range(wanted)))
     ]
     with HiveMetastoreHook().get_conn() as metastore:
         for pokes in (1, 2):
-            look_for_partitions(metastore, required)
+            look_for_partitions(metastore, tables)
             assert metastore.work().metastore_calls == pokes
             assert metastore.work().partitions_fetched == 0
 
 
 def test_a_table_that_is_not_there_yet(service):
-    required = [Required("sensors.later", ("p",), ("int",), ("p",), ((1,),))]
+    tables = [Required("sensors.later", ("p",), ("int",), ("p",), ((1,),))]
     with HiveMetastoreHook().get_conn() as metastore:
-        look = look_for_partitions(metastore, required)
+        look = look_for_partitions(metastore, tables)
     assert look.message == "1 of 1 partitions are missing: sensors.later/p=1"
 
 
@@ -166,13 +181,67 @@ def test_a_metastore_that_does_not_answer(spark, tmp_path, monkeypatch):
     found = context()
     with pytest.raises(AirflowException, match=message):
         sensor(tmp_path, found, metastore_conn_id="down").execute(found)
-    uri = tmp_path / "list.json"
-    uri.write_bytes(encode([Required("a.b", ("p",), ("int",), ("p",), ((1,),))]))
-    event = event_of(RequiredPartitionsTrigger(str(uri), "down", 0, "2026-01-01T00:00:00+00:00"))
+    uri = write_list(tmp_path, Required("a.b", ("p",), ("int",), ("p",), ((1,),)))
+    event = event_of(trigger(uri, "down"))
     assert event["error"].startswith("connection 'down': no answer")
     assert "secret" not in str(event)
     with pytest.raises(AirflowException, match="no answer"):
         sensor(tmp_path, found).execute_complete(found, event)
+
+
+@pytest.mark.parametrize(
+    ("whose", "message"),
+    [
+        ({"query_digest": "other"}, "belongs to another statement"),
+        ({"columns": ("ds",)}, "belongs to other columns"),
+        ({"token": "other"}, "belongs to another attempt"),
+    ],
+)
+def test_a_trigger_refuses_the_list_of_another(service, tmp_path, whose, message):
+    uri = write_list(tmp_path, **whose)
+    event = event_of(trigger(uri, "metastore_default"))
+    assert message in event["error"]
+    with pytest.raises(AirflowException, match=message):
+        sensor(tmp_path, context()).execute_complete(context(), event)
+
+
+def test_a_trigger_refuses_a_list_that_was_altered(service, tmp_path):
+    uri = tmp_path / "list.json"
+    uri.write_text("[]")
+    assert (
+        "is refused: it is no JSON object" in event_of(trigger(uri, "metastore_default"))["error"]
+    )
+
+
+def test_no_list_but_this_attempts_is_believed(spark, service, tmp_path, capsys):
+    """One says that all is there: of another table, altered, or of an earlier life of this run."""
+    found = context(below=4000, id="this-try")
+    made = sensor(tmp_path, found, deferrable=False)
+    path = UPath(str(made.attempt_path(found)))
+    mine = made.job(found).query_digest()
+
+    def wanted(attempt, operator=made):
+        return operator.poke(attempt).xcom_value["required"]
+
+    path.parent.mkdir(parents=True)
+    path.write_text("[]")
+    assert wanted(found) == 2000
+    for stale in (
+        RequiredPartitions(mine, (), "an-earlier-try", ()),
+        RequiredPartitions("another statement", (), "this-try", ()),
+        RequiredPartitions(mine, ("p",), "this-try", ()),
+    ):
+        required.write(stale, path)
+        assert wanted(found) == 2000
+    own = required.RequiredPartitions(mine, (), "this-try", ())
+    required.write(own, path)
+    assert wanted(found) == 0  # a later poke of this attempt collects nothing
+    assert wanted(found, sensor(tmp_path, found, deferrable=False)) == 0  # as after a reschedule
+
+    unnamed = context(below=4000)
+    required.write(own, path)
+    assert wanted(unnamed) == 2000
+    assert "it belongs to another attempt" in capsys.readouterr().out
 
 
 def test_the_connections_button(service, monkeypatch):

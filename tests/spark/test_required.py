@@ -5,7 +5,6 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.spark.application import Request
-from airflow_hive_opt.spark.job import Job, Stages
 from airflow_hive_opt.spark.required import required_partitions
 
 SQL = (
@@ -45,8 +44,3 @@ def test_keys_that_cant_be_read_are_no_reason_to_go_on(spark):
     sql = SQL.replace("needed.days d", "(SELECT raise_error('no') AS ds FROM needed.days) d")
     with pytest.raises(PySparkException, match="no"):
         required_partitions(spark, Request(sql))
-
-
-def test_the_columns_travel_with_the_job():
-    job = Job("SELECT 1", "/p", Stages.KEYS, columns=("ds",))
-    assert Job.from_json(job.to_json()) == job

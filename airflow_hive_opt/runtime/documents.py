@@ -1,0 +1,194 @@
+"""What one process writes down and another believes: one format for all of it.
+
+A document is one JSON object, in ASCII: ``kind``, ``version``, the fields of its content, and
+``sha256`` over all of these; gzip above a size. It is data, never code. One that is cut short,
+altered, of another kind or version, or that has a field of another type, is refused.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Generic, NoReturn, TypeVar
+
+from airflow_hive_opt.runtime.storage import (
+    DescriptorError,
+    StoragePath,
+    read_bounded,
+    write_whole,
+)
+from airflow_hive_opt.runtime.typed_json import reader
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Neither a file nor what is packed in it may have more."""
+
+_GZIP_ABOVE_BYTES = 64 * 1024
+# Above this many bytes nobody reads it line by line, and an indented one takes ten times as long
+# to write.
+_INDENT_UP_TO_BYTES = 256 * 1024
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True)
+class Format(Generic[Content]):
+    """A kind of document: its name, its version, and the data class of its content.
+
+    The class's type hints say what is read, see :mod:`~airflow_hive_opt.runtime.typed_json`;
+    ``check`` raises ``ValueError`` where fields don't fit each other.
+    """
+
+    kind: str
+    version: int
+    content: type[Content]
+    check: Callable[[Content], None] = lambda _: None
+
+    def digest(self, content: Content) -> str:
+        """The document's ``sha256``, in hexadecimal; raises :class:`DescriptorError`."""
+        return _digest(_json(self._document(content)))
+
+    def text(self, content: Content) -> str:
+        """The document as text.
+
+        Raises :class:`DescriptorError` for what :meth:`decode` would refuse.
+        """
+        text = _json(self._document(content))
+        text = f'{text[:-1]},"sha256":"{_digest(text)}"}}'
+        if len(text) > MOST_BYTES:
+            raise DescriptorError(
+                f"the {self.kind} has {len(text):,} bytes, more than the {MOST_BYTES:,} that are "
+                "ever read"
+            )
+        document = _parsed(text)
+        if len(text) <= _INDENT_UP_TO_BYTES:
+            text = _json(document, indent=1)
+        self._content_of(document)
+        return text
+
+    def encode(self, content: Content) -> bytes:
+        """The text as bytes, compressed where that pays; raises :class:`DescriptorError`."""
+        data = self.text(content).encode("ascii")
+        return gzip.compress(data, mtime=0) if len(data) > _GZIP_ABOVE_BYTES else data
+
+    def decode(self, data: bytes) -> Content:
+        """The content of a document; raises :class:`DescriptorError` where it can't be trusted."""
+        return self._content_of(_parsed(_unpacked(data)))
+
+    def write(self, content: Content, path: StoragePath) -> None:
+        """Writes the document whole or not at all; raises :class:`DescriptorError`."""
+        write_whole(self.encode(content), path)
+
+    def read(self, path: StoragePath) -> Content:
+        """The content of the document at ``path``.
+
+        Raises :class:`~airflow_hive_opt.runtime.storage.NothingThereError` where there is no file,
+        and :class:`DescriptorError`.
+        """
+        data = read_bounded(path, MOST_BYTES, f"the {self.kind}")
+        try:
+            return self.decode(data)
+        except DescriptorError as error:
+            raise DescriptorError(f"the {self.kind} {path} is refused: {error}") from error
+
+    def _document(self, content: Content) -> dict[str, Any]:
+        """The fields by name; what they hold is copied by none."""
+        own = {field.name: getattr(content, field.name) for field in fields(content)}  # type: ignore[arg-type]
+        return {"kind": self.kind, "version": self.version, **own}
+
+    def _content_of(self, document: Any) -> Content:
+        if not isinstance(document, dict):
+            raise DescriptorError("it is no JSON object")
+        found = document.get("version")
+        if document.get("kind", self.kind) != self.kind:
+            raise DescriptorError(f"its kind is {_shown(document['kind'])}, not {self.kind!r}")
+        if type(found) is not int or found != self.version:
+            raise DescriptorError(
+                f"its version is {_shown(found)}, this package reads version {self.version}: "
+                "whatever writes it must have the same package version as what reads it"
+            )
+        seal = document.pop("sha256", None)
+        if "kind" not in document or seal != _digest(_json(document)):
+            raise DescriptorError(
+                "its digest does not fit its content: it was altered or cut short"
+            )
+        del document["kind"], document["version"]
+        type_: Any = self.content
+        try:
+            content: Content = reader(type_)(document)
+            self.check(content)
+        except ValueError as error:  # whose text may have some of the document's
+            message = str(error).encode(errors="backslashreplace").decode()
+            raise DescriptorError(message) from error
+        return content
+
+
+def _json(document: object, indent: int | None = None) -> str:
+    """JSON in ASCII, so that text which is no Unicode comes through too."""
+    separators = None if indent else (",", ":")
+    try:
+        return json.dumps(
+            document, indent=indent, separators=separators, allow_nan=False, default=_fields
+        )
+    except (TypeError, ValueError) as error:
+        raise DescriptorError(f"JSON has no word for a value: {error}") from error
+    except RecursionError:
+        _refuse_depth()
+
+
+def _fields(value: object) -> dict[str, Any]:
+    if is_dataclass(value):
+        return vars(value)
+    raise TypeError(f"{type(value).__name__} is none of its types")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        _refuse_depth()
+    except ValueError as error:  # what is no JSON, and numbers of thousands of digits
+        raise DescriptorError("it is cut short or no JSON") from error
+
+
+def _unpacked(data: bytes) -> str:
+    """The text in ``data``; what would be longer than the bound is not unpacked."""
+    if len(data) > MOST_BYTES:
+        raise DescriptorError(f"it has more than {MOST_BYTES:,} bytes")
+    try:
+        if data[:2] != _GZIP_MAGIC:
+            return data.decode()
+        unpacking = zlib.decompressobj(_GZIP_WINDOW)
+        text = unpacking.decompress(data, MOST_BYTES + 1)
+        if len(text) > MOST_BYTES:
+            raise DescriptorError(f"it has more than {MOST_BYTES:,} bytes once it is unpacked")
+        if not unpacking.eof or unpacking.unused_data:
+            raise DescriptorError("it is cut short, or something follows its end")
+        return text.decode()
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise DescriptorError("it is cut short or no JSON") from error
+
+
+def _refuse_depth() -> NoReturn:
+    raise DescriptorError("its values are nested too deep") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _shown(value: object) -> str:
+    """Enough of a value for an error message; a number may have thousands of digits."""
+    try:
+        return ascii(value)[:50]
+    except (ValueError, RecursionError):
+        return type(value).__name__

@@ -1,0 +1,160 @@
+"""Files that appear with all their content or not at all, in any storage that fsspec knows."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from upath import UPath
+from upath.extensions import ProxyUPath
+
+StoragePath: TypeAlias = UPath | ProxyUPath
+"""A place in any storage that fsspec knows; Airflow's ObjectStoragePath is one."""
+
+TEMPORARY_PREFIX = ".hive-opt-"
+TEMPORARY_SUFFIX = ".tmp"
+"""A file with both in its name is one that a write has not finished."""
+
+# An object appears when its upload is complete. A move is a copy there.
+_PUTS_WHOLE = frozenset(
+    {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "oci", "memory"},
+)
+_PIECE = 1024 * 1024
+# Some file systems, network ones above all, can't sync a folder.
+_NOT_SYNCED = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
+
+
+class DescriptorError(Exception):
+    """A descriptor or another document that can't be written, read or trusted."""
+
+
+class NothingThereError(DescriptorError):
+    """There is no file where one was to be read."""
+
+
+def write_whole(data: bytes, path: StoragePath) -> None:
+    """Writes a file that appears with all its content; what is there before stays until then.
+
+    A local file is readable by its owner alone. Raises :class:`DescriptorError`.
+    """
+    try:
+        file_system: Any = path.fs
+        place = file_system._strip_protocol(path.path)
+        named = file_system.protocol  # one name or several
+        protocols = {named} if isinstance(named, str) else set(named)
+        if "file" in protocols:
+            _write_local(data, Path(place))
+        elif _PUTS_WHOLE & protocols:
+            file_system.pipe_file(place, data)
+        else:
+            _write_and_move(data, file_system, place)
+    except Exception as error:  # drivers raise classes of their own
+        raise DescriptorError(f"can't write {path}: {_words(error)}") from error
+
+
+def read_bounded(path: StoragePath, most: int, what: str) -> bytes:
+    """The file's bytes; not more than ``most`` and one are ever read.
+
+    ``what`` says in errors what is read: ``the descriptor``.
+    Raises :class:`NothingThereError` and :class:`DescriptorError`.
+    """
+    pieces: list[bytes] = []
+    left = most + 1
+    try:
+        with path.fs.open(path.path, "rb") as file:
+            while left and (piece := file.read(min(left, _PIECE))):
+                pieces.append(piece)
+                left -= len(piece)
+    except FileNotFoundError as error:
+        raise NothingThereError(f"can't read {what} {path}: there is no such file") from error
+    except Exception as error:  # drivers raise classes of their own
+        raise DescriptorError(f"can't read {what} {path}: {_words(error)}") from error
+    if not left:
+        raise DescriptorError(f"can't read {what} {path}: it has more than {most:,} bytes")
+    return b"".join(pieces)
+
+
+def remove(path: StoragePath) -> None:
+    """Removes the file if it is there; raises :class:`DescriptorError`."""
+    try:
+        path.fs.rm_file(path.path)
+    except FileNotFoundError:
+        return
+    except Exception as error:  # drivers raise classes of their own
+        raise DescriptorError(f"can't remove {path}: {_words(error)}") from error
+
+
+def _write_local(data: bytes, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(_temporary_name())
+    # Another process never meets this name, and a link that lies there is not followed.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the file's name survive a power cut, as its content does."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NOT_SYNCED:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _write_and_move(data: bytes, file_system: Any, place: str) -> None:
+    """Writes beside the place, then moves there.
+
+    Some file systems refuse to move to a name that is taken, or say nothing and leave all as it
+    is. So what is there steps aside first, and comes back where the move fails.
+    """
+    folder = file_system._parent(place)
+    temporary, aside = (f"{folder.rstrip('/')}/{_temporary_name()}" for _ in range(2))
+    file_system.makedirs(folder, exist_ok=True)
+    stepped_aside = False
+    try:
+        with file_system.open(temporary, "wb") as file:
+            file.write(data)
+        if file_system.exists(place):
+            _move(file_system, place, aside)
+            stepped_aside = True
+        _move(file_system, temporary, place)
+    except BaseException:
+        with contextlib.suppress(Exception):  # the first error is the one to tell
+            file_system.rm_file(temporary)
+        if stepped_aside:
+            with contextlib.suppress(Exception):
+                _move(file_system, aside, place)
+        raise
+    if stepped_aside:
+        with contextlib.suppress(Exception):  # the new file is there; the old one is swept
+            file_system.rm_file(aside)
+
+
+def _move(file_system: Any, source: str, target: str) -> None:
+    file_system.mv(source, target)
+    if file_system.exists(source):
+        raise OSError(f"{source} can't be moved to {target}")
+
+
+def _temporary_name() -> str:
+    return f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

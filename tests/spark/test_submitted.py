@@ -1,0 +1,90 @@
+"""What the application that spark-submit runs tells its task, and what when it can't."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from upath import UPath
+
+from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.spark.java import ensure_java
+from airflow_hive_opt.spark.job import Job, Stages, Status, read_outcome, run_job, write_job
+from airflow_hive_opt.spark.session import embedded_conf
+
+# Applications of their own: each stops its session at the end.
+MAIN = """
+import sys
+from airflow_hive_opt.spark.submitted import main
+for uri in sys.argv[1:]:
+    print("exit code", main([uri]), flush=True)
+"""
+
+
+def test_what_can_not_be_told_never_runs_a_statement_twice(tmp_path):
+    """Where a folder lies, no outcome can be left; the third job has a place for it."""
+    paths = [UPath(tmp_path) / name / "1.json" for name in ("done", "refused", "told")]
+    uris = [
+        write_job(Job("SELECT 1", str(path), Stages.BOTH, gates=gates, token="t"), path)
+        for gates, path in zip((Gates(), Gates(on_no_prune="fail"), Gates()), paths, strict=True)
+    ]
+    for path in paths[:2]:
+        path.with_name("1.outcome.json").mkdir()
+    ensure_java()
+    conf = embedded_conf(tmp_path / "warehouse", "local[1]")
+    defaults = tmp_path / "conf" / "spark-defaults.conf"
+    defaults.parent.mkdir()
+    defaults.write_text("\n".join(f"{name} {value}" for name, value in conf.items()))
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, *map(str, uris), str(tmp_path / "missing.json")],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "SPARK_CONF_DIR": str(defaults.parent),
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    codes = [line for line in done.stdout.splitlines() if line.startswith("exit code")]
+    assert codes == [f"exit code {code}" for code in (0, 1, 0, 1)], done.stderr
+    assert "the outcome is done, which can't be told: can't write" in done.stderr
+    assert "the outcome is refused, which can't be told: can't write" in done.stderr
+    assert "can't read the job" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert read_outcome(paths[2], "t").rows == (("1",),)
+
+
+def test_a_failure_after_the_statement_is_a_line_in_the_log(spark, tmp_path, monkeypatch, caplog):
+    """A list was left aside, and the descriptor that says so can't be written."""
+    monkeypatch.setattr(
+        "airflow_hive_opt.spark.application.restrict", lambda sql, *_: sql + " oh no"
+    )
+    monkeypatch.setattr("airflow_hive_opt.spark.application.without_joins", lambda *_: None)
+    write, written = descriptors.write, []
+
+    def once(descriptor, path):
+        if written:
+            raise MemoryError("of a class that nobody expects")
+        written.append(path)
+        write(descriptor, path)
+
+    monkeypatch.setattr(descriptors, "write", once)
+    spark.sql("CREATE TABLE IF NOT EXISTS told (n INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    spark.sql("INSERT OVERWRITE TABLE told PARTITION (p) VALUES (1, 1), (2, 2)")
+    (tmp_path / "1.report.json").mkdir()
+    job = Job(
+        "SELECT n FROM told WHERE p IN (SELECT 1)",
+        str(tmp_path / "1.json"),
+        Stages.BOTH,
+        token="t",
+    )
+    outcome = run_job(spark, job)
+    spark.sql("DROP TABLE told")
+    assert (outcome.status, outcome.token, outcome.rows) == (Status.DONE, "t", (("1",),))
+    assert "the descriptor still has the list that was left aside: of a class" in caplog.text
+    assert "the report is not kept" in caplog.text
