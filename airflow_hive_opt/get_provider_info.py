@@ -95,6 +95,16 @@ def get_provider_info() -> dict[str, Any]:
                         "example": "s3://aws_default@bucket/descriptors",
                         "default": "",
                     },
+                    "show_rows": {
+                        "description": (
+                            "How many of a SELECT's first rows a task's log shows, unless the task "
+                            "says otherwise; 0 for none."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "integer",
+                        "example": "0",
+                        "default": "5",
+                    },
                     "spark_ui_url": {
                         "description": (
                             "Address of Spark's page of an application, for the link on a task: "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
+from airflow_hive_opt.runtime.arguments import whole_number
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -26,6 +27,8 @@ class LocalTaskOperator(StatementOperator):
 
     :param max_keys: with more distinct keys than this from one small table, its join prunes
         nothing.
+    :param max_key_bytes: the same for the bytes of all keys of one small table; none may have more
+        than 16 KiB.
     :param dry: only look: the map join that reads this descriptor is skipped. May be a template
         that gives ``true`` or ``false``, so that a trigger form can ask. (templated)
 
@@ -36,12 +39,19 @@ class LocalTaskOperator(StatementOperator):
     template_fields: Sequence[str] = (*StatementOperator.template_fields, "dry")
 
     def __init__(
-        self, *, sql: str, max_keys: int = 100_000, dry: bool | str = False, **kwargs: Any
+        self,
+        *,
+        sql: str,
+        max_keys: int = 100_000,
+        max_key_bytes: int = 16 << 20,
+        dry: bool | str = False,
+        **kwargs: Any,
     ) -> None:
+        whole_number("max_keys", max_keys, 1)
+        whole_number("max_key_bytes", max_key_bytes, 1)
         super().__init__(sql=sql, **kwargs)
-        if max_keys < 1:
-            raise ValueError(f"max_keys must be at least 1, not {max_keys}")
         self.max_keys = max_keys
+        self.max_key_bytes = max_key_bytes
         self.dry = dry
 
     def execute(self, context: Context) -> Any:
@@ -51,7 +61,9 @@ class LocalTaskOperator(StatementOperator):
 
     def job(self, context: Context) -> Job:
         """See :meth:`StatementOperator.job`."""
-        return dataclasses.replace(super().job(context), max_keys=self.max_keys)
+        return dataclasses.replace(
+            super().job(context), max_keys=self.max_keys, max_key_bytes=self.max_key_bytes
+        )
 
     def is_dry(self) -> bool:
         """What ``dry`` says, rendered; raises ``AirflowFailException``."""

@@ -51,7 +51,11 @@ class MapJoinOperator(StatementOperator):
         if found.get("dry"):
             raise AirflowSkipException("the local task was dry: nothing is joined")
         job = super().job(context)
-        if job.query_digest() != found.get("query_digest"):
+        try:
+            digest = job.query_digest()
+        except ValueError as error:
+            raise AirflowFailException(str(error)) from None
+        if digest != found.get("query_digest"):
             raise AirflowFailException(
                 "the statement or its parameters are not those of the local task. Look at both "
                 "tasks' rendered templates: a template that speaks of the task, the attempt or the "

@@ -15,6 +15,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import Asset, ObjectStoragePath
 from airflow.sdk.configuration import conf as airflow_conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.log import mask_secret
 
 from airflow_hive_opt.asset_partitions import NoPartitionKeysError, partition_keys
 from airflow_hive_opt.attempts import attempt_path
@@ -22,6 +23,9 @@ from airflow_hive_opt.connections import Place, place_of
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY, DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
+from airflow_hive_opt.operators.arguments import check_parsed, check_rendered, rows_to_show
+from airflow_hive_opt.operators.log import log_outcome, masked
+from airflow_hive_opt.runtime.arguments import whole_number
 from airflow_hive_opt.runtime.descriptor import DescriptorError, load
 from airflow_hive_opt.runtime.gates import Gates
 from airflow_hive_opt.runtime.report import decision_lines
@@ -67,6 +71,8 @@ class StatementOperator(SparkSubmitOperator):
         unless given: correlated queries are rewritten where that wins. (templated)
     :param descriptor_path: folder or object storage URI under which each attempt writes; default
         ``[hive_opt] descriptor_path``. (templated)
+    :param show_rows: how many of a SELECT's first rows the log shows; with 0 none is read, and the
+        SELECT is only planned. Default ``[hive_opt] show_rows``, else 5.
     :param max_partitions: fail, before the join, if more partitions than this are to be read.
     :param max_bytes: the same for the partitions' bytes, by the metastore's statistics; fails too
         where it has none.
@@ -114,6 +120,7 @@ class StatementOperator(SparkSubmitOperator):
         conf: Mapping[str, Any] | None = None,
         hive_conf: Mapping[str, Any] | None = None,
         descriptor_path: str | None = None,
+        show_rows: int | None = None,
         max_partitions: int | None = None,
         max_bytes: int | None = None,
         on_empty: str = "run",
@@ -123,6 +130,9 @@ class StatementOperator(SparkSubmitOperator):
     ) -> None:
         if named := {"application", "application_args"} & kwargs.keys():
             raise TypeError(f"{', '.join(named)} can't be given: the operator brings its own")
+        check_parsed(sql, parameters=parameters, conf=conf, hive_conf=hive_conf)
+        if show_rows is not None:
+            whole_number("show_rows", show_rows)
         super().__init__(conn_id=conn_id or "", **kwargs)
         Gates(max_partitions, max_bytes, on_empty, on_no_prune)  # says now what is wrong with them
         self.sql = sql
@@ -133,6 +143,7 @@ class StatementOperator(SparkSubmitOperator):
         self.conf: Any = conf
         self.hive_conf = hive_conf
         self.descriptor_path = descriptor_path
+        self.show_rows = show_rows
         self.max_partitions = max_partitions
         self.max_bytes = max_bytes
         self.on_empty = on_empty
@@ -166,12 +177,17 @@ class StatementOperator(SparkSubmitOperator):
         # Late, so that parsing a DAG file never loads PySpark.
         from airflow_hive_opt.spark.job import Job, Stages
 
+        check_rendered(
+            self.sql, parameters=self.parameters, conf=self.conf, hive_conf=self.hive_conf
+        )
+        mask_secret(dict(self.parameters or {}))  # those whose names say that they are
         return Job(
             sql=self.sql,
             path=str(self.attempt_path(context)),
             stages=Stages(self.stages),
             parameters=dict(self.parameters or {}),
             hive_conf=dict(self.hive_conf or {}),
+            show_rows=rows_to_show(self.show_rows),
             gates=Gates(self.max_partitions, self.max_bytes, self.on_empty, self.on_no_prune),
         )
 
@@ -199,23 +215,7 @@ class StatementOperator(SparkSubmitOperator):
         """Tells the log what was done, and returns the summary."""
         self.statement = outcome.statement
         summary = dict(outcome.summary or {})
-        if outcome.columns:
-            self.log.info("the first %d rows:", len(outcome.rows))
-            for row in (outcome.columns, *outcome.rows):
-                self.log.info("%s", "\t".join(row))
-        for phase, seconds in summary["seconds"].items():
-            if (work := summary["work"][phase]) is None:
-                self.log.info("%s: %.1f s, over Spark Connect its work is not told", phase, seconds)
-                continue
-            self.log.info(
-                "%s: %.1f s, %d metastore calls, %d partitions fetched, %d files listed",
-                phase,
-                seconds,
-                work["metastore_calls"],
-                work["partitions_fetched"],
-                work["files_listed"],
-            )
-        self.log.info("%s", outcome.message)
+        log_outcome(self.log, outcome)
         return summary
 
     def _partition_keys(self, summary: Mapping[str, Any]) -> list[str]:
@@ -233,12 +233,13 @@ class StatementOperator(SparkSubmitOperator):
         """Raises what Airflow understands where the job did not do its work."""
         from airflow_hive_opt.spark.job import Status
 
+        message = masked(outcome.message)
         if outcome.status is Status.FAILED:
-            raise AirflowException(outcome.message)
+            raise AirflowException(message)
         if outcome.status is Status.REFUSED:
-            raise AirflowFailException(outcome.message)
+            raise AirflowFailException(message)
         if outcome.status is Status.NOTHING_TO_DO:
-            raise AirflowSkipException(outcome.message)
+            raise AirflowSkipException(message)
 
     def on_kill(self) -> None:
         """Ends this task's Spark, or what it does on a Spark Connect server."""

@@ -10,7 +10,7 @@ from airflow.sdk import TaskGroup, XComArg
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 
-_OF_LOCAL_TASK = ("max_keys", "dry")
+_OF_LOCAL_TASK = ("max_keys", "max_key_bytes", "dry")
 
 
 class MapJoinPruneTaskGroup(TaskGroup):

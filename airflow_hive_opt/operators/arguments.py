@@ -1,0 +1,53 @@
+"""What is wrong with an operator's arguments, said when the DAG is parsed or before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+from airflow.sdk.configuration import conf as airflow_conf
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_hive_opt.runtime.arguments import named_values, whole_number
+
+SHOW_ROWS = 5
+"""How many rows of a SELECT the log shows, unless argument or configuration says otherwise."""
+
+_NO_TEXT = (type(None), bool, int, float, bytes, Mapping, list, tuple, Set)
+_NO_MAPPING = (bool, int, float, bytes, list, tuple, Set)
+
+
+def check_parsed(sql: object, **mappings: object) -> None:
+    """Raises ``ValueError`` for what no template and no other task's output can mend."""
+    if isinstance(sql, _NO_TEXT) or (isinstance(sql, str) and not sql.strip()):
+        raise ValueError(f"sql must be a statement or the name of a .sql file, not {sql!r}")
+    for name, value in mappings.items():
+        is_text = isinstance(value, str) and "{{" not in value and "{%" not in value
+        if isinstance(value, _NO_MAPPING) or is_text:
+            raise ValueError(f"{name} must be a dictionary with names for keys, not {value!r}")
+
+
+def check_rendered(sql: object, **mappings: object) -> None:
+    """Raises ``AirflowFailException`` for what templates and other tasks made of the arguments."""
+    if not isinstance(sql, str) or not sql.strip():
+        raise AirflowFailException(f"sql must be a statement once it is rendered, not {sql!r}")
+    try:
+        for name, value in mappings.items():
+            named_values(name, {} if value is None else value)
+    except ValueError as error:
+        raise AirflowFailException(str(error)) from None
+
+
+def rows_to_show(given: int | None) -> int:
+    """The argument, else ``[hive_opt] show_rows``; raises ``AirflowFailException``."""
+    if given is not None:
+        return given
+    configured: Any = airflow_conf.get("hive_opt", "show_rows", fallback="") or SHOW_ROWS
+    try:
+        rows = int(configured)
+        whole_number("[hive_opt] show_rows", rows)
+    except ValueError:
+        raise AirflowFailException(
+            f"[hive_opt] show_rows must be a whole number of at least 0, not {configured!r}"
+        ) from None
+    return rows
