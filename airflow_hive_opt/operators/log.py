@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import log as airflow_log
@@ -19,7 +18,7 @@ def masked(text: str) -> str:
     return str(redact(text))
 
 
-def log_outcome(log: logging.Logger, outcome: Outcome) -> None:
+def log_outcome(log: Any, outcome: Outcome) -> None:
     """A SELECT's first rows, work by phase, and in the last line what was kept.
 
     Rows may hold secrets, which are masked, and what would act on the log, which is escaped.

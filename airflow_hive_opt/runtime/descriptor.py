@@ -198,8 +198,6 @@ def _check(descriptor: Descriptor) -> None:
             raise ValueError(f"the target {target.alias} has not one value for each column")
         if not set(target.columns).issuperset(target.pruned_columns):
             raise ValueError(f"the target {target.alias} is pruned by columns that it has not")
-        if len(target.visible_columns) != len(target.pruned_columns):
-            raise ValueError(f"the target {target.alias} has not one name for each pruned column")
     for found in descriptor.row_filters:
         if found.is_range and len(found.values) != 2:
             raise ValueError(f"the range of {found.column} has not two values")

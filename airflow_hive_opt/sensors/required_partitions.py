@@ -40,8 +40,8 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     :param deferrable: wait in the triggerer; default ``[operators] default_deferrable``.
 
     ``poke_interval``, ``timeout`` and the rest are Airflow's; further arguments are
-    :class:`~airflow_hive_opt.operators.statement.StatementOperator`'s, whose gates and ``durable``
-    do nothing here.
+    :class:`~airflow_hive_opt.operators.statement.StatementOperator`'s, whose gates do nothing here,
+    nor does ``durable``.
     """
 
     stages: ClassVar[StagesName] = "keys"

@@ -139,7 +139,6 @@ def one(**changes) -> Descriptor:
         (one(types=("string",)), "has not one type for each column"),
         (one(partitions=(Partition(("a",)),)), "has not one value for each column"),
         (one(pruned_columns=("x",)), "is pruned by columns that it has not"),
-        (one(visible_columns=()), "has not one name for each pruned column"),
         (
             dataclasses.replace(
                 descriptor(),

@@ -118,7 +118,7 @@ def test_what_is_nested_too_deep_is_not_written():
 
 
 def bomb() -> bytes:
-    """1.8 GB in some hundred kilobytes: what an hour's work can make of zeros."""
+    """300 megabytes of zeros in some hundred kilobytes."""
     packing = zlib.compressobj(9, zlib.DEFLATED, 31)
     piece = b"0" * (1 << 20)
     return b"".join([*(packing.compress(piece) for _ in range(300)), packing.flush()])
