@@ -274,7 +274,7 @@ class StatementOperator(SparkSubmitOperator):
             raise AirflowFailException(f"descriptor_path {root!r} can't be used: {error}") from None
 
     def _run_here(self, context: Context, job: Job, place: Place) -> Outcome:
-        from airflow_hive_opt.spark.java import SparkStartError
+        from airflow_hive_opt.spark.java import SparkStartError, WrongSettingError
         from airflow_hive_opt.spark.job import run_job
         from airflow_hive_opt.spark.session import spark_session
 
@@ -286,13 +286,15 @@ class StatementOperator(SparkSubmitOperator):
                     instance: Any = context["ti"]
                     instance.xcom_push(key=SparkUILink().xcom_key, value=address)
                 return run_job(session, job, ObjectStoragePath)
+        except WrongSettingError as error:
+            raise AirflowFailException(str(error)) from None
         except SparkStartError as error:
             raise AirflowException(str(error)) from None
 
     def _run_over_connect(self, job: Job, place: Place) -> Outcome:
         """Runs the job in a session of its own on the server."""
         from airflow_hive_opt.spark.connect import remote_session
-        from airflow_hive_opt.spark.java import SparkStartError
+        from airflow_hive_opt.spark.java import SparkStartError, WrongSettingError
         from airflow_hive_opt.spark.job import run_job
 
         given = {key: str(value) for key, value in (self.conf or {}).items()}
@@ -300,6 +302,8 @@ class StatementOperator(SparkSubmitOperator):
             with remote_session(place.address, given) as session:
                 self._remote = session
                 return run_job(session, job, ObjectStoragePath)
+        except WrongSettingError as error:
+            raise AirflowFailException(str(error)) from None
         except SparkStartError as error:
             raise AirflowException(f"connection {self.conn_id!r}: {error}") from None
         finally:

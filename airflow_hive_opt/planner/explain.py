@@ -26,7 +26,7 @@ from airflow_hive_opt.planner.rewriting import Rewriting, rewrite
 from airflow_hive_opt.planner.rules.partition_sink import PartitionSink, place_sinks
 from airflow_hive_opt.planner.scan_way import WAYS
 from airflow_hive_opt.planner.script import split_settings
-from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.planner.settings import CORRELATION, Settings
 
 _PREDICATE = (
     "the small table's keys go to the scan as a condition on a data column, "
@@ -79,7 +79,7 @@ def explain(
     except PlanError as error:
         pruning = None
         warnings += (f"partition pruning is not planned for this statement: {error}",)
-    for_run = Settings.for_run({**(overrides or {}), **own})
+    for_run = Settings.of({CORRELATION: "auto", **(overrides or {}), **own})
     rewriting = correlate(sql, for_run) if correlate else rewrite(sql, catalog, for_run)
     hints = tuple(hints_on_spark(sql))
     work = _work(sql, rewriting, measure)

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pyspark.errors import AnalysisException, PySparkException
 
-from airflow_hive_opt.spark.java import SparkStartError
+from airflow_hive_opt.spark.java import SparkStartError, WrongSettingError
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
                 session.conf.set(name, value)
             except AnalysisException:
                 log.warning("%s is the Spark Connect server's own, and is left alone", name)
+            except PySparkException as error:
+                raise WrongSettingError(f"conf: {in_words(error)}") from None
         yield session
     finally:
         try:

@@ -18,6 +18,10 @@ class SparkStartError(Exception):
     """Spark could not be started; says why and what to do."""
 
 
+class WrongSettingError(SparkStartError):
+    """A setting that Spark does not take: trying again gives the same."""
+
+
 class JavaNotFoundError(SparkStartError):
     """No Java that Spark can run on."""
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.spark.connect import is_remote
-from airflow_hive_opt.spark.java import SparkStartError, ensure_java
+from airflow_hive_opt.spark.java import SparkStartError, WrongSettingError, ensure_java
+from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,7 +69,7 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
         session = SparkSession.builder.getOrCreate().newSession()
         for key, value in conf.items():
             if session.conf.isModifiable(key):
-                session.conf.set(key, value)
+                set_setting(session, key, value)
         yield session
         return
     _check_versions()
@@ -79,6 +80,16 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
         yield session
     finally:
         stop_spark()
+
+
+def set_setting(session: SparkSession, name: str, value: str) -> None:
+    """Sets one of the session's settings; raises :class:`WrongSettingError`."""
+    from pyspark.errors import PySparkException
+
+    try:
+        session.conf.set(name, value)
+    except PySparkException as error:
+        raise WrongSettingError(f"conf: {in_words(error)}") from error
 
 
 def own_session(session: SparkSession) -> SparkSession:
@@ -137,6 +148,8 @@ def _start(name: str, conf: Mapping[str, str]) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    from airflow_hive_opt.spark.refusals import is_refusal
+
     builder = SparkSession.builder.appName(name).enableHiveSupport()
     for key, value in conf.items():
         builder = builder.config(key, value)
@@ -151,6 +164,8 @@ def _start(name: str, conf: Mapping[str, str]) -> SparkSession:
         raise SparkStartError(f"the warehouse can't be made: {error}") from error
     except PySparkException as error:
         stop_spark()
+        if is_refusal(error):
+            raise WrongSettingError(f"conf: {in_words(error)}") from error
         raise SparkStartError(_start_failure(str(error), conf)) from error
     except Exception as error:  # Py4J has no class of its own for a driver that dies at once
         stop_spark()

@@ -96,11 +96,6 @@ def test_parameters_and_confs(spark, context, tmp_path):
     assert summary["reason"] == "KEY_SOURCE_NOT_SMALL"
 
 
-def test_an_unknown_setting_is_warned_of(spark, context, tmp_path, caplog):
-    run(context, tmp_path, hive_conf={"hive.optimize.mapjoin.partition.prune": True})
-    assert "did you mean hive.optimize.mapjoin.partition.pruning?" in caplog.text
-
-
 def test_on_empty(spark, context, tmp_path):
     context["params"]["below"] = -1
     assert run(context, tmp_path)["kept"] == 0

@@ -28,7 +28,7 @@ def test_a_budget_that_cant_be_shown_to_hold_does_not_hold():
 
 @pytest.mark.parametrize("name", ["max_partitions", "max_bytes"])
 def test_a_bound_that_bounds_nothing(name):
-    with pytest.raises(ValueError, match=f"{name} can't be negative: -1"):
+    with pytest.raises(ValueError, match=f"{name} must be at least 0, not -1"):
         Gates(**{name: -1})
 
 

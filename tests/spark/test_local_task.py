@@ -161,7 +161,7 @@ def test_set_lines_before_the_statement(spark, tmp_path):
 def test_bounds_must_bound():
     with pytest.raises(ValueError, match="max_keys must be at least 1"):
         Request("SELECT 1", max_keys=0)
-    with pytest.raises(ValueError, match="max_partitions can't be negative"):
+    with pytest.raises(ValueError, match="max_partitions must be at least 0"):
         Request("SELECT 1", max_partitions=-1)
 
 
@@ -276,3 +276,28 @@ def test_the_catalog_knows_tables_views_and_types(spark):
     assert [(c.name, c.type) for c in table.partition_columns] == [("c", "char(2)"), ("d", "date")]
     assert catalog.table("keys").total_bytes > 0
     assert catalog.table("no_such_table") is None
+
+
+def test_long_keys_are_left_where_they_are(spark, tmp_path):
+    long = "repeat('x', 16385)"
+    sql = (
+        "SELECT f.id FROM fact f JOIN (SELECT p, CAST(p AS STRING) AS t FROM keys WHERE id < 5 "
+        f"UNION ALL SELECT 1, {long}) k ON CAST(f.p AS STRING) = substr(k.t, 1, 3)"
+    )
+    answer = ask(spark, tmp_path, sql)
+    assert answer.reasons == {"f": "KEYS_TOO_LARGE"}
+    assert ask(spark, tmp_path, sql.replace("16385", "16384")).target.kept
+
+
+def test_all_keys_together_have_a_bound(spark, tmp_path):
+    sql = (
+        "SELECT f.id FROM fact f JOIN (SELECT DISTINCT concat(p, repeat('x', 9000)) AS t "
+        "FROM keys WHERE id < 5) k ON CAST(f.p AS STRING) = substr(k.t, 1, 1)"
+    )
+    assert ask(spark, tmp_path, sql, max_key_bytes=20_000).reasons == {"f": "KEYS_TOO_LARGE"}
+    assert ask(spark, tmp_path, sql).target.kept
+
+
+def test_a_list_that_is_too_long_is_not_written(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.spark.local_task._LONGEST_LIST", 100)
+    assert ask(spark, tmp_path, SQL.format(11)).reasons == {"f": "LIST_TOO_LARGE"}

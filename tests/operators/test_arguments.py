@@ -1,0 +1,155 @@
+"""Wrong arguments: one sentence, as early as it can be said, and never again on a retry."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk import DAG, XComArg
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.log import mask_secret
+
+from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+
+SQL = "SELECT f.id, f.name FROM args.fact f JOIN args.keys k ON f.p = k.p"
+
+
+@pytest.fixture(scope="module")
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS args")
+    spark.sql("CREATE TABLE args.fact (id INT, name STRING) PARTITIONED BY (p INT) STORED AS ORC")
+    spark.sql(
+        "INSERT INTO args.fact SELECT CAST(id AS INT), concat('name', id), CAST(id % 5 AS INT) "
+        "FROM range(40)"
+    )
+    spark.sql("CREATE TABLE args.keys STORED AS PARQUET AS SELECT 1 AS p")
+    yield
+    spark.sql("DROP DATABASE args CASCADE")
+
+
+def run(tmp_path, **options):
+    pushed = {}
+    instance = SimpleNamespace(dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=1)
+    instance.xcom_push = lambda key, value: pushed.update({key: value})
+    context = {"ti": instance, "params": options.pop("params", {})}
+    operator = MapJoinPruneOperator(
+        task_id="t", **{"sql": SQL, "descriptor_path": str(tmp_path), **options}
+    )
+    operator.render_template_fields(context)
+    return operator.execute(context)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"sql": None}, "sql must be a statement"),
+        ({"sql": ""}, "sql must be a statement"),
+        ({"sql": 5}, "sql must be a statement"),
+        ({"sql": [SQL]}, "sql must be a statement"),
+        ({"parameters": [1]}, "parameters must be a dictionary"),
+        ({"parameters": "a"}, "parameters must be a dictionary"),
+        ({"hive_conf": "x"}, "hive_conf must be a dictionary"),
+        ({"conf": ["a=b"]}, "conf must be a dictionary"),
+        ({"max_keys": "10"}, "max_keys must be a whole number, not '10'"),
+        ({"max_keys": True}, "max_keys must be a whole number"),
+        ({"max_keys": 0}, "max_keys must be at least 1"),
+        ({"max_key_bytes": 1.5}, "max_key_bytes must be a whole number"),
+        ({"max_partitions": "x"}, "max_partitions must be a whole number"),
+        ({"max_bytes": -1}, "max_bytes must be at least 0"),
+        ({"show_rows": -1}, "show_rows must be at least 0"),
+        ({"on_empty": "stop"}, "on_empty must be one of"),
+    ],
+)
+def test_what_is_known_when_the_dag_is_parsed(arguments, named):
+    with pytest.raises(ValueError, match=named):
+        MapJoinPruneOperator(**{"task_id": "t", "sql": SQL, **arguments})
+
+
+def test_templates_and_outputs_of_other_tasks_pass():
+    with DAG("d"):
+        other = LocalTaskOperator(task_id="o", sql=SQL)
+        for number, value in enumerate(("{{ params.values }}", other.output)):
+            made = MapJoinPruneOperator(
+                task_id=f"t{number}",
+                sql=other.output,
+                parameters=value,
+                conf=value,
+                hive_conf=value,
+            )
+            assert isinstance(made.sql, XComArg)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"sql": "{{ params.none }}"}, "sql must be a statement once it is rendered"),
+        ({"parameters": "{{ params.none }}"}, "parameters must be a dictionary"),
+        ({"parameters": {1: 2}}, "parameters must be a dictionary with names for keys"),
+        ({"hive_conf": {"hive.map.aggr": "maybe"}}, "hive.map.aggr must be true or false"),
+        (
+            {"hive_conf": {"hive.mapjoin.smalltable.filesize": "25MB"}},
+            "hive.mapjoin.smalltable.filesize must be a whole number, not '25mb'",
+        ),
+        (
+            {"hive_conf": {"hive.mapjoin.filesize": 1}},
+            "unknown setting hive.mapjoin.filesize, did you mean hive.mapjoin.smalltable.filesize",
+        ),
+        ({"sql": f"SET hive.map.aggr=maybe;\n{SQL}"}, "hive.map.aggr must be true or false"),
+        ({"sql": f"SET spark.sql.shuffle.partitions=x;\n{SQL}"}, "spark.sql.shuffle.partitions"),
+        ({"conf": {"spark.sql.shuffle.partitions": "x"}}, "spark.sql.shuffle.partitions"),
+        ({"sql": "SELECT nope FROM args.fact"}, "nope"),
+        ({"sql": "SELECT * FROM args.missing"}, "args`?.`?missing"),
+        ({"sql": "INSERT INTO args.keys SELECT 'a', 'b'"}, "args`?.`?keys"),
+    ],
+)
+def test_what_is_known_in_the_task_is_not_tried_again(spark, tables, tmp_path, arguments, named):
+    arguments = {"params": {"none": " "}, **arguments}
+    with pytest.raises(AirflowFailException, match=named):
+        run(tmp_path, **arguments)
+
+
+def test_a_setting_that_spark_alone_knows_passes(spark, tables, tmp_path):
+    assert run(tmp_path, sql=f"SET hive.exec.parallel=true;\n{SQL}")["kept"] == 1
+
+
+@pytest.mark.parametrize(("show_rows", "shown"), [(None, 5), (0, 0), (2, 2)])
+def test_how_many_rows_the_log_shows(spark, tables, tmp_path, capsys, show_rows, shown):
+    run(tmp_path, show_rows=show_rows)
+    log = capsys.readouterr().out
+    assert sum("\tname" in line for line in log.splitlines()) == shown + (shown > 0)
+    assert ("id\tname" in log) is (shown > 0)
+
+
+def test_the_configuration_says_how_many(spark, tables, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__HIVE_OPT__SHOW_ROWS", "1")
+    run(tmp_path)
+    assert "the first 1 rows" in capsys.readouterr().out
+    monkeypatch.setenv("AIRFLOW__HIVE_OPT__SHOW_ROWS", "few")
+    with pytest.raises(AirflowFailException, match="show_rows must be a whole number"):
+        run(tmp_path)
+
+
+def test_secrets_are_masked(spark, tables, tmp_path, capsys):
+    mask_secret("hunter2secret")
+    run(tmp_path, sql="SELECT 'my hunter2secret' AS a", show_rows=1)
+    run(tmp_path, sql="SELECT :password AS a", parameters={"password": "0penSesame"}, show_rows=1)
+    log = capsys.readouterr().out
+    assert "hunter2secret" not in log
+    assert "0penSesame" not in log
+    assert log.count("***") >= 2
+    with pytest.raises(Exception, match=r"\*\*\*") as failed:
+        run(tmp_path, sql="SELECT CAST('hunter2secret' AS INT) AS a", show_rows=1)
+    assert "hunter2secret" not in str(failed.value)
+
+
+def test_values_do_not_act_on_the_log(spark, tables, tmp_path, capsys):
+    run(
+        tmp_path,
+        sql="SELECT concat('a', chr(10), '::group::b', chr(27), '[31m', '\u2028') AS `x\ty`",
+        show_rows=1,
+    )
+    log = capsys.readouterr().out
+    assert r"a\n:\:group:\:b\x1b[31m\u2028" in log
+    assert r"x\ty" in log
+    assert "::group::" not in log
