@@ -125,7 +125,10 @@ def state(spark, database: str, case: Write) -> dict[str, object]:
             else f"CAST({field.name} AS STRING)"
             for field in frame.schema.fields
         ]
-        rows = sorted(map(tuple, frame.selectExpr(*shown).collect()), key=repr)
+        try:
+            rows = sorted(map(tuple, frame.selectExpr(*shown).collect()), key=repr)
+        except (PySparkException, Py4JJavaError) as error:  # an int partition of Hive's NULL name
+            rows = [in_words(error)]
         described = spark.sql(f"DESCRIBE FORMATTED {table}").where("col_name = 'Location'")
         folder = Path(described.collect()[0]["data_type"].removeprefix("file:"))
         partitions: list[str] = []
