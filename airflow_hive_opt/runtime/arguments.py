@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date, timedelta
+from decimal import Decimal
+
+_BOUND = (
+    str,
+    int,
+    float,
+    Decimal,
+    date,
+    timedelta,
+    bytes,
+    bytearray,
+    list,
+    tuple,
+    dict,
+    type(None),
+)
 
 
 def whole_number(name: str, value: object, least: int = 0) -> None:
@@ -16,6 +33,23 @@ def whole_number(name: str, value: object, least: int = 0) -> None:
         raise ValueError(f"{name} must be a whole number, not {value!r}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, not {value}")
+
+
+def parameters_of_sql(parameters: object) -> None:
+    """Raises ``ValueError`` unless Spark can bind the values to a statement's markers.
+
+    >>> parameters_of_sql({"day": object})
+    Traceback (most recent call last):
+    ValueError: the parameter day must be text, a number, a date or the like, not <class 'object'>
+    """
+    named_values("parameters", parameters)
+    assert isinstance(parameters, Mapping)
+    for name, value in parameters.items():
+        too_large = isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
+        if too_large or not isinstance(value, _BOUND):
+            raise ValueError(
+                f"the parameter {name} must be text, a number, a date or the like, not {value!r}"
+            )
 
 
 def named_values(name: str, value: object) -> None:

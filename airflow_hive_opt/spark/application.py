@@ -17,7 +17,7 @@ from airflow_hive_opt.planner.rewriting.join_elimination import AnsweredJoin
 from airflow_hive_opt.planner.script import split_settings
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime.arguments import named_values, whole_number
+from airflow_hive_opt.runtime.arguments import named_values, parameters_of_sql, whole_number
 from airflow_hive_opt.runtime.binding import Binding, OtherSession, check_same
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
@@ -95,7 +95,7 @@ class Request:
         """Checks statement, parameters and bounds."""
         if not isinstance(self.sql, str) or not self.sql.strip():
             raise ValueError(f"sql must be a statement, not {self.sql!r}")
-        named_values("parameters", self.parameters)
+        parameters_of_sql(self.parameters)
         whole_number("max_keys", self.max_keys, 1)
         whole_number("max_key_bytes", self.max_key_bytes, 1)
         whole_number("show_rows", self.show_rows)

@@ -93,7 +93,7 @@ def _command(
         command = Command(session, text, parameters)
         command.plan()
         return lambda: _run(session, command, show_rows)
-    explained = str(session.sql(f"EXPLAIN {text}", args=dict(parameters)).collect()[0][0])
+    explained = session.sql(f"EXPLAIN {text}", args=dict(parameters)).collect()
     if objection := objection_in(explained):
         raise objection
     return lambda: _sql(session, text, parameters, show_rows)

@@ -69,5 +69,5 @@ def accepts(session: SparkSession, sql: str, parameters: Mapping[str, object]) -
         rows = session.sql(f"EXPLAIN {sql}", args=dict(parameters)).collect()
     except (PySparkException, Py4JJavaError) as error:
         return not is_refusal(error)
-    objection = objection_in(str(rows[0][0]))
+    objection = objection_in(rows)
     return objection is None or not is_refusal(objection)

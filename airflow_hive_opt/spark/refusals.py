@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from pyspark.errors import AnalysisException, PySparkException
 
@@ -11,17 +12,21 @@ from pyspark.errors import AnalysisException, PySparkException
 _WRAPPED = re.compile(r"\s*(\[\w+\]\s*)?(org\.apache\.(hadoop|thrift)|javax?)\.")
 _ENVIRONMENT = ("PATH_NOT_FOUND",)
 _NOT_PLANNED = "Error occurred during query planning"
+_SYSTEM_ERROR = "58"  # the SQL standard's class of it
 _SETTINGS = ("INVALID_CONF_VALUE", "CANNOT_MODIFY")
 
 
-def objection_in(explained: str) -> AnalysisException | None:
-    r"""Why an EXPLAIN, which raises nothing, could not plan its statement; ``None`` where it could.
+def objection_in(explained: Sequence[Sequence[object]]) -> AnalysisException | None:
+    """Why an EXPLAIN, which raises nothing, could not plan its statement; ``None`` where it could.
 
-    >>> str(objection_in("Error occurred during query planning: \n[NOPE] no such table"))
+    ``explained`` are its rows, a line each where it failed.
+
+    >>> rows = [("Error occurred during query planning: ",), ("[NOPE] no such table",)]
+    >>> str(objection_in(rows))
     '[NOPE] no such table'
     """
-    head, _, why = explained.partition("\n")
-    return AnalysisException(why.strip()) if head.startswith(_NOT_PLANNED) else None
+    head, *why = (str(row[0]) for row in explained)
+    return AnalysisException("\n".join(why).strip()) if head.startswith(_NOT_PLANNED) else None
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -36,5 +41,7 @@ def is_refusal(error: BaseException) -> bool:
     if condition.startswith(_SETTINGS):
         return True
     if not isinstance(error, AnalysisException) or condition.startswith(_ENVIRONMENT):
+        return False
+    if (error.getSqlState() or "").startswith(_SYSTEM_ERROR):
         return False
     return _WRAPPED.match(str(error)) is None

@@ -86,6 +86,8 @@ def test_templates_and_outputs_of_other_tasks_pass():
         ({"sql": "{{ params.none }}"}, "sql must be a statement once it is rendered"),
         ({"parameters": "{{ params.none }}"}, "parameters must be a dictionary"),
         ({"parameters": {1: 2}}, "parameters must be a dictionary with names for keys"),
+        ({"parameters": {"a": object}}, "the parameter a must be text"),
+        ({"parameters": {"a": 10**30}}, "the parameter a must be text"),
         ({"hive_conf": {"hive.map.aggr": "maybe"}}, "hive.map.aggr must be true or false"),
         (
             {"hive_conf": {"hive.mapjoin.smalltable.filesize": "25MB"}},

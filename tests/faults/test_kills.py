@@ -1,0 +1,163 @@
+"""A run that is killed leaves what was there, or what a whole run leaves; the next attempt works.
+
+Where it is killed is a call to the metastore that is held, or a file that appears: no clock.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from upath import UPath
+
+from airflow_hive_opt.runtime.storage import DescriptorError
+from airflow_hive_opt.spark.job import Job, Stages, Status, read_outcome, write_job
+from tests.faults.proxy import proxy
+from tests.faults.tables import DATABASE, JOIN, Tables
+from tests.services.processes import HOST
+from tests.services.thrift import create_database, thrift_client
+
+pytestmark = pytest.mark.faults
+PROJECT = Path(__file__).parents[2]
+QUERY = f"SELECT s.item FROM {JOIN}"
+# Minutes of work, whose rows are none.
+LONG = f"{QUERY} CROSS JOIN range(4000000000) r WHERE r.id < 0 AND s.item >= 0 OR r.id % 7 = 9"
+BEFORE = {"x/1": (100,), "x/2": (101,), "y/1": (102,)}
+ROWS = (0, 0, 1, 1, 2, 2)
+OVERWRITE = "INSERT OVERWRITE TABLE {t} PARTITION (a = 'x', b = 1) "
+INTO = "INSERT INTO TABLE {t} PARTITION (a = 'x', b = 1) "
+WHOLE = {OVERWRITE: {**BEFORE, "x/1": ROWS}, INTO: {**BEFORE, "x/1": (*ROWS, 100)}}
+
+
+@pytest.fixture(scope="module")
+def place(metastore_service, tmp_path_factory):
+    """A proxy before the metastore, Spark's settings for it, and tables made past it."""
+    folder = tmp_path_factory.mktemp("kills")
+    with proxy(metastore_service.port) as meter, thrift_client(metastore_service) as client:
+        conf = {
+            "spark.master": "local[2]",
+            "spark.ui.enabled": "false",
+            "spark.driver.host": HOST,
+            "spark.driver.bindAddress": HOST,
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+            "spark.hadoop.hive.metastore.uris": meter.uri,
+            "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        }
+        if DATABASE in client.get_all_databases():
+            client.drop_database(DATABASE, True, True)
+        create_database(client, DATABASE, f"file:{folder}/{DATABASE}")
+        made = subprocess.run(
+            [sys.executable, "-m", "tests.faults.make_tables", *_pairs(conf)],
+            cwd=PROJECT,
+            env={**os.environ, "PYTHONPATH": str(PROJECT)},
+            capture_output=True,
+            check=False,
+        )
+        assert made.returncode == 0, made.stderr.decode()[-2000:]
+        yield meter, conf, Tables(client, folder / "copies"), folder
+
+
+def _pairs(conf: dict[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in conf.items()]
+
+
+def start(place, table: str, sql: str, number: int) -> tuple[subprocess.Popen, Job]:
+    _, conf, _, folder = place
+    path = UPath(folder / "runs" / table / f"{number}.json")
+    job = Job(sql.format(t=f"{DATABASE}.{table}"), str(path), Stages.BOTH, token=f"{number}")
+    at = write_job(job, path)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.faults.one_run", str(at), *_pairs(conf)],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        stdout=subprocess.DEVNULL,
+        stderr=(folder / f"{table}-{number}.log").open("w"),
+    )
+    return process, job
+
+
+def kill(victim: str, process: subprocess.Popen) -> None:
+    """Ends the Python process or its JVM; without one the other ends by itself."""
+    started = psutil.Process(process.pid).children(recursive=True)
+    (jvm,) = (found for found in started if found.name() == "java")
+    os.kill(process.pid if victim == "task" else jvm.pid, signal.SIGKILL)
+    process.wait(60)
+    jvm.wait(60)
+
+
+def outcome_of(job: Job):
+    try:
+        return read_outcome(UPath(job.path), job.token)
+    except DescriptorError:
+        return None
+
+
+@pytest.fixture(scope="module")
+def calls(place):
+    """The metastore calls of a whole run, by statement."""
+    found = {}
+    meter, _, tables, _ = place
+    for verb in (OVERWRITE, INTO):
+        table = tables.copy("hive")
+        meter.plan()
+        process, job = start(place, table, verb + QUERY, 1)
+        process.wait(120)
+        assert outcome_of(job).status is Status.DONE
+        assert tables.state(table) == WHOLE[verb]
+        found[verb] = list(meter.calls)
+    return found
+
+
+@pytest.mark.parametrize("victim", ["task", "jvm"])
+@pytest.mark.parametrize("verb", [OVERWRITE, INTO], ids=["overwrite", "into"])
+@pytest.mark.parametrize("share", [0.05, 0.4, 0.7, 0.9, 1.0])
+def test_killed_at_a_call(place, calls, verb, victim, share):
+    """From before the local task to the last call, after the files are in their place."""
+    meter, _, tables, _ = place
+    table = tables.copy("hive")
+    meter.hold(max(1, round(share * len(calls[verb]))))
+    process, job = start(place, table, verb + QUERY, 1)
+    assert meter.held.wait(120)
+    kill(victim, process)
+    meter.go.set()
+    meter.plan()
+    after = tables.state(table)
+    assert after in (BEFORE, WHOLE[verb])
+    assert outcome_of(job) is None or outcome_of(job).status is not Status.DONE
+    again(place, table, verb, after)
+
+
+@pytest.mark.parametrize("victim", ["task", "jvm"])
+@pytest.mark.parametrize("verb", [OVERWRITE, INTO], ids=["overwrite", "into"])
+def test_killed_in_the_middle_of_the_join(place, verb, victim):
+    meter, _, tables, folder = place
+    meter.plan()
+    table = tables.copy("hive")
+    process, _ = start(place, table, verb + LONG, 1)
+    hidden = (".spark-staging*", "_temporary")
+    deadline = time.monotonic() + 120
+    while not any(list((folder / "copies" / table).glob(name)) for name in hidden):
+        assert process.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    kill(victim, process)
+    assert tables.state(table) == BEFORE
+    again(place, table, verb, BEFORE)
+
+
+def again(place, table: str, verb: str, after) -> None:
+    """The next attempt; INSERT INTO adds its rows again where the first had committed them."""
+    process, job = start(place, table, verb + QUERY, 2)
+    process.wait(120)
+    assert outcome_of(job).status is Status.DONE
+    expected = WHOLE[verb]
+    if verb == INTO and after != BEFORE:
+        expected = {**BEFORE, "x/1": tuple(sorted((*ROWS, *ROWS, 100)))}
+    assert place[2].state(table) == expected

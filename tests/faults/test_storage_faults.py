@@ -1,0 +1,123 @@
+"""A full or read-only disk: one clear message, and tables that hold what they held, or all."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from airflow_hive_opt.runtime.descriptor import load
+from airflow_hive_opt.spark.job import Job, Stages, Status, run_job
+
+pytestmark = pytest.mark.faults
+QUERY = "SELECT f.id FROM disks.fact f JOIN disks.keys k ON f.p = k.p"
+
+
+@contextmanager
+def disk(folder: Path, kilobytes: int):
+    """A disk of its own at the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no disk can be mounted here: that takes root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def read_only(folder: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    """Leaves no byte free."""
+    with pytest.raises(OSError, match="No space left"), (folder / "filler").open("wb") as file:
+        while True:
+            file.write(bytes(4096))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS disks")
+    spark.sql("CREATE TABLE disks.fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    spark.sql("INSERT INTO disks.fact SELECT CAST(id AS INT), CAST(id % 6 AS INT) FROM range(30)")
+    spark.sql("CREATE TABLE disks.keys USING parquet AS SELECT 1 AS p")
+    yield
+    spark.sql("DROP DATABASE disks CASCADE")
+
+
+@pytest.fixture
+def result(spark):
+    spark.sql("DROP TABLE IF EXISTS disks.result")
+    spark.sql("CREATE TABLE disks.result (id INT) PARTITIONED BY (d INT) STORED AS PARQUET")
+    spark.sql("INSERT INTO disks.result VALUES (100, 1)")
+
+    def rows() -> list[tuple]:
+        spark.sql("REFRESH TABLE disks.result")
+        return sorted(map(tuple, spark.table("disks.result").collect()))
+
+    return rows
+
+
+INSERTS = (
+    "INSERT INTO disks.result PARTITION (d = 1) ",
+    "INSERT OVERWRITE disks.result PARTITION (d = 1) ",
+)
+
+
+@pytest.mark.parametrize("how", ["full", "read-only"])
+@pytest.mark.parametrize("insert", INSERTS, ids=["into", "overwrite"])
+def test_no_place_for_the_descriptor(spark, tmp_path, result, how, insert):
+    with disk(tmp_path / "disk", 64) as folder:
+        good = run_job(spark, Job(QUERY, str(folder / "0.json"), Stages.LOCAL_TASK))
+        kept = (folder / "0.json").read_bytes()
+        fill(folder) if how == "full" else read_only(folder)
+        for name in ("1.json", "0.json"):  # a new file, and one that is there
+            failed = run_job(spark, Job(insert + QUERY, str(folder / name), Stages.BOTH))
+            assert failed.status is Status.FAILED
+            assert "can't write" in failed.message
+            assert "\n" not in failed.message
+        assert (folder / "0.json").read_bytes() == kept
+        assert load(UPath(folder / "0.json")).digest == good.summary["digest"]
+    assert result() == [(100, 1)]
+
+
+@pytest.mark.parametrize("insert", INSERTS, ids=["into", "overwrite"])
+def test_no_place_for_the_report_once_the_statement_has_run(
+    spark, tmp_path, result, insert, caplog
+):
+    (tmp_path / "1.report.json").mkdir()
+    done = run_job(spark, Job(insert + QUERY, str(tmp_path / "1.json"), Stages.BOTH))
+    assert done.status is Status.DONE
+    assert "report" in caplog.text
+    assert len(result()) == 5 + insert.startswith("INSERT INTO")
+
+
+@pytest.mark.parametrize("how", ["full", "read-only"])
+@pytest.mark.parametrize("insert", INSERTS, ids=["into", "overwrite"])
+def test_no_place_in_the_table(spark, tmp_path, how, insert):
+    """What was there stays, where plain Spark's overwriting has taken it away already."""
+    spark.sql("DROP TABLE IF EXISTS disks.result")
+    with disk(tmp_path / "disk", 256) as folder:
+        spark.sql(
+            "CREATE TABLE disks.result (id INT) PARTITIONED BY (d INT) STORED AS PARQUET "
+            f"LOCATION '{folder}/table'"
+        )
+        spark.sql("INSERT INTO disks.result VALUES (100, 1)")
+        fill(folder) if how == "full" else read_only(folder)
+        failed = run_job(spark, Job(insert + QUERY, str(tmp_path / "1.json"), Stages.BOTH))
+        assert failed.status is Status.FAILED
+        spark.sql("REFRESH TABLE disks.result")
+        assert [tuple(row) for row in spark.table("disks.result").collect()] == [(100, 1)]
+        if how == "full":
+            (folder / "filler").unlink()
+            again = run_job(spark, Job(insert + QUERY, str(tmp_path / "2.json"), Stages.BOTH))
+            assert again.status is Status.DONE
+            spark.sql("REFRESH TABLE disks.result")
+            assert spark.table("disks.result").count() == 5 + insert.startswith("INSERT INTO")
+        spark.sql("DROP TABLE disks.result") if how == "full" else None
+    spark.sql("DROP TABLE IF EXISTS disks.result")
