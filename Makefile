@@ -7,12 +7,15 @@ READY := .venv/ready
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo test test-e2e lint types pytest services browser fuzz bench growth tpcds key-predicate overhead fuzz-correlated bench-correlation lock clean
+.PHONY: help demo test test-e2e test-faults test-mutants fuzz-writes lint types pytest services browser fuzz bench growth tpcds key-predicate overhead fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
 	@echo "make test   environment, then lint, types and tests"
 	@echo "make test-e2e  a Spark cluster, Airflow and a browser, for real"
+	@echo "make test-faults   a failing metastore, killed runs, full disks; FAULTS=1 for each call"
+	@echo "make test-mutants  wrong edits of the soundness rules, each of which the suite must notice"
+	@echo "make fuzz-writes   N random statements that write, and N random sessions, ours against plain"
 	@echo "make fuzz   N random queries, pruned against plain"
 	@echo "make bench  the benchmarks, all of them: hours; results in benchmarks/results"
 	@echo "make fuzz-correlated    N random correlated queries, rewritten against plain"
@@ -41,6 +44,14 @@ pytest: $(READY) services
 # A Spark standalone cluster, Spark Connect and the whole of Airflow, for real, on loopback.
 test-e2e: $(READY) services browser
 	$(BIN)/pytest -m e2e tests/e2e tests/spark/test_connect.py tests/fuzz/test_fuzz.py
+
+# Each FAULTS-th metastore call of every statement that writes fails, in five ways.
+FAULTS ?= 5
+test-faults: $(READY) services
+	FAULTS=$(FAULTS) $(BIN)/pytest -s -m faults tests/faults
+
+test-mutants: $(READY)
+	$(BIN)/pytest -s -m mutants tests/mutants
 
 # The one part of the test servers that no wheel brings: PostgreSQL's Java driver, for the
 # metastore. Debian's package is unpacked, not installed, so that nobody need be root.
@@ -81,6 +92,10 @@ N ?= 1000
 SEED ?= 1
 fuzz: $(READY)
 	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz/test_fuzz.py
+
+fuzz-writes: $(READY)
+	FUZZ_WRITES=$(N) FUZZ_SESSIONS=$(N) FUZZ_DOCUMENTS=20000 FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s \
+		tests/fuzz/test_writing.py tests/fuzz/test_sessions.py tests/fuzz/test_documents.py
 
 fuzz-correlated: $(READY)
 	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz/test_correlated.py

@@ -52,7 +52,15 @@ def test_links_lead_somewhere():
         "descriptor",
         "metastore",
         "hive-differences",
+        "guarantees",
         "surprises",
     ):
         assert f"(docs/{target}.md)" in readme
         assert (PROJECT / "docs" / f"{target}.md").exists()
+
+
+def test_every_promise_names_a_test_that_is_there():
+    text = (PROJECT / "docs" / "guarantees.md").read_text()
+    named = set(re.findall(r"`(tests/[\w/.]+)`", text))
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not (PROJECT / name).exists()] == []

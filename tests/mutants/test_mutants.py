@@ -1,0 +1,82 @@
+"""The suite notices every wrong edit of the soundness rules."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import airflow_hive_opt
+from tests.mutants.wrong_edits import WRONG_EDITS, WrongEdit
+
+PACKAGE = Path(airflow_hive_opt.__file__).parent
+PROJECT = Path(__file__).parents[2]
+# Seconds each, without Spark.
+PLANNER = (
+    "tests/planner/test_partition_pruning.py",
+    "tests/planner/test_predicate_pushdown.py",
+    "tests/planner/test_soundness.py",
+    "tests/planner/test_rewriting.py",
+    "tests/planner/test_rewriting_safety.py",
+)
+# With Spark, for what only rows can show.
+SPARK = {
+    "planner/rules": ("tests/spark/test_situations.py", "tests/spark/test_joins.py"),
+    "planner/rewriting": ("tests/spark/test_join_elimination.py", "tests/spark/test_correlate.py"),
+}
+
+
+@pytest.mark.parametrize("edit", WRONG_EDITS, ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}")
+def test_its_text_stands_once(edit):
+    assert (PACKAGE / edit.file).read_text().count(edit.text) == 1
+    assert edit.text != edit.instead
+
+
+@pytest.mark.mutants
+def test_each_is_noticed(tmp_path):
+    survivors, by_file = [], Counter()
+    for number, edit in enumerate(WRONG_EDITS):
+        by_file[edit.file] += 1
+        noticed = noticed_by(edit, tmp_path / str(number))
+        print(f"{edit.file:45} {edit.why[:60]:60} {noticed or 'SURVIVES'}", flush=True)
+        if noticed is None:
+            survivors.append(edit)
+    print(*(f"{count:3} in {file}" for file, count in by_file.items()), sep="\n")
+    assert survivors == []
+
+
+def noticed_by(edit: WrongEdit, folder: Path) -> str | None:
+    """The first test that fails on a copy of the package with the edit."""
+    shutil.copytree(PROJECT / "tests", folder / "tests")
+    shutil.copytree(PACKAGE, folder / PACKAGE.name)
+    shutil.copy(PROJECT / "pyproject.toml", folder)
+    for name in ("dags", "docs"):
+        (folder / name).symlink_to(PROJECT / name)
+    file = folder / PACKAGE.name / edit.file
+    file.write_text(file.read_text().replace(edit.text, edit.instead))
+    doctests = f"{PACKAGE.name}/{edit.file}"
+    failed = first_failure(folder, doctests, *PLANNER)
+    if failed is None:
+        failed = first_failure(folder, *SPARK["/".join(edit.file.split("/")[:2])])
+    shutil.rmtree(folder)
+    return failed
+
+
+def first_failure(folder: Path, *tests: str) -> str | None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 0:
+        return None
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return lines[0].removeprefix("FAILED ")[:100] if lines else done.stdout[-200:]

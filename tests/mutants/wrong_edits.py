@@ -1,0 +1,402 @@
+# ruff: noqa: E501 - the texts stand as they do in the code
+"""Small wrong edits of the soundness rules: what a tired engineer may write, and why it is wrong.
+
+Each text stands once in its file; a test holds that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RULES, REWRITING = "planner/rules", "planner/rewriting"
+
+
+@dataclass(frozen=True)
+class WrongEdit:
+    """``text`` of ``file``, below the package, becomes ``instead``."""
+
+    file: str
+    text: str
+    instead: str
+    why: str
+
+
+def _edits(file: str, *edits: tuple[str, str, str]) -> tuple[WrongEdit, ...]:
+    return tuple(WrongEdit(file, *edit) for edit in edits)
+
+
+WRONG_EDITS = (
+    *_edits(
+        f"{RULES}/weakening.py",
+        (
+            "_BOTH = (JoinKind.INNER, JoinKind.LEFT_SEMI)",
+            "_BOTH = (JoinKind.INNER, JoinKind.LEFT_SEMI, JoinKind.LEFT_OUTER)",
+            "a left join's right need not be there",
+        ),
+        (
+            "_LEFT_ALWAYS = (JoinKind.LEFT_OUTER, JoinKind.LEFT_ANTI)",
+            "_LEFT_ALWAYS = (JoinKind.LEFT_OUTER, JoinKind.LEFT_ANTI, JoinKind.FULL_OUTER)",
+            "a full join's left need not be there",
+        ),
+        (
+            "null_made = condition.aliases & supplied.get(id(operator), frozenset())",
+            "null_made = frozenset[str]()",
+            "a condition above may be fulfilled by the NULLs",
+        ),
+        (
+            "(null_made and not condition.null_rejecting)",
+            "(null_made and condition.null_rejecting)",
+            "the wrong conditions are dropped",
+        ),
+        (
+            "            if not _holds(operator, real):\n                dropped",
+            "            if not condition.aliases:\n                dropped",
+            "an outer join's ON does not hold for preserved rows",
+        ),
+        (
+            "elif not condition.aliases <= aliases or",
+            "elif not condition.aliases & aliases or",
+            "a relation that is not real fulfils by NULLs",
+        ),
+        (
+            "                    if condition.null_rejecting:\n",
+            "                    if True:\n",
+            "NULLs may fulfil it, so that it makes nothing real",
+        ),
+        (
+            "return (operator.right,) if operator.kind is JoinKind.RIGHT_OUTER else ()",
+            "return (operator.right,)",
+            "an anti or full join's right is not there",
+        ),
+        (
+            "or all(id(input_) in real for input_ in operator.inputs)",
+            "or any(id(input_) in real for input_ in operator.inputs)",
+            "one side alone does not fulfil an outer join's ON",
+        ),
+        (
+            "return kind.supplies_nulls_left if operator.left is input_ else kind.supplies_nulls_right",
+            "return kind.supplies_nulls_right if operator.left is input_ else kind.supplies_nulls_left",
+            "the sides are swapped",
+        ),
+        (
+            "            supplied |= frozenset(relations(below))",
+            "            supplied = frozenset()",
+            "NULLs from further below are forgotten",
+        ),
+        (
+            "_supplied(operators, relation, first if supplied_within else frozenset())",
+            "_supplied(operators, relation, frozenset())",
+            "NULLs from inside a subquery are forgotten",
+        ),
+    ),
+    *_edits(
+        f"{RULES}/skeletons.py",
+        (
+            '            yield scan, found, dict.fromkeys(outputs, Seen(""))',
+            "            yield scan, found, outputs",
+            "LIMIT picks its rows before the condition",
+        ),
+        (
+            "if select.windowed or None in followed or",
+            "if None in followed or",
+            "a window reads rows that the condition drops",
+        ),
+        (
+            "or None in followed or not _survives_grouping(select, projection):",
+            "or None in followed:",
+            "an aggregate reads rows that the condition drops",
+        ),
+        (
+            "if select.windowed or None in followed or not",
+            "if select.windowed or not",
+            "a value that is not followed is taken for one",
+        ),
+        (
+            '    if place.supplied_outside:  # the expression may make a value of the NULLs\n        return Seen("")\n',
+            "",
+            "an expression makes a value of an outer join's NULLs",
+        ),
+        (
+            "        inside = found[-1].supplied_outside\n",
+            "        inside = False\n",
+            "an outer join inside a subquery is forgotten",
+        ),
+        (
+            "        return self.supplied or null_supplied(self.tree, self.relation)",
+            "        return self.supplied",
+            "an outer join of the block is forgotten",
+        ),
+        (
+            "if column.alias == self.alias else None\n        return seen",
+            "if column.alias else None\n        return seen",
+            "another relation's column of that name",
+        ),
+        (
+            "    return bool(projection.columns) and projection.columns <= keys",
+            "    return bool(projection.columns & keys)",
+            "a column beside the group keys is in it",
+        ),
+        (
+            'outputs[name] = seen if alike else Seen("")',
+            "outputs[name] = seen",
+            "UNION's types differ, so that the value changes",
+        ),
+        (
+            "alike = select is branch and column_type(union, name)",
+            "alike = column_type(union, name)",
+            "a branch's LIMIT is forgotten",
+        ),
+        (
+            "        if not mixed and not found[-1].supplied_outside:",
+            "        if not found[-1].supplied_outside:",
+            "a UNION puts other rows beside",
+        ),
+        (
+            "        if not mixed and not found[-1].supplied_outside:",
+            "        if not mixed:",
+            "an outer join replaces the rows",
+        ),
+    ),
+    *_edits(
+        f"{RULES}/key_sources.py",
+        (
+            "        return not self.names or mine <= _partition_columns(self.operator)",
+            "        return True",
+            "names do not tell data columns",
+        ),
+        (
+            "        if condition.usable\n        and condition.aliases\n",
+            "        if condition.aliases\n",
+            "a condition that can't be asked again",
+        ),
+        (
+            "        and condition.aliases <= small.keys()\n",
+            "        and condition.aliases & small.keys()\n",
+            "a condition reads what gives no keys",
+        ),
+        (
+            "[group for group in groups if group & condition.aliases]",
+            "[group for group in groups if group <= condition.aliases]",
+            "a third relation's keys lose their connection",
+        ),
+        (
+            "        if any(link.null_rejecting and column in link.columns for link in links)",
+            "        if True",
+            "NULL keys match by <=>",
+        ),
+        (
+            '    if link.comparison != "=" or link.operands is None:',
+            "    if link.operands is None:",
+            "a comparison that is no equality, by equality",
+        ),
+        (
+            "(not theirs or family(theirs) == ours)",
+            "True",
+            "types of other families do not compare as they are",
+        ),
+        (
+            "    if isinstance(relation, SubqueryRelation) and not relation.self_contained:\n        return Reason.KEY_SOURCE_NOT_PLANNED\n",
+            "",
+            "a correlated subquery can't run alone",
+        ),
+        (
+            "    if not relation.stable:\n        return Reason.KEY_SOURCE_NOT_DETERMINISTIC\n",
+            "",
+            "it may give other keys to the join",
+        ),
+        (
+            "        tuple(partition_columns) if fast else (),",
+            "        tuple(partition_columns),",
+            "a condition that the metastore does not answer",
+        ),
+    ),
+    *_edits(
+        f"{REWRITING}/join_elimination.py",
+        (
+            "    if not answered or not is_deterministic(text.sql) or",
+            "    if not answered or",
+            "other rows each time",
+        ),
+        (
+            "    if not (block.known and block.inner_only) or block.shows_all:",
+            "    if not block.known or block.shows_all:",
+            "an outer join keeps rows without a match",
+        ),
+        (
+            "    if not (block.known and block.inner_only) or block.shows_all:",
+            "    if not (block.known and block.inner_only):",
+            "* shows the columns",
+        ),
+        (
+            "            _require_unread(block, table, answers)\n",
+            "",
+            "the statement reads it elsewhere",
+        ),
+        (
+            "        if small is None or small.location is None:",
+            "        if small is None:",
+            "a view may read what is written",
+        ),
+        (
+            "            if block.text.of(conjunct) not in join.asked:\n                raise Refused(Refusal.OTHER_FILTERS)\n",
+            "",
+            "a condition that the keys were not asked",
+        ),
+        (
+            "    if compared != pairs:\n        raise Refused(Refusal.OTHER_FILTERS)\n",
+            "",
+            "a key of two is not compared",
+        ),
+        (
+            "        other = bool(qualifiers) and first in block.factors and first != table",
+            "        other = bool(qualifiers) and first != table",
+            "a struct's field, or a subquery's alias",
+        ),
+        (
+            "        if not other and (first in columns or called.intersection(qualifiers)):",
+            "        if not other and called.intersection(qualifiers):",
+            "a name without a qualifier",
+        ),
+        (
+            "scan in dropped or table in scans | dropped.keys():",
+            "table in dropped.keys():",
+            "a scan whose list came by a join is left out itself",
+        ),
+    ),
+    *_edits(
+        f"{REWRITING}/self_join_window.py",
+        (
+            '        guard = "" if anchor.not_null else present',
+            '        guard = ""',
+            "a NULL key has no rows in the lookup",
+        ),
+        (
+            '            otherwise = " ELSE 0" if isinstance(aggregate, exp.Count) else ""',
+            '            otherwise = ""',
+            "a count of nothing is 0",
+        ),
+        (
+            "        return Edit(span, f\"NOT coalesce({' AND '.join(conditions)}, false)\")",
+            "        return Edit(span, f\"NOT ({' AND '.join(conditions)})\")",
+            "NOT of NULL is not true",
+        ),
+        (
+            '    names = {"<>": ("min", "max"), "<": ("min",),',
+            '    names = {"<>": ("min",), "<": ("min",),',
+            "the greatest may differ where the least does not",
+        ),
+        (
+            '">": ("max",), ">=": ("max",)}',
+            '">": ("min",), ">=": ("max",)}',
+            "some row is greater if the greatest is",
+        ),
+        (
+            "    if passing := _passing(lookup):\n        conditions.append",
+            "    if (passing := _passing(lookup)) and False:\n        conditions.append",
+            "the join needs a row that passes",
+        ),
+        (
+            '        argument = f"CASE WHEN {condition} THEN {value} END"\n',
+            "",
+            "the lookup's filters are forgotten",
+        ),
+    ),
+    *_edits(
+        f"{REWRITING}/anchors.py",
+        (
+            "        if type_ is None or type_ != block.type_of(right):\n            continue\n",
+            "",
+            "equal by a cast is not the same value",
+        ),
+        (
+            "        if block.supplied_with_nulls(factor.alias):\n            supplied = True\n            continue\n",
+            "",
+            "NULLs in place of the anchor",
+        ),
+    ),
+    *_edits(
+        f"{REWRITING}/aggregate_once.py",
+        (
+            "    if not block.inner_only:\n        raise Refused(Refusal.NULL_SUPPLYING_SIDE)\n",
+            "",
+            "an outer join keeps keys without rows",
+        ),
+        (
+            '_OUTER = {"sum": "sum", "count": "sum",',
+            '_OUTER = {"sum": "sum", "count": "count",',
+            "a count is the sum of the counts",
+        ),
+        (
+            "        elif owner.alias == anchor.factor.alias and owner not in keys:\n            raise Refused(Refusal.OTHER_USES)",
+            "        elif False:\n            raise Refused(Refusal.OTHER_USES)",
+            "a column beside key and aggregate",
+        ),
+        (
+            "    if {text_of(each) for each in own} != {text_of(each) for each in lookup.filters}:\n        raise Refused(Refusal.OTHER_FILTERS)\n",
+            "",
+            "the two read other rows",
+        ),
+        (
+            "        if isinstance(node, exp.Min | exp.Max) and anchor",
+            "        if isinstance(node, exp.Min | exp.Max | exp.Sum) and anchor",
+            "a sum counts each row",
+        ),
+    ),
+    *_edits(
+        f"{REWRITING}/merged_aggregates.py",
+        (
+            "    whole = [pair for pair in joined if not pair[0].filters or _same_filters(*pair)]",
+            "    whole = joined",
+            "the first lacks rows of the second",
+        ),
+        (
+            '        conditions.append(f"{present} IS NOT NULL")\n',
+            "",
+            "a key without rows in the second joined nothing",
+        ),
+        (
+            '    conditions = [f"{alias}.{quote(ref.name)} IS NOT NULL" for ref in kept.outer]',
+            "    conditions: list[str] = []",
+            "a NULL key joins nothing",
+        ),
+    ),
+    *_edits(
+        f"{REWRITING}/windowed_read.py",
+        (
+            '    if "" in asked:\n        return ""\n',
+            '    asked.pop("", None)\n',
+            "somebody asks for all rows",
+        ),
+        (
+            "({' OR '.join(map(_enclosed, asked))})",
+            "({' AND '.join(map(_enclosed, asked))})",
+            "rows that one of them needs",
+        ),
+        (
+            "        if not may_fail((block, conjunct)):\n            found.append(conjunct)",
+            "        found.append(conjunct)",
+            "it fails for rows that it was not asked of",
+        ),
+    ),
+    *_edits(
+        f"{REWRITING}/join_below.py",
+        (
+            '    repeatable = all(window.startswith(("min(", "max(")) for window in windowed.windows)',
+            "    repeatable = True",
+            "rows that come several times are added several times",
+        ),
+        (
+            "not windowed.windows or not block.inner_only:",
+            "not windowed.windows:",
+            "an outer join keeps rows without a key",
+        ),
+    ),
+    *_edits(
+        f"{REWRITING}/lookups.py",
+        (
+            '_TURNED = {"<>": "<>", "<": ">", ">": "<",',
+            '_TURNED = {"<>": "<>", "<": "<", ">": ">",',
+            "the sides change places",
+        ),
+    ),
+)
