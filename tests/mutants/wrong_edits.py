@@ -219,11 +219,6 @@ WRONG_EDITS = (
         ),
         (
             "    if not (block.known and block.inner_only) or block.shows_all:",
-            "    if not block.known or block.shows_all:",
-            "an outer join keeps rows without a match",
-        ),
-        (
-            "    if not (block.known and block.inner_only) or block.shows_all:",
             "    if not (block.known and block.inner_only):",
             "* shows the columns",
         ),
@@ -256,11 +251,6 @@ WRONG_EDITS = (
             "        if not other and (first in columns or called.intersection(qualifiers)):",
             "        if not other and called.intersection(qualifiers):",
             "a name without a qualifier",
-        ),
-        (
-            "scan in dropped or table in scans | dropped.keys():",
-            "table in dropped.keys():",
-            "a scan whose list came by a join is left out itself",
         ),
     ),
     *_edits(

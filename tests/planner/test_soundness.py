@@ -101,6 +101,8 @@ def test_a_null_key_matches_null_safely():
     ("joined", "alias"),
     [
         ("sales s JOIN days d ON s.ds >= d.ds", "s"),
+        ("sales s JOIN days d ON s.ds <=> d.ds", "s"),
+        ("sales s WHERE s.ds > (SELECT max(ds) FROM days)", "s"),
         ("sales s JOIN items i ON s.ds = i.item", "s"),
         ("returns r JOIN days d ON r.ds = d.ds AND r.hr + 0 = d.year", "r"),
     ],
@@ -110,9 +112,15 @@ def test_what_the_metastore_does_not_compare_as_spark_does(joined, alias):
     assert source.partition_columns == ()
 
 
-def test_a_subquery_that_reads_the_scan_can_not_run_alone():
-    lateral = "LATERAL (SELECT ds FROM days d WHERE d.year = s.item) t"
-    assert not decision(f"SELECT 1 FROM sales s, {lateral} WHERE s.ds = t.ds", "s").pruned
+@pytest.mark.parametrize(
+    "subquery",
+    [
+        "LATERAL (SELECT ds FROM days d WHERE d.year = s.item) t",
+        "(SELECT ds FROM days WHERE year = ?) t",  # whose value is known by its place
+    ],
+)
+def test_a_subquery_that_can_not_run_alone(subquery):
+    assert not decision(f"SELECT 1 FROM sales s, {subquery} WHERE s.ds = t.ds", "s").pruned
 
 
 JOINED = "FROM facts f JOIN days d ON f.day = d.day WHERE d.year = 2000"
@@ -133,6 +141,8 @@ JOINED = "FROM facts f JOIN days d ON f.day = d.day WHERE d.year = 2000"
         "SELECT i.item FROM facts f JOIN days d ON f.day = d.day "
         "RIGHT JOIN items i ON i.item = f.item WHERE d.year = 2000",
         "SELECT f.item FROM facts f LEFT JOIN days d ON f.day = d.day",
+        "SELECT i.item FROM facts f, days d RIGHT JOIN items i ON i.item = 5 "
+        "WHERE f.day = d.day AND d.year = 2000",
     ],
 )
 def test_a_join_that_stays(sql):
