@@ -7,6 +7,12 @@ import sys
 from airflow_hive_opt.spark.session import spark_session
 from tests.faults.tables import SOURCES
 
-with spark_session("make tables", dict(pair.split("=", 1) for pair in sys.argv[1:])) as spark:
-    for sql in SOURCES:
-        spark.sql(sql)
+
+def main(*pairs: str) -> None:
+    with spark_session("make tables", dict(pair.split("=", 1) for pair in pairs)) as spark:
+        for sql in SOURCES:
+            spark.sql(sql)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
