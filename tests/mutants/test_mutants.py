@@ -16,7 +16,7 @@ from tests.mutants.wrong_edits import WRONG_EDITS, WrongEdit
 
 PACKAGE = Path(airflow_hive_opt.__file__).parent
 PROJECT = Path(__file__).parents[2]
-# Seconds each, without Spark.
+# Seconds altogether, without Spark.
 PLANNER = (
     "tests/planner/test_partition_pruning.py",
     "tests/planner/test_predicate_pushdown.py",
@@ -24,11 +24,6 @@ PLANNER = (
     "tests/planner/test_rewriting.py",
     "tests/planner/test_rewriting_safety.py",
 )
-# With Spark, for what only rows can show.
-SPARK = {
-    "planner/rules": ("tests/spark/test_situations.py", "tests/spark/test_joins.py"),
-    "planner/rewriting": ("tests/spark/test_join_elimination.py", "tests/spark/test_correlate.py"),
-}
 
 
 @pytest.mark.parametrize("edit", WRONG_EDITS, ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}")
@@ -61,8 +56,6 @@ def noticed_by(edit: WrongEdit, folder: Path) -> str | None:
     file.write_text(file.read_text().replace(edit.text, edit.instead))
     doctests = f"{PACKAGE.name}/{edit.file}"
     failed = first_failure(folder, doctests, *PLANNER)
-    if failed is None:
-        failed = first_failure(folder, *SPARK["/".join(edit.file.split("/")[:2])])
     shutil.rmtree(folder)
     return failed
 

@@ -375,11 +375,6 @@ WRONG_EDITS = (
             "    repeatable = True",
             "rows that come several times are added several times",
         ),
-        (
-            "not windowed.windows or not block.inner_only:",
-            "not windowed.windows:",
-            "an outer join keeps rows without a key",
-        ),
     ),
     *_edits(
         f"{REWRITING}/lookups.py",
