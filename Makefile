@@ -48,7 +48,7 @@ test-e2e: $(READY) services browser
 # Each FAULTS-th metastore call of every statement that writes fails, in five ways.
 FAULTS ?= 5
 test-faults: $(READY) services
-	FAULTS=$(FAULTS) $(BIN)/pytest -s -m faults tests/faults
+	FAULTS=$(FAULTS) $(BIN)/pytest -s -m faults tests/faults $(ARGUMENTS)
 
 test-mutants: $(READY)
 	$(BIN)/pytest -s -m mutants tests/mutants
