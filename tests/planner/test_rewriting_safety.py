@@ -21,6 +21,7 @@ JOINED = (
     [
         (SCALAR.replace("SELECT ord", "SELECT count(a.*)"), Refusal.SELECT_STAR),
         (SCALAR.replace("SELECT ord", "SELECT struct(*)"), Refusal.SELECT_STAR),
+        (SCALAR.replace("b.ord = a.ord", "b.ord = a.ord AND b.qty > ?"), Refusal.FORM_NOT_KNOWN),
         (SCALAR.replace("avg(qty)", "avg(supp)"), Refusal.FLOATING_POINT),
         (SCALAR.replace("SELECT ord", "SELECT avg(supp)"), Refusal.FLOATING_POINT),
         (SCALAR.replace("SELECT ord", "SELECT sum(sqrt(qty))"), Refusal.FLOATING_POINT),

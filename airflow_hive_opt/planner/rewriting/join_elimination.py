@@ -31,6 +31,7 @@ from airflow_hive_opt.planner.query import ColumnRef
 from airflow_hive_opt.planner.rewriting.blocks import Block, Edit, Text
 from airflow_hive_opt.planner.rewriting.dropping import drop_factors
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.planner.subqueries import has_positions
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +59,7 @@ def eliminate_joins(
     ``edits`` narrow the scans; nothing is left out of a statement that may give other rows each
     time.
     """
-    marks = text.tree.find_all(exp.Placeholder)
-    if not answered or not is_deterministic(text.sql) or any(not mark.name for mark in marks):
+    if not answered or not is_deterministic(text.sql) or has_positions(text.tree):
         return edits, ()
     left_out: list[AnsweredJoin] = []
     for block in reversed(list(text.blocks())):  # the innermost first

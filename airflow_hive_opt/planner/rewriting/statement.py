@@ -10,6 +10,7 @@ from airflow_hive_opt.planner.catalog import Catalog
 from airflow_hive_opt.planner.conditions import is_deterministic
 from airflow_hive_opt.planner.rewriting.expressions import AVERAGED
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.planner.subqueries import has_positions
 
 # Sums of text are floating-point numbers, too.
 _EXACT = re.compile(r"(tiny|small|big)?int(eger)?|decimal\(.*|decimal|boolean")
@@ -31,7 +32,7 @@ def require_repeatable(sql: str, tree: exp.Expr, catalog: Catalog) -> None:
     """Raises :class:`Refused` where another plan for the same rows could give others."""
     if not is_run(tree):
         raise Refused(Refusal.FORM_NOT_KNOWN)
-    if any(not mark.name for mark in tree.find_all(exp.Placeholder)):
+    if has_positions(tree):
         raise Refused(Refusal.FORM_NOT_KNOWN)  # moved text would take another's value
     if not is_deterministic(sql) or any(tree.find_all(exp.TableSample)):
         raise Refused(Refusal.NOT_DETERMINISTIC)
