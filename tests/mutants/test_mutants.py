@@ -21,6 +21,7 @@ PLANNER = (
     "tests/planner/test_partition_pruning.py",
     "tests/planner/test_predicate_pushdown.py",
     "tests/planner/test_soundness.py",
+    "tests/planner/test_join_elimination.py",
     "tests/planner/test_rewriting.py",
     "tests/planner/test_rewriting_safety.py",
 )

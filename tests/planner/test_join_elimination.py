@@ -64,7 +64,8 @@ def test_a_table_that_is_only_joined_is_left_out():
         f"SELECT f.id, d.note {STAR} WHERE d.week = 2",
         f"SELECT f.id, note {STAR} WHERE d.week = 2",
         f"SELECT f.id, info.y {STAR} WHERE d.week = 2",
-        f"SELECT f.id {STAR} WHERE d.week = 2 AND EXISTS (SELECT 1 FROM result r WHERE r.id = note)",
+        f"SELECT f.id {STAR} WHERE d.week = 2 "
+        "AND EXISTS (SELECT 1 FROM result r WHERE r.id = note)",
         f"SELECT f.id {STAR} WHERE d.week = 2 AND f.id IN (SELECT id + d.day FROM result r)",
         # conditions that the keys were not asked
         f"SELECT f.id {STAR} WHERE d.week = 2 AND d.note = 'x'",
