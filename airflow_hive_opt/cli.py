@@ -140,7 +140,11 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
                 explained = stage_by_rule if options.stage_by_rule else show
                 print(*explained(sql, StatisticsCatalog(catalog), overrides), sep="\n")
             except PlanError as error:
-                planned = plan_on_spark(session, catalog, Request.of(sql, overrides))
+                try:
+                    request = Request.of(sql, overrides)
+                except ValueError as wrong:
+                    raise _UsageError(str(wrong)) from wrong
+                planned = plan_on_spark(session, catalog, request)
                 print(f"note: Hive would reject this, Spark runs it: {error}", file=sys.stderr)
                 as_json = options.format == "json"
                 print(json.dumps(to_json(planned), indent=1) if as_json else to_text(planned))

@@ -158,8 +158,8 @@ def _run(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath
         descriptor = open_path(job.descriptor or job.path)
     except (ValueError, ImportError) as error:
         return _stopped(Status.REFUSED, error, None)
-    session = own_session(session)
     try:
+        session = own_session(session)
         if job.stages is Stages.KEYS:
             return _call_for(session, job, request, path)
         if job.stages is Stages.MAP_JOIN:
