@@ -362,6 +362,7 @@ def _dialect_setting(session: SparkSession, sql: str) -> str | None:
     """A setting of the session under which names mean something else than to the planner."""
     for name, matters in (
         ("spark.sql.caseSensitive", True),
+        ("spark.sql.path.enabled", True),
         ("spark.sql.ansi.doubleQuotedIdentifiers", '"' in sql),
         ("spark.sql.parser.quotedRegexColumnNames", "`" in sql),
     ):

@@ -29,7 +29,9 @@ _IN_EFFECT = (
 # Settings that change what names, literals, functions or files mean, where somebody has set them.
 _CHANGES_VALUES = re.compile(
     r"spark\.sql\.("
-    r"(ansi|legacy|parser|decimalOperations|function|collation|jsonGenerator)\..+"
+    r"(ansi|legacy|parser|decimalOperations|function|collation|jsonGenerator|json|xml|variant|icu"
+    r"|lateralColumnAlias|path|functionResolution)\..+|defaultPath"
+    r"|(csv\.parser|avro\.datetimeRebase|chunkBase64String).+|columnNameOfCorruptRecord"
     r"|catalog\.spark_catalog|extensions|variable\.substitute"
     r"|(hive\.convertMetastore|files\.ignore).+"
     r"|parquet\.(binaryAsString|int96|datetimeRebase|inferTimestampNTZ|fieldId\.read).*"

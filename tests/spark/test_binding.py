@@ -88,6 +88,26 @@ def test_one_session_time_zone(spark, tmp_path):
             {"spark.sql.legacy.sizeOfNull": "false"},
             "spark.sql.legacy.sizeOfNull is not set there and false here",
         ),
+        (
+            TIMES,
+            {},
+            {"spark.sql.json.enablePartialResults": "false"},
+            "enablePartialResults is not",
+        ),
+        (
+            TIMES,
+            {},
+            {"spark.sql.chunkBase64String.enabled": "false"},
+            "chunkBase64String.enabled is",
+        ),
+        (TIMES, {}, {"spark.sql.icu.caseMappings.enabled": "false"}, "caseMappings.enabled is not"),
+        (
+            TIMES,
+            {},
+            {"spark.sql.columnNameOfCorruptRecord": "bad"},
+            "columnNameOfCorruptRecord is not set",
+        ),
+        (TIMES, {}, {"spark.sql.path.enabled": "true"}, "spark.sql.path.enabled is not set there"),
         (TIMES, {}, {"spark.sql.caseSensitive": "true"}, "spark.sql.caseSensitive is false there"),
     ],
 )

@@ -249,7 +249,12 @@ def test_a_view_that_may_change_gives_none(spark, tmp_path, body):
 
 
 @pytest.mark.parametrize(
-    "setting", ["spark.sql.caseSensitive", "spark.sql.ansi.doubleQuotedIdentifiers"]
+    "setting",
+    [
+        "spark.sql.caseSensitive",
+        "spark.sql.ansi.doubleQuotedIdentifiers",
+        "spark.sql.path.enabled",
+    ],
 )
 def test_settings_that_change_how_names_are_read(spark, tmp_path, setting):
     sql = "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds WHERE d.week = 1"
