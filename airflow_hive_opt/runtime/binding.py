@@ -15,8 +15,9 @@ class Binding:
     """How one session reads a statement; part of the descriptor.
 
     ``tables`` are the names of what the statement reads, resolved, each with its location;
-    ``None`` for a view. ``metastore`` is the location of its default database, since one metastore
-    may have several addresses. ``settings`` are those of Spark's that may change values or names.
+    ``None`` for a view; what is not found is left out. ``metastore`` is the location of its
+    default database, since one metastore may have several addresses. ``settings`` are those of
+    Spark's that may change values or names.
     """
 
     catalog: str
@@ -58,13 +59,14 @@ def differences(local_task: Binding, map_join: Binding) -> Iterator[str]:
             f"{local_task.metastore} there and in {map_join.metastore} here"
         )
     for name in sorted({*local_task.tables, *map_join.tables}):
-        if name not in map_join.tables or name not in local_task.tables:
-            where = "there" if name in local_task.tables else "here"
-            yield f"{name} is read {where} alone"
+        if name not in map_join.tables:  # Spark says that it is gone
+            continue
+        if name not in local_task.tables:
+            yield f"{name} was not found there"
             continue
         there, here = local_task.tables[name], map_join.tables[name]
         if _same_form(there) != _same_form(here):
-            yield f"{name} lies in {there} there and in {here} here"
+            yield f"{name} {_lies(there)} there and {_lies(here)} here"
     for name in sorted({*local_task.settings, *map_join.settings}):
         there, here = local_task.settings.get(name), map_join.settings.get(name)
         if _same_form(there) != _same_form(here):
@@ -83,6 +85,10 @@ def _same_form(text: str | None) -> str | None:
     if text.startswith("file:"):
         return "file:/" + text.removeprefix("file:").strip("/")
     return text.rstrip("/") if "/" in text else text.lower()
+
+
+def _lies(location: str | None) -> str:
+    return "is a view" if location is None else f"lies in {location}"
 
 
 def _shown(value: str | None) -> str:

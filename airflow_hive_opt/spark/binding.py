@@ -54,21 +54,23 @@ def binding(
         session.catalog.currentCatalog(),
         session.catalog.currentDatabase(),
         catalog.default_location(),
-        dict(_places(catalog, sql, session.catalog.currentDatabase(), scanned)),
+        dict(_places(session, catalog, sql, scanned)),
         {**_set(session), **{name: _in_effect(session, name) for name in _IN_EFFECT}},
     )
 
 
 def _places(
-    catalog: SessionCatalog, sql: str, database: str, scanned: Iterable[str]
+    session: SparkSession, catalog: SessionCatalog, sql: str, scanned: Iterable[str]
 ) -> Iterator[tuple[str, str | None]]:
     try:
-        named = tables_of(sql, database).reads
+        named = tables_of(sql, session.catalog.currentDatabase()).reads
     except (PlanError, RecursionError):  # Spark may know a form that the planner does not
         named = ()
     for name in sorted({*named, *scanned}):
         try:
-            yield name, catalog.location(name)
+            location = catalog.location(name)
+            if location is not None or session.catalog.tableExists(name):
+                yield name, location
         except _NO_ANSWER:  # the statement itself says what is wrong with it
             yield name, None
 

@@ -73,12 +73,12 @@ def test_another_session_gets_no_other_rows(spark, tmp_path):
         form = "whole" if both else "unlike" if asked.differing else "alike"
         counts[f"{form}: {outcome.status}"] += 1
         if wrong:
-            print(f"seed {number}, {form}: {wrong}", asked.differing)
             differing.append(
                 f"seed {number}, {form}: {wrong}\nlocal task {asked.there}\nmap join {asked.here}\n"
                 f"{asked.head}{asked.into}{asked.query}\n"
                 f"plain: {plain}\nours: {outcome.status}: {outcome.message}: {ours}"
             )
+            print(differing[-1], flush=True)
     print(f"\n{COUNT} statements from seed {SEED}: {dict(counts)}, {len(differing)} differ")
     assert not differing, "\n\n".join(differing[:5])
     assert counts["pruned"] > COUNT // 4

@@ -62,6 +62,7 @@ def test_tables_are_what_plain_spark_makes_of_them(spark, tmp_path):
                 + f"\nplain: {theirs}\nours: {ours.status}: {ours.message}"
                 + f"\nafter plain: {plain}\nafter ours: {after}\nbefore: {before}"
             )
+            print(differing[-1], flush=True)
     print(f"\n{COUNT} statements from seed {SEED}: {done} write, {len(differing)} differ")
     assert done >= COUNT // 3
     assert not differing, "\n\n".join(differing[:5])

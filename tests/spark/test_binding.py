@@ -141,6 +141,26 @@ def test_a_table_that_moved_is_refused(spark, tmp_path, table):
     assert f"bound.{table} lies in {before}" in refused.message
 
 
+def test_a_view_in_the_place_of_a_table_is_refused(spark, tmp_path):
+    sql = "SELECT f.id FROM bound.fact f JOIN bound.short_lived k ON f.p = k.p"
+    spark.sql("CREATE TABLE bound.short_lived USING parquet AS SELECT 2 AS p")
+    summary = run_job(spark, Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK)).summary
+    spark.sql("DROP TABLE bound.short_lived")
+    spark.sql("CREATE VIEW bound.short_lived AS SELECT 1 AS p")
+    joined = Job(
+        sql,
+        str(tmp_path / "2.json"),
+        Stages.MAP_JOIN,
+        descriptor=str(summary["uri"]),
+        digest=str(summary["digest"]),
+    )
+    refused = run_job(spark, joined)
+    spark.sql("DROP VIEW bound.short_lived")
+    assert refused.status is Status.REFUSED
+    assert "bound.short_lived lies in " in refused.message
+    assert "and is a view here" in refused.message
+
+
 def test_a_list_for_one_application_is_not_handed_over(spark, tmp_path):
     sql = "SELECT f.id FROM bound.fact f JOIN bound.keys k ON f.p = k.p"
     done = run_job(spark, Job(sql, str(tmp_path / "1.json"), Stages.BOTH))

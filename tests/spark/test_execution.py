@@ -136,7 +136,8 @@ def test_runs_at_once_in_one_session_do_not_meet(spark, tmp_path):
         thread.join()
     assert wrong == []
     assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
-    assert not [t.name for t in spark.catalog.listTables() if t.name.startswith("__")]
+    views = spark.sql("SHOW VIEWS IN once").collect()
+    assert not [view.viewName for view in views if view.viewName.startswith("__")]
 
 
 def test_a_run_leaves_the_session_as_it_was(spark, tmp_path):

@@ -11,7 +11,7 @@ from airflow_hive_opt.planner.pruning import KeySource
 from airflow_hive_opt.planner.query import ColumnRef
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.spark.application import Request, join, map_join, prune
-from airflow_hive_opt.spark.keys import _COUNTING, _operators, collect_keys
+from airflow_hive_opt.spark.keys import _COUNTING, KeyBounds, _operators, collect_keys
 from airflow_hive_opt.spark.operators import operators_of
 from tests.spark.answers import ask
 
@@ -230,5 +230,5 @@ def test_key_queries_count_rows_without_a_shuffle(spark):
     frame = spark.sql(source.counting_sql)
     assert _operators(frame)[: len(_COUNTING)] == _COUNTING
     assert not [kind for kind, _ in operators_of(frame) if kind == "ShuffleExchangeExec"]
-    keys = collect_keys(spark, source, 10, {})
+    keys = collect_keys(spark, source, KeyBounds(10), {})
     assert (keys.count, keys.unique) == (5, False)  # NULL twice
