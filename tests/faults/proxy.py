@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from tests.services.processes import HOST
 # What Hive's client says of itself, which plain Spark and ours say as often as they connect.
 _NO_CALLS = ("set_ugi",)
 _PATIENCE = 120  # seconds; no answer of a metastore takes so long
+PATIENCE_OF_CLIENTS = 2  # seconds; set in clients that are to meet Fault.LATE
 
 
 class Fault(StrEnum):
@@ -34,6 +36,8 @@ class Fault(StrEnum):
     """The server says that it failed, and has done nothing."""
     DOWN = "down"
     """From this call on nothing reaches the server."""
+    LATE = "late"
+    """It reaches the server once the client has given up and asked again."""
 
 
 class _Recording(TTransportBase):
@@ -86,6 +90,8 @@ class Proxy:
     go: threading.Event = field(default_factory=threading.Event)
     """Until it is set, the call that is held waits."""
     hold_at: int = 0
+    late: list[threading.Event] = field(default_factory=list)
+    """The calls that come late; set once the server has done them."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -96,10 +102,13 @@ class Proxy:
     def plan(self, fault: Fault = Fault.NONE, at: int = 0) -> None:
         """From now on calls are counted anew, and ``fault`` happens to the ``at``-th, from 1.
 
-        It happens to those that follow too as long as they ask the same: clients ask again.
+        It happens to those that follow too as long as they ask the same, since clients ask again;
+        only ``LATE`` happens once. Waits for the late calls of before.
         """
+        for done in self.late:
+            done.wait(_PATIENCE)
         with self._lock:
-            self.calls, self.fault, self.at = [], fault, at
+            self.calls, self.fault, self.at, self.late = [], fault, at, []
 
     def hold(self, at: int) -> None:
         """The ``at``-th call from now on waits for :attr:`go` before it reaches the server."""
@@ -121,6 +130,9 @@ class Proxy:
                     if fault is Fault.ERROR:
                         client.sendall(refusal(name))
                         continue
+                    if fault is Fault.LATE:
+                        self._late(upstream, call)
+                        return
                     upstream.sendall(call)
                     _, answer = message(upstream)
                     if fault is Fault.TWICE:
@@ -129,6 +141,16 @@ class Proxy:
                     if fault is Fault.CUT:
                         return
                     client.sendall(answer)
+
+    def _late(self, upstream: socket.socket, call: bytes) -> None:
+        done = threading.Event()
+        self.late.append(done)
+        try:
+            time.sleep(PATIENCE_OF_CLIENTS + 1)
+            upstream.sendall(call)
+            message(upstream)
+        finally:
+            done.set()
 
     def _met(self, name: str) -> Fault:
         if name in _NO_CALLS:
@@ -144,6 +166,8 @@ class Proxy:
             return Fault.DOWN
         if number < self.at or self.at == 0:
             return Fault.NONE
+        if self.fault is Fault.LATE:
+            return self.fault if number == self.at else Fault.NONE
         # a client that asks again meets the fault again
         return self.fault if set(self.calls[self.at - 1 :]) == {name} else Fault.NONE
 

@@ -50,8 +50,6 @@ def place(metastore_service, tmp_path_factory):
             "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         }
-        if DATABASE in client.get_all_databases():
-            client.drop_database(DATABASE, True, True)
         create_database(client, DATABASE, f"file:{folder}/{DATABASE}")
         made = subprocess.run(
             [sys.executable, "-m", "tests.faults.make_tables", *_pairs(conf)],

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.matrix import FAULTS
 from tests.faults.tables import KINDS
 from tests.services.processes import HOST
 
@@ -27,20 +28,26 @@ pytestmark = pytest.mark.faults
 def test_every_call_of_every_statement(metastore_service, tmp_path):
     names = [kind.name for kind in KINDS if STEP or kind.name in SOME]
     command = [sys.executable, "-m", "tests.faults.matrix", str(metastore_service.port)]
-    done = subprocess.run(
-        [*command, str(tmp_path), STEP or "4", *names],
-        cwd=PROJECT,
-        env={**os.environ, "PYTHONPATH": str(PROJECT), "SPARK_LOCAL_IP": HOST},
-        stdout=subprocess.PIPE,
-        stderr=(tmp_path / "stderr.log").open("w"),
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, (tmp_path / "stderr.log").read_text()[-3000:]
-    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    for row in found:
-        differing = len(row["differing"])
-        print(f"{row['kind']:25} {row['fault']:8} {row['runs']:4} runs, {differing} differ")
+    found = []
+    with (
+        (tmp_path / "stderr.log").open("w") as errors,
+        subprocess.Popen(
+            [*command, str(tmp_path), STEP or "4", *names],
+            cwd=PROJECT,
+            env={**os.environ, "PYTHONPATH": str(PROJECT), "SPARK_LOCAL_IP": HOST},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as running,
+    ):
+        for line in running.stdout:
+            if not line.startswith("{"):
+                continue
+            row = json.loads(line)
+            found.append(row)
+            print(f"{row['kind']:25} {row['fault']:8} {row['runs']:4} runs", end=" ")
+            print(f"{len(row['differing'])} differ", *row["differing"], sep="\n", flush=True)
+    assert running.returncode == 0, (tmp_path / "stderr.log").read_text()[-3000:]
     print(f"{sum(row['runs'] for row in found)} runs")
-    assert len(found) == 5 * len(names)
+    assert len(found) == len(FAULTS) * len(names)
     assert [row for row in found if row["differing"]] == []
