@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -129,7 +130,7 @@ def state(spark, database: str, case: Write) -> dict[str, object]:
         try:
             rows = sorted(map(tuple, frame.selectExpr(*shown).collect()), key=repr)
         except (PySparkException, Py4JJavaError) as error:  # an int partition of Hive's NULL name
-            rows = [in_words(error)]
+            rows = [re.sub(r"\d+", "0", in_words(error).partition("\n\\tat")[0])]  # without ids
         described = spark.sql(f"DESCRIBE FORMATTED {table}").where("col_name = 'Location'")
         folder = Path(described.collect()[0]["data_type"].removeprefix("file:"))
         partitions: list[str] = []
