@@ -35,6 +35,7 @@ from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.clock import Clock
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog, catalog_of
 from airflow_hive_opt.spark.correlate import broadcasting, correlate
+from airflow_hive_opt.spark.dialect import other_reading
 from airflow_hive_opt.spark.driver_memory import peak_heap
 from airflow_hive_opt.spark.execution import execute
 from airflow_hive_opt.spark.key_predicates import longest_list
@@ -288,8 +289,8 @@ def plan_on_spark(session: SparkSession, catalog: SessionCatalog, request: Reque
     Raises ``PlanError`` where Spark rejects the statement too.
     """
     sql = request.sql
-    if setting := _dialect_setting(session, sql):
-        return passing_through(sql, f"{setting} changes what names mean")
+    if setting := other_reading(session, sql):
+        return passing_through(sql, f"{setting} changes how the statement is read")
     try:
         return plan(sql, catalog, request.settings)
     except PlanError as error:
@@ -331,7 +332,7 @@ def _descriptor(
 
 def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request) -> str | None:
     """The statement as the correlation rules and map join sizes make it, where they apply."""
-    if _dialect_setting(session, request.sql):
+    if other_reading(session, request.sql):
         return None
     if not isinstance(catalog, SparkCatalog):  # Spark's analysis, the JVM's, has the last word
         return None
@@ -356,18 +357,3 @@ def _passed_through(request: Request, why: str) -> Descriptor:
     digest = query_digest(request.sql, request.parameters)
     decision = Decision("the statement", "", Reason.PASSED_THROUGH, message)
     return Descriptor(digest, descriptors.now(), (), (decision,))
-
-
-def _dialect_setting(session: SparkSession, sql: str) -> str | None:
-    """A setting of the session under which names mean something else than to the planner."""
-    for name, matters in (
-        ("spark.sql.caseSensitive", True),
-        ("spark.sql.path.enabled", True),
-        ("spark.sql.ansi.doubleQuotedIdentifiers", '"' in sql),
-        ("spark.sql.parser.quotedRegexColumnNames", "`" in sql),
-    ):
-        if matters and session.conf.get(name, "false") == "true":
-            return name
-    if session.catalog.currentCatalog() != "spark_catalog":
-        return f"the current catalog {session.catalog.currentCatalog()}"
-    return None

@@ -14,6 +14,7 @@ from airflow_hive_opt.planner.tables import tables_of
 from airflow_hive_opt.runtime.binding import Binding
 from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.session_conf import in_effect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +56,7 @@ def binding(
         session.catalog.currentDatabase(),
         catalog.default_location(),
         dict(_places(session, catalog, sql, scanned)),
-        {**_set(session), **{name: _in_effect(session, name) for name in _IN_EFFECT}},
+        {**_set(session), **{name: in_effect(session, name) for name in _IN_EFFECT}},
     )
 
 
@@ -73,13 +74,6 @@ def _places(
                 yield name, location
         except _NO_ANSWER:  # the statement itself says what is wrong with it
             yield name, None
-
-
-def _in_effect(session: SparkSession, name: str) -> str | None:
-    try:
-        return str(session.conf.get(name))
-    except _NO_ANSWER:  # another version of Spark has no such setting
-        return None
 
 
 def _set(session: SparkSession) -> dict[str, str | None]:

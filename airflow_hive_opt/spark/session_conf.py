@@ -41,6 +41,14 @@ def conf_set(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
             log.warning("settings of the session are not put back: %s", error)
 
 
+def in_effect(session: SparkSession, name: str) -> str | None:
+    """Its value, set or by default; ``None`` where this version of Spark has no such setting."""
+    try:
+        return str(session.conf.get(name))
+    except (PySparkException, Py4JError):
+        return None
+
+
 def is_set(session: SparkSession, name: str) -> bool:
     """Whether somebody has set it: its default does not count."""
     if is_remote(session):

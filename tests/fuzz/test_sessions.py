@@ -173,7 +173,7 @@ def too_many(asked: Case, outcome: Outcome, plain: Run, counts: Counter[str]) ->
             counts[fact["reason"]] += 1
             continue
         counts["pruned"] += 1
-        if asked.scans and not asked.into:
+        if asked.scans and not asked.into and plain.found:  # none may be for want of small rows
             counts["exact"] += 1
             wanted = {row[1:] for row in plain.found if row[0] != "NULL"}
             if fact["kept"] != len(wanted):

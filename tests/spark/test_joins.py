@@ -249,27 +249,6 @@ def test_a_view_that_may_change_gives_none(spark, tmp_path, body):
 
 
 @pytest.mark.parametrize(
-    "setting",
-    [
-        "spark.sql.caseSensitive",
-        "spark.sql.ansi.doubleQuotedIdentifiers",
-        "spark.sql.path.enabled",
-    ],
-)
-def test_settings_that_change_how_names_are_read(spark, tmp_path, setting):
-    sql = "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds WHERE d.week = 1"
-    spark.conf.set(setting, "true")
-    try:
-        answer = ask(
-            spark, tmp_path, sql.replace("f.ds =", 'f."ds" =') if "Quoted" in setting else sql
-        )
-    finally:
-        spark.conf.unset(setting)
-    assert answer.descriptor.targets == ()
-    assert answer.rows
-
-
-@pytest.mark.parametrize(
     "sql",
     [
         "SELECT id, rank() OVER (PARTITION BY ds ORDER BY id) FROM fact",

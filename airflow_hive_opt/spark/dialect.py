@@ -1,0 +1,37 @@
+"""Settings under which Spark reads a statement in another way than the planner does."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.spark.session_conf import in_effect
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Each with the value that changes something, and with the text that it changes something of.
+_SETTINGS = (
+    ("spark.sql.caseSensitive", "true", ""),
+    ("spark.sql.path.enabled", "true", ""),
+    ("spark.sql.ansi.doubleQuotedIdentifiers", "true", '"'),
+    ("spark.sql.parser.quotedRegexColumnNames", "true", "`"),
+    ("spark.sql.parser.escapedStringLiterals", "true", r"\\"),
+    ("spark.sql.legacy.consecutiveStringLiterals.enabled", "true", "''|\"\""),
+    ("spark.sql.ansi.relationPrecedence", "true", r",.*\bjoin\b"),
+    ("spark.sql.legacy.setopsPrecedence.enabled", "true", r"\bintersect\b"),
+    ("spark.sql.legacy.ctePrecedencePolicy", "legacy", r"\bwith\b.*\bwith\b"),
+    ("spark.sql.legacy.parser.havingWithoutGroupByAsWhere", "true", r"\bhaving\b"),
+)
+
+
+def other_reading(session: SparkSession, sql: str) -> str | None:
+    """What in the session makes the statement mean something else than to the planner."""
+    for name, value, pattern in _SETTINGS:
+        if re.search(pattern, sql, re.DOTALL | re.IGNORECASE) and (
+            (in_effect(session, name) or "").lower() == value
+        ):
+            return name
+    if (catalog := session.catalog.currentCatalog()) != "spark_catalog":
+        return f"the current catalog {catalog}"
+    return None
