@@ -7,7 +7,7 @@ READY := .venv/ready
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo test test-e2e test-faults test-mutants fuzz-writes lint types pytest services browser fuzz bench growth tpcds key-predicate overhead fuzz-correlated bench-correlation lock clean
+.PHONY: help demo test test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser fuzz bench growth tpcds key-predicate overhead fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
@@ -15,6 +15,7 @@ help:
 	@echo "make test-e2e  a Spark cluster, Airflow and a browser, for real"
 	@echo "make test-faults   a failing metastore, killed runs, full disks; FAULTS=1 for each call"
 	@echo "make test-mutants  wrong edits of the soundness rules, each of which the suite must notice"
+	@echo "make test-matrix   each supported pair of Airflow and Spark; PAIRS=oldest for one"
 	@echo "make fuzz-writes   N random statements that write, and N random sessions, ours against plain"
 	@echo "make fuzz   N random queries, pruned against plain"
 	@echo "make bench  the benchmarks, all of them: hours; results in benchmarks/results"
@@ -52,6 +53,10 @@ test-faults: $(READY) services
 
 test-mutants: $(READY)
 	$(BIN)/pytest -s -m mutants tests/mutants
+
+# Older and newer versions of Airflow, Spark and Python: make test-matrix PAIRS="oldest newest"
+test-matrix: $(READY) services
+	$(BIN)/python -m tests.versions.matrix $(PAIRS)
 
 # The one part of the test servers that no wheel brings: PostgreSQL's Java driver, for the
 # metastore. Debian's package is unpacked, not installed, so that nobody need be root.

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import ObjectStoragePath
+from airflow_hive_opt.version_compat import ObjectStoragePath, conf
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow_hive_opt.version_compat import Context
 
 _LONGEST_PART = 200
 # <task>/<map index>/<try>.json, the task's part as safe_part makes it
 _IN_RUN = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*/-?[0-9]+/[0-9]+\.json"
+
+
+def default_root() -> str:
+    """Where attempts write unless their task says so."""
+    home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
+    configured = conf.get("hive_opt", "descriptor_path", fallback="")
+    return str(configured or home / "hive_opt_descriptors")
 
 
 def attempt_path(root: str, context: Context) -> ObjectStoragePath:

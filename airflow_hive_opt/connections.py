@@ -6,8 +6,13 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
+from airflow_hive_opt.version_compat import (
+    HAS_SPARK_PROVIDER,
+    NO_SPARK_PROVIDER,
+    AirflowFailException,
+    AirflowNotFoundException,
+    BaseHook,
+)
 
 # A connection made from a URI has the URI's scheme for its type.
 _SUBMITTED_TYPES = ("spark", "yarn", "k8s", "kubernetes")
@@ -52,6 +57,8 @@ def place_of(conn_id: str | None) -> Place:
 
 
 def _connect_url(conn_id: str, host: str) -> str:
+    if not HAS_SPARK_PROVIDER:
+        raise AirflowFailException(NO_SPARK_PROVIDER)
     # late: only this kind of connection needs it
     from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 

@@ -12,7 +12,6 @@ from typing import Any
 import attr
 from airflow.providers.openlineage import conf as openlineage_conf
 from airflow.providers.openlineage.extractors import OperatorLineage
-from airflow.sdk import ObjectStoragePath
 from openlineage.client.event_v2 import InputDataset, OutputDataset
 from openlineage.client.facet_v2 import (
     RunFacet,
@@ -26,6 +25,7 @@ from airflow_hive_opt.planner.tables import Tables, tables_of
 from airflow_hive_opt.runtime.descriptor import DescriptorError, load
 from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.partitions_read import PartitionsRead, partitions_read
+from airflow_hive_opt.version_compat import ObjectStoragePath
 
 log = logging.getLogger(__name__)
 MOST_PARTITIONS = 1000

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import ObjectStoragePath
-
 from airflow_hive_opt.runtime.storage import remove
+from airflow_hive_opt.version_compat import ObjectStoragePath
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
     from airflow_hive_opt.runtime.descriptor import StoragePath
     from airflow_hive_opt.spark.job import Job, Outcome
+    from airflow_hive_opt.version_compat import Context
 
 NO_CLUSTER_MODE = (
     "the deploy mode is 'cluster', but a standalone cluster runs Python drivers in client mode "
@@ -33,8 +31,19 @@ SUBMIT_CONF = {
 
 
 def plain_uri(path: StoragePath) -> str:
-    """The path's URI without the Airflow connection, which only Airflow can look up."""
-    return str(path.as_uri())
+    """The path's URI, as fsspec reads it, without the connection that only Airflow can look up."""
+    uri = str(path)
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        return f"file://{Path(uri).absolute()}"
+    host, slash, key = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{key}"
+
+
+def application_name(context: Context) -> str:
+    """What Spark's pages call the application of a task instance."""
+    instance: Any = context["ti"]
+    return f"airflow {instance.dag_id}.{instance.task_id} {instance.run_id}"
 
 
 def prepare_environment() -> None:

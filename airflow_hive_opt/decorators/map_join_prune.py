@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.providers.common.compat.sdk import (
+from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.version_compat import (
+    SET_DURING_EXECUTION,
+    AirflowFailException,
     DecoratedOperator,
     TaskDecorator,
     determine_kwargs,
     task_decorator_factory,
 )
-from airflow.sdk.definitions._internal.types import SET_DURING_EXECUTION
-from airflow.sdk.exceptions import AirflowFailException
-
-from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow_hive_opt.version_compat import Context
 
 
 class _MapJoinPruneDecoratedOperator(DecoratedOperator, MapJoinPruneOperator):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
+from airflow_hive_opt.version_compat import AirflowFailException, AirflowNotFoundException, BaseHook
 
 if TYPE_CHECKING:
-    from airflow.sdk import Connection
-
     from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+    from airflow_hive_opt.version_compat import Connection
 
 DEFAULT_CONN_ID = "metastore_default"
 _DEFAULT_PORT = 9083

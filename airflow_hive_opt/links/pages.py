@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from airflow.sdk import BaseOperatorLink
-from airflow.sdk.configuration import conf as airflow_conf
+from airflow_hive_opt.plugins import PREFIX
+from airflow_hive_opt.version_compat import BaseOperatorLink
+from airflow_hive_opt.version_compat import conf as airflow_conf
 
 if TYPE_CHECKING:
-    from airflow.sdk import BaseOperator
-    from airflow.sdk.types import TaskInstanceKey
-
-PREFIX = "/hive_opt"
-"""Where the pages lie on the API server."""
+    from airflow_hive_opt.version_compat import BaseOperator, TaskInstanceKey
 
 DESCRIPTOR_KEY = "hive_opt_descriptor"
 """XCom key of the URI of the descriptor that the attempt wrote or read."""

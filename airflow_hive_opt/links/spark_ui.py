@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from airflow.sdk import BaseOperatorLink
-from airflow.sdk.configuration import conf as airflow_conf
+from airflow_hive_opt.version_compat import BaseOperatorLink
+from airflow_hive_opt.version_compat import conf as airflow_conf
 
 if TYPE_CHECKING:
-    from airflow.sdk import BaseOperator
-    from airflow.sdk.types import TaskInstanceKey
+    from airflow_hive_opt.version_compat import BaseOperator, TaskInstanceKey
 
 
 class SparkUILink(BaseOperatorLink):

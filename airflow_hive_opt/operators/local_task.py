@@ -6,15 +6,13 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk.exceptions import AirflowFailException
-
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.runtime.arguments import whole_number
+from airflow_hive_opt.version_compat import AirflowFailException
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
     from airflow_hive_opt.spark.job import Job
+    from airflow_hive_opt.version_compat import Context
 
 
 class LocalTaskOperator(StatementOperator):

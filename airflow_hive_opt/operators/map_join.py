@@ -6,14 +6,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
-
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
+from airflow_hive_opt.version_compat import AirflowFailException, AirflowSkipException
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
     from airflow_hive_opt.spark.job import Job
+    from airflow_hive_opt.version_compat import Context
 
 
 class MapJoinOperator(StatementOperator):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk.exceptions import AirflowSkipException
-
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.statement import StagesName
+from airflow_hive_opt.version_compat import AirflowSkipException
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
     from airflow_hive_opt.spark.job import Job
+    from airflow_hive_opt.version_compat import Context
 
 
 class MapJoinPruneOperator(LocalTaskOperator):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -11,14 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from uuid import uuid4
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import Asset, ObjectStoragePath
-from airflow.sdk.configuration import conf as airflow_conf
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
-from airflow.sdk.log import mask_secret
-
 from airflow_hive_opt.asset_partitions import NoPartitionKeysError, partition_keys
-from airflow_hive_opt.attempts import attempt_path
+from airflow_hive_opt.attempts import attempt_path, default_root
 from airflow_hive_opt.connections import Place, place_of
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY, DescriptorLink, ExplainLink
@@ -33,15 +26,29 @@ from airflow_hive_opt.submission import (
     NO_CLUSTER_MODE,
     SUBMIT_CONF,
     Application,
+    application_name,
     plain_uri,
     prepare_environment,
     resumption_key,
 )
+from airflow_hive_opt.version_compat import (
+    HAS_SPARK_PROVIDER,
+    NO_SPARK_PROVIDER,
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+    Asset,
+    ObjectStoragePath,
+    SparkSubmitOperator,
+    check_submit_arguments,
+    follows_application,
+    mask_secret,
+)
+from airflow_hive_opt.version_compat import conf as airflow_conf
 
 if TYPE_CHECKING:
-    from airflow.sdk import BaseOperatorLink, Context
-
     from airflow_hive_opt.spark.job import Job, Outcome
+    from airflow_hive_opt.version_compat import BaseOperatorLink, Context
 
 _OF_ASSET_EVENTS = ("kept", "total", "reason", "uri", "digest")
 StagesName: TypeAlias = Literal["keys", "local task", "map join", "both"]
@@ -133,7 +140,7 @@ class StatementOperator(SparkSubmitOperator):
         check_parsed(sql, parameters=parameters, conf=conf, hive_conf=hive_conf)
         if show_rows is not None:
             whole_number("show_rows", show_rows)
-        super().__init__(conn_id=conn_id or "", **kwargs)
+        super().__init__(conn_id=conn_id or "", **check_submit_arguments(kwargs))
         Gates(max_partitions, max_bytes, on_empty, on_no_prune)  # says now what is wrong with them
         self.sql = sql
         self.statement: str | None = None
@@ -264,10 +271,7 @@ class StatementOperator(SparkSubmitOperator):
 
     def attempt_path(self, context: Context) -> ObjectStoragePath:
         """Where this attempt writes."""
-        root = self.descriptor_path or airflow_conf.get("hive_opt", "descriptor_path", fallback="")
-        if not root:
-            home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
-            root = str(home / "hive_opt_descriptors")
+        root = self.descriptor_path or default_root()
         try:
             return attempt_path(root, context)
         except (ValueError, ImportError) as error:
@@ -280,7 +284,7 @@ class StatementOperator(SparkSubmitOperator):
 
         began = time.monotonic()
         try:
-            with spark_session(_application_name(context), self._spark_conf(place)) as session:
+            with spark_session(application_name(context), self._spark_conf(place)) as session:
                 self.log.info("Spark session ready after %.1f s", time.monotonic() - began)
                 if (address := session.sparkContext.uiWebUrl) is not None:
                     instance: Any = context["ti"]
@@ -314,6 +318,8 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.spark.job import write_job
         from airflow_hive_opt.spark.shipping import ship
 
+        if not HAS_SPARK_PROVIDER:
+            raise AirflowFailException(NO_SPARK_PROVIDER)
         path = self.attempt_path(context)
         to_cluster = dataclasses.replace(
             job,
@@ -335,12 +341,12 @@ class StatementOperator(SparkSubmitOperator):
                 main, package = ship(Path(folder))
                 self.application, self.application_args = str(main), [job_uri]
                 self.py_files = ",".join([str(package), *filter(None, [given_files])])
-                self.name = _application_name(context)
+                self.name = application_name(context)
                 self.conf = {**SUBMIT_CONF, **self._metastore_conf(), **(given_conf or {})}
                 self._hook = self._get_hook()
                 if self._hook._should_track_driver_status:  # standalone, in cluster mode
                     raise ValueError(NO_CLUSTER_MODE)
-                if self._hook._is_yarn_cluster_mode and not self._yarn_track_via_rm_api:
+                if not follows_application(self, self._hook):
                     self.durable = self._durable_is_asked_for  # cannot be followed: says so
                 self._hook = None  # made anew by the submit operator, with lineage in its conf
                 super().execute(context)
@@ -392,8 +398,3 @@ class StatementOperator(SparkSubmitOperator):
             return {}
         uris = HiveMetastoreHook(self.metastore_conn_id).uris()
         return {"spark.hadoop.hive.metastore.uris": uris}
-
-
-def _application_name(context: Context) -> str:
-    instance: Any = context["ti"]
-    return f"airflow {instance.dag_id}.{instance.task_id} {instance.run_id}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
 from sqlglot import exp
 
@@ -20,6 +19,7 @@ from airflow_hive_opt.planner.hive.operators import Join, MapJoin, TableScan
 from airflow_hive_opt.planner.hive.tasks import Task
 from airflow_hive_opt.planner.parse import parse
 from airflow_hive_opt.planner.rules.bucket_map_join import column_at_scan, scan_below
+from airflow_hive_opt.planner.text_enum import StrEnum
 
 _HINT_COMMENT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 _HINTS = {

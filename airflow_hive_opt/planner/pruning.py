@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.parse import Span
 from airflow_hive_opt.planner.query import ColumnRef, TableRelation
 from airflow_hive_opt.planner.reasons import Reason
+from airflow_hive_opt.planner.text_enum import StrEnum
 
 
 class Path(StrEnum):

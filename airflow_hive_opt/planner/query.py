@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TypeAlias
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.parse import Span
+from airflow_hive_opt.planner.text_enum import StrEnum
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from airflow_hive_opt.planner.text_enum import StrEnum
 
 
 class Reason(StrEnum):

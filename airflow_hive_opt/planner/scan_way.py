@@ -6,7 +6,7 @@ numbers come from.
 
 from __future__ import annotations
 
-from enum import StrEnum
+from airflow_hive_opt.planner.text_enum import StrEnum
 
 VALUES_A_SCAN = 200
 """An IN list of so many values is handed to the metastore."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
-from airflow_hive_opt.links.pages import PREFIX
+from airflow_hive_opt.plugins import PREFIX
 
 
 class HiveOptPlugin(AirflowPlugin):

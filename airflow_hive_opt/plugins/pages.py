@@ -13,15 +13,15 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import requires_access_dag
 from airflow.models.xcom import XComModel
-from airflow.sdk import ObjectStoragePath
-from airflow.sdk.configuration import conf
 from fastapi import Depends, FastAPI, HTTPException, status
 from fastapi.responses import Response
+from sqlalchemy import select
 
 from airflow_hive_opt.attempts import is_of_run
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
 from airflow_hive_opt.runtime.descriptor import Descriptor, DescriptorError, load, to_json
 from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
+from airflow_hive_opt.version_compat import ObjectStoragePath, conf
 
 log = logging.getLogger(__name__)
 _MAY_READ = [Depends(requires_access_dag("GET", DagAccessEntity.XCOM))]
@@ -57,14 +57,13 @@ def _descriptor_of(
 ) -> Descriptor:
     """Raises 404 with the reason; storage's own words go to the server's log alone."""
     value = session.scalar(
-        XComModel.get_many(
-            key=DESCRIPTOR_KEY,
-            run_id=run_id,
-            dag_ids=dag_id,
-            task_ids=task_id,
-            map_indexes=map_index,
-            limit=1,
-        ).with_only_columns(XComModel.value)
+        select(XComModel.value).where(
+            XComModel.dag_id == dag_id,
+            XComModel.run_id == run_id,
+            XComModel.task_id == task_id,
+            XComModel.map_index == map_index,
+            XComModel.key == DESCRIPTOR_KEY,
+        )
     )
     if value is None:
         raise _missing("this task instance has written no partition descriptor")

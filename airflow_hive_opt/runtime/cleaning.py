@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from airflow_hive_opt.runtime.storage import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, StoragePath
 
@@ -43,6 +43,6 @@ def older_than(root: StoragePath, limit: timedelta, now: datetime) -> Iterator[S
 
 def _written(path: StoragePath) -> datetime | None:
     try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        return datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
     except FileNotFoundError:  # a write has finished meanwhile
         return None

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from functools import cached_property
 
 from airflow_hive_opt.runtime.binding import Binding
@@ -140,7 +140,7 @@ def query_digest(sql: str, parameters: Mapping[str, object] | None) -> str:
 
 def now() -> str:
     """The time for :attr:`Descriptor.created`."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def encode(descriptor: Descriptor) -> bytes:

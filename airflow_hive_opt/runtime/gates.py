@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from enum import StrEnum
 
+from airflow_hive_opt.planner.text_enum import StrEnum
 from airflow_hive_opt.runtime.arguments import whole_number
 from airflow_hive_opt.runtime.descriptor import Descriptor
 from airflow_hive_opt.runtime.report import headline, reason

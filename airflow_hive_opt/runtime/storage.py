@@ -7,12 +7,13 @@ import errno
 import os
 import secrets
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from upath import UPath
-from upath.extensions import ProxyUPath
+if TYPE_CHECKING:
+    from upath import UPath
+    from upath.extensions import ProxyUPath
 
-StoragePath: TypeAlias = UPath | ProxyUPath
+StoragePath: TypeAlias = "UPath | ProxyUPath"
 """A place in any storage that fsspec knows; Airflow's ObjectStoragePath is one."""
 
 TEMPORARY_PREFIX = ".hive-opt-"

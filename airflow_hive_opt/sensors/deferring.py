@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from airflow.sdk.configuration import conf as airflow_conf
-from airflow.sdk.exceptions import AirflowException, AirflowSensorTimeout
+from airflow_hive_opt.version_compat import AirflowException, AirflowSensorTimeout
+from airflow_hive_opt.version_compat import conf as airflow_conf
 
 
 def deferrable_by_default() -> bool:
@@ -16,7 +16,7 @@ def deferrable_by_default() -> bool:
 
 def deadline_in(seconds: float) -> str:
     """The time in so many seconds, ISO 8601, UTC."""
-    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+    return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat()
 
 
 def concluded(event: dict[str, Any], timeout: float) -> dict[str, Any]:

@@ -7,22 +7,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 
-from airflow.sdk import BaseSensorOperator, PokeReturnValue
-from airflow.sdk.exceptions import AirflowException
-
 from airflow_hive_opt.attempts import attempt_token
 from airflow_hive_opt.hooks.hive_metastore import DEFAULT_CONN_ID, HiveMetastoreHook
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.runtime import required
 from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
 from airflow_hive_opt.sensors.deferring import concluded, deadline_in, deferrable_by_default
+from airflow_hive_opt.version_compat import AirflowException, BaseSensorOperator, PokeReturnValue
 from airflow_hive_opt.waiting import Look, look_for_partitions, statement_digest
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
     from airflow_hive_opt.runtime.required import Required
     from airflow_hive_opt.spark.job import Job
+    from airflow_hive_opt.version_compat import Context
 
 
 class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):

@@ -21,6 +21,7 @@ from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name,
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.scan import asking, list_condition, way
 from airflow_hive_opt.spark.statistics import with_statistics
+from airflow_hive_opt.spark.version_compat import condition_of, sessions_of, to_scala
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -155,7 +156,7 @@ class SparkCatalog:
         # columns named in the table's own case, which the catalog expects
         strategy = self._object("org.apache.spark.sql.execution.datasources.DataSourceStrategy")
         named = strategy.normalizeExprs(
-            self._to_scala([filter_.condition()]), filter_.child().output()
+            to_scala(self._jvm, [filter_.condition()]), filter_.child().output()
         )
         zone = self._state.conf().sessionLocalTimeZone()
         with self._active():
@@ -203,7 +204,7 @@ class SparkCatalog:
     @contextmanager
     def _active(self) -> Iterator[None]:
         """Makes this session the JVM's active one: below statements, settings are read from it."""
-        sessions = type(self._session)._get_j_spark_session_class(self._jvm)
+        sessions = sessions_of(self._session)
         before = sessions.getActiveSession()
         sessions.setActiveSession(self._session._jsparkSession)
         try:
@@ -273,7 +274,7 @@ class SparkCatalog:
         try:
             return self._external.getTable(database, short)
         except AnalysisException as error:
-            if error.getCondition() in NOT_FOUND:
+            if condition_of(error) in NOT_FOUND:
                 return None
             raise
 
@@ -328,12 +329,6 @@ class SparkCatalog:
     def _texts(self, sequence: Any) -> list[str]:
         """A Scala sequence of names, in one call; no name has a NUL."""
         return [text for text in sequence.mkString("\0").split("\0") if text]
-
-    def _to_scala(self, items: list[Any]) -> Any:
-        array = self._jvm.java.util.ArrayList(len(items))
-        for item in items:
-            array.add(item)
-        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(array).toSeq()
 
 
 def _location(metadata: Any) -> str | None:

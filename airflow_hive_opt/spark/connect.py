@@ -99,7 +99,8 @@ def _opened(url: str) -> Any:
             from airflow_hive_opt.spark.connect_patience import Patience
     except ImportError as error:
         raise SparkStartError(
-            f"Spark Connect needs further packages: pip install airflow-hive-opt[connect] ({error})"
+            "Spark Connect needs PySpark 4.0, and further packages: "
+            f"pip install airflow-hive-opt[connect] ({error})"
         ) from None
     server = _server(url)
     try:

@@ -27,6 +27,7 @@ from airflow_hive_opt.spark.catalog import (
 from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.literals import literal
 from airflow_hive_opt.spark.skeleton import fulfilling
+from airflow_hive_opt.spark.version_compat import condition_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +61,7 @@ class ConnectCatalog:
         try:
             return self._described(_quoted(name)).get("location")
         except AnalysisException as error:
-            if error.getCondition() in NOT_FOUND:
+            if condition_of(error) in NOT_FOUND:
                 return None
             raise
 
@@ -134,7 +135,7 @@ class ConnectCatalog:
         try:
             told = self._described(_quoted(name))
         except AnalysisException as error:
-            if error.getCondition() in NOT_FOUND:
+            if condition_of(error) in NOT_FOUND:
                 return None
             raise
         full = f"{told['schema_name']}.{told['table_name']}".lower()

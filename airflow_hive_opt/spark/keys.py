@@ -18,6 +18,7 @@ from airflow_hive_opt.spark import connect_frames
 from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.local_rows import LocalRows
 from airflow_hive_opt.spark.session_conf import conf_set
+from airflow_hive_opt.spark.version_compat import plan_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 _UNSTABLE_OPERATORS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Sample", "Window"})
 _OF_ONE_TABLE = frozenset({"Project", "Filter", "SubqueryAlias", "Relation", "HiveTableRelation"})
 _COUNTING = ("Aggregate", "SubqueryAlias", "Project", "Repartition")  # of KeySource.counting_sql
-_ALL_FIELDS = 1_000_000
 _ROWS = "__rows"
 MAX_KEYS = 100_000
 MAX_KEY_BYTES = 16 << 20
@@ -152,7 +152,7 @@ def _operators(frame: DataFrame) -> tuple[str, ...] | None:
     else:
         plan = frame._jdf.queryExecution().analyzed()
         known = plan.deterministic()
-        text = plan.treeString(True, False, _ALL_FIELDS, False, False) if known else None
+        text = plan_text(plan) if known else None
     if text is None or NOT_DETERMINISTIC.search(text):
         return None
     operators = tuple(line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.spark.version_compat import items
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 def operators_of(frame: DataFrame) -> Iterator[tuple[str, Any]]:
     """The operators that a frame is planned to run, or has run; see :func:`operators`."""
-    yield from operators(frame.sparkSession._jvm, frame._jdf.queryExecution().executedPlan())
+    yield from operators(frame._jdf.queryExecution().executedPlan())
 
 
-def operators(jvm: Any, plan: Any) -> Iterator[tuple[str, Any]]:
+def operators(plan: Any) -> Iterator[tuple[str, Any]]:
     """The operators below and with ``plan``, a physical plan of the JVM's, each with its kind."""
-    to_java = jvm.scala.jdk.javaapi.CollectionConverters.asJava
     waiting: list[Any] = [plan]
     while waiting:
         plan = waiting.pop()
@@ -26,5 +27,5 @@ def operators(jvm: Any, plan: Any) -> Iterator[tuple[str, Any]]:
         elif kind.endswith("QueryStageExec"):
             waiting.append(plan.plan())
         elif kind != "ReusedExchangeExec":
-            waiting += [*to_java(plan.children()), *to_java(plan.subqueries())]
+            waiting += [*items(plan.children()), *items(plan.subqueries())]
         yield kind, plan

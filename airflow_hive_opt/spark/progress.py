@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from airflow_hive_opt.spark.connect import is_remote, stages_told
+from airflow_hive_opt.spark.version_compat import items
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,9 +53,8 @@ def _telling(what: str, lines: Callable[[], list[str]], seconds: float) -> Itera
 
 def stages(session: SparkSession) -> list[str]:
     """A line for each stage that runs now: its number, tasks done and rows read and written."""
-    jvm: Any = session._jvm
-    store = session.sparkContext._jsc.sc().statusStore()
-    active = jvm.scala.jdk.javaapi.CollectionConverters.asJava(store.activeStages())
+    store: Any = session.sparkContext._jsc.sc().statusStore()
+    active = items(store.activeStages())
     return [
         f"stage {stage.stageId()}, {stage.numCompleteTasks():,} of {stage.numTasks():,} tasks, "
         f"{stage.inputRecords():,} rows read, {stage.outputRecords():,} written"

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from pyspark.errors import AnalysisException, PySparkException
 
+from airflow_hive_opt.spark.version_compat import condition_of
+
 # Spark wraps what the metastore's client or the file system raises into an AnalysisException,
 # with the class of the Java exception at the head of its message.
 _WRAPPED = re.compile(r"\s*(\[\w+\]\s*)?(org\.apache\.(hadoop|thrift)|javax?)\.")
@@ -37,7 +39,7 @@ def is_refusal(error: BaseException) -> bool:
     """
     if not isinstance(error, PySparkException):
         return False
-    condition = error.getCondition() or ""
+    condition = condition_of(error)
     if condition.startswith(_SETTINGS):
         return True
     if not isinstance(error, AnalysisException) or condition.startswith(_ENVIRONMENT):

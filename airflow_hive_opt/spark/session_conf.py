@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.connect import is_remote
+from airflow_hive_opt.spark.version_compat import settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +53,6 @@ def in_effect(session: SparkSession, name: str) -> str | None:
 def is_set(session: SparkSession, name: str) -> bool:
     """Whether somebody has set it: its default does not count."""
     if is_remote(session):
-        return name in session.conf.getAll
+        return name in settings_of(session)
     conf: Any = session._jsparkSession.sessionState().conf()
     return bool(conf.contains(name))

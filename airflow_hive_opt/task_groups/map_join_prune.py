@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow.sdk import TaskGroup, XComArg
-
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
+from airflow_hive_opt.version_compat import TaskGroup, XComArg
 
 _OF_LOCAL_TASK = ("max_keys", "max_key_bytes", "dry")
 

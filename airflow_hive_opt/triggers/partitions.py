@@ -7,14 +7,17 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseHook, ObjectStoragePath
-from airflow.sdk.exceptions import AirflowException
-from airflow.triggers.base import BaseTrigger, TriggerEvent
-
 from airflow_hive_opt.runtime import required
+from airflow_hive_opt.version_compat import (
+    AirflowException,
+    BaseTrigger,
+    ObjectStoragePath,
+    TriggerEvent,
+    connection_of,
+)
 from airflow_hive_opt.waiting import Look, look_for_descriptor, look_for_partitions
 
 if TYPE_CHECKING:
@@ -52,7 +55,7 @@ class LookingTrigger(BaseTrigger):
                     yield TriggerEvent({"error": str(error)})  # type: ignore[no-untyped-call]
                     return
                 self.log.info("%s", look.message)
-                if look.found or datetime.now(UTC) >= deadline:
+                if look.found or datetime.now(timezone.utc) >= deadline:
                     yield TriggerEvent(asdict(look))  # type: ignore[no-untyped-call]
                     return
                 await asyncio.sleep(self.poke_interval)
@@ -133,7 +136,7 @@ class RequiredPartitionsTrigger(LookingTrigger):
 
         if self._required is None or self._metastore is None:
             self._required = await asyncio.to_thread(self._read)
-            self._metastore = metastore_of(await BaseHook.aget_connection(self.metastore_conn_id))
+            self._metastore = metastore_of(await connection_of(self.metastore_conn_id))
         try:
             return await asyncio.to_thread(look_for_partitions, self._metastore, self._required)
         except MetastoreError as error:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer, TTransportBase, TTransportException
 
+from airflow_hive_opt.planner.text_enum import StrEnum
 from tests.services.processes import HOST
 
 # What Hive's client says of itself, which plain Spark and ours say as often as they connect.

@@ -8,7 +8,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
 from airflow_hive_opt.connections import place_of
 from airflow_hive_opt.operators.local_task import LocalTaskOperator

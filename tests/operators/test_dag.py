@@ -219,9 +219,9 @@ def test_two_stages_with_a_look_between(spark, run):
 
 
 def test_backfill_by_day_gives_the_same_rows_again(spark, run):
-    from datetime import UTC, datetime
+    from datetime import datetime, timezone
 
-    day = {"logical_date": datetime(2000, 11, 5, tzinfo=UTC)}
+    day = {"logical_date": datetime(2000, 11, 5, tzinfo=timezone.utc)}
     found = run("backfill_by_day", **day)
     assert found.state == "success"
     assert summary(found, "sales_of_the_day")["kept"] == 1

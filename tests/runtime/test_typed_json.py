@@ -1,10 +1,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import pytest
 
+from airflow_hive_opt.planner.text_enum import StrEnum
 from airflow_hive_opt.runtime.typed_json import WrongTypeError, reader
 
 

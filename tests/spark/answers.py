@@ -16,6 +16,7 @@ from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.map_join import prelaunch
 from airflow_hive_opt.spark.restrict import restrict, scan_way
 from airflow_hive_opt.spark.scan import scanning
+from airflow_hive_opt.spark.version_compat import items
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,7 @@ def _rows_scanned(plan) -> Iterator[int]:
 def _bytes_read(spark) -> int:
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
-    executors = spark._jvm.scala.jdk.javaapi.CollectionConverters.asJava(
-        context.statusStore().executorList(False)
-    )
+    executors = items(context.statusStore().executorList(False))
     return sum(executor.totalInputBytes() for executor in executors)
 
 

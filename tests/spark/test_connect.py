@@ -23,6 +23,7 @@ from airflow_hive_opt.spark.progress import progress
 from airflow_hive_opt.spark.restrict import restrict, scan_way
 from airflow_hive_opt.spark.scan import scanning
 from airflow_hive_opt.spark.session_conf import conf_set
+from airflow_hive_opt.spark.version_compat import settings_of
 from tests.spark.situations import SITUATIONS, setup
 
 
@@ -110,13 +111,13 @@ def test_situation(remote, tmp_path, situation):
 def test_three_answers_and_what_the_server_read(remote, tmp_path):
     plain = "SELECT s.id, s.ds FROM sales s JOIN days d ON s.ds = d.ds WHERE d.week = :week"
     parameters = {"week": 1}
-    before = remote.conf.getAll
+    before = settings_of(remote)
     frame, descriptor = pruned(remote, tmp_path, plain, parameters=parameters)
     days = ", ".join(f"'{part.values[0]}'" for part in descriptor.targets[0].partitions)
     by_list = remote.sql(f"{plain} AND s.ds IN ({days})", args=parameters)
     assert rows(frame) == rows(by_list) == rows(remote.sql(plain, args=parameters))
     assert partitions_read(frame, "sales") == partitions_read(by_list, "sales") == [7]
-    assert remote.conf.getAll == before
+    assert settings_of(remote) == before
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from airflow_hive_opt.runtime.gates import Gates
 from airflow_hive_opt.spark.application import Request, prune
 from airflow_hive_opt.spark.execution import execute
 from airflow_hive_opt.spark.job import Job, Stages, Status, run_job
+from airflow_hive_opt.spark.version_compat import settings_of
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -141,10 +142,10 @@ def test_runs_at_once_in_one_session_do_not_meet(spark, tmp_path):
 
 
 def test_a_run_leaves_the_session_as_it_was(spark, tmp_path):
-    before = dict(spark.conf.getAll)
+    before = settings_of(spark)
     done = run_job(spark, job(tmp_path, "SET spark.sql.shuffle.partitions=3;\nSELECT 1 AS a"))
     assert done.rows == (("1",),)
-    assert dict(spark.conf.getAll) == before
+    assert settings_of(spark) == before
 
 
 def test_in_the_local_task_views_have_names_of_their_own(spark, tmp_path):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
 from sqlglot import exp
 
@@ -26,6 +25,7 @@ from airflow_hive_opt.planner.rewriting.expressions import (
     require_known,
 )
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.planner.text_enum import StrEnum
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.NEQ: "<>",

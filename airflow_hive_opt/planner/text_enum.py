@@ -1,0 +1,19 @@
+"""Enumerations whose members are their texts."""
+
+from __future__ import annotations
+
+import sys
+
+if sys.version_info >= (3, 11):
+    from enum import StrEnum
+else:
+    from enum import Enum
+
+    class StrEnum(str, Enum):
+        """The standard library's, which came with Python 3.11."""
+
+        __str__ = str.__str__
+        __format__ = str.__format__  # type: ignore[assignment]
+
+
+__all__ = ("StrEnum",)

@@ -1,0 +1,139 @@
+"""What differs between Spark 3.5 and 4.3, in Python and below it in the JVM.
+
+Each difference is told by what is there, not by a version's number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from py4j.java_gateway import JavaPackage
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from airflow_hive_opt.runtime.log_text import plain
+from airflow_hive_opt.spark.words import in_words
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ALL_FIELDS = 1_000_000
+# Of Spark's InsertIntoHadoopFsRelationCommand; Scala 2.12 can't tell them.
+_INSERT_FIELDS = (
+    "outputPath",
+    "staticPartitions",
+    "ifPartitionNotExists",
+    "partitionColumns",
+    "bucketSpec",
+    "fileFormat",
+    "options",
+    "query",
+    "mode",
+    "catalogTable",
+    "fileIndex",
+    "outputColumnNames",
+)
+
+
+def items(sequence: Any) -> list[Any]:
+    """The items of a short Scala sequence; Scala 2.12 has no converters for Java."""
+    return [sequence.apply(at) for at in range(sequence.size())]
+
+
+def to_scala(jvm: Any, objects: list[Any]) -> Any:
+    """A Scala sequence of the objects."""
+    array = jvm.java.util.ArrayList(len(objects))
+    for found in objects:
+        array.add(found)
+    return jvm.org.apache.spark.api.python.PythonUtils.toSeq(array)
+
+
+def plan_text(plan: Any) -> str:
+    """A plan of the JVM's as text, with all columns of every operator."""
+    try:
+        return str(plan.treeString(True, False, _ALL_FIELDS, False, False))
+    except Py4JJavaError:
+        raise
+    except Py4JError:  # before Spark 4.0 the method has no last parameter
+        return str(plan.treeString(True, False, _ALL_FIELDS, False))
+
+
+def frame_of(session: SparkSession, plan: Any) -> Any:
+    """A frame of the JVM's for a logical plan; where the plan is a command, that has run."""
+    jvm: Any = session._jvm
+    datasets = jvm.org.apache.spark.sql.classic.Dataset
+    if isinstance(datasets, JavaPackage):  # no such class before Spark 4.0
+        datasets = jvm.org.apache.spark.sql.Dataset
+    return datasets.ofRows(session._jsparkSession, plan)
+
+
+def unexecuted(session: SparkSession, text: str, parameters: Mapping[str, object]) -> Any:
+    """Spark's execution of a statement, analysed and planned when asked, that runs no command.
+
+    Raises what Spark's parser raises.
+    """
+    jvm: Any = session._jvm
+    state: Any = session._jsparkSession.sessionState()
+    parsed = state.sqlParser().parsePlan(text)
+    if parameters:
+        parsed = _bound(session, text, parsed, parameters)
+    modes = jvm.org.apache.spark.sql.execution.CommandExecutionMode
+    return state.executePlan(parsed, modes.SKIP())
+
+
+def _bound(session: SparkSession, text: str, parsed: Any, parameters: Mapping[str, object]) -> Any:
+    jvm: Any = session._jvm
+    if not isinstance(jvm.org.apache.spark.sql.classic.Dataset, JavaPackage):
+        # only Spark's own EXPLAIN gives the plan with the values bound
+        explain = session.sql(f"EXPLAIN {text}", args=dict(parameters))
+        return explain._jdf.queryExecution().analyzed().logicalPlan()
+    from pyspark.sql.functions import lit  # before Spark 4.0 EXPLAIN binds nothing
+
+    values = jvm.java.util.HashMap()
+    for name, value in parameters.items():
+        column: Any = lit(value)
+        values.put(name, column._jc.expr())
+    to_map = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap
+    return jvm.org.apache.spark.sql.catalyst.analysis.NameParameterizedQuery(parsed, to_map(values))
+
+
+def sessions_of(session: SparkSession) -> Any:
+    """The JVM's class of sessions, which knows the active one."""
+    find = getattr(type(session), "_get_j_spark_session_class", None)
+    jvm: Any = session._jvm
+    return find(jvm) if find else jvm.org.apache.spark.sql.SparkSession
+
+
+def condition_of(error: Any) -> str:
+    """The name of an error's condition in Spark's list of them; empty where it has none."""
+    find = getattr(error, "getCondition", None) or error.getErrorClass  # before Spark 4.0
+    return str(find() or "")
+
+
+def root_cause(error: Any) -> tuple[str, str]:
+    """The Java class of the error below an error, and its words in one line."""
+    found = getattr(error, "_origin", None)
+    if found is None:
+        return type(error).__name__, in_words(error).partition("\n")[0]
+    while (cause := found.getCause()) is not None:
+        found = cause
+    words = str(found.getMessage()).partition("\n")[0]
+    return str(found.getClass().getName()), plain(words)
+
+
+def settings_of(session: SparkSession) -> dict[str, str]:
+    """The settings of a session, those of its application included."""
+    if (found := getattr(session.conf, "getAll", None)) is not None:
+        return dict(found)
+    own: Any = session._jsparkSession  # before Spark 4.0
+    entries = own.conf().getAll().mkString("\0").split("\0")
+    return dict(entry.split(" -> ", 1) for entry in entries if " -> " in entry)
+
+
+def insert_fields(insert: Any) -> tuple[str, ...] | None:
+    """The names of an InsertIntoHadoopFsRelationCommand's fields; ``None`` if it has others."""
+    count = insert.productArity()
+    try:
+        return tuple(insert.productElementName(at) for at in range(count))
+    except Py4JError:  # Scala 2.12
+        return _INSERT_FIELDS if count == len(_INSERT_FIELDS) else None

@@ -1,0 +1,126 @@
+"""All of Airflow and its Spark provider that this package uses, whichever version is installed.
+
+Airflow's own compatibility provider knows where most names are. Here is the rest: what only some
+of its versions know, and what only some versions of Airflow have.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from airflow.providers.common.compat.sdk import (
+    AirflowException,
+    AirflowFailException,
+    AirflowNotFoundException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    Asset,
+    BaseHook,
+    BaseOperator,
+    BaseOperatorLink,
+    BaseSensorOperator,
+    Connection,
+    Context,
+    DecoratedOperator,
+    ObjectStoragePath,
+    PokeReturnValue,
+    TaskDecorator,
+    TaskGroup,
+    TaskInstanceKey,
+    XComArg,
+    conf,
+    determine_kwargs,
+    redact,
+    task_decorator_factory,
+)
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+try:
+    from airflow.providers.common.compat.sdk import SET_DURING_EXECUTION
+except ImportError:
+    from airflow.sdk.definitions._internal.types import SET_DURING_EXECUTION
+try:
+    from airflow.sdk.log import mask_secret
+except ImportError:  # before Airflow 3.1
+    from airflow.sdk.execution_time.secrets_masker import (  # type: ignore[no-redef]
+        mask_secret,
+    )
+
+__all__ = (
+    "SET_DURING_EXECUTION",
+    "AirflowException",
+    "AirflowFailException",
+    "AirflowNotFoundException",
+    "AirflowSensorTimeout",
+    "AirflowSkipException",
+    "Asset",
+    "BaseHook",
+    "BaseOperator",
+    "BaseOperatorLink",
+    "BaseSensorOperator",
+    "BaseTrigger",
+    "Connection",
+    "Context",
+    "DecoratedOperator",
+    "ObjectStoragePath",
+    "PokeReturnValue",
+    "SparkSubmitOperator",
+    "TaskDecorator",
+    "TaskGroup",
+    "TaskInstanceKey",
+    "TriggerEvent",
+    "XComArg",
+    "conf",
+    "determine_kwargs",
+    "mask_secret",
+    "redact",
+    "task_decorator_factory",
+)
+
+HAS_SPARK_PROVIDER = find_spec("airflow.providers.apache") is not None and (
+    find_spec("airflow.providers.apache.spark") is not None
+)
+NO_SPARK_PROVIDER = (
+    "Airflow's Spark provider is not installed, and without it statements run on the embedded "
+    "Spark alone: pip install 'airflow-hive-opt[spark-submit]'"
+)
+
+if HAS_SPARK_PROVIDER:
+    from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+else:
+
+    class SparkSubmitOperator(BaseOperator):  # type: ignore[no-redef]
+        """Stands in for the Spark provider's; it can't submit."""
+
+        def __init__(self, *, conn_id: str = "", **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self._conn_id = conn_id
+
+
+RESUMES = hasattr(SparkSubmitOperator, "submit_job")
+"""Whether an attempt can follow the application of the one before it."""
+
+
+async def connection_of(conn_id: str) -> Connection:
+    """The connection, looked up without blocking a triggerer."""
+    if hasattr(BaseHook, "aget_connection"):
+        return await BaseHook.aget_connection(conn_id)
+    from asgiref.sync import sync_to_async  # before Airflow 3.1
+
+    return await sync_to_async(BaseHook.get_connection)(conn_id)
+
+
+def check_submit_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments for ``SparkSubmitOperator``; raises ``TypeError`` for what it does not have."""
+    if RESUMES or "durable" not in arguments:
+        return arguments
+    if arguments["durable"]:
+        raise TypeError("durable=True needs Airflow 3.3 and its Spark provider 6.1")
+    return {name: value for name, value in arguments.items() if name != "durable"}
+
+
+def follows_application(operator: Any, hook: Any) -> bool:
+    """Whether the submitted application can be followed by its id until it ends."""
+    on_yarn = getattr(hook, "_is_yarn_cluster_mode", False)
+    return RESUMES and (not on_yarn or bool(operator._yarn_track_via_rm_api))
