@@ -3,29 +3,26 @@
 Spark overwrites a partition that is written out, ``PARTITION (ds = '2026-01-31')``, through
 ``TABLE/_temporary/0``, which all jobs at that table share: the first to commit takes the others'
 files and removes the folder under them. Days of a backfill that run at once then fail, or lose
-rows. Where a partition column is dynamic and ``partitionOverwriteMode`` is ``dynamic``, Spark
-gives every job a staging folder and moves whole partitions when it commits. The command is the
-same otherwise, so this module runs it in that mode: the same writer, the same files, and the
-partition's old rows stay until the new ones are there.
+rows. It also removes the old rows before the query runs.
+
+Here Spark's own command writes the same files into a folder of the run's own below the table, and
+:class:`~airflow_hive_opt.spark.partition_folder.PartitionFolder` moves them to their place.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.spark.operators import operators
+from airflow_hive_opt.spark.partition_folder import PartitionFolder
+from airflow_hive_opt.spark.version_compat import frame_of, insert_fields, to_scala, unexecuted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-log = logging.getLogger(__name__)
-
 _INSERT = "InsertIntoHadoopFsRelationCommand"
 _STATIC = "staticPartitions"
-_MODE = "partitionOverwriteMode"
 # Whoever sets one of these commits in another way.
 _COMMITTERS = (
     "spark.sql.sources.commitProtocolClass",
@@ -42,6 +39,7 @@ class Command:
         self.parameters = parameters
         self._session = session
         self._jvm: Any = session._jvm
+        self._java: Any = session._jsparkSession
 
     def plan(self) -> None:
         """Has Spark analyse, optimise and plan the statement; raises what Spark raises."""
@@ -50,58 +48,106 @@ class Command:
     def overwrites_one_partition(self) -> bool:
         """Whether it is ``INSERT OVERWRITE`` of one partition of a table with Spark's own files.
 
-        All partition values are written out, and the session commits as Spark does by default.
-        Raises what Spark's analysis raises.
+        All partition values are written out, the partition lies below its table or is not there
+        yet, and the session commits as Spark does by default. Raises what Spark's analysis and
+        its metastore raise.
         """
         insert = self._analyzed
-        if insert.getClass().getSimpleName() != _INSERT:
+        if insert.getClass().getSimpleName() != _INSERT or not self._fields:
             return False
-        conf = self._session._jsparkSession.sessionState().conf()
+        conf = self._java.sessionState().conf()
         return (
             str(self._field("mode")) == "Overwrite"
             and not self._field("ifPartitionNotExists")
             and self._field("catalogTable").isDefined()
             and 0 < self._field("partitionColumns").size() == self._field(_STATIC).size()
             and not any(conf.contains(name) for name in _COMMITTERS)
+            and self._partition_is_below_its_table()
         )
 
-    def overwrite(self) -> None:
-        """Runs it with the last partition column as a dynamic one of a single value.
+    def overwrite(self) -> bool:
+        """Runs it by way of a folder of its own; the old rows stay until the new are written.
 
-        That writes nothing where the query gives no row. The partition is then emptied by the
-        static command, as Spark would have done before the query.
+        ``False`` where Spark writes the partition under another name than the statement's, as it
+        does for ``'01'`` of a number: nothing is changed then, and the statement has to run plain.
         """
-        last = self._field("partitionColumns").last().name()
-        static = getattr(self._field(_STATIC), "$minus")(last)
-        dynamic = self._jvm.scala.Tuple2(_MODE, "dynamic")
-        options = getattr(self._field("options"), "$plus")(dynamic)
-        if self._execute({_STATIC: static, "options": options}) == 0:
-            log.info("the query gives no row: the partition is emptied")
-            no_rows = self._frame(self._field("query")).limit(0)
-            self._execute({"query": no_rows.queryExecution().analyzed()})
+        folder = PartitionFolder(
+            self._jvm, self._hadoop_conf(), self._field("outputPath"), self._fragment
+        )
+        try:
+            nothing = self._jvm.scala.Option.empty()
+            # without a table Spark looks for no partitions
+            self._execute(
+                {"outputPath": folder.staging, "catalogTable": nothing, "fileIndex": nothing}
+            )
+            if not folder.is_as_named():
+                return False
+            folder.replace()
+        finally:
+            folder.remove_own()
+        self._tell_the_catalog()
+        return True
 
-    def _execute(self, changed: Mapping[str, Any]) -> int:
-        """Runs the insert with some fields changed; returns how many rows it wrote."""
+    def _execute(self, changed: Mapping[str, Any]) -> None:
+        """Runs the insert with some fields changed."""
         insert = self._analyzed
         gateway: Any = self._session.sparkContext._gateway
         fields = gateway.new_array(self._jvm.java.lang.Object, insert.productArity())
-        for at in range(insert.productArity()):
-            fields[at] = changed.get(insert.productElementName(at), insert.productElement(at))
-        done = self._frame(insert.makeCopy(fields)).queryExecution().commandExecuted()
-        for kind, operator in operators(self._jvm, done.commandPhysicalPlan()):
-            if kind == "DataWritingCommandExec":
-                return int(operator.metrics().apply("numOutputRows").value())
-        raise RuntimeError(f"Spark's plan of {_INSERT} has no operator that writes")
+        for at, name in enumerate(self._fields):
+            fields[at] = changed.get(name, insert.productElement(at))
+        frame_of(self._session, insert.makeCopy(fields)).queryExecution().commandExecuted()
 
-    def _frame(self, plan: Any) -> Any:
-        """A frame of the JVM's; where the plan is a command, that has run."""
-        frames = self._jvm.org.apache.spark.sql.classic.Dataset
-        return frames.ofRows(self._session._jsparkSession, plan)
+    def _tell_the_catalog(self) -> None:
+        """What Spark's command does once the files are there; raises what the metastore raises."""
+        table = self._field("catalogTable").get()
+        command = self._jvm.org.apache.spark.sql.execution.command
+        if table.tracksPartitionsInCatalog() and self._partitions().isEmpty():
+            spec = self._naming.parsePathFragment(self._fragment)
+            added = self._jvm.scala.Tuple2(spec, self._jvm.scala.Option.empty())
+            specs = to_scala(self._jvm, [added])
+            command.AlterTableAddPartitionCommand(table.identifier(), specs, True).run(self._java)
+        statistics = getattr(getattr(command, "CommandUtils$"), "MODULE$")
+        statistics.updateTableStats(self._java, table)
+        self._java.catalog().refreshTable(table.identifier().quotedString())
+
+    def _partition_is_below_its_table(self) -> bool:
+        found = self._partitions()
+        if found.isEmpty():
+            return True
+        place = self._jvm.org.apache.hadoop.fs.Path(found.head().location())
+        usual = self._jvm.org.apache.hadoop.fs.Path(self._field("outputPath"), self._fragment)
+        files = usual.getFileSystem(self._hadoop_conf())
+        return bool(files.makeQualified(place).equals(files.makeQualified(usual)))
+
+    def _partitions(self) -> Any:
+        """The partition as the metastore has it: one or none."""
+        table = self._field("catalogTable").get()
+        return (
+            self._java.sessionState()
+            .catalog()
+            .listPartitions(table.identifier(), self._jvm.scala.Some(self._field(_STATIC)))
+        )
+
+    @cached_property
+    def _fragment(self) -> str:
+        """The partition's folder below the table's, as the statement names it."""
+        columns = self._field("partitionColumns")
+        return str(self._naming.getPathFragment(self._field(_STATIC), columns))
+
+    @property
+    def _naming(self) -> Any:
+        package = self._jvm.org.apache.spark.sql.execution.datasources
+        return getattr(getattr(package, "PartitioningUtils$"), "MODULE$")
+
+    def _hadoop_conf(self) -> Any:
+        return self._java.sessionState().newHadoopConfWithOptions(self._field("options"))
 
     def _field(self, name: str) -> Any:
-        insert = self._analyzed
-        names = [insert.productElementName(at) for at in range(insert.productArity())]
-        return insert.productElement(names.index(name))
+        return self._analyzed.productElement(self._fields.index(name))
+
+    @cached_property
+    def _fields(self) -> tuple[str, ...]:
+        return insert_fields(self._analyzed) or ()
 
     @cached_property
     def _analyzed(self) -> Any:
@@ -109,12 +155,4 @@ class Command:
 
     @cached_property
     def _execution(self) -> Any:
-        """Spark's execution of the statement, which runs no command."""
-        state = self._session._jsparkSession.sessionState()
-        if self.parameters:  # only Spark's own EXPLAIN gives the plan with the values bound
-            explain = self._session.sql(f"EXPLAIN {self.text}", args=dict(self.parameters))
-            parsed = explain._jdf.queryExecution().analyzed().logicalPlan()
-        else:
-            parsed = state.sqlParser().parsePlan(self.text)
-        modes = self._jvm.org.apache.spark.sql.execution.CommandExecutionMode
-        return state.executePlan(parsed, modes.SKIP())
+        return unexecuted(self._session, self.text, self.parameters)

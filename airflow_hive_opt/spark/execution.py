@@ -109,8 +109,7 @@ def _plain(
 
 
 def _run(session: SparkSession, command: Command, show_rows: int) -> _Found:
-    if command.overwrites_one_partition():
-        command.overwrite()
+    if command.overwrites_one_partition() and command.overwrite():
         return (), ()
     return _sql(session, command.text, command.parameters, show_rows)
 

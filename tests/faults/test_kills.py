@@ -32,6 +32,7 @@ BEFORE = {"x/1": (100,), "x/2": (101,), "y/1": (102,)}
 ROWS = (0, 0, 1, 1, 2, 2)
 OVERWRITE = "INSERT OVERWRITE TABLE {t} PARTITION (a = 'x', b = 1) "
 INTO = "INSERT INTO TABLE {t} PARTITION (a = 'x', b = 1) "
+EMPTIED = {name: items for name, items in BEFORE.items() if name != "x/1"}
 WHOLE = {OVERWRITE: {**BEFORE, "x/1": ROWS}, INTO: {**BEFORE, "x/1": (*ROWS, 100)}}
 
 
@@ -139,7 +140,7 @@ def test_killed_in_the_middle_of_the_join(place, verb, victim):
     meter.plan()
     table = tables.copy("hive")
     process, _ = start(place, table, verb + LONG, 1)
-    hidden = (".spark-staging*", "_temporary")
+    hidden = (".hive-opt-staging*", "_temporary")
     deadline = time.monotonic() + 120
     while not any(list((folder / "copies" / table).glob(name)) for name in hidden):
         assert process.poll() is None, "it ended before it could be killed"
@@ -148,6 +149,25 @@ def test_killed_in_the_middle_of_the_join(place, verb, victim):
     kill(victim, process)
     assert tables.state(table) == BEFORE
     again(place, table, verb, BEFORE)
+
+
+@pytest.mark.parametrize("victim", ["task", "jvm"])
+def test_killed_while_the_partition_is_exchanged(place, victim):
+    """Between two renames, if the kill is quick enough; the next attempt needs nothing of it."""
+    meter, _, tables, folder = place
+    meter.plan()
+    table = tables.copy("hive")
+    root = folder / "copies" / table
+    process, _ = start(place, table, OVERWRITE + QUERY, 1)
+    deadline = time.monotonic() + 120
+    while not list(root.glob(".hive-opt-old-*")) and process.poll() is None:
+        assert time.monotonic() < deadline
+    if process.poll() is None:
+        kill(victim, process)
+    after = tables.state(table)
+    assert after in (BEFORE, WHOLE[OVERWRITE], EMPTIED)
+    print(f"killed {victim}: {after}")
+    again(place, table, OVERWRITE, after)
 
 
 def again(place, table: str, verb: str, after) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyarrow import parquet
 from upath import UPath
 
 from airflow_hive_opt.spark.application import Request, join, prune
+from airflow_hive_opt.spark.catalog import SparkCatalog
 from airflow_hive_opt.spark.command import Command
+from airflow_hive_opt.spark.operators import operators
+from airflow_hive_opt.spark.partition_folder import PartitionFolder
+from airflow_hive_opt.spark.version_compat import frame_of
 
 ROWS = "SELECT sum(s.amount){} FROM staged.sales s JOIN staged.days d ON s.d = d.d"
 FORMATS = ("STORED AS PARQUET", "STORED AS ORC", "USING parquet")
@@ -82,7 +89,7 @@ def test_another_jobs_files_are_left_alone(spark, tmp_path, make, how, partition
         run(spark, tmp_path, sql)
         assert contents(spark, "staged.result")[0] == [(11, "a", 1)]
     assert others.read_text() == "its rows"
-    assert not list(folder.glob(".spark-staging*"))
+    assert not list(folder.glob(".hive-opt-*"))
 
 
 @pytest.mark.parametrize("how", FORMATS)
@@ -101,6 +108,125 @@ def test_no_rows_empty_the_partition(spark, tmp_path, make, how):
     assert alike(spark, tmp_path, sql)[0] == [(11, "a", 1)]
     rows, _ = alike(spark, tmp_path, f"{sql} WHERE s.amount > 100 GROUP BY s.d")
     assert rows == []
+
+
+def at_once(*works) -> list[str]:
+    """What went wrong in any of the works, which all run at once."""
+    wrong: list[str] = []
+
+    def tried(work) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - it is what the test looks at
+            wrong.append(str(error))
+
+    threads = [threading.Thread(target=tried, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return wrong
+
+
+@pytest.mark.parametrize("condition", ["1 = 1", "s.amount > 100"])
+def test_days_at_once_do_not_meet(spark, tmp_path, make, condition):
+    """With rows and without; each is what it is alone."""
+    make()
+    days = range(4)
+    for day in days:
+        spark.sql(f"INSERT INTO staged.result PARTITION (ds = 'a', n = {day}) VALUES (1)")
+    query = "SELECT s.amount FROM staged.sales s JOIN staged.days d ON s.d = d.d AND " + condition
+
+    def overwriting(day: int):
+        sql = f"INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = {day}) {query}"
+        return lambda: [run(spark, tmp_path / f"{day}-{turn}", sql) for turn in range(3)]
+
+    assert at_once(*map(overwriting, days)) == []
+    rows = [] if "100" in condition else [(amount, "a", day) for amount in (5, 6) for day in days]
+    found, partitions = contents(spark, "staged.result")
+    assert found == sorted(rows, key=repr)
+    assert len(partitions) == 4
+
+
+def test_one_partition_overwritten_at_once_is_that_of_one_run(spark, tmp_path, make):
+    folder = make()
+    texts = [
+        "INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = 1) SELECT s.amount + "
+        f"{number} FROM staged.sales s JOIN staged.days d ON s.d = d.d"
+        for number in range(4)
+    ]
+
+    def overwriting(number: int):
+        return lambda: [
+            run(spark, tmp_path / f"{number}-{turn}", texts[number]) for turn in range(3)
+        ]
+
+    assert at_once(*map(overwriting, range(4))) == []
+    rows = [row[0] for row in contents(spark, "staged.result")[0]]
+    assert rows in [[5 + number, 6 + number] for number in range(4)]
+    assert [path.name for path in folder.iterdir() if path.is_dir()] == ["ds=a"]
+    assert not [path for path in (folder / "ds=a" / "n=1").iterdir() if path.is_dir()]
+
+
+def test_what_the_metastore_is_asked_does_not_grow_with_the_table(spark, tmp_path):
+    """Spark's dynamic overwrite of a table with one partition column fetches every partition."""
+    spark.sql("CREATE TABLE staged.big (amount BIGINT) PARTITIONED BY (n INT) STORED AS PARQUET")
+    parts = " ".join(f"PARTITION (n = {number})" for number in range(200))
+    spark.sql(f"ALTER TABLE staged.big ADD {parts}")
+    catalog = SparkCatalog(spark)
+    sql = "INSERT OVERWRITE staged.big PARTITION (n = 7) SELECT 1"
+    before = catalog.work()
+    command = Command(spark.newSession(), sql, {})
+    assert command.overwrites_one_partition()
+    assert command.overwrite()
+    assert (catalog.work() - before).partitions_fetched <= 4
+    assert spark.table("staged.big").collect() == [(1, 7)]
+    spark.sql("DROP TABLE staged.big")
+
+
+def test_files_are_written_by_the_plan_that_plain_spark_has(spark, make, monkeypatch):
+    """Spark's dynamic overwrite sorts by the partition where it can't see that there is one."""
+    folder = make()
+    plans = []
+
+    def kept(session, plan):
+        frame = frame_of(session, plan)
+        done = frame.queryExecution().commandExecuted().commandPhysicalPlan()
+        plans.extend(kind for kind, _ in operators(done))
+        return frame
+
+    monkeypatch.setattr("airflow_hive_opt.spark.command.frame_of", kept)
+    sql = (
+        "INSERT OVERWRITE staged.{} PARTITION (ds = 'a', n = 1) "
+        "SELECT (id * 7919) % 1000 FROM range(0, 1000, 1, 1) UNION ALL SELECT -1"
+    )
+    assert Command(spark.newSession(), sql.format("result"), {}).overwrite()
+    spark.newSession().sql(sql.format("plain"))
+    assert "UnionExec" in plans
+    assert "SortExec" not in plans
+    ours, plain = (
+        [parquet.read_table(file)["amount"].to_pylist() for file in sorted(place.glob("part-*"))]
+        for place in (folder / "ds=a" / "n=1", folder.with_name("plain") / "ds=a" / "n=1")
+    )
+    assert ours == plain
+
+
+def test_a_move_that_fails_leaves_the_old_rows(spark, make, monkeypatch):
+    folder = make()
+    spark.sql("INSERT INTO staged.result PARTITION (ds = 'a', n = 1) VALUES (1)")
+    move = PartitionFolder._move
+
+    def failing(self, source, target):
+        if "staging" in source.toString():
+            source = self._path(self.staging, "nowhere")
+        move(self, source, target)
+
+    monkeypatch.setattr(PartitionFolder, "_move", failing)
+    sql = "INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = 1) SELECT 2"
+    with pytest.raises(Py4JJavaError):
+        Command(spark.newSession(), sql, {}).overwrite()
+    assert contents(spark, "staged.result")[0] == [(1, "a", 1)]
+    assert not list(folder.glob(".hive-opt-*"))
 
 
 def test_other_partitions_stay(spark, tmp_path, make):
