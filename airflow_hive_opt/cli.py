@@ -153,7 +153,7 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
 
 
 def _sweep(options: argparse.Namespace) -> int:
-    from datetime import UTC, datetime
+    from datetime import datetime, timezone
 
     from upath import UPath
 
@@ -165,7 +165,7 @@ def _sweep(options: argparse.Namespace) -> int:
         if not root.is_dir():
             raise _UsageError(f"there is no folder {options.root}")
         count = 0
-        for path in older_than(root, limit, datetime.now(UTC)):
+        for path in older_than(root, limit, datetime.now(timezone.utc)):
             count += 1
             if options.dry_run or options.verbose:
                 print(path)
@@ -189,6 +189,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from upath import UPath
 
@@ -215,22 +216,24 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
     conf = {**embedded_conf(warehouse), **_pairs(options.conf)}
     try:
         with spark_session("airflow-hive-opt", conf) as session:
-            report = prune(session, request, path, hand_over=only_prune)
-            if only_prune:
-                print(json.dumps(report.summary(), indent=1))
-            else:
-                result = join(session, request, report, path)
-                _print_rows(result.columns, result.rows[: options.rows])
-                if len(result.rows) > options.rows:
-                    print(f"... and more: these are the first {options.rows}", file=sys.stderr)
-            print(headline(report.descriptor), file=sys.stderr)
-            return 0
+            try:
+                report = prune(session, request, path, hand_over=only_prune)
+                if only_prune:
+                    print(json.dumps(report.summary(), indent=1))
+                else:
+                    result = join(session, request, report, path)
+                    _print_rows(result.columns, result.rows[: options.rows])
+                    if len(result.rows) > options.rows:
+                        print(f"... and more: these are the first {options.rows}", file=sys.stderr)
+                print(headline(report.descriptor), file=sys.stderr)
+                return 0
+            # here, since a Spark that has ended can't say what its errors mean
+            except (DescriptorError, PySparkException, Py4JError) as error:
+                print(f"error: {in_words(error)}", file=sys.stderr)
+                return _FAILED
     except (PlanError, SparkStartError) as error:
         print(f"error: {error}", file=sys.stderr)
         return _BAD_INPUT
-    except (DescriptorError, PySparkException) as error:
-        print(f"error: {in_words(error)}", file=sys.stderr)
-        return _FAILED
 
 
 def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import ObjectStoragePath
-
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime.log_text import plain
 from airflow_hive_opt.runtime.report import descriptor_summary
 from airflow_hive_opt.runtime.required import Required, missing, name_of
 from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
+from airflow_hive_opt.version_compat import ObjectStoragePath
 
 if TYPE_CHECKING:
     from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
@@ -66,7 +66,9 @@ def look_for_partitions(metastore: ThriftMetastore, required: Sequence[Required]
             if metastore.table(entry.table) is not None:
                 raise
             present = []
-        lacking += [f"{entry.table}/{name_of(entry, row)}" for row in missing(entry, present)]
+        lacking += [
+            plain(f"{entry.table}/{name_of(entry, row)}") for row in missing(entry, present)
+        ]
     if not lacking:
         return Look(True, f"all {wanted:,} partitions are there", {"required": wanted})
     listed = ", ".join(lacking[:_SHOWN]) + (", ..." if len(lacking) > _SHOWN else "")

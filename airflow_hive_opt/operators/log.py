@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import log as airflow_log
-
 from airflow_hive_opt.runtime.log_text import plain
+from airflow_hive_opt.version_compat import redact
 
 if TYPE_CHECKING:
     from airflow_hive_opt.spark.job import Outcome
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 
 def masked(text: str) -> str:
     """The text without what Airflow knows to be a secret."""
-    redact: Any = airflow_log.redact  # type: ignore[attr-defined]
     return str(redact(text))
 
 
@@ -26,7 +24,7 @@ def log_outcome(log: Any, outcome: Outcome) -> None:
     if outcome.columns and outcome.rows:
         log.info("the first %d rows:", len(outcome.rows))
         for row in (outcome.columns, *outcome.rows):
-            log.info("%s", masked("\t".join(map(plain, row))))
+            log.info("%s", "\t".join(plain(masked(value)) for value in row))
     summary = outcome.summary or {}
     for phase, seconds in summary.get("seconds", {}).items():
         if (work := summary["work"][phase]) is None:

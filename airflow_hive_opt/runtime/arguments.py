@@ -50,6 +50,8 @@ def parameters_of_sql(parameters: object) -> None:
             raise ValueError(
                 f"the parameter {name} must be text, a number, a date or the like, not {value!r}"
             )
+        if isinstance(value, dict):
+            named_values(f"the parameter {name}", value)
 
 
 def named_values(name: str, value: object) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+VIEW = "view "
+
 
 class OtherSession(Exception):
     """A partition list was made in a session that reads the statement in another way."""
@@ -15,9 +17,9 @@ class Binding:
     """How one session reads a statement; part of the descriptor.
 
     ``tables`` are the names of what the statement reads, resolved, each with its location;
-    ``None`` for a view; what is not found is left out. ``metastore`` is the location of its
-    default database, since one metastore may have several addresses. ``settings`` are those of
-    Spark's that may change values or names.
+    for a view :data:`VIEW` and the SHA-256 of its text; what is not found is left out.
+    ``metastore`` is the location of its default database, since one metastore may have several
+    addresses. ``settings`` are those of Spark's that may change values or names.
     """
 
     catalog: str
@@ -62,10 +64,14 @@ def differences(local_task: Binding, map_join: Binding) -> Iterator[str]:
         if name not in map_join.tables:  # Spark says that it is gone
             continue
         if name not in local_task.tables:
-            yield f"{name} was not found there"
+            yield f"{name} is not read there"
             continue
         there, here = local_task.tables[name], map_join.tables[name]
-        if _same_form(there) != _same_form(here):
+        if _same_form(there) == _same_form(here):
+            continue
+        if _is_view(there) and _is_view(here):
+            yield f"{name} is a view, and its text there is not the one here"
+        else:
             yield f"{name} {_lies(there)} there and {_lies(here)} here"
     for name in sorted({*local_task.settings, *map_join.settings}):
         there, here = local_task.settings.get(name), map_join.settings.get(name)
@@ -88,7 +94,11 @@ def _same_form(text: str | None) -> str | None:
 
 
 def _lies(location: str | None) -> str:
-    return "is a view" if location is None else f"lies in {location}"
+    return "is a view" if _is_view(location) else f"lies in {location}"
+
+
+def _is_view(location: str | None) -> bool:
+    return location is None or location.startswith(VIEW)
 
 
 def _shown(value: str | None) -> str:

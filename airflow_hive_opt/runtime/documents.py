@@ -26,6 +26,9 @@ from airflow_hive_opt.runtime.typed_json import reader
 MOST_BYTES = 64 * 1024 * 1024
 """Neither a file nor what is packed in it may have more."""
 
+MOST_VALUES = 5_000_000
+"""A document may have about so many values, keys and containers, each up to 70 bytes in memory."""
+
 _GZIP_ABOVE_BYTES = 64 * 1024
 # Above this many bytes nobody reads it line by line, and an indented one takes ten times as long
 # to write.
@@ -152,6 +155,8 @@ def _digest(text: str) -> str:
 
 
 def _parsed(text: str) -> Any:
+    if sum(map(text.count, "[{,:")) > MOST_VALUES:  # two bytes of text may take sixty of memory
+        raise DescriptorError(f"it has more than {MOST_VALUES:,} values")
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:

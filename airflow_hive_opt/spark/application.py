@@ -194,7 +194,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     clock = Clock(catalog.work)
     with clock.phase("prelaunch"):
         _check_binding(session, catalog, request, descriptor)
-        targets = prelaunch(catalog, descriptor, request.parameters)
+        targets = prelaunch(session, catalog, descriptor, request.parameters)
         if request.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
     result = _run(session, catalog, request, path, descriptor, targets)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.tables import tables_of
-from airflow_hive_opt.runtime.binding import Binding
+from airflow_hive_opt.runtime.binding import VIEW, Binding
 from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.session_conf import in_effect
+from airflow_hive_opt.spark.version_compat import settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,30 +58,50 @@ def binding(
         session.catalog.currentCatalog(),
         session.catalog.currentDatabase(),
         catalog.default_location(),
-        dict(_places(session, catalog, sql, scanned)),
+        dict(_places(catalog, sql, session.catalog.currentDatabase(), scanned)),
         {**_set(session), **{name: in_effect(session, name) for name in _IN_EFFECT}},
     )
 
 
 def _places(
-    session: SparkSession, catalog: SessionCatalog, sql: str, scanned: Iterable[str]
+    catalog: SessionCatalog, sql: str, database: str, scanned: Iterable[str]
 ) -> Iterator[tuple[str, str | None]]:
-    try:
-        named = tables_of(sql, session.catalog.currentDatabase()).reads
-    except (PlanError, RecursionError):  # Spark may know a form that the planner does not
-        named = ()
-    for name in sorted({*named, *scanned}):
+    """What the statement reads, by its views too; what is not found is left out."""
+    waiting = [*_named(sql, database), *scanned]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
         try:
-            location = catalog.location(name)
-            if location is not None or session.catalog.tableExists(name):
+            if (location := catalog.location(name)) is not None:
                 yield name, location
+            elif (table := catalog.table(name)) is not None:
+                yield name, _view(table)
+                if (view := table.definition) is not None:
+                    waiting += _named(view.text, view.database)
         except _NO_ANSWER:  # the statement itself says what is wrong with it
             yield name, None
 
 
+def _named(sql: str, database: str) -> Iterable[str]:
+    try:
+        return tables_of(sql, database).reads
+    except (PlanError, RecursionError):  # Spark may know a form that the planner does not
+        return ()
+
+
+def _view(table: Table) -> str | None:
+    """What stands for a view's text; ``None`` where it can't be known."""
+    if (view := table.definition) is None:
+        return None
+    return VIEW + sha256(f"{view.database} {view.text}".encode()).hexdigest()
+
+
 def _set(session: SparkSession) -> dict[str, str | None]:
     if is_remote(session):
-        found = dict(session.conf.getAll)
+        found = settings_of(session)
     else:
         conf: Any = session._jsparkSession.sessionState().conf()
         entries = conf.getAllConfs().mkString("\0").split("\0")  # in one call to the JVM

@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -18,6 +17,7 @@ from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.planner.errors import PlanError
+from airflow_hive_opt.planner.text_enum import StrEnum
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime import required
 from airflow_hive_opt.runtime.binding import OtherSession
@@ -216,9 +216,15 @@ def read_job(at: StoragePath) -> Job:
 def write_outcome(outcome: Outcome, path: StoragePath) -> None:
     """Leaves the outcome beside ``path`` for the task that waits for it.
 
-    Raises ``DescriptorError``.
+    Without its rows where they are too long, since the statement has run. Raises
+    ``DescriptorError``.
     """
-    _OUTCOME.write(outcome, outcome_path(path))
+    try:
+        _OUTCOME.write(outcome, outcome_path(path))
+    except DescriptorError:
+        if not outcome.rows:
+            raise
+        _OUTCOME.write(replace(outcome, rows=()), outcome_path(path))
 
 
 def read_outcome(path: StoragePath, token: str) -> Outcome:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.refusals import is_refusal, objection_in
+from airflow_hive_opt.spark.version_compat import unexecuted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,18 +26,23 @@ _SCRIPT = re.compile(r"\s*begin\b", re.IGNORECASE)
 
 
 def prelaunch(
-    catalog: SessionCatalog, descriptor: Descriptor, parameters: Mapping[str, object]
+    session: SparkSession,
+    catalog: SessionCatalog,
+    descriptor: Descriptor,
+    parameters: Mapping[str, object],
 ) -> tuple[Target, ...]:
     """The descriptor's targets as the metastore holds them now.
 
     Partitions that have gone are dropped. Where one filter found the partitions, it is asked
-    again, so that new ones which the same keys call for are read too.
+    again, so that new ones which the same keys call for are read too. A table that has gone is
+    Spark's to report: raises ``AnalysisException``.
     """
     targets = []
     for target in descriptor.targets:
         table = catalog.table(target.table)
-        if table is None:  # the statement itself will say so, in Spark's words
-            return ()
+        if table is None:
+            session.table(".".join(map(quote, target.table.split(".")))).schema  # noqa: B018
+            continue
         if target.filter:
             found = catalog.partitions_by_filter(table, target.alias, target.filter, parameters)
             kept = tuple(found)
@@ -65,6 +72,9 @@ def accepts(session: SparkSession, sql: str, parameters: Mapping[str, object]) -
             if is_remote(session):
                 return True
             session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+            return True
+        if not is_remote(session):
+            unexecuted(session, sql, parameters).assertAnalyzed()
             return True
         rows = session.sql(f"EXPLAIN {sql}", args=dict(parameters)).collect()
     except (PySparkException, Py4JJavaError) as error:

@@ -149,6 +149,7 @@ def _start(name: str, conf: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     from airflow_hive_opt.spark.refusals import is_refusal
+    from airflow_hive_opt.spark.version_compat import root_cause
 
     builder = SparkSession.builder.appName(name).enableHiveSupport()
     for key, value in conf.items():
@@ -163,17 +164,22 @@ def _start(name: str, conf: Mapping[str, str]) -> SparkSession:
         stop_spark()
         raise SparkStartError(f"the warehouse can't be made: {error}") from error
     except PySparkException as error:
+        # its words come from the JVM, so before that ends
+        kind, words = root_cause(error)
+        refused = is_refusal(error) or kind.endswith("IllegalArgumentException")
+        message = _start_failure(str(error), words, conf)
         stop_spark()
-        if is_refusal(error):
-            raise WrongSettingError(f"conf: {in_words(error)}") from error
-        raise SparkStartError(_start_failure(str(error), conf)) from error
-    except Exception as error:  # Py4J has no class of its own for a driver that dies at once
+        if refused:
+            raise WrongSettingError(f"conf: {words}") from None
+        raise SparkStartError(message) from None
+    except Exception as error:  # noqa: BLE001 - Py4J has no class for a driver that dies at once
+        message = in_words(error)
         stop_spark()
-        raise SparkStartError(f"Spark could not start: {error}") from error
+        raise SparkStartError(f"Spark could not start: {message}") from None
     return session
 
 
-def _start_failure(message: str, conf: Mapping[str, str]) -> str:
+def _start_failure(message: str, cause: str, conf: Mapping[str, str]) -> str:
     if (
         "XSDB6" in message
         or "another instance of Derby" in message
@@ -184,15 +190,18 @@ def _start_failure(message: str, conf: Mapping[str, str]) -> str:
             "application is probably using it: Derby serves one at a time. Wait for it, put the "
             "tasks in an Airflow pool of one slot, or use a metastore service"
         )
-    return f"Spark could not start: {message.splitlines()[0]}"
+    return f"Spark could not start: {cause}"
 
 
 def _check_versions() -> None:
-    """pyspark-client writes into pyspark's own folder; a mixture of two versions fails oddly."""
+    """pyspark-client writes into pyspark's own folder; a mixture of two releases fails oddly.
+
+    Patch releases of one line work together.
+    """
     from pyspark.version import __version__ as files
 
     installed = version("pyspark")
-    if files != installed:
+    if files.split(".")[:2] != installed.split(".")[:2]:
         raise SparkStartError(
             f"pyspark {installed} is installed, but files of version {files} lie over it, from "
             "pyspark-client. Repair it: "

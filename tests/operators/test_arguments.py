@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from types import SimpleNamespace
 
 import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk import DAG, XComArg
-from airflow.sdk.exceptions import AirflowFailException
-from airflow.sdk.log import mask_secret
 
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.log import log_outcome
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.spark.job import Outcome, Status
+from airflow_hive_opt.version_compat import mask_secret
 
 SQL = "SELECT f.id, f.name FROM args.fact f JOIN args.keys k ON f.p = k.p"
 
@@ -88,6 +92,10 @@ def test_templates_and_outputs_of_other_tasks_pass():
         ({"parameters": {1: 2}}, "parameters must be a dictionary with names for keys"),
         ({"parameters": {"a": object}}, "the parameter a must be text"),
         ({"parameters": {"a": 10**30}}, "the parameter a must be text"),
+        (
+            {"parameters": {"a": {1: 2, "b": 3}}},
+            "the parameter a must be a dictionary with names for keys",
+        ),
         ({"hive_conf": {"hive.map.aggr": "maybe"}}, "hive.map.aggr must be true or false"),
         (
             {"hive_conf": {"hive.mapjoin.smalltable.filesize": "25MB"}},
@@ -155,3 +163,19 @@ def test_values_do_not_act_on_the_log(spark, tables, tmp_path, capsys):
     assert r"a\n:\:group:\:b\x1b[31m\u2028" in log
     assert r"x\ty" in log
     assert "::group::" not in log
+
+
+def test_a_secret_of_several_lines_is_masked_in_rows(capsys):
+    secret = "-----BEGIN KEY-----\nabc\tdefghijk"
+    mask_secret(secret)
+    rows = (("1", f"before {secret} after"),)
+    log = logging.getLogger("rows")
+    log.addHandler(shown := logging.StreamHandler(sys.stdout))
+    log.setLevel(logging.INFO)
+    try:
+        log_outcome(log, Outcome(Status.DONE, "done", None, ("a", "b"), rows))
+    finally:
+        log.removeHandler(shown)
+    printed = capsys.readouterr().out
+    assert "before *** after" in printed
+    assert "abc" not in printed

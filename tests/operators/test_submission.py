@@ -16,7 +16,11 @@ import py4j
 import pyspark
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.providers.common.compat.sdk import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+)
 from upath import UPath
 
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
@@ -34,6 +38,7 @@ from airflow_hive_opt.spark.job import (
 )
 from airflow_hive_opt.spark.shipping import ship
 from airflow_hive_opt.submission import resumption_key
+from airflow_hive_opt.version_compat import RESUMES
 
 SUMMARY = {"uri": "file:///x", "kept": 1, "total": 2, "seconds": {}, "work": {}}
 DONE = Outcome(Status.DONE, "kept 1 of 2 partitions", SUMMARY)
@@ -120,6 +125,16 @@ def test_yarn_in_cluster_mode(submitted, monkeypatch, tmp_path):
     assert (made.conf, made.py_files) == ({"spark.sql.shuffle.partitions": 8}, "mine.zip")
 
 
+@pytest.mark.skipif(RESUMES, reason="this Spark provider can follow an application")
+def test_where_nothing_is_followed_durable_is_refused(submitted, monkeypatch, tmp_path):
+    connection = {"host": "yarn"}
+    with pytest.raises(TypeError, match="durable=True needs Airflow 3.3"):
+        operator(monkeypatch, tmp_path, connection, durable=True)
+    operator(monkeypatch, tmp_path, connection, durable=False).execute(context())
+    assert len(submitted.commands) == 1
+
+
+@pytest.mark.skipif(not RESUMES, reason="this Spark provider follows no application")
 def test_what_yarn_cant_resume_is_refused_only_if_asked_for(submitted, monkeypatch, tmp_path):
     connection = {"host": "yarn", "extra": {"deploy-mode": "cluster"}}
     with pytest.raises(AirflowFailException, match="requires yarn_track_via_rm_api=True"):
@@ -221,6 +236,7 @@ def test_every_submission_has_a_token_of_its_own(submitted, monkeypatch, tmp_pat
     assert all(submitted.says.tokens)
 
 
+@pytest.mark.skipif(not RESUMES, reason="this Spark provider follows no application")
 def test_a_retry_resumes_and_a_cleared_task_does_not(submitted, monkeypatch, tmp_path):
     """The application of a killed attempt finished meanwhile, at that attempt's path."""
     manager = {"yarn_resourcemanager_webapp_address": "http://manager:8088"}
@@ -285,6 +301,13 @@ def test_jobs_and_outcomes_travel(tmp_path):
     for token in ("", "u"):
         with pytest.raises(DescriptorError, match="belongs to another application"):
             read_outcome(path, token)
+
+
+def test_rows_that_are_too_long_go_and_the_outcome_stays(tmp_path):
+    path = UPath(tmp_path) / "1.json"
+    outcome = replace(DONE, token="t", columns=("a",), rows=(("x" * (65 << 20),),))
+    write_outcome(outcome, path)
+    assert read_outcome(path, "t") == replace(outcome, rows=())
 
 
 def test_an_outcome_without_token_is_nobodys(tmp_path):

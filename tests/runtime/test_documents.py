@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.runtime.documents import MOST_BYTES, Format
+from airflow_hive_opt.runtime.documents import MOST_BYTES, MOST_VALUES, Format
 from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
 
 
@@ -133,6 +133,31 @@ def test_what_would_unpack_to_more_is_not_unpacked():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3 * MOST_BYTES
+
+
+@pytest.mark.parametrize("item", ["{}", "[]", '{"a":1}', "1.5", '""', "[[[[]]]]"])
+def test_small_values_without_number_are_refused(item):
+    """Each takes many times its text in memory."""
+    text = f"[{item}" + f",{item}" * ((MOST_BYTES - 100) // (len(item) + 1)) + "]"
+    data = gzip.compress(text.encode(), 1)
+    del text
+    tracemalloc.start()
+    with pytest.raises(DescriptorError):
+        NOTES.decode(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * MOST_BYTES
+
+
+def test_as_many_values_as_are_allowed_take_no_more_memory():
+    item = '{"a":1}'
+    text = f"[{item}" + f",{item}" * (MOST_VALUES // 3 - 10) + "]"
+    tracemalloc.start()
+    with pytest.raises(DescriptorError, match="no JSON object"):
+        NOTES.decode(text.encode())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * MOST_BYTES
 
 
 def test_no_more_of_a_file_is_read_than_the_bound(tmp_path):

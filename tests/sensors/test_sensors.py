@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowSensorTimeout, TaskDeferred
+from airflow.providers.common.compat.sdk import AirflowException, AirflowSensorTimeout, TaskDeferred
 from upath import UPath
 
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime import required
 from airflow_hive_opt.runtime.required import Required, RequiredPartitions
+from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 from airflow_hive_opt.sensors.partition_descriptor import PartitionDescriptorSensor
 from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
 from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
@@ -105,6 +106,16 @@ def trigger(uri, connection):
     return RequiredPartitionsTrigger(str(uri), "q", (), "t", connection, 0, deadline)
 
 
+def test_names_of_partitions_cant_act_on_the_log(service):
+    odd = Required("sensors.fact", ("p",), ("string",), ("p",), (("a\n\x1b[2J::endgroup::",),))
+    with ThriftMetastore(service.uri) as metastore:
+        look = look_for_partitions(metastore, [odd])
+    assert not look.found
+    assert "\n" not in look.message
+    assert "\x1b" not in look.message
+    assert "::endgroup::" not in look.message
+
+
 def test_what_is_missing_is_waited_for(spark, service, tmp_path):
     found = context()
     with pytest.raises(TaskDeferred) as deferred:
@@ -120,7 +131,7 @@ def test_what_is_missing_is_waited_for(spark, service, tmp_path):
         sensor(tmp_path, found).execute_complete(found, event)
 
     land(service, 0, 2)
-    waiting.deadline = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
+    waiting.deadline = (datetime.now(timezone.utc) + timedelta(minutes=1)).isoformat()
     waiting.poke_interval = 0.1
 
     looks = []

@@ -161,6 +161,28 @@ def test_a_view_in_the_place_of_a_table_is_refused(spark, tmp_path):
     assert "and is a view here" in refused.message
 
 
+@pytest.mark.parametrize("read", ["changing", "above"])
+def test_a_view_with_another_text_is_refused(spark, tmp_path, read):
+    """The view of the statement, and one that this reads."""
+    sql = f"SELECT f.id FROM bound.{read} f JOIN bound.keys k ON f.p = k.p"
+    spark.sql("CREATE OR REPLACE VIEW bound.changing AS SELECT id, p FROM bound.fact")
+    spark.sql("CREATE OR REPLACE VIEW bound.above AS SELECT id, p FROM bound.changing")
+    summary = run_job(spark, Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK)).summary
+    assert summary["kept"] == 1
+    joined = Job(
+        sql,
+        str(tmp_path / "2.json"),
+        Stages.MAP_JOIN,
+        descriptor=str(summary["uri"]),
+        digest=str(summary["digest"]),
+    )
+    assert run_job(spark, joined).status is Status.DONE
+    spark.sql("CREATE OR REPLACE VIEW bound.changing AS SELECT id, p FROM unbound.fact")
+    refused = run_job(spark, joined)
+    assert refused.status is Status.REFUSED
+    assert "bound.changing is a view, and its text there is not the one here" in refused.message
+
+
 def test_a_list_for_one_application_is_not_handed_over(spark, tmp_path):
     sql = "SELECT f.id FROM bound.fact f JOIN bound.keys k ON f.p = k.p"
     done = run_job(spark, Job(sql, str(tmp_path / "1.json"), Stages.BOTH))

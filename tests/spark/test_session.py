@@ -44,11 +44,11 @@ from airflow_hive_opt.spark.session import embedded_conf, kill_spark, spark_sess
 mode, folder = sys.argv[1:]
 if mode == "kill":
     signal.signal(signal.SIGALRM, lambda *_: kill_spark())
-    signal.alarm(25)
 with spark_session("test", embedded_conf(Path(folder), "local[1]")) as spark:
     print("PID", spark._jvm.java.lang.ProcessHandle.current().pid(), flush=True)
     print("HOME", os.environ.get("JAVA_HOME"), flush=True)
     if mode == "kill":
+        signal.alarm(8)
         spark.range(1).selectExpr("java_method('java.lang.Thread', 'sleep', 600000L)").collect()
     if mode == "orphan":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -93,6 +93,38 @@ def test_runs_on_the_java_of_the_extra_where_the_machine_has_none(tmp_path):
     assert words.get("ROWS") == "3", done.stderr[-2000:]
     assert words["HOME"].startswith(str(tmp_path / ".cache" / "airflow-hive-opt"))
     assert not is_running(words["PID"])
+
+
+FAILURES = """
+import sys
+from airflow_hive_opt.cli import main
+folder = sys.argv[1]
+for arguments in (
+    ["--conf", "spark.sql.shuffle.partitions=abc", "SELECT 1"],
+    ["SELECT CAST('x' AS INT) AS a"],
+    ["SET spark.sql.ansi.enabled=maybe; SELECT 1"],
+):
+    print("EXIT", main(["run", "--warehouse", folder, *arguments]), file=sys.stderr)
+"""
+
+
+def test_what_spark_says_is_told_by_a_command_after_its_spark_has_ended(tmp_path):
+    """In a process of its own: where another session lives, the JVM can still be asked."""
+    done = subprocess.run(
+        [sys.executable, "-c", FAILURES, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    told = [line for line in done.stderr.splitlines() if line.startswith(("error:", "EXIT"))]
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Traceback" not in done.stderr
+    wrong_conf, at_start, wrong_cast, at_work, wrong_set, at_set = told
+    assert "spark.sql.shuffle.partitions" in wrong_conf
+    assert "CAST_INVALID_INPUT" in wrong_cast
+    assert "spark.sql.ansi.enabled" in wrong_set
+    assert (at_start, at_work, at_set) == ("EXIT 2", "EXIT 1", "EXIT 1")
 
 
 def test_killing_ends_the_jvm_in_the_middle_of_a_query(tmp_path):
