@@ -41,7 +41,7 @@ from airflow_hive_opt.spark.execution import execute
 from airflow_hive_opt.spark.key_predicates import longest_list
 from airflow_hive_opt.spark.keys import MAX_KEY_BYTES, MAX_KEYS, KeyBounds
 from airflow_hive_opt.spark.local_task import run_local_task
-from airflow_hive_opt.spark.map_join import accepts, prelaunch
+from airflow_hive_opt.spark.map_join import accepts, check_tables, prelaunch
 from airflow_hive_opt.spark.progress import progress
 from airflow_hive_opt.spark.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.restrict import restrict, scan_way
@@ -194,7 +194,8 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     clock = Clock(catalog.work)
     with clock.phase("prelaunch"):
         _check_binding(session, catalog, request, descriptor)
-        targets = prelaunch(session, catalog, descriptor, request.parameters)
+        check_tables(session, catalog, descriptor)
+        targets = prelaunch(catalog, descriptor, request.parameters)
         if request.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
     result = _run(session, catalog, request, path, descriptor, targets)

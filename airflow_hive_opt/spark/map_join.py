@@ -26,23 +26,18 @@ _SCRIPT = re.compile(r"\s*begin\b", re.IGNORECASE)
 
 
 def prelaunch(
-    session: SparkSession,
-    catalog: SessionCatalog,
-    descriptor: Descriptor,
-    parameters: Mapping[str, object],
+    catalog: SessionCatalog, descriptor: Descriptor, parameters: Mapping[str, object]
 ) -> tuple[Target, ...]:
     """The descriptor's targets as the metastore holds them now.
 
     Partitions that have gone are dropped. Where one filter found the partitions, it is asked
-    again, so that new ones which the same keys call for are read too. A table that has gone is
-    Spark's to report: raises ``AnalysisException``.
+    again, so that new ones which the same keys call for are read too.
     """
     targets = []
     for target in descriptor.targets:
         table = catalog.table(target.table)
-        if table is None:
-            session.table(".".join(map(quote, target.table.split(".")))).schema  # noqa: B018
-            continue
+        if table is None:  # gone since check_tables: the statement will say so
+            return ()
         if target.filter:
             found = catalog.partitions_by_filter(table, target.alias, target.filter, parameters)
             kept = tuple(found)
@@ -58,6 +53,13 @@ def prelaunch(
             log.info("%d partitions of %s are new since the keys were read", new, target.table)
         targets.append(replace(target, partitions=kept))
     return tuple(targets)
+
+
+def check_tables(session: SparkSession, catalog: SessionCatalog, descriptor: Descriptor) -> None:
+    """Raises Spark's ``AnalysisException`` for a table that has gone since its keys were read."""
+    for target in descriptor.targets:
+        if catalog.table(target.table) is None:
+            _ = session.table(".".join(map(quote, target.table.split(".")))).schema
 
 
 def accepts(session: SparkSession, sql: str, parameters: Mapping[str, object]) -> bool:
