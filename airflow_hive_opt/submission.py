@@ -84,7 +84,7 @@ class Application:
         """What it left, with its descriptor under the name that Airflow can open.
 
         That is the local task's, unless a map join left it aside and wrote its own. Raises
-        ``DescriptorError`` where there is nothing to believe.
+        ``DescriptorError`` where there is none that can be accepted.
         """
         from airflow_hive_opt.spark.job import read_outcome
 

@@ -32,7 +32,7 @@ def older_than(root: StoragePath, limit: timedelta, now: datetime) -> Iterator[S
     """The attempts' files under ``root`` that were last written before ``now - limit``.
 
     Those that a write left unfinished are among them. Files of other names and at other depths are
-    nobody's business here. Raises ``OSError``.
+    left alone. Raises ``OSError``.
     """
     for pattern in ("*.json", f"{TEMPORARY_PREFIX}*{TEMPORARY_SUFFIX}"):
         for path in root.glob(f"*/*/*/*/{pattern}"):

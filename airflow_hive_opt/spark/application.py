@@ -220,7 +220,7 @@ def _binding(
 def _check_binding(
     session: SparkSession, catalog: SessionCatalog, request: Request, descriptor: Descriptor
 ) -> None:
-    """Nothing is believed of another session; what was left whole has nothing to believe."""
+    """Refuses the list of another session; a list that narrows nothing is right in any."""
     if not (descriptor.targets or descriptor.row_filters or descriptor.statement):
         return
     if descriptor.binding is None:

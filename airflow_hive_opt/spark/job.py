@@ -62,7 +62,7 @@ class Job:
     beside it. ``descriptor`` and ``digest`` are the local task's announcement, for
     :attr:`Stages.MAP_JOIN` alone; ``columns`` bounds what :attr:`Stages.KEYS` asks for. ``sql`` may
     begin with ``SET`` lines. ``token`` is what the job's outcome bears, and the list of
-    :attr:`Stages.KEYS`, so that those of another are not believed.
+    :attr:`Stages.KEYS`, so that those of another are refused.
     """
 
     sql: str
