@@ -15,7 +15,7 @@ from airflow_hive_opt.spark.catalog import SparkCatalog
 from tests.fuzz.correlated import query, setup
 
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
-QUERIES = int(os.environ.get("FUZZ_QUERIES", "60"))
+QUERIES = int(os.environ.get("FUZZ_QUERIES", "40"))
 # A long run may be made in parts, with the same queries.
 FIRST = int(os.environ.get("FUZZ_FIRST", "0"))
 PER_DATABASE = 500

@@ -27,7 +27,7 @@ from tests.fuzz.generator import Query, Scan, query
 from tests.fuzz.schema import FACTS, setup
 
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
-QUERIES = int(os.environ.get("FUZZ_QUERIES", "200"))
+QUERIES = int(os.environ.get("FUZZ_QUERIES", "100"))
 PER_DATABASE = 500
 # Leaving out a partition that gave no row may make NULLs in its place.
 _OUTER = re.compile(r"(LEFT|RIGHT|FULL) JOIN")

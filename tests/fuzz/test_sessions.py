@@ -22,7 +22,7 @@ from tests.fuzz.test_fuzz import SETTINGS as QUICK
 from tests.fuzz.test_writing import OURS, PLAIN, make, state
 from tests.fuzz.writing import Write
 
-COUNT = int(os.environ.get("FUZZ_SESSIONS", "15"))
+COUNT = int(os.environ.get("FUZZ_SESSIONS", "8"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 WRITTEN = Write(
     (

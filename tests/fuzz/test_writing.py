@@ -19,7 +19,7 @@ from airflow_hive_opt.spark.job import Job, Outcome, Stages, Status, run_job
 from airflow_hive_opt.spark.words import in_words
 from tests.fuzz.writing import SOURCE, Write, write
 
-COUNT = int(os.environ.get("FUZZ_WRITES", "16"))
+COUNT = int(os.environ.get("FUZZ_WRITES", "8"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 OURS, PLAIN = "fuzz_ours", "fuzz_plain"
 

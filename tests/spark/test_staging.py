@@ -139,7 +139,7 @@ def test_days_at_once_do_not_meet(spark, tmp_path, make, condition):
 
     def overwriting(day: int):
         sql = f"INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = {day}) {query}"
-        return lambda: [run(spark, tmp_path / f"{day}-{turn}", sql) for turn in range(3)]
+        return lambda: [run(spark, tmp_path / f"{day}-{turn}", sql) for turn in range(2)]
 
     assert at_once(*map(overwriting, days)) == []
     rows = [] if "100" in condition else [(amount, "a", day) for amount in (5, 6) for day in days]
@@ -158,7 +158,7 @@ def test_one_partition_overwritten_at_once_is_that_of_one_run(spark, tmp_path, m
 
     def overwriting(number: int):
         return lambda: [
-            run(spark, tmp_path / f"{number}-{turn}", texts[number]) for turn in range(3)
+            run(spark, tmp_path / f"{number}-{turn}", texts[number]) for turn in range(2)
         ]
 
     assert at_once(*map(overwriting, range(4))) == []
