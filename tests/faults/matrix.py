@@ -22,6 +22,7 @@ from airflow_hive_opt.spark.session import spark_session
 from tests.faults.proxy import PATIENCE_OF_CLIENTS, Fault, Proxy, proxy
 from tests.faults.tables import DATABASE, KINDS, SOURCES, Kind, State, Tables
 from tests.services.thrift import create_database, thrift_client
+from tests.spark.handed_over import map_join_of
 
 FAULTS = tuple(fault for fault in Fault if fault is not Fault.NONE)
 SPARSE = 8  # a late call takes seconds: of those with other faults only each eighth is late
@@ -85,16 +86,11 @@ class Matrix:
         self._mended()
         job = Job(sql, str(folder / "1.json"), Stages.BOTH)
         if stages is Stages.MAP_JOIN:
-            pruned = run_job(self._spark.newSession(), replace(job, stages=Stages.LOCAL_TASK))
+            local_task = replace(job, stages=Stages.LOCAL_TASK)
+            pruned = run_job(self._spark.newSession(), local_task)
             assert pruned.status is Status.DONE, pruned.message
             assert pruned.summary["kept"] == 2, pruned.message
-            job = replace(
-                job,
-                path=str(folder / "2.json"),
-                stages=stages,
-                descriptor=str(pruned.summary["uri"]),
-                digest=str(pruned.summary["digest"]),
-            )
+            job = map_join_of(local_task, pruned)
         self._proxy.plan(fault, at)
         outcome = run_job(self._spark.newSession(), job)
         return outcome.status is Status.DONE, *self._concluded(name)

@@ -21,6 +21,7 @@ from tests.fuzz.sessions import DATABASE, DATABASES, OF_VIEWS, TABLES, Case, cas
 from tests.fuzz.test_fuzz import SETTINGS as QUICK
 from tests.fuzz.test_writing import OURS, PLAIN, make, state
 from tests.fuzz.writing import Write
+from tests.spark.handed_over import map_join_of
 
 COUNT = int(os.environ.get("FUZZ_SESSIONS", "8"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
@@ -121,15 +122,7 @@ def by_us(spark, asked: Case, folder: Path, both: bool) -> tuple[Outcome, object
     first = Job(sql, str(folder / "1.json"), stages, show_rows=10_000)
     outcome = run_job(session(spark, asked.there), first)
     if not both and outcome.status is Status.DONE:
-        second = Job(
-            sql,
-            str(folder / "2.json"),
-            Stages.MAP_JOIN,
-            show_rows=10_000,
-            descriptor=str(outcome.summary["uri"]),
-            digest=str(outcome.summary["digest"]),
-        )
-        outcome = run_job(session(spark, asked.here), second)
+        outcome = run_job(session(spark, asked.here), map_join_of(first, outcome))
     return outcome, state(spark, OURS, WRITTEN) if asked.into else sorted(outcome.rows)
 
 

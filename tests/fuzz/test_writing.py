@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from airflow_hive_opt.spark.job import Job, Outcome, Stages, Status, run_job
 from airflow_hive_opt.spark.words import in_words
 from tests.fuzz.writing import SOURCE, Write, write
+from tests.spark.handed_over import map_join_of
 
 COUNT = int(os.environ.get("FUZZ_WRITES", "8"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
@@ -98,17 +99,11 @@ def plainly(spark, case: Write) -> str | None:
 def by_us(spark, case: Write, folder: Path, both: bool) -> Outcome:
     sql = case.sql.replace("{db}", OURS)
     stages = Stages.BOTH if both else Stages.LOCAL_TASK
-    outcome = run_job(session(spark, case.settings), Job(sql, str(folder / "1.json"), stages))
+    first = Job(sql, str(folder / "1.json"), stages)
+    outcome = run_job(session(spark, case.settings), first)
     if both or outcome.status is not Status.DONE:
         return outcome
-    job = Job(
-        sql,
-        str(folder / "2.json"),
-        Stages.MAP_JOIN,
-        descriptor=str(outcome.summary["uri"]),
-        digest=str(outcome.summary["digest"]),
-    )
-    return run_job(session(spark, case.settings), job)
+    return run_job(session(spark, case.settings), map_join_of(first, outcome))
 
 
 def state(spark, database: str, case: Write) -> dict[str, object]:

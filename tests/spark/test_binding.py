@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_hive_opt.spark.job import Job, Outcome, Stages, Status, run_job
+from tests.spark.handed_over import map_join_of
 
 TIMES = (
     "SELECT f.id FROM bound.fact f JOIN bound.moments m ON f.day = CAST(m.at AS DATE) "
@@ -41,14 +42,7 @@ def hand_over(spark, tmp_path, sql: str, there: dict[str, str], here: dict[str, 
     first = Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK)
     pruned = run_job(with_settings(spark, there), first)
     assert pruned.status is Status.DONE, pruned.message
-    second = Job(
-        sql,
-        str(tmp_path / "2.json"),
-        Stages.MAP_JOIN,
-        descriptor=str(pruned.summary["uri"]),
-        digest=str(pruned.summary["digest"]),
-    )
-    return run_job(with_settings(spark, here), second)
+    return run_job(with_settings(spark, here), map_join_of(first, pruned))
 
 
 def with_settings(spark, settings: dict[str, str]):
@@ -121,19 +115,12 @@ def test_another_session_is_refused_by_name(spark, tmp_path, sql, there, here, n
 @pytest.mark.parametrize("table", ["fact", "keys"])
 def test_a_table_that_moved_is_refused(spark, tmp_path, table):
     sql = "SELECT f.id FROM bound.fact f JOIN bound.keys k ON f.p = k.p"
-    pruned = run_job(spark, Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK))
-    summary = pruned.summary
+    first = Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK)
+    joined = map_join_of(first, run_job(spark, first))
     location = spark.sql(f"DESCRIBE FORMATTED bound.{table}").where("col_name = 'Location'")
     before = location.collect()[0]["data_type"]
     spark.sql(f"ALTER TABLE bound.{table} SET LOCATION '{tmp_path}/elsewhere'")
     try:
-        joined = Job(
-            sql,
-            str(tmp_path / "2.json"),
-            Stages.MAP_JOIN,
-            descriptor=str(summary["uri"]),
-            digest=str(summary["digest"]),
-        )
         refused = run_job(spark, joined)
     finally:
         spark.sql(f"ALTER TABLE bound.{table} SET LOCATION '{before}'")
@@ -144,16 +131,10 @@ def test_a_table_that_moved_is_refused(spark, tmp_path, table):
 def test_a_view_in_the_place_of_a_table_is_refused(spark, tmp_path):
     sql = "SELECT f.id FROM bound.fact f JOIN bound.short_lived k ON f.p = k.p"
     spark.sql("CREATE TABLE bound.short_lived USING parquet AS SELECT 2 AS p")
-    summary = run_job(spark, Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK)).summary
+    first = Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK)
+    joined = map_join_of(first, run_job(spark, first))
     spark.sql("DROP TABLE bound.short_lived")
     spark.sql("CREATE VIEW bound.short_lived AS SELECT 1 AS p")
-    joined = Job(
-        sql,
-        str(tmp_path / "2.json"),
-        Stages.MAP_JOIN,
-        descriptor=str(summary["uri"]),
-        digest=str(summary["digest"]),
-    )
     refused = run_job(spark, joined)
     spark.sql("DROP VIEW bound.short_lived")
     assert refused.status is Status.REFUSED
@@ -167,15 +148,10 @@ def test_a_view_with_another_text_is_refused(spark, tmp_path, read):
     sql = f"SELECT f.id FROM bound.{read} f JOIN bound.keys k ON f.p = k.p"
     spark.sql("CREATE OR REPLACE VIEW bound.changing AS SELECT id, p FROM bound.fact")
     spark.sql("CREATE OR REPLACE VIEW bound.above AS SELECT id, p FROM bound.changing")
-    summary = run_job(spark, Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK)).summary
-    assert summary["kept"] == 1
-    joined = Job(
-        sql,
-        str(tmp_path / "2.json"),
-        Stages.MAP_JOIN,
-        descriptor=str(summary["uri"]),
-        digest=str(summary["digest"]),
-    )
+    first = Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK)
+    pruned = run_job(spark, first)
+    assert pruned.summary["kept"] == 1
+    joined = map_join_of(first, pruned)
     assert run_job(spark, joined).status is Status.DONE
     spark.sql("CREATE OR REPLACE VIEW bound.changing AS SELECT id, p FROM unbound.fact")
     refused = run_job(spark, joined)
@@ -185,13 +161,7 @@ def test_a_view_with_another_text_is_refused(spark, tmp_path, read):
 
 def test_a_list_for_one_application_is_not_handed_over(spark, tmp_path):
     sql = "SELECT f.id FROM bound.fact f JOIN bound.keys k ON f.p = k.p"
-    done = run_job(spark, Job(sql, str(tmp_path / "1.json"), Stages.BOTH))
+    both = Job(sql, str(tmp_path / "1.json"), Stages.BOTH)
+    done = run_job(spark, both)
     assert done.rows == (("2",),)
-    joined = Job(
-        sql,
-        str(tmp_path / "2.json"),
-        Stages.MAP_JOIN,
-        descriptor=str(done.summary["uri"]),
-        digest=str(done.summary["digest"]),
-    )
-    assert "alone" in run_job(spark, joined).message
+    assert "alone" in run_job(spark, map_join_of(both, done)).message
