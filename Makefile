@@ -39,8 +39,10 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# Two processes, each with a Spark of its own; a file's tests stay together.
+WORKERS ?= 2
 pytest: $(READY) services
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 # A Spark standalone cluster, Spark Connect and the whole of Airflow, for real, on loopback.
 test-e2e: $(READY) services browser

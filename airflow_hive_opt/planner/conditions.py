@@ -131,7 +131,7 @@ def qualified(node: exp.Expr, sql: str, scope: Scope) -> str:
 
 def own_columns(node: exp.Expr) -> Iterator[exp.Column]:
     """Columns of this block's expression: not those of subqueries or lambdas."""
-    for found in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Lambda)):
+    for found in node.walk(prune=lambda part: isinstance(part, (exp.Query, exp.Lambda))):
         if isinstance(found, exp.Column) and not isinstance(found.this, exp.Star):
             yield found
 
@@ -152,7 +152,7 @@ def _is_strict(node: exp.Expr) -> bool:
     """Whether the value is NULL where any column in it is."""
     if isinstance(node, exp.Column):
         return not isinstance(node.this, exp.Star)
-    if isinstance(node, exp.Literal | exp.Placeholder | exp.DataType | exp.Boolean):
+    if isinstance(node, (exp.Literal, exp.Placeholder, exp.DataType, exp.Boolean)):
         return True
     return isinstance(node, _STRICT) and all(map(_is_strict, node.iter_expressions()))
 
@@ -174,8 +174,8 @@ def _columns(node: exp.Expr, scope: Scope) -> tuple[frozenset[ColumnRef], bool]:
     """The columns of this block in ``node``, and whether those are all it reads."""
     found = set()
     complete = True
-    for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query | exp.Lambda)):
-        if isinstance(part, exp.Query | exp.Lambda | exp.Star) or (
+    for part in node.walk(prune=lambda inner: isinstance(inner, (exp.Query, exp.Lambda))):
+        if isinstance(part, (exp.Query, exp.Lambda, exp.Star)) or (
             isinstance(part, exp.Column) and isinstance(part.this, exp.Star)
         ):
             complete = False

@@ -8,7 +8,6 @@ from airflow_hive_opt.planner.operators import (
     GroupBy,
     Join,
     LateralView,
-    Limit,
     Operator,
     PassedThrough,
     Select,
@@ -26,29 +25,29 @@ def draw(operator: Operator, depth: int = 0) -> str:
 
 
 def _label(operator: Operator) -> str:
-    match operator:
-        case TableScan(relation):
-            alias = f" {relation.alias}" if relation.aliased else ""
-            return f"TS {relation.table.short_name}{alias}"
-        case PassedThrough(relation):
-            return f"(passed through) {relation.alias}".rstrip()
-        case Filter(_, conditions):
-            return f"FIL {_conditions(conditions)}"
-        case Join(_, _, kind, conditions):
-            return f"JOIN {kind}" + (f" ON {_conditions(conditions)}" if conditions else "")
-        case LateralView(_, relation):
-            return f"LVJ {relation.alias}"
-        case GroupBy(_, keys):
-            return "GBY" + (f" {', '.join(key.name or '?' for key in keys)}" if keys else "")
-        case Select(_, _, windowed, subquery):
-            name = f" as {subquery.alias}" if subquery else ""
-            return f"SEL{name}" + (" with window functions" if windowed else "")
-        case Limit():
-            return "LIM"
-        case Union(_, subquery):
-            return f"UNION as {subquery.alias}"
-        case FileSink(_, target):
-            return f"FS {target}" if target else "FS"
+    if isinstance(operator, TableScan):
+        alias = f" {operator.relation.alias}" if operator.relation.aliased else ""
+        return f"TS {operator.relation.table.short_name}{alias}"
+    if isinstance(operator, PassedThrough):
+        return f"(passed through) {operator.relation.alias}".rstrip()
+    if isinstance(operator, Filter):
+        return f"FIL {_conditions(operator.conditions)}"
+    if isinstance(operator, Join):
+        on = f" ON {_conditions(operator.conditions)}" if operator.conditions else ""
+        return f"JOIN {operator.kind}{on}"
+    if isinstance(operator, LateralView):
+        return f"LVJ {operator.relation.alias}"
+    if isinstance(operator, GroupBy):
+        keys = ", ".join(key.name or "?" for key in operator.keys)
+        return f"GBY {keys}".rstrip()
+    if isinstance(operator, Select):
+        name = f" as {operator.subquery.alias}" if operator.subquery else ""
+        return f"SEL{name}" + (" with window functions" if operator.windowed else "")
+    if isinstance(operator, Union):
+        return f"UNION as {operator.subquery.alias}"
+    if isinstance(operator, FileSink):
+        return f"FS {operator.target or ''}".rstrip()
+    return "LIM"
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> str:

@@ -5,9 +5,9 @@ Every operator is frozen and names its inputs; a rule returns a new tree.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from airflow_hive_opt.planner.query import (
     Condition,
@@ -149,18 +149,9 @@ class FileSink:
         return (self.input,)
 
 
-Operator: TypeAlias = (
-    TableScan
-    | PassedThrough
-    | Filter
-    | Join
-    | LateralView
-    | GroupBy
-    | Select
-    | Limit
-    | Union
-    | FileSink
-)
+Operator = typing.Union[
+    TableScan, PassedThrough, Filter, Join, LateralView, GroupBy, Select, Limit, Union, FileSink
+]
 
 
 def walk(operator: Operator) -> Iterator[Operator]:
@@ -175,7 +166,7 @@ def relations(operator: Operator) -> dict[str, Operator]:
 
     A subquery counts as one relation, whatever is inside it.
     """
-    if isinstance(operator, TableScan | PassedThrough):
+    if isinstance(operator, (TableScan, PassedThrough)):
         return {operator.relation.alias: operator}
     subquery = subquery_of(operator)
     if subquery is not None:
@@ -191,4 +182,4 @@ def relations(operator: Operator) -> dict[str, Operator]:
 def subquery_of(operator: Operator) -> SubqueryRelation | None:
     """The FROM subquery whose top operator this is, if it is one."""
     below = operator.input if isinstance(operator, Limit) else operator
-    return below.subquery if isinstance(below, Select | Union) else None
+    return below.subquery if isinstance(below, (Select, Union)) else None

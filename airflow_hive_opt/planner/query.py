@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Union
 
 from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.planner.parse import Span
@@ -147,7 +147,7 @@ class OpaqueRelation:
     stable: bool = False
 
 
-Relation: TypeAlias = TableRelation | SubqueryRelation | OpaqueRelation
+Relation = Union[TableRelation, SubqueryRelation, OpaqueRelation]
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from airflow_hive_opt.planner.subqueries import (
     subquery_join,
     union_branches,
 )
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 _JOIN_KINDS = {
     "": JoinKind.INNER,
@@ -65,7 +66,7 @@ def _form(tree: exp.Expr) -> tuple[str | None, str | None, exp.Expr | None]:
     """The statement's kind, its target table and its query."""
     if isinstance(tree, exp.Query):
         return "SELECT", None, tree
-    if not isinstance(tree, exp.Insert | exp.Create):
+    if not isinstance(tree, (exp.Insert, exp.Create)):
         return None, None, None
     target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
     name = exp.table_name(target).lower() if isinstance(target, exp.Table) else None
@@ -136,7 +137,7 @@ class _Resolver:
             for number, factor in enumerate(factors)
         ]
         laterals = tuple(OpaqueRelation(self.relations.alias(node)) for node in lateral_nodes)
-        named = zip((*relations, *laterals), (*factors, *lateral_nodes), strict=True)
+        named = zip_strict((*relations, *laterals), (*factors, *lateral_nodes))
         scope = Scope(
             self._sql,
             by_alias(self._sql, named),
@@ -236,7 +237,7 @@ class _Resolver:
         visible = {relations[0].alias: relations[0]}
         steps = []
         gone = set()
-        for join, right in zip(joins, relations[1:], strict=True):
+        for join, right in zip_strict(joins, relations[1:]):
             on_scope = replace(scope, relations={**visible, right.alias: right})
             kind = _join_kind(join, self._sql)
             on = self._conditions(join.args.get("on"), on_scope)

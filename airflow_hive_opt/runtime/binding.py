@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Optional
 
 VIEW = "view "
 
@@ -24,9 +25,9 @@ class Binding:
 
     catalog: str
     database: str
-    metastore: str | None
-    tables: Mapping[str, str | None] = field(default_factory=dict)
-    settings: Mapping[str, str | None] = field(default_factory=dict)
+    metastore: Optional[str]
+    tables: Mapping[str, Optional[str]] = field(default_factory=dict)
+    settings: Mapping[str, Optional[str]] = field(default_factory=dict)
 
 
 def check_same(local_task: Binding, map_join: Binding) -> None:

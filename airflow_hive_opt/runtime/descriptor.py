@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
+from typing import Optional
 
 from airflow_hive_opt.runtime.binding import Binding
 from airflow_hive_opt.runtime.documents import Format
@@ -52,11 +53,11 @@ class Target:
     types: tuple[str, ...]
     pruned_columns: tuple[str, ...]
     visible_columns: tuple[str, ...]
-    location: str | None
+    location: Optional[str]
     partitions: tuple[Partition, ...]
     total: int
     path: str
-    filter: str | None
+    filter: Optional[str]
     sources: tuple[SourceKeys, ...]
 
     @property
@@ -110,8 +111,8 @@ class Descriptor:
     targets: tuple[Target, ...]
     decisions: tuple[Decision, ...]
     row_filters: tuple[RowFilter, ...] = ()
-    statement: str | None = None
-    binding: Binding | None = None
+    statement: Optional[str] = None
+    binding: Optional[Binding] = None
 
     @property
     def kept(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from typing import Optional
 
 from airflow_hive_opt.planner.text_enum import StrEnum
 from airflow_hive_opt.runtime.arguments import whole_number
@@ -45,8 +46,8 @@ class Gates:
     ``ValueError`` for bounds that bound nothing and for unknown choices.
     """
 
-    max_partitions: int | None = None
-    max_bytes: int | None = None
+    max_partitions: Optional[int] = None
+    max_bytes: Optional[int] = None
     on_empty: str = OnEmpty.RUN
     on_no_prune: str = OnNoPrune.RUN
 

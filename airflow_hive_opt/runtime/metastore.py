@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from airflow_hive_opt.planner.catalog import Catalog, Table
 from airflow_hive_opt.runtime.partitions import Partition, Value
 from airflow_hive_opt.runtime.report import Work
 
-KeySet: TypeAlias = tuple[Sequence[int], frozenset[tuple[Value, ...]]]
+KeySet = tuple[Sequence[int], frozenset[tuple[Value, ...]]]
 """Positions among a table's partition columns, and the tuples of values wanted there."""
 
 

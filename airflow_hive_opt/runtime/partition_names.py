@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from airflow_hive_opt.planner.catalog import Column
+from airflow_hive_opt.planner.zip_strict import zip_strict
 from airflow_hive_opt.runtime.partitions import DEFAULT_PARTITION, Value
 
 # Hive's FileUtils.escapePathName.
@@ -22,7 +23,7 @@ def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
     """
     return "/".join(
         f"{_escape(column)}={_escape(value) if value else DEFAULT_PARTITION}"
-        for column, value in zip(columns, values, strict=True)
+        for column, value in zip_strict(columns, values)
     )
 
 

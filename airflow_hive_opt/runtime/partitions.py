@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TypeAlias
+from typing import Optional, Union
 from urllib.parse import unquote
 
 from airflow_hive_opt.planner.types import INTEGER_BITS, family
@@ -22,7 +22,7 @@ class CastText:
     type: str
 
 
-Value: TypeAlias = int | str | date | CastText
+Value = Union[int, str, date, CastText]
 """A typed, non-NULL partition value or key."""
 
 _CASTABLE = re.compile(r"boolean|decimal(\(.*\))?|timestamp|varchar\(.*\)")
@@ -35,10 +35,10 @@ class Partition:
     ``location``, ``rows`` and ``bytes`` are ``None`` where the metastore was not asked.
     """
 
-    values: tuple[str | None, ...]
-    location: str | None = None
-    rows: int | None = None
-    bytes: int | None = None
+    values: tuple[Optional[str], ...]
+    location: Optional[str] = None
+    rows: Optional[int] = None
+    bytes: Optional[int] = None
 
 
 def parse_name(name: str) -> Partition:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from airflow_hive_opt.planner.zip_strict import zip_strict
 from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, RowFilter, Target
 from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.log_text import plain
@@ -178,7 +179,7 @@ def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
                 f"{found['reason']} ({found['path']})" if pruned else found["reason"],
             )
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(len, column)) for column in zip_strict(*rows)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 

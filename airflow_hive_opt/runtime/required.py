@@ -6,14 +6,14 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from airflow_hive_opt.planner.types import family
+from airflow_hive_opt.planner.zip_strict import zip_strict
 from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.partitions import Partition, Value, typed
 from airflow_hive_opt.runtime.storage import DescriptorError, StoragePath
 
-Tuples: TypeAlias = tuple[tuple[Value, ...], ...]
+Tuples = tuple[tuple[Value, ...], ...]
 MAX_REQUIRED = 1_000_000
 
 
@@ -61,9 +61,7 @@ def combined(
     >>> list(combined([(["a"], [(1,), (2,)]), (["a", "b"], [(2, 3), (4, 5)])]))
     [{'a': 2, 'b': 3}]
     """
-    lists = [
-        [dict(zip(columns, row, strict=True)) for row in tuples] for columns, tuples in sources
-    ]
+    lists = [[dict(zip_strict(columns, row)) for row in tuples] for columns, tuples in sources]
     count = math.prod(map(len, lists))
     if count > MAX_REQUIRED:
         raise TooMuchToWaitFor(
@@ -94,7 +92,7 @@ def missing(required: Required, present: Iterable[Partition]) -> Tuples:
 
 def name_of(required: Required, row: Sequence[Value]) -> str:
     """A tuple as people read partitions: ``ds=2026-01-31/region=n``."""
-    return "/".join(f"{name}={value}" for name, value in zip(required.columns, row, strict=True))
+    return "/".join(f"{name}={value}" for name, value in zip_strict(required.columns, row))
 
 
 def write(found: RequiredPartitions, path: StoragePath) -> None:

@@ -7,9 +7,11 @@ import errno
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from upath import UPath
     from upath.extensions import ProxyUPath
 

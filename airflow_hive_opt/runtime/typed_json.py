@@ -8,13 +8,17 @@ A type may be a data class, ``str``, ``int``, ``float``, ``bool``, an enumeratio
 from __future__ import annotations
 
 import dataclasses
+import types
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from types import NoneType, UnionType
-from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
-Reader: TypeAlias = Callable[[Any], Any]
+from airflow_hive_opt.planner.zip_strict import zip_strict
+
+Reader = Callable[[Any], Any]
+NoneType = type(None)
+_UNIONS = (Union, getattr(types, "UnionType", Union))  # Python 3.9 has no ``X | Y``
 
 _WORDS = {
     str: "a string",
@@ -56,7 +60,7 @@ def reader(type_: Any) -> Reader:
     if allowed := _scalars(type_):
         return _scalar(allowed)
     origin, arguments = get_origin(type_), get_args(type_)
-    if origin in (Union, UnionType):
+    if origin in _UNIONS:
         return _optional(*arguments)
     if origin is tuple:
         return _list_of(arguments[0]) if arguments[1:] == (...,) else _fixed(arguments)
@@ -74,7 +78,7 @@ def _scalars(type_: Any) -> frozenset[type]:
 
     JSON's integers are floats too, but its booleans are no integers.
     """
-    members = get_args(type_) if get_origin(type_) in (Union, UnionType) else (type_,)
+    members = get_args(type_) if get_origin(type_) in _UNIONS else (type_,)
     if not {str, int, float, bool, NoneType}.issuperset(members):
         return frozenset()
     return frozenset({*members, int} if float in members else members)
@@ -127,7 +131,7 @@ def _fixed(members: Sequence[Any]) -> Reader:
             raise WrongTypeError(f"must have {len(inners)} members, not {len(value)}")
         found: list[Any] = []
         try:
-            for inner, each in zip(inners, value, strict=True):
+            for inner, each in zip_strict(inners, value):
                 found.append(inner(each))
         except WrongTypeError as error:
             error.place.append(f"[{len(found)}]")

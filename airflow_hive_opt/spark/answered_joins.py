@@ -10,6 +10,7 @@ from airflow_hive_opt.planner.parse import Span, parse
 from airflow_hive_opt.planner.pruning import ScanDecision
 from airflow_hive_opt.planner.rewriting.blocks import Text, spliced
 from airflow_hive_opt.planner.rewriting.join_elimination import AnsweredJoin, eliminate_joins
+from airflow_hive_opt.planner.zip_strict import zip_strict
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 from airflow_hive_opt.runtime.partitions import Value, matching
 from airflow_hive_opt.runtime.report import Joinless
@@ -47,7 +48,7 @@ def answered_joins(
                 source.name,
                 tuple(
                     (column.name, name)
-                    for column, name in zip(source.columns, source.partition_columns, strict=True)
+                    for column, name in zip_strict(source.columns, source.partition_columns)
                 ),
                 source.asked,
             )

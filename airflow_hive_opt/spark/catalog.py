@@ -15,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 
 from airflow_hive_opt.planner.catalog import Column, Table, ViewDefinition
 from airflow_hive_opt.planner.identifiers import quote
+from airflow_hive_opt.planner.zip_strict import zip_strict
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed, value_of
@@ -114,9 +115,9 @@ class SparkCatalog:
         for part in wanted:
             row = tuple(
                 None if text is None else typed(text, type_)
-                for text, type_ in zip(part.values, types, strict=True)
+                for text, type_ in zip_strict(part.values, types)
             )
-            if any(v is None and t is not None for v, t in zip(row, part.values, strict=True)):
+            if any(v is None and t is not None for v, t in zip_strict(row, part.values)):
                 unreadable.append(part)
             else:
                 rows.add(row)
@@ -147,7 +148,7 @@ class SparkCatalog:
         """
         columns = ", ".join(
             f"CAST(NULL AS {column.type}) AS {quote(name)}"
-            for name, column in zip(self._own_columns(table), table.partition_columns, strict=True)
+            for name, column in zip_strict(self._own_columns(table), table.partition_columns)
         )
         # analysed over typed NULLs: over the table it would be looked up again
         sql = f"SELECT 1 FROM (SELECT {columns}) AS {quote(alias)} WHERE {condition}"

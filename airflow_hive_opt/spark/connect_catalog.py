@@ -7,13 +7,14 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Union
 
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.planner.catalog import Column, Table
 from airflow_hive_opt.planner.identifiers import quote
 from airflow_hive_opt.planner.pruning import Layer
+from airflow_hive_opt.planner.zip_strict import zip_strict
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name
@@ -174,7 +175,7 @@ class ConnectCatalog:
         return size_of(plan)
 
     def _bytes(self, table: Table, partition: Partition) -> int | None:
-        values = zip(table.partition_columns, partition.values, strict=True)
+        values = zip_strict(table.partition_columns, partition.values)
         texts = [f"{quote(c.name)} = {'NULL' if v is None else literal(v)}" for c, v in values]
         try:
             told = self._described(f"{_quoted(table.name)} PARTITION ({', '.join(texts)})")
@@ -190,7 +191,7 @@ class ConnectCatalog:
         return read_by_serde(self._session, str(told.get("serde_library", "")))
 
 
-SessionCatalog: TypeAlias = SparkCatalog | ConnectCatalog
+SessionCatalog = Union[SparkCatalog, ConnectCatalog]
 
 
 def catalog_of(session: SparkSession) -> SessionCatalog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
-Parameters: TypeAlias = Mapping[str, object]
-_Found: TypeAlias = tuple[tuple[str, ...], tuple[tuple[object, ...], ...]]
+Parameters = Mapping[str, object]
+_Found = tuple[tuple[str, ...], tuple[tuple[object, ...], ...]]
 # Spark's optimizer gave up, which it does before anything runs.
 _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 

@@ -10,7 +10,7 @@ import dataclasses
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -74,8 +74,8 @@ class Job:
     max_key_bytes: int = MAX_KEY_BYTES
     show_rows: int = 20
     gates: Gates = field(default_factory=Gates)
-    descriptor: str | None = None
-    digest: str | None = None
+    descriptor: Optional[str] = None
+    digest: Optional[str] = None
     columns: tuple[str, ...] = ()
     token: str = ""
 
@@ -129,10 +129,10 @@ class Outcome:
 
     status: Status
     message: str
-    summary: Mapping[str, Any] | None = None
+    summary: Optional[Mapping[str, Any]] = None
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
-    statement: str | None = None
+    statement: Optional[str] = None
     token: str = ""
 
 

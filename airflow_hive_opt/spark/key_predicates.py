@@ -73,7 +73,7 @@ def row_filter(
     if not all(is_plain(value) for (value,) in tuples):
         return Reason.KEYS_IN_MOST_ROW_GROUPS
     values: list[Bound] = sorted(
-        value for (value,) in tuples if isinstance(value, int | str | date)
+        value for (value,) in tuples if isinstance(value, (int, str, date))
     )
     is_range = len(values) > MOST_KEYS_IN_A_LIST
     if is_range:

@@ -26,6 +26,7 @@ from airflow_hive_opt.planner.query import TableRelation
 from airflow_hive_opt.planner.reasons import Reason
 from airflow_hive_opt.planner.rewriting.join_elimination import AnsweredJoin
 from airflow_hive_opt.planner.scan_way import is_worth_narrowing
+from airflow_hive_opt.planner.zip_strict import zip_strict
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
@@ -310,7 +311,7 @@ class _Selection:
 
     def add(self, keys: Keys) -> None:
         """Takes keys, as tuples for the metastore where they compare as they are."""
-        types = dict(zip(self.names, self.types, strict=True))
+        types = dict(zip_strict(self.names, self.types))
         tuples = keys.tuples([types[name] for name in keys.source.partition_columns])
         self.keys.append(keys)
         if tuples is None:

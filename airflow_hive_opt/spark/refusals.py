@@ -16,6 +16,8 @@ _ENVIRONMENT = ("PATH_NOT_FOUND",)
 _NOT_PLANNED = "Error occurred during query planning"
 _SYSTEM_ERROR = "58"  # the SQL standard's class of it
 _SETTINGS = ("INVALID_CONF_VALUE", "CANNOT_MODIFY")
+# Before Spark 4.0 the error of a wrong value has no condition.
+_WRONG_SETTING = re.compile(r"(\[\w+\]\s*)?(spark\.\S+ should be |'.*' in spark\.\S+ is invalid)")
 
 
 def objection_in(explained: Sequence[Sequence[object]]) -> AnalysisException | None:
@@ -40,7 +42,7 @@ def is_refusal(error: BaseException) -> bool:
     if not isinstance(error, PySparkException):
         return False
     condition = condition_of(error)
-    if condition.startswith(_SETTINGS):
+    if condition.startswith(_SETTINGS) or _WRONG_SETTING.match(str(error)):
         return True
     if not isinstance(error, AnalysisException) or condition.startswith(_ENVIRONMENT):
         return False

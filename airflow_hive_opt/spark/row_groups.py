@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from py4j.java_gateway import JavaObject
 
@@ -26,7 +26,7 @@ _ORDERED = ("ASCENDING", "DESCENDING")
 # What ORC calls the types that may be compared.
 _ORC = {"string": ("string",), "date": ("date",)} | dict.fromkeys(INTEGER_BITS, tuple(INTEGER_BITS))
 
-Bound = int | str | date
+Bound = Union[int, str, date]
 _Item = TypeVar("_Item")
 
 

@@ -15,13 +15,22 @@ _OWN = ("planner", "runtime", "spark")
 _IN_FRONT = ("sqlglot",)
 _BEHIND = ("fsspec", "upath", "pathlib_abc", "pymetastore", "thrift")
 _FALLBACK = "fallback"
+# Any Python 3 can read it, and says what it lacks before it reads more.
 _MAIN = f'''\
 """Runs a job of airflow-hive-opt: spark-submit --py-files {{zip}} {{this file}} JOB_URI"""
 
 import sys
 from pathlib import Path
 
-import airflow_hive_opt
+import pyspark
+
+python, spark = sys.version.split()[0], pyspark.__version__
+if sys.version_info < (3, 9):
+    sys.exit("airflow-hive-opt needs Python 3.9 on the cluster, and this is " + python)
+if tuple(map(int, spark.split(".")[:2])) < (3, 5):
+    sys.exit("airflow-hive-opt needs Spark 3.5 on the cluster, and this is " + spark)
+
+import airflow_hive_opt  # noqa: E402
 
 sys.path.append(str(Path(airflow_hive_opt.__file__).parents[1] / "{_FALLBACK}"))
 

@@ -340,3 +340,23 @@ def test_what_is_shipped_runs_with_pyspark_alone(tmp_path):
     loaded = set(done.stdout.split())
     assert {"airflow_hive_opt.spark.submitted", "sqlglot", "upath"} <= loaded
     assert "airflow" not in loaded
+
+
+@pytest.mark.parametrize(
+    ("old", "message"),
+    [
+        ("sys.version_info = (3, 8)", "airflow-hive-opt needs Python 3.9 on the cluster, and this"),
+        (
+            "pyspark.__version__ = '3.4.1'",
+            "airflow-hive-opt needs Spark 3.5 on the cluster, and this is 3.4.1",
+        ),
+    ],
+)
+def test_a_cluster_that_is_too_old_is_told_so_before_anything_is_read(tmp_path, old, message):
+    main, _ = ship(tmp_path)
+    script = f"import sys, pyspark\n{old}\n{main.read_text()}"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(message)
+    assert len(done.stderr.splitlines()) == 1

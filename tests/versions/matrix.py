@@ -1,8 +1,8 @@
 """The tests of what users meet, on pairs of an Airflow and a Spark: make test-matrix.
 
-python -m tests.versions.matrix [PAIR ...]
+python -m tests.versions.matrix [PAIR ...] [clusters]
 
-Makes an environment a pair in ``.matrix``, once, runs the tests in it, and writes the table of
+Makes an environment a pair in ``.matrix``, once, runs the tests in it, and writes the tables of
 docs/versions.md.
 """
 
@@ -19,8 +19,10 @@ from xml.etree import ElementTree
 
 PROJECT = Path(__file__).parents[2]
 ENVIRONMENTS = PROJECT / ".matrix"
-TABLE = PROJECT / "docs" / "versions.md"
-BEGIN, END = "<!-- made by make test-matrix -->\n", "<!-- end -->\n"
+PAGE = PROJECT / "docs" / "versions.md"
+BEGIN, END = "<!-- {} by make test-matrix -->\n", "<!-- end -->\n"
+# Without this project's overrides, which pip does not know either.
+PIP = ("pip", "install", "--quiet", "--no-config")
 UV = Path(sys.executable).with_name("uv")
 TESTS = {
     "operators": ["tests/operators"],
@@ -78,24 +80,42 @@ PAIRS = (
 )
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """Versions of machines that have neither Airflow nor this package."""
+
+    python: str
+    pyspark: str
+
+
+CLUSTERS = (Cluster("3.9", "3.5.2"), Cluster("3.9", "4.0.4"))
+
+
 def python_of(pair: Pair) -> Path:
     """The interpreter of the pair's environment, which is made if it is not there yet."""
-    folder = ENVIRONMENTS / pair.name
+    requirements = pair.requirements
+    project = (PROJECT / "pyproject.toml").read_text()
+    return _made(ENVIRONMENTS / pair.name, pair.python, requirements, project)
+
+
+def _made(folder: Path, version: str, requirements: str, project: str = "") -> Path:
+    """The interpreter in ``folder``; with the text of pyproject.toml this package is there too."""
     python = folder / "bin" / "python"
-    asked = pair.requirements + (PROJECT / "pyproject.toml").read_text()
-    digest = hashlib.sha256(asked.encode()).hexdigest()
+    digest = hashlib.sha256((requirements + project).encode()).hexdigest()
     stamp = folder / "made"
     if stamp.exists() and stamp.read_text() == digest:
         return python
     print(f"==> making {folder}", flush=True)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "requirements.in").write_text(pair.requirements)
+    (folder / "requirements.in").write_text(requirements)
     environment = {**os.environ, "PATH": os.pathsep.join((os.environ["PATH"], *_pyenv()))}
-    for command in (
-        ("venv", "--quiet", "--allow-existing", "--python", pair.python, folder),
-        ("pip", "install", "--quiet", "--python", python, "-r", folder / "requirements.in"),
-        ("pip", "install", "--quiet", "--python", python, "--no-config", "-e", PROJECT),
-    ):
+    commands = [
+        ("venv", "--quiet", "--allow-existing", "--python", version, folder),
+        (*PIP, "--python", python, "-r", folder / "requirements.in"),
+    ]
+    if project:
+        commands.append((*PIP, "--python", python, "-e", PROJECT))
+    for command in commands:
         subprocess.run([UV, *map(str, command)], check=True, env=environment, cwd=folder)
     stamp.write_text(digest)
     return python
@@ -107,10 +127,17 @@ def _pyenv() -> list[str]:
     return sorted(map(str, root.glob("versions/*/bin")))
 
 
-def run(pair: Pair) -> dict[str, tuple[int, int, int]]:
-    """Passed, failed and skipped by kind of test."""
+def run(pair: Pair) -> dict[str, tuple[int, ...]]:
+    """Passed, failed and skipped by kind of test; ``pruned`` are the situations' counts."""
     python = python_of(pair)
-    found = {}
+    found: dict[str, tuple[int, ...]] = {}
+    counted = ENVIRONMENTS / pair.name / "situations.json"
+    counted.unlink(missing_ok=True)
+    more = {
+        "PYTHONPATH": str(PROJECT),
+        "FUZZ_QUERIES": "100",
+        "SITUATIONS_COUNTED": str(counted),
+    }
     for kind, paths in TESTS.items():
         report = ENVIRONMENTS / pair.name / f"{kind}.xml"
         report.unlink(missing_ok=True)
@@ -119,13 +146,15 @@ def run(pair: Pair) -> dict[str, tuple[int, int, int]]:
             subprocess.run(
                 [python, "-m", "pytest", "-q", f"--junitxml={report}", *paths],
                 cwd=PROJECT,
-                env={**os.environ, "PYTHONPATH": str(PROJECT), "FUZZ_QUERIES": "100"},
+                env={**os.environ, **more},
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 check=False,
             )
         found[kind] = counts(report)
         print(f"{pair.name:12} {kind:11} {found[kind]}  {log}", flush=True)
+    if counted.exists():
+        found["pruned"] = tuple(json.loads(counted.read_text()))
     return found
 
 
@@ -139,20 +168,42 @@ def counts(report: Path) -> tuple[int, int, int]:
     return total - failed - skipped, failed, skipped
 
 
-def table(results: dict[str, dict[str, tuple[int, int, int]]]) -> str:
-    """The table of docs/versions.md."""
+def submit(cluster: Cluster) -> int:
+    """How many checks failed of what this environment submits to the cluster."""
+    folder = ENVIRONMENTS / f"cluster-{cluster.python}-{cluster.pyspark}"
+    python = _made(folder, cluster.python, f"pyspark=={cluster.pyspark}")
+    module = [sys.executable, "-m", "tests.versions.cluster", python]
+    failed = subprocess.run(module, cwd=PROJECT, check=False).returncode
+    print(f"{cluster}: {failed} failed", flush=True)
+    return failed
+
+
+def passed(results: dict[str, dict[str, tuple[int, ...]]]) -> str:
+    """The table of the tests, a line a pair."""
     lines = [
         "| Airflow | PySpark | Python | passed | failed | skipped |",
         "|---|---|---|---|---|---|",
     ]
     for pair in PAIRS:
         if pair.name in results:
-            sums = [sum(found[at] for found in results[pair.name].values()) for at in range(3)]
-            passed, failed, skipped = sums
+            found = [results[pair.name][kind] for kind in TESTS]
+            well, failed, skipped = (sum(column) for column in zip(*found, strict=True))
             lines.append(
                 f"| {pair.airflow} | {pair.pyspark} | {pair.python} "
-                f"| {passed:,} | {failed} | {skipped} |"
+                f"| {well:,} | {failed} | {skipped} |"
             )
+    return "\n".join(lines) + "\n"
+
+
+def pruned(results: dict[str, dict[str, tuple[int, ...]]]) -> str:
+    """The table of the situations, a line a Spark."""
+    lines = [
+        "| PySpark | situations | pruned here | by Spark | by Spark with every switch on |",
+        "|---|---|---|---|---|",
+    ]
+    for pair in PAIRS:
+        if counted := results.get(pair.name, {}).get("pruned"):
+            lines.append(f"| {pair.pyspark} | " + " | ".join(map(str, counted)) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -160,16 +211,19 @@ def main(*names: str) -> int:
     kept = ENVIRONMENTS / "results.json"
     results = json.loads(kept.read_text()) if kept.exists() else {}
     failed = 0
+    if "clusters" in names or not names:
+        failed += sum(map(submit, CLUSTERS))
     for pair in PAIRS:
         if pair.name in names or not names:
             found = run(pair)
             results[pair.name] = found
-            failed += sum(counted[1] for counted in found.values())
+            failed += sum(found[kind][1] for kind in TESTS)
             kept.write_text(json.dumps(results))
-    print(table(results))
-    text = TABLE.read_text()
-    head, rest = text.split(BEGIN)
-    TABLE.write_text(head + BEGIN + table(results) + END + rest.split(END)[1])
+    for named, table in (("tests", passed(results)), ("situations", pruned(results))):
+        print(table)
+        begin = BEGIN.format(named)
+        head, rest = PAGE.read_text().split(begin)
+        PAGE.write_text(head + begin + table + END + rest.partition(END)[2])
     return 1 if failed else 0
 
 

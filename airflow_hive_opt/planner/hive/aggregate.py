@@ -23,6 +23,7 @@ from airflow_hive_opt.planner.hive.syntax import (
     Star,
 )
 from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 
 def group_keys(body: Body, operator: Operator) -> tuple[Expression, ...]:
@@ -238,6 +239,6 @@ class _Steps:
         if self.grouping_sets:
             known[Name(("grouping__id",))] = found.columns[len(self.keys)].column
         count = len(found.columns) - len(self.aggregates)
-        for call, info in zip(self.calls, found.columns[count:], strict=True):
+        for call, info in zip_strict(self.calls, found.columns[count:]):
             known[call] = info.column
         return Scope(sql, [], known, grouped=True)

@@ -45,35 +45,33 @@ def draw(graph: OperatorGraph) -> str:
 def label(operator: Operator) -> str:
     """An operator in one line."""
     name = operator.short_name
-    match operator:
-        case TableScan():
-            return f"{name} {operator.alias}".rstrip()
-        case Filter():
-            return f"{name} {' AND '.join(_part(part) for part in operator.predicate)}"
-        case ReduceSink():
-            keys = ", ".join(render(key) for key in operator.keys)
-            return f"{name} {keys}".rstrip()
-        case MapJoin():
-            kinds = ", ".join(condition.kind for condition in operator.conditions)
-            big = operator.aliases[operator.big][0]
-            return f"{operator.kind.upper()} {kinds} big {big}"
-        case Join():
-            return f"{name} {', '.join(condition.kind for condition in operator.conditions)}"
-        case GroupBy():
-            keys = ", ".join(render(key) for key in operator.keys)
-            return f"{name} {operator.mode} {keys}".rstrip()
-        case Limit():
-            return f"{name} {operator.count}"
-        case FileSink():
-            return f"{name} {operator.table or ''}".rstrip()
-        case LateralViewJoin():
-            return f"{name} {operator.alias}"
-        case UserTableFunction():
-            return f"{name} {operator.function}"
-        case Script():
-            return f"{name} {operator.script}"
-        case _:
-            return name
+    if isinstance(operator, TableScan):
+        return f"{name} {operator.alias}".rstrip()
+    if isinstance(operator, Filter):
+        return f"{name} {' AND '.join(_part(part) for part in operator.predicate)}"
+    if isinstance(operator, ReduceSink):
+        keys = ", ".join(render(key) for key in operator.keys)
+        return f"{name} {keys}".rstrip()
+    if isinstance(operator, MapJoin):
+        kinds = ", ".join(condition.kind for condition in operator.conditions)
+        big = operator.aliases[operator.big][0]
+        return f"{operator.kind.upper()} {kinds} big {big}"
+    if isinstance(operator, Join):
+        return f"{name} {', '.join(condition.kind for condition in operator.conditions)}"
+    if isinstance(operator, GroupBy):
+        keys = ", ".join(render(key) for key in operator.keys)
+        return f"{name} {operator.mode} {keys}".rstrip()
+    if isinstance(operator, Limit):
+        return f"{name} {operator.count}"
+    if isinstance(operator, FileSink):
+        return f"{name} {operator.table or ''}".rstrip()
+    if isinstance(operator, LateralViewJoin):
+        return f"{name} {operator.alias}"
+    if isinstance(operator, UserTableFunction):
+        return f"{name} {operator.function}"
+    if isinstance(operator, Script):
+        return f"{name} {operator.script}"
+    return name
 
 
 def _part(expression: object) -> str:

@@ -132,45 +132,43 @@ def _title(operator: Operator) -> str:
 
 
 def _details(operator: Operator) -> list[str]:
-    match operator:
-        case TableScan():
-            lines = [f"alias: {operator.alias}"] if operator.alias else []
-            if operator.partitions is not None:
-                lines.append(f"partitions: {len(operator.partitions)}")
-            return lines
-        case Filter():
-            parts = [render(part) for part in operator.predicate]
-            text = " and ".join(f"({part})" for part in parts) if len(parts) > 1 else parts[0]
-            return [f"predicate: {text} (type: boolean)"]
-        case Select() if operator.expressions is not None:
-            return [f"expressions: {_list(operator.expressions.values())}", _outputs(operator)]
-        case ReduceSink():
-            lines = [f"key expressions: {_list(operator.keys)}"] if operator.keys else []
-            lines.append(f"sort order: {operator.order}")
-            if operator.partition_keys:
-                lines.append(f"Map-reduce partition columns: {_list(operator.partition_keys)}")
-            return lines
-        case Join():
-            return _join(operator)
-        case GroupBy():
-            lines = []
-            if operator.aggregates:
-                lines.append(f"aggregations: {', '.join(map(render, operator.aggregates))}")
-            if operator.keys:
-                lines.append(f"keys: {_list(operator.keys)}")
-            return [*lines, f"mode: {operator.mode}", _outputs(operator)]
-        case Limit():
-            return [f"Number of rows: {operator.count}"]
-        case FileSink():
-            return [f"table: {operator.table}"] if operator.table else ["compressed: false"]
-        case Script():
-            return [f"command: {operator.script}"]
-        case UserTableFunction():
-            return [f"function name: {operator.function}"]
-        case LateralViewJoin():
-            return [_outputs(operator)]
-        case _:
-            return []
+    if isinstance(operator, TableScan):
+        lines = [f"alias: {operator.alias}"] if operator.alias else []
+        if operator.partitions is not None:
+            lines.append(f"partitions: {len(operator.partitions)}")
+        return lines
+    if isinstance(operator, Filter):
+        parts = [render(part) for part in operator.predicate]
+        text = " and ".join(f"({part})" for part in parts) if len(parts) > 1 else parts[0]
+        return [f"predicate: {text} (type: boolean)"]
+    if isinstance(operator, Select) and operator.expressions is not None:
+        return [f"expressions: {_list(operator.expressions.values())}", _outputs(operator)]
+    if isinstance(operator, ReduceSink):
+        lines = [f"key expressions: {_list(operator.keys)}"] if operator.keys else []
+        lines.append(f"sort order: {operator.order}")
+        if operator.partition_keys:
+            lines.append(f"Map-reduce partition columns: {_list(operator.partition_keys)}")
+        return lines
+    if isinstance(operator, Join):
+        return _join(operator)
+    if isinstance(operator, GroupBy):
+        lines = []
+        if operator.aggregates:
+            lines.append(f"aggregations: {', '.join(map(render, operator.aggregates))}")
+        if operator.keys:
+            lines.append(f"keys: {_list(operator.keys)}")
+        return [*lines, f"mode: {operator.mode}", _outputs(operator)]
+    if isinstance(operator, Limit):
+        return [f"Number of rows: {operator.count}"]
+    if isinstance(operator, FileSink):
+        return [f"table: {operator.table}"] if operator.table else ["compressed: false"]
+    if isinstance(operator, Script):
+        return [f"command: {operator.script}"]
+    if isinstance(operator, UserTableFunction):
+        return [f"function name: {operator.function}"]
+    if isinstance(operator, LateralViewJoin):
+        return [_outputs(operator)]
+    return []
 
 
 def _join(join: Join) -> list[str]:

@@ -15,6 +15,7 @@ from airflow_hive_opt.planner.hive.operators import (
 from airflow_hive_opt.planner.hive.render import render
 from airflow_hive_opt.planner.hive.syntax import Column, Expression
 from airflow_hive_opt.planner.hive.tasks import Task, scans_below
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 
 def facts(plan: HivePlan) -> dict[str, object]:
@@ -97,7 +98,7 @@ def _after_join(operator: Filter, part: Expression) -> dict[str, str]:
     infos = [operator.info(column.name) for column in columns_of(part)]
     tables = sorted({info.table for info in infos if info and info.table})
     names: dict[str, Expression | None] = {}
-    for column, info in zip(columns_of(part), infos, strict=True):
+    for column, info in zip_strict(columns_of(part), infos):
         name = info.name if info and info.name else column.name
         several = len(tables) > 1 and info is not None and info.table
         names[column.name] = Column(f"{info.table}.{name}" if info and several else name)

@@ -37,6 +37,7 @@ from airflow_hive_opt.planner.hive.syntax import (
 )
 from airflow_hive_opt.planner.hive.syntax import Union as UnionQuery
 from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 _GROUPS = (
     frozenset(["tinyint", "smallint", "int", "bigint", "decimal", "float", "double"]),
@@ -73,7 +74,7 @@ class Generator:
         if len(first) != len(second):
             message = f"the sides of the UNION have {len(first)} and {len(second)} columns"
             raise error(self.sql, 40000, message)
-        for mine, other in zip(first, second, strict=True):
+        for mine, other in zip_strict(first, second):
             if not _same_group(mine.type, other.type):
                 message = (
                     f"column {mine.name} of the UNION is {mine.type} on one side and "
@@ -156,7 +157,7 @@ class Generator:
         names = [column.name for column in table.columns]
         if names:
             found.columns = [
-                replace(info, name=name) for info, name in zip(found.columns, names, strict=True)
+                replace(info, name=name) for info, name in zip_strict(found.columns, names)
             ]
         return found
 
@@ -192,7 +193,7 @@ class Generator:
         internals = _function_columns(source.call.name, len(names))
         made = [
             ColumnInfo(internal, source.alias, name, "unknown")
-            for internal, name in zip(internals, names, strict=True)
+            for internal, name in zip_strict(internals, names)
         ]
         function = UserTableFunction(
             made, expressions=dict.fromkeys(internals), function=source.call.name

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from airflow_hive_opt.planner.errors import PlanError
 from airflow_hive_opt.planner.hive.names import error
@@ -26,6 +25,7 @@ from airflow_hive_opt.planner.hive.syntax import (
     conjuncts,
     walk,
 )
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 
 @dataclass
@@ -285,7 +285,7 @@ def merge(tree: JoinTree) -> JoinTree:
             elif found is None and blocked is None:
                 blocked = kind
     left_over = [node for node in nodes if node is not None]
-    pairs = list(pairwise(left_over))
+    pairs = list(zip(left_over, left_over[1:]))
     for upper, lower in pairs:
         upper.left = lower
     for upper, lower in reversed(pairs):
@@ -333,7 +333,7 @@ def _merge_into(target: JoinTree, node: JoinTree, position: int, order: list[int
     for keys in node.keys[1:]:
         target.keys.append([keys[at] for at in order])
     target.null_safe = [
-        safe and other for safe, other in zip(target.null_safe, node.null_safe, strict=True)
+        safe and other for safe, other in zip_strict(target.null_safe, node.null_safe)
     ]
     target.filters += node.filters[1:]
     target.filters[position] += node.filters[0]

@@ -30,6 +30,7 @@ from airflow_hive_opt.planner.hive.syntax import (
     LateralView,
     Name,
 )
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 if TYPE_CHECKING:
     from airflow_hive_opt.planner.hive.generate import Generator
@@ -160,7 +161,7 @@ def _push_filters(generator: Generator, tree: JoinTree, sources: dict[str, Opera
     """Conditions of ON about one table that is not preserved go to that table."""
     if tree.left is not None:
         _push_filters(generator, tree.left, sources)
-    for alias, conditions in zip(tree.base, tree.pushed, strict=True):
+    for alias, conditions in zip_strict(tree.base, tree.pushed):
         if alias is not None:
             for condition in conditions:
                 sources[alias] = generator.filter(sources[alias], condition)
@@ -191,7 +192,7 @@ def _join(
     keys = _keys(generator, tree, inputs)
     sinks = [
         _reduce_sink(generator, tree, operator, key, tag)
-        for tag, (operator, key) in enumerate(zip(inputs, keys, strict=True))
+        for tag, (operator, key) in enumerate(zip_strict(inputs, keys))
     ]
     found: Operator = _join_operator(generator, tree, inputs, sinks, keys, path)
     if not tree.outer:

@@ -201,7 +201,7 @@ def is_deterministic(expression: Expression) -> bool:
 
 def type_of(expression: Expression) -> str:
     """Hive's type of a resolved expression, as far as join keys need it."""
-    if isinstance(expression, Column | Constant):
+    if isinstance(expression, (Column, Constant)):
         return expression.type
     if not isinstance(expression, Call):
         return "string"

@@ -249,7 +249,7 @@ def _first_name(query: Query) -> str:
     if isinstance(item.expression, Name):
         return item.expression.parts[-1]
     source = query.source
-    if not isinstance(item.expression, Call | Constant) and isinstance(source, SubquerySource):
+    if not isinstance(item.expression, (Call, Constant)) and isinstance(source, SubquerySource):
         return _first_name(source.query)
     return "_c0"
 

@@ -6,9 +6,9 @@ GROUP BY keys and join keys by comparing syntax trees.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 
 def _position() -> int:
@@ -72,7 +72,7 @@ class Subquery:
     at: int = _position()
 
 
-Expression: TypeAlias = "Name | Constant | Call | Star | Subquery | Column"
+Expression: typing.TypeAlias = "Name | Constant | Call | Star | Subquery | Column"
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class LateralView:
     at: int = _position()
 
 
-Source: TypeAlias = TableSource | SubquerySource | JoinSource | LateralView
+Source = typing.Union[TableSource, SubquerySource, JoinSource, LateralView]
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Union:
     right: Query
 
 
-Query: TypeAlias = Block | Union
+Query = typing.Union[Block, Union]
 
 
 def walk(expression: Expression) -> Iterator[Expression]:

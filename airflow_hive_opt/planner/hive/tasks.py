@@ -23,6 +23,7 @@ from airflow_hive_opt.planner.hive.operators import (
     graph,
     topological,
 )
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 
 @dataclass(eq=False)
@@ -120,7 +121,7 @@ def _cut_edges(operators: OperatorGraph) -> list[tuple[FileSink, TableScan]]:
             reduced[id(operator)] = False
             continue
         if isinstance(operator, Union) and any(inputs) and not operators.correlated:
-            for parent, is_reduced in zip(list(operator.parents), inputs, strict=True):
+            for parent, is_reduced in zip_strict(list(operator.parents), inputs):
                 if is_reduced or _behind_shuffle(parent):
                     cuts.append(_cut(operators, parent, operator))
             reduced[id(operator)] = False

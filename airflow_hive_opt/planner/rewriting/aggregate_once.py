@@ -239,8 +239,8 @@ def _aggregates(block: Block, anchor: Anchor, sums: _Sums) -> list[Edit]:
 
 def _edits_in(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> list[Edit]:
     found = []
-    for part in node.walk(prune=lambda each: isinstance(each, exp.AggFunc | exp.Query)):
-        if isinstance(part, exp.Window | exp.Filter):
+    for part in node.walk(prune=lambda each: isinstance(each, (exp.AggFunc, exp.Query))):
+        if isinstance(part, (exp.Window, exp.Filter)):
             raise Refused(Refusal.FORM_NOT_KNOWN)
         if isinstance(part, exp.AggFunc):
             text = _outer(block, anchor, sums, part)
@@ -253,7 +253,7 @@ def _outer(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> str | N
     star = isinstance(node, exp.Count) and isinstance(node.this, exp.Star)
     owners = {anchor.factor.alias} if star else block.aliases(node)
     if owners != {anchor.factor.alias}:
-        if isinstance(node, exp.Min | exp.Max) and anchor.factor.alias not in owners:
+        if isinstance(node, (exp.Min, exp.Max)) and anchor.factor.alias not in owners:
             return None  # how often a row is there does not matter to it
         raise Refused(Refusal.OTHER_USES)
     require_exact(block, node)

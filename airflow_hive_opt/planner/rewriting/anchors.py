@@ -11,6 +11,7 @@ from airflow_hive_opt.planner.query import ColumnRef
 from airflow_hive_opt.planner.rewriting.blocks import Block, Factor
 from airflow_hive_opt.planner.rewriting.lookups import Kind, Lookup
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def find_anchor(block: Block, lookup: Lookup) -> Anchor:
             anchor_block, scan, via = inner, scans[0], factor.alias
         elif factor.table is None or factor.table != lookup.table:
             continue
-        for key, refs in zip(lookup.keys, members, strict=True):
+        for key, refs in zip_strict(lookup.keys, members):
             wanted = ColumnRef(scan.alias, key)
             keys += [
                 ref

@@ -116,7 +116,7 @@ def _from_to_where(block: Block) -> Span:
     roots = [part for factor in block.factors.values() for part in factor.on]
     for root in [*roots, *([where.this] if where else [])]:
         top = root
-        while isinstance(top.parent, exp.Paren | exp.And):
+        while isinstance(top.parent, (exp.Paren, exp.And)):
             top = top.parent
         for node in top.walk():
             span = span_of(node)

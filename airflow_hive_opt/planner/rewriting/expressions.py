@@ -67,11 +67,11 @@ def may_fail(*parts: tuple[Block, exp.Expr]) -> bool:
 
 def _kinds(block: Block, node: exp.Expr) -> Iterator[str]:
     """``text`` or ``other`` for each operand, ``arithmetic`` for what may overflow."""
-    for part in node.walk(prune=lambda each: isinstance(each, exp.Query | exp.Cast | exp.AggFunc)):
+    for part in node.walk(prune=lambda each: isinstance(each, (exp.Query, exp.Cast, exp.AggFunc))):
         if isinstance(part, exp.Column):
             ref = block.owner(part)
             yield "text" if ref and block.type_of(ref) == "string" else "other"
-        elif isinstance(part, exp.Min | exp.Max):
+        elif isinstance(part, (exp.Min, exp.Max)):
             yield from _kinds(block, part.this)
         elif isinstance(part, exp.AggFunc) or _is_constant(part):
             yield "other"
@@ -134,7 +134,7 @@ def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
             by = part.expression
             if not isinstance(by, exp.Literal) or by.is_string or not float(by.name):
                 raise Refused(Refusal.EXPRESSION_NOT_KNOWN)
-        elif isinstance(part, exp.Column | exp.Identifier) or not isinstance(
+        elif isinstance(part, (exp.Column, exp.Identifier)) or not isinstance(
             part, (*_KNOWN, *_ARITHMETIC)
         ):
             raise Refused(Refusal.EXPRESSION_NOT_KNOWN)

@@ -26,6 +26,7 @@ from airflow_hive_opt.planner.rewriting.expressions import (
 )
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.planner.text_enum import StrEnum
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.NEQ: "<>",
@@ -161,7 +162,7 @@ def _correlated(outer: Block, kind: Kind, node: exp.Expr, select: exp.Expr | Non
             raise Refused(Refusal.FORM_NOT_KNOWN)
     if not keys or len(set(keys)) < len(keys):
         raise Refused(Refusal.NO_SHARED_KEY)
-    for key, ref in zip(keys, outers, strict=True):
+    for key, ref in zip_strict(keys, outers):
         require_key_type(inner.type_of(ColumnRef(factor.alias, key)), outer.type_of(ref))
     value = None
     if kind is Kind.SCALAR:

@@ -32,6 +32,7 @@ from airflow_hive_opt.planner.rewriting.dropping import drop_factors
 from airflow_hive_opt.planner.rewriting.expressions import aggregates_of, renamed, replaced
 from airflow_hive_opt.planner.rewriting.lookups import Kind, Lookup, lookups
 from airflow_hive_opt.planner.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 
 def apply(block: Block, cost: Cost) -> list[Edit] | None:
@@ -79,7 +80,7 @@ def _same_filters(kept: Lookup, gone: Lookup) -> bool:
 def _joined(block: Block, kept: Lookup, gone: Lookup) -> bool:
     """Whether the two are joined on all of their keys, each with its own."""
     classes = equal_columns(block)
-    for key, ref in zip(kept.keys, kept.outer, strict=True):
+    for key, ref in zip_strict(kept.keys, kept.outer):
         other = gone.outer[gone.keys.index(key)]
         if not any(ref in each and other in each for each in classes):
             return False

@@ -50,7 +50,7 @@ def is_run(tree: exp.Expr) -> bool:
     """Whether the statement's query is run by it; that of a view or a function is kept as text."""
     if isinstance(tree, exp.Create):
         return str(tree.args.get("kind")).upper() == "TABLE"
-    return isinstance(tree, exp.Query | exp.Insert)
+    return isinstance(tree, (exp.Query, exp.Insert))
 
 
 def _sums_of_floats(tree: exp.Expr, catalog: Catalog) -> bool:
@@ -95,4 +95,4 @@ def _exact(node: exp.Expr, names: set[str]) -> bool:
         return all(_exact(each, names) for each in given if each is not None)
     if isinstance(node, _OF_PARTS):
         return all(_exact(each, names) for each in node.iter_expressions())
-    return isinstance(node, exp.Count | exp.Null | exp.Boolean)
+    return isinstance(node, (exp.Count, exp.Null, exp.Boolean))

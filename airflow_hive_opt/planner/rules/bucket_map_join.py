@@ -90,7 +90,7 @@ def scan_below(operator: Operator) -> TableScan | None:
     """The scan of a table whose rows, some or all, come to the operator as they are."""
     current = operator
     while not isinstance(current, TableScan):
-        if len(current.parents) != 1 or not isinstance(current, Select | Filter | ReduceSink):
+        if len(current.parents) != 1 or not isinstance(current, (Select, Filter, ReduceSink)):
             return None
         current = current.parents[0]
     return current if current.table is not None else None

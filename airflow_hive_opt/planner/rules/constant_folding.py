@@ -63,38 +63,36 @@ def folded(conjuncts: tuple[Expression, ...]) -> tuple[Expression, ...]:
 def _visit(operator: Operator, inputs: list[_Known]) -> _Known:
     """Folds an operator; gives the constants among its output columns."""
     below = inputs[0] if inputs else {}
-    match operator:
-        case Filter():
-            if operator.sampling:
-                return below
-            generated = operator.generated
-            operator.predicate = folded(
-                tuple(with_constants(part, below) for part in operator.predicate)
-            )
-            operator.generated = generated & frozenset(operator.predicate)
-            return below | _assigned(operator.predicate)
-        case ReduceSink():
-            child = operator.children[0] if operator.children else None
-            if not isinstance(child, Join) or _all_inner(child):
-                operator.keys = _with(operator.keys, below)
-                operator.partition_keys = _with(operator.partition_keys, below)
-            return below
-        case Join():
-            return _through_join(operator, inputs) if _all_inner(operator) else {}
-        case Union():
-            names = [info.internal for info in operator.columns]
-            return {
-                name: inputs[0][name]
-                for name in names
-                if all(each.get(name) is not None for each in inputs)
-                and len({each[name] for each in inputs}) == 1
-            }
-        case Select() | GroupBy():
-            return _computed(operator, below)
-        case Limit():
-            return below
-        case _:
-            return {}
+    if isinstance(operator, Filter):
+        return _through_filter(operator, below)
+    if isinstance(operator, ReduceSink):
+        child = operator.children[0] if operator.children else None
+        if not isinstance(child, Join) or _all_inner(child):
+            operator.keys = _with(operator.keys, below)
+            operator.partition_keys = _with(operator.partition_keys, below)
+        return below
+    if isinstance(operator, Join):
+        return _through_join(operator, inputs) if _all_inner(operator) else {}
+    if isinstance(operator, Union):
+        names = [info.internal for info in operator.columns]
+        return {
+            name: inputs[0][name]
+            for name in names
+            if all(each.get(name) is not None for each in inputs)
+            and len({each[name] for each in inputs}) == 1
+        }
+    if isinstance(operator, (Select, GroupBy)):
+        return _computed(operator, below)
+    return below if isinstance(operator, Limit) else {}
+
+
+def _through_filter(operator: Filter, below: _Known) -> _Known:
+    if operator.sampling:
+        return below
+    generated = operator.generated
+    operator.predicate = folded(tuple(with_constants(part, below) for part in operator.predicate))
+    operator.generated = generated & frozenset(operator.predicate)
+    return below | _assigned(operator.predicate)
 
 
 def with_constants(expression: Expression, known: _Known) -> Expression:

@@ -121,7 +121,7 @@ class _Correlation:
 
 def _detect(sink: ReduceSink, walked: set[int], skipped: set[int]) -> _Correlation | None:
     child = sink.children[0] if len(sink.children) == 1 else None
-    if not isinstance(child, Join | GroupBy) or id(child) in skipped:
+    if not isinstance(child, (Join, GroupBy)) or id(child) in skipped:
         return None
     top = [parent for parent in child.parents if isinstance(parent, ReduceSink)]
     correlation = _Correlation(top)
@@ -157,7 +157,7 @@ def _correlated(
     """Correlated ReduceSinks that feed ``current``; keys are over its output."""
     if len(current.children) != 1:
         return []
-    if isinstance(current, ReduceSink | TableFunction | Script | UserTableFunction):
+    if isinstance(current, (ReduceSink, TableFunction, Script, UserTableFunction)):
         return []
     if isinstance(current, Union):
         found: list[ReduceSink] = []

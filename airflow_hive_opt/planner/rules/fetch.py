@@ -63,10 +63,10 @@ def only_fetches(graph: OperatorGraph) -> bool:
 
 def _is_minimal(operator: Operator) -> bool:
     """SELECT *, conditions on partitions (they are gone by now) and LIMIT."""
-    return isinstance(operator, TableScan | Limit | FileSink) or (
+    return isinstance(operator, (TableScan, Limit, FileSink)) or (
         isinstance(operator, Select)
         and all(
-            isinstance(each, Column | Constant) for each in (operator.expressions or {}).values()
+            isinstance(each, (Column, Constant)) for each in (operator.expressions or {}).values()
         )
     )
 

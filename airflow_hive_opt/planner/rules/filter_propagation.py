@@ -27,6 +27,7 @@ from airflow_hive_opt.planner.hive.operators import (
     insert_above,
 )
 from airflow_hive_opt.planner.hive.syntax import Call, Column, Expression
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 
 def propagate_filters(graph: OperatorGraph) -> None:
@@ -44,7 +45,7 @@ def propagate_filters(graph: OperatorGraph) -> None:
                 copies = _copies(below, sinks[source], sinks[target])
                 known = [*_conjuncts_below(sinks[target]), *added[target]]
                 added[target] += [copy for copy in copies if copy not in known]
-        for sink, conjuncts in zip(sinks, added, strict=True):
+        for sink, conjuncts in zip_strict(sinks, added):
             if conjuncts:
                 below = sink.parents[0]
                 new = Filter(list(below.columns), predicate=tuple(conjuncts))
@@ -91,7 +92,7 @@ def replaced(
     """``expression`` with the source's keys made the target's; ``None`` if a column is left."""
     if not is_deterministic(expression):
         return None
-    for key, other in zip(source, target, strict=True):
+    for key, other in zip_strict(source, target):
         if expression == key:
             return other
     if isinstance(expression, Column):

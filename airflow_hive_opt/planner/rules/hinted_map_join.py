@@ -134,14 +134,14 @@ def big_table_candidates(conditions: tuple[JoinCondition, ...]) -> set[int]:
 
 
 def _check_below(operator: Operator) -> None:
-    if isinstance(operator, ReduceSink | Union | Join | LateralViewJoin | LateralViewForward):
+    if isinstance(operator, (ReduceSink, Union, Join, LateralViewJoin, LateralViewForward)):
         raise _not_allowed(operator)
     for parent in operator.parents:
         _check_below(parent)
 
 
 def _check_above(operator: Operator) -> None:
-    if isinstance(operator, Union | Join):
+    if isinstance(operator, (Union, Join)):
         raise _not_allowed(operator)
     for child in operator.children:
         _check_above(child)

@@ -34,6 +34,7 @@ from airflow_hive_opt.planner.rules.skeletons import Place, column_type
 from airflow_hive_opt.planner.scope import UNNAMED
 from airflow_hive_opt.planner.settings import SMALL_TABLE_FILESIZE, Settings
 from airflow_hive_opt.planner.types import family
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 # Bytes that Spark reads in no time: a table this small is read for keys whatever it is for.
 _NO_COST = 1_000_000
@@ -124,7 +125,7 @@ def key_source(
     pairs = [_pair(place, link, small) for link in links]
     columns: list[ColumnRef] = []
     partition_columns: list[str] = []
-    for link, pair in zip(links, pairs, strict=True):
+    for link, pair in zip_strict(links, pairs):
         if pair is not None:
             if pair not in zip(partition_columns, columns, strict=False):
                 partition_columns.append(pair[0])
@@ -139,7 +140,7 @@ def key_source(
     where = list(dict.fromkeys(f"({condition.sql})" for condition in own))
     where += [
         f"{key} IS NOT NULL"
-        for key, column in dict.fromkeys(zip(keys, columns, strict=True))
+        for key, column in dict.fromkeys(zip_strict(keys, columns))
         if any(link.null_rejecting and column in link.columns for link in links)
     ]
     from_ = ", ".join(_from_item(small[alias]) for alias in aliases)
@@ -212,7 +213,7 @@ def _relation(
 ) -> TableRelation | SubqueryRelation | OpaqueRelation | None:
     if operator is None:
         return None
-    if isinstance(operator, TableScan | PassedThrough):
+    if isinstance(operator, (TableScan, PassedThrough)):
         return operator.relation
     return subquery_of(operator)
 

@@ -106,7 +106,7 @@ def _settle_parent_output(child: Operator, walk: _Walk) -> None:
 def _handed_down(child: Operator, parent: Operator | None, walk: _Walk) -> list[_Moving]:
     """What ``child`` wants filtered in its input from ``parent``."""
     key = id(child)
-    if isinstance(child, Join | LateralViewJoin) or len(child.parents) > 1:
+    if isinstance(child, (Join, LateralViewJoin)) or len(child.parents) > 1:
         if key not in walk.done:
             walk.done[key] = _process(child, walk)
         return _share_of(child, parent, walk.done[key])
@@ -122,7 +122,7 @@ def _process(operator: Operator, walk: _Walk) -> list[_Moving]:
         return _join(operator, wanted, walk)
     if isinstance(operator, LateralViewJoin):
         return _lateral_view_join(operator, wanted)
-    if isinstance(operator, Limit | Script | TableFunction | UserTableFunction):
+    if isinstance(operator, (Limit, Script, TableFunction, UserTableFunction)):
         _settle(operator, wanted)
         return []
     moving: list[_Moving] = []
@@ -229,7 +229,7 @@ def _lateral_view_join(join: LateralViewJoin, wanted: list[_Moving]) -> list[_Mo
 
 def _share_of(child: Operator, parent: Operator | None, moving: list[_Moving]) -> list[_Moving]:
     """Of what a join wants, the part of one input; other operators want the same of all."""
-    if not isinstance(child, Join | LateralViewJoin) or parent is None:
+    if not isinstance(child, (Join, LateralViewJoin)) or parent is None:
         return moving
     tag = str(child.parents.index(parent))
     own = [each for each in moving if each.alias == tag]

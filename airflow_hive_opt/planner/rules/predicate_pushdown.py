@@ -57,12 +57,12 @@ def push_down(root: Operator) -> Operator:
 
 def _push(operator: Operator, falling: _Conditions) -> Operator:
     """``operator`` with the ``falling`` conditions, true of its output, put at or below it."""
-    if isinstance(operator, TableScan | PassedThrough):
+    if isinstance(operator, (TableScan, PassedThrough)):
         return _filtered(operator, falling)
     if isinstance(operator, Union):
         inputs = tuple(_push(input_, ()) for input_ in operator.inputs)
         return _filtered(replace(operator, inputs=inputs), falling)
-    if isinstance(operator, Select | Limit) and subquery_of(operator) is not None:
+    if isinstance(operator, (Select, Limit)) and subquery_of(operator) is not None:
         return _filtered(_descend(operator), falling)
     if isinstance(operator, Filter):
         going = tuple(condition for condition in operator.conditions if _may_move(condition))
@@ -78,7 +78,7 @@ def _push(operator: Operator, falling: _Conditions) -> Operator:
 
 def _descend(operator: Operator) -> Operator:
     """Starts anew below an operator whose output columns are not those of its input."""
-    if isinstance(operator, Select | Limit | GroupBy | FileSink):
+    if isinstance(operator, (Select, Limit, GroupBy, FileSink)):
         return replace(operator, input=_push(operator.input, ()))
     raise TypeError(f"no single input: {operator}")
 

@@ -29,6 +29,7 @@ from airflow_hive_opt.planner.hive.operators import (
     topological,
 )
 from airflow_hive_opt.planner.hive.syntax import Constant, Expression
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 
 def deduplicate(graph: OperatorGraph) -> None:
@@ -98,7 +99,7 @@ def _nearest(start: Operator) -> Operator | None:
     current = start
     while len(current.parents) == 1:
         current = current.parents[0]
-        if isinstance(current, ReduceSink | GroupBy | Join):
+        if isinstance(current, (ReduceSink, GroupBy, Join)):
             return current
         if not isinstance(current, passed):
             return None
@@ -145,8 +146,7 @@ def _merge_with_join(child: ReduceSink, join: Join, least: int) -> bool:
         for at, key in enumerate(own):
             found = [backtrack(key, child, sinks[tag]) for tag in kept]
             if not any(
-                below is not None and below == keys[at]
-                for below, keys in zip(found, others, strict=True)
+                below is not None and below == keys[at] for below, keys in zip_strict(found, others)
             ):
                 return False
     if reducers > 0:

@@ -59,7 +59,7 @@ def _scan_below(operator: Operator) -> TableScan | None:
         operator = operator.parents[0]
         if isinstance(operator, TableScan):
             return operator
-        if not isinstance(operator, Select | Filter):
+        if not isinstance(operator, (Select, Filter)):
             return None
     return None
 

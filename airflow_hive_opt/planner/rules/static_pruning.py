@@ -20,6 +20,7 @@ from airflow_hive_opt.planner.hive.operators import Filter, OperatorGraph, Table
 from airflow_hive_opt.planner.hive.syntax import Call, Constant, Expression
 from airflow_hive_opt.planner.rules.constant_folding import folded
 from airflow_hive_opt.planner.rules.constants import FALSE, TRUE
+from airflow_hive_opt.planner.zip_strict import zip_strict
 
 
 def prune_static(graph: OperatorGraph) -> None:
@@ -96,9 +97,7 @@ def _choose(scan: TableScan, table: Table, filter_: Filter, conjuncts: list[Expr
             values = [_truth(part, table, partition) for part in conjuncts]
             if False not in values:
                 chosen.append("/".join(partition.values))
-                decided -= {
-                    part for part, value in zip(conjuncts, values, strict=True) if value is None
-                }
+                decided -= {part for part, value in zip_strict(conjuncts, values) if value is None}
         scan.partitions = tuple(chosen)
         if not chosen:
             return

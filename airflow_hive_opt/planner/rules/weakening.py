@@ -74,7 +74,7 @@ def weaken(tree: Operator, relation: Operator, supplied_within: bool = False) ->
     supplied = _supplied(operators, relation, first if supplied_within else frozenset())
     holding, dropped = [], []
     for operator in reversed(operators):
-        if not isinstance(operator, Join | Filter):
+        if not isinstance(operator, (Join, Filter)):
             continue
         for condition in operator.conditions:
             null_made = condition.aliases & supplied.get(id(operator), frozenset())
@@ -90,7 +90,7 @@ def weaken(tree: Operator, relation: Operator, supplied_within: bool = False) ->
 def _block(operator: Operator) -> Iterator[Operator]:
     """The block's operators, top down; its relations are not opened."""
     yield operator
-    if isinstance(operator, Filter | Join | LateralView):
+    if isinstance(operator, (Filter, Join, LateralView)):
         for input_ in operator.inputs:
             yield from _block(input_)
 
@@ -101,7 +101,7 @@ def _real(operators: list[Operator], leaves: dict[str, Operator], relation: Oper
     while size < len(real):
         size = len(real)
         for operator in operators:
-            if not isinstance(operator, Filter | Join | LateralView):
+            if not isinstance(operator, (Filter, Join, LateralView)):
                 continue
             if any(id(input_) in real for input_ in operator.inputs):
                 real.add(id(operator))
