@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_hive_opt.runtime.descriptor import Descriptor
+from airflow_hive_opt.runtime.descriptor import Descriptor, DescriptorError, load
 from airflow_hive_opt.runtime.partitions_read import partitions_read
+from airflow_hive_opt.version_compat import TAKES_PARTITIONS, ObjectStoragePath
 
 _ESCAPED = str.maketrans({"%": "%25", "|": "%7C"})
 
@@ -16,6 +17,20 @@ MOST_CHARACTERS = 250
 
 class NoPartitionKeysError(Exception):
     """The run's partitions can't be told as keys; the message says why."""
+
+
+def check_partition_keys_of(table: str | None) -> None:
+    """Raises ``TypeError`` where keys are asked for and this Airflow takes none."""
+    if table is not None and not TAKES_PARTITIONS:
+        raise TypeError("partition_keys_of needs Airflow 3.2")
+
+
+def partition_keys_at(uri: str, table: str) -> list[str]:
+    """The :func:`partition_keys` of a stored descriptor; raises :class:`NoPartitionKeysError`."""
+    try:
+        return partition_keys(load(ObjectStoragePath(uri)), table)
+    except (DescriptorError, ImportError, ValueError) as error:
+        raise NoPartitionKeysError(str(error)) from error
 
 
 def partition_keys(descriptor: Descriptor, table: str) -> list[str]:

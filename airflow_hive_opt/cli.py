@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from airflow_hive_opt import __version__
 from airflow_hive_opt.explain_command import FORMATS, explain_batch, explain_one, stage_by_rule
 from airflow_hive_opt.planner.catalog import CatalogFileError, JsonCatalog
 from airflow_hive_opt.planner.errors import PlanError
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="airflow-hive-opt", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     explain = commands.add_parser("explain", help="show what would be pruned, and why not")
     explain.add_argument("--format", choices=FORMATS, default="text")

@@ -34,6 +34,7 @@ from airflow.providers.common.compat.sdk import (
     redact,
     task_decorator_factory,
 )
+from airflow.sdk.execution_time.context import OutletEventAccessor
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 try:
@@ -100,6 +101,10 @@ else:
 
 RESUMES = hasattr(SparkSubmitOperator, "submit_job")
 """Whether an attempt can follow the application of the one before it."""
+
+
+TAKES_PARTITIONS = hasattr(OutletEventAccessor, "add_partitions")
+"""Whether asset events may name partitions."""
 
 
 async def connection_of(conn_id: str) -> Connection:

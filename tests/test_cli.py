@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from airflow_hive_opt import __version__
 from airflow_hive_opt.cli import main
 from airflow_hive_opt.runtime.descriptor import VERSION
 
@@ -28,6 +29,12 @@ def catalog(tmp_path) -> str:
     path = tmp_path / "tables.json"
     path.write_text(json.dumps(TABLES))
     return str(path)
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"airflow-hive-opt {__version__}\n"
 
 
 def test_explain_as_json(catalog, capsys):

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from uuid import uuid4
 
-from airflow_hive_opt.asset_partitions import NoPartitionKeysError, partition_keys
+from airflow_hive_opt import asset_partitions
 from airflow_hive_opt.attempts import attempt_path, default_root
 from airflow_hive_opt.connections import Place, place_of
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
@@ -19,7 +19,7 @@ from airflow_hive_opt.links.spark_ui import SparkUILink
 from airflow_hive_opt.operators.arguments import check_parsed, check_rendered, rows_to_show
 from airflow_hive_opt.operators.log import log_outcome, masked
 from airflow_hive_opt.runtime.arguments import whole_number
-from airflow_hive_opt.runtime.descriptor import DescriptorError, load
+from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.runtime.gates import Gates
 from airflow_hive_opt.runtime.report import decision_lines
 from airflow_hive_opt.submission import (
@@ -140,6 +140,7 @@ class StatementOperator(SparkSubmitOperator):
         check_parsed(sql, parameters=parameters, conf=conf, hive_conf=hive_conf)
         if show_rows is not None:
             whole_number("show_rows", show_rows)
+        asset_partitions.check_partition_keys_of(partition_keys_of)
         super().__init__(conn_id=conn_id or "", **check_submit_arguments(kwargs))
         Gates(max_partitions, max_bytes, on_empty, on_no_prune)  # says now what is wrong with them
         self.sql = sql
@@ -230,9 +231,8 @@ class StatementOperator(SparkSubmitOperator):
         if self.partition_keys_of is None:
             return []
         try:
-            descriptor = load(ObjectStoragePath(summary["uri"]))
-            return partition_keys(descriptor, self.partition_keys_of)
-        except (NoPartitionKeysError, DescriptorError, ImportError, ValueError) as error:
+            return asset_partitions.partition_keys_at(summary["uri"], self.partition_keys_of)
+        except asset_partitions.NoPartitionKeysError as error:
             self.log.warning("the asset events go without partition keys: %s", error)
             return []
 

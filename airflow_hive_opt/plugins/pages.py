@@ -11,9 +11,9 @@ import logging
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.common.db.common import SessionDep
-from airflow.api_fastapi.core_api.security import requires_access_dag
+from airflow.api_fastapi.core_api import security
 from airflow.models.xcom import XComModel
-from fastapi import Depends, FastAPI, HTTPException, status
+from fastapi import Depends, FastAPI, HTTPException, Request, status
 from fastapi.responses import Response
 from sqlalchemy import select
 
@@ -24,7 +24,22 @@ from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
 from airflow_hive_opt.version_compat import ObjectStoragePath, conf
 
 log = logging.getLogger(__name__)
-_MAY_READ = [Depends(requires_access_dag("GET", DagAccessEntity.XCOM))]
+_BROWSERS_LOG_IN = hasattr(security, "COOKIE_NAME_JWT_TOKEN")  # since Airflow 3.1
+
+
+def _login_is_known(request: Request) -> None:
+    if not _BROWSERS_LOG_IN and "Authorization" not in request.headers:
+        raise HTTPException(
+            status.HTTP_401_UNAUTHORIZED,
+            "in a browser these pages need Airflow 3.1; before it, ask with a token: "
+            "curl -H 'Authorization: Bearer TOKEN'",
+        )
+
+
+_MAY_READ = [
+    Depends(_login_is_known),
+    Depends(security.requires_access_dag("GET", DagAccessEntity.XCOM)),
+]
 
 
 def application() -> FastAPI:

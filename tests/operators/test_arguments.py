@@ -149,7 +149,7 @@ def test_secrets_are_masked(spark, tables, tmp_path, capsys):
     assert "0penSesame" not in log
     assert log.count("***") >= 2
     with pytest.raises(Exception, match=r"\*\*\*") as failed:
-        run(tmp_path, sql="SELECT CAST('hunter2secret' AS INT) AS a", show_rows=1)
+        run(tmp_path, sql="SELECT raise_error('hunter2secret') AS a", show_rows=1)
     assert "hunter2secret" not in str(failed.value)
 
 

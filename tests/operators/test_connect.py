@@ -16,6 +16,7 @@ from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.spark.connect import remote_session
 from tests.services.processes import HOST, free_port
+from tests.versions.installed import needs_spark
 
 SQL = "SELECT f.id, f.p FROM op.fact f JOIN op.keys k ON f.p = k.p AND k.id < 3"
 SECRET = "not-for-logs"
@@ -109,6 +110,7 @@ def test_stopping_the_task_stops_its_statement(remote, tmp_path):
     assert "OPERATION_CANCELED" in raised[0] or "SESSION_CLOSED" in raised[0]
 
 
+@needs_spark("4.0")
 def test_a_server_that_is_not_there(tmp_path, monkeypatch):
     port = free_port()
     connect(monkeypatch, host=f"sc://{HOST}", port=port, login="me", password=SECRET)

@@ -72,9 +72,10 @@ def start(database, tmp_path, monkeypatch):
     monkeypatch.setenv("AIRFLOW__HIVE_OPT__DESCRIPTOR_PATH", str(tmp_path))
 
     def start(name, **options):
-        from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
         from airflow.models.dagbundle import DagBundleModel
         from airflow.utils.session import create_session
+
+        from tests.operators.dag_bags import DagBag, sync_bag_to_db
 
         bag = DagBag(DAGS / f"{name}.py")
         assert bag.import_errors == {}
@@ -265,6 +266,6 @@ def test_mapped_over_states(spark, run):
 
 @pytest.mark.parametrize("path", sorted(DAGS.glob("*.py")), ids=lambda path: path.stem)
 def test_examples_import_without_a_database(path):
-    from airflow.dag_processing.dagbag import DagBag
+    from tests.operators.dag_bags import DagBag
 
     assert DagBag(path).import_errors == {}

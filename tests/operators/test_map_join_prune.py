@@ -16,6 +16,8 @@ from airflow.sdk import DAG
 from airflow_hive_opt.connections import place_of
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.runtime.descriptor import decode
+from airflow_hive_opt.version_compat import TAKES_PARTITIONS
+from tests.versions.installed import needs_airflow
 
 RUN_ID = "manual__2026-01-31T00:00:00+00:00"
 SQL = "SELECT f.id, f.p FROM op.fact f JOIN op.keys k ON f.p = k.p AND k.id < {{ params.below }}"
@@ -197,7 +199,9 @@ def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
     monkeypatch.setattr(f"{application}.restrict", lambda *_: refused)
     asset = Asset("result")
     context["outlet_events"] = OutletEventAccessors()
-    options = {"outlets": [asset], "partition_keys_of": "fact", "descriptor_path": str(tmp_path)}
+    options = {"outlets": [asset], "descriptor_path": str(tmp_path)}
+    if TAKES_PARTITIONS:
+        options["partition_keys_of"] = "fact"
     operator = MapJoinPruneOperator(task_id="task", sql=SQL, **options)
     operator.render_template_fields(context)
     summary = operator.execute(context)
@@ -209,7 +213,7 @@ def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
     # neither the page, nor the events, nor lineage go by the list that was left aside
     descriptor = decode(Path(summary["uri"]).read_bytes())
     assert (descriptor.digest, descriptor.targets) == (summary["digest"], ())
-    assert context["outlet_events"][asset].partition_keys == set()
+    assert not getattr(context["outlet_events"][asset], "partition_keys", ())
     found = DefaultExtractor(operator).extract_on_complete(context["ti"])
     assert [(each.name, each.inputFacets) for each in found.inputs] == [
         ("op.fact", {}),
@@ -231,6 +235,7 @@ def test_openlineage_is_told_what_the_run_read(spark, context, tmp_path):
     assert [each.identifier for each in condition.partitions] == ["p=0", "p=1", "p=2"]
 
 
+@needs_airflow("3.2")
 def test_asset_events_get_the_partitions_where_asked_for(spark, context, tmp_path, capsys):
     from airflow.sdk import Asset
     from airflow.sdk.execution_time.context import OutletEventAccessors
@@ -248,3 +253,9 @@ def test_asset_events_get_the_partitions_where_asked_for(spark, context, tmp_pat
     other = event(partition_keys_of="keys")
     assert (other.extra["kept"], other.partition_keys) == (3, set())
     assert "no partition keys of keys: its scan was not pruned" in capsys.readouterr().out
+
+
+def test_what_this_airflow_lacks_is_told_where_the_dag_is_parsed(monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.asset_partitions.TAKES_PARTITIONS", False)
+    with pytest.raises(TypeError, match=r"partition_keys_of needs Airflow 3\.2"):
+        MapJoinPruneOperator(task_id="task", sql=SQL, partition_keys_of="fact")

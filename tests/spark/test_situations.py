@@ -1,21 +1,33 @@
-"""Every situation of ``docs/what-prunes.md``: the rows, what is kept and scanned, and the page."""
+"""Every situation of ``docs/what-prunes.md``: the rows, what is kept and scanned, and the page.
+
+``SITUATIONS_COUNTED=FILE`` writes how many are pruned, as JSON.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.spark.session_conf import conf_set
 from tests.spark.answers import ask
 from tests.spark.situations import SITUATIONS, Situation, setup
+from tests.versions.installed import SPARK
 
 PAGE = Path(__file__).parents[2] / "docs" / "what-prunes.md"
 # Partitions of either big table whose values are not NULL; Spark leaves out the NULL partition of
 # any equality, which is not counted as pruning here.
 _VALUES = 20
 PATHS = ("fast", "skeleton", "static")
+_PRUNING = "spark.sql.optimizer.dynamicPartitionPruning"
+EVERY_SWITCH = {
+    f"{_PRUNING}.reuseBroadcastOnly": "false",
+    f"{_PRUNING}.broadcastProjection.enabled": "true",
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +44,7 @@ def situations(spark):
 
 @pytest.fixture(scope="module")
 def read_by_spark():
-    """Partitions that Spark's own pruning reads, by situation."""
+    """Partitions that Spark's own pruning reads, as it comes and with every switch on."""
     return {}
 
 
@@ -48,14 +60,21 @@ def test_situation(situations, tmp_path, read_by_spark, situation):
     assert (target.kept if target else situation.total) == situation.kept
     if target and len(answer.descriptor.decisions) == 1:
         assert answer.partitions_fetched == situation.kept
-    read_by_spark[situation] = partitions_read(situations, situation)
+    as_it_comes = partitions_read(situations, situation)
+    with conf_set(situations, EVERY_SWITCH):
+        read_by_spark[situation] = as_it_comes, partitions_read(situations, situation)
 
 
 def test_the_page(read_by_spark):
     """Run with ``WRITE_PAGE=1`` to write it anew."""
     if len(read_by_spark) < len(SITUATIONS):
         pytest.skip("not every situation was asked")
-    text = page(read_by_spark)
+    counts = pruned(read_by_spark)
+    if path := os.environ.get("SITUATIONS_COUNTED"):
+        Path(path).write_text(json.dumps(counts))
+    if Version("4.3") > SPARK:
+        return  # the page is the newest Spark's
+    text = page(read_by_spark, *counts)
     if os.environ.get("WRITE_PAGE"):
         PAGE.write_text(text)
     assert PAGE.read_text() == text
@@ -76,28 +95,42 @@ def partitions_read(session, situation: Situation) -> int:
     return max(counts, default=0)
 
 
-def page(read_by_spark: dict[Situation, int]) -> str:
-    """The page's text."""
+def pruned(read_by_spark: dict[Situation, tuple[int, int]]) -> tuple[int, int, int, int]:
+    """How many situations there are, and are pruned by us, by Spark, by Spark with every switch."""
     ours = sum(one.outcome in PATHS for one in SITUATIONS)
-    theirs = sum(read_by_spark[one] < _VALUES for one in SITUATIONS)
+    theirs = (sum(read[at] < _VALUES for read in read_by_spark.values()) for at in range(2))
+    return len(SITUATIONS), ours, *theirs
+
+
+def page(
+    read_by_spark: dict[Situation, tuple[int, int]], asked: int, ours: int, spark: int, all_on: int
+) -> str:
+    """The page's text."""
     lines = [
         "# What prunes and what does not",
         "",
         "Every line is a test. *Kept* is how many of the big table's partitions are read, of 21 "
         "(of 20 for several partition columns). *Spark reads* is what Spark's own dynamic pruning "
         "leaves of them, after it has fetched all partitions' metadata and listed all directories; "
-        "small tables are broadcast, which is its best case. Paths: `fast` keys compared with "
+        "small tables are broadcast, which is its best case. *Every switch on* is the same where "
+        "pruning may run a query of its own (`reuseBroadcastOnly` off) and may project a broadcast "
+        "(`broadcastProjection`, Spark 4.3, off by default). Paths: `fast` keys compared with "
         "partition columns as they are, `skeleton` Spark evaluates the condition on partition "
         "names, `static` names and literals alone. Codes in capitals: [reasons](reasons.md).",
         "",
-        f"Of these {len(SITUATIONS)} situations {ours} are pruned here and {theirs} by Spark "
-        "(where all that it leaves out is the NULL partition is not counted).",
+        f"Of these {asked} situations {ours} are pruned here, {spark} by Spark and {all_on} by "
+        "Spark with every switch on "
+        "(where all that it leaves out is the NULL partition is not counted). "
+        "[Older Sparks](versions.md#what-spark-itself-prunes).",
     ]
     for group in dict.fromkeys(one.group for one in SITUATIONS):
-        lines += ["", f"## {group}", "", "| situation | outcome | kept | Spark reads |"]
-        lines.append("|---|---|---|---|")
+        lines += ["", f"## {group}", ""]
+        lines += ["| situation | outcome | kept | Spark reads | every switch on |"]
+        lines.append("|---|---|---|---|---|")
         lines += [
-            f"| {one.name} | `{one.outcome}` | {one.kept} | {read_by_spark[one]} |"
+            "| {} | `{}` | {} | {} | {} |".format(
+                one.name, one.outcome, one.kept, *read_by_spark[one]
+            )
             for one in SITUATIONS
             if one.group == group
         ]

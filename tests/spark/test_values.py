@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.spark.answers import ask, files_of
+from tests.versions.installed import needs_spark
 
 ODD = [
     "it's",
@@ -138,7 +139,10 @@ def test_keys_of_another_type_prune_as_spark_compares(spark, tmp_path, table, ty
     [
         ("CHAR(3)", "1", "2"),
         ("DOUBLE", "1", "2"),
-        ("TIMESTAMP_NTZ", "2020-01-01 00:00:00", "2020-01-02 00:00:00"),
+        pytest.param(
+            *("TIMESTAMP_NTZ", "2020-01-01 00:00:00", "2020-01-02 00:00:00"),
+            marks=needs_spark("4.0"),  # before it the metastore has no such type
+        ),
     ],
 )
 def test_types_that_are_not_read_off_names(spark, tmp_path, type_, one, other):
