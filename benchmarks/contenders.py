@@ -20,13 +20,21 @@ if TYPE_CHECKING:
 
 SPARK = "Spark as it comes"
 TUNED = "Spark, listing tuned"
+SWITCHED = "Spark, every switch on"
 OURS = "ours"
 SPLIT = "ours, split"
 FLOOR = "literal list"
 ASKED = "key query, literal list"
-CONTENDERS = (SPARK, TUNED, OURS, SPLIT, ASKED, FLOOR)
+CONTENDERS = (SPARK, TUNED, SWITCHED, OURS, SPLIT, ASKED, FLOOR)
 
 TUNING = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "4"}
+_PRUNING = "spark.sql.optimizer.dynamicPartitionPruning"
+# Off by default: pruning by a query of its own, and by values of a broadcast that is there anyway.
+EVERY_SWITCH = {
+    f"{_PRUNING}.reuseBroadcastOnly": "false",
+    f"{_PRUNING}.broadcastProjection.enabled": "true",
+}
+_SETTINGS = {TUNED: TUNING, SWITCHED: {**TUNING, **EVERY_SWITCH}}
 Rows = list[tuple[object, ...]]
 
 
@@ -95,7 +103,7 @@ def cold_run(
     if contender == OURS:
         return meter.run(lambda: ours(session, sql, path))
     texts = {FLOOR: [statement.literal], ASKED: [statement.keys, statement.literal]}
-    with conf_set(session, TUNING if contender == TUNED else {}):
+    with conf_set(session, _SETTINGS.get(contender, {})):
         return meter.run(lambda: _rows(session, texts.get(contender, [sql])))
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks import slow_listing
-from benchmarks.contenders import OURS, SPARK, TUNED, Rows, Statement, cold_run
+from benchmarks.contenders import OURS, SPARK, SWITCHED, TUNED, Rows, Statement, cold_run
 from benchmarks.measure import Cost, Machine, Meter, noise, quiet_session
 from benchmarks.report import RESULTS, added, write_tpcds
 from benchmarks.warehouse import FOLDER, servers, session_conf
@@ -31,7 +31,7 @@ from benchmarks.warehouse import FOLDER, servers, session_conf
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CONTENDERS = (SPARK, TUNED, OURS)
+CONTENDERS = (SPARK, TUNED, SWITCHED, OURS)
 # Those where pruning at run time is known to help, and more stars over all three channels.
 QUERIES = (
     *(3, 7, 12, 19, 20, 25, 26, 27, 29, 33, 34, 36, 42, 43, 46, 52, 53, 55, 56, 58, 60, 61, 63),

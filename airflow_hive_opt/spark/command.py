@@ -16,12 +16,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.spark.partition_folder import PartitionFolder
-from airflow_hive_opt.spark.version_compat import frame_of, insert_fields, to_scala, unexecuted
+from airflow_hive_opt.spark.version_compat import (
+    frame_of,
+    frame_of_execution,
+    insert_fields,
+    to_scala,
+    unexecuted,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _INSERT = "InsertIntoHadoopFsRelationCommand"
+_INSERT_BY_HIVE = "InsertIntoHiveTable"
 _STATIC = "staticPartitions"
 # Whoever sets one of these commits in another way.
 _COMMITTERS = (
@@ -44,6 +51,16 @@ class Command:
     def plan(self) -> None:
         """Has Spark analyse, optimise and plan the statement; raises what Spark raises."""
         self._execution.executedPlan()
+
+    def run_as_planned(self) -> bool:
+        """Runs it by the plan that is there, so that no partition is fetched twice.
+
+        ``False`` where the query is no part of the plan: nothing has run then.
+        """
+        if self._analyzed.getClass().getSimpleName() not in (_INSERT, _INSERT_BY_HIVE):
+            return False
+        frame_of_execution(self._session, self._execution).collect()
+        return True
 
     def overwrites_one_partition(self) -> bool:
         """Whether it is ``INSERT OVERWRITE`` of one partition of a table with Spark's own files.

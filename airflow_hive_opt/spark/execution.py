@@ -102,7 +102,7 @@ def _command(
 def _plain(
     session: SparkSession, text: str, parameters: Parameters, show_rows: int
 ) -> Callable[[], _Found]:
-    """The user's own text: not planned twice, for its plan may have every partition in it."""
+    """The user's own text, planned when it runs: its plan may have every partition in it."""
     if is_remote(session) or table_of_a_partition(text) is None:
         return lambda: _sql(session, text, parameters, show_rows)
     return lambda: _run(session, Command(session, text, parameters), show_rows)
@@ -110,6 +110,8 @@ def _plain(
 
 def _run(session: SparkSession, command: Command, show_rows: int) -> _Found:
     if command.overwrites_one_partition() and command.overwrite():
+        return (), ()
+    if command.run_as_planned():
         return (), ()
     return _sql(session, command.text, command.parameters, show_rows)
 

@@ -60,11 +60,21 @@ def plan_text(plan: Any) -> str:
 
 def frame_of(session: SparkSession, plan: Any) -> Any:
     """A frame of the JVM's for a logical plan; where the plan is a command, that has run."""
+    return _frames(session).ofRows(session._jsparkSession, plan)
+
+
+def frame_of_execution(session: SparkSession, execution: Any) -> Any:
+    """A frame of the JVM's that runs what Spark has planned already."""
+    encoders: Any = session._jvm.org.apache.spark.sql.Encoders  # type: ignore[union-attr]
+    return _frames(session)(execution, encoders.row(execution.analyzed().schema()))
+
+
+def _frames(session: SparkSession) -> Any:
     jvm: Any = session._jvm
-    datasets = jvm.org.apache.spark.sql.classic.Dataset
-    if isinstance(datasets, JavaPackage):  # no such class before Spark 4.0
-        datasets = jvm.org.apache.spark.sql.Dataset
-    return datasets.ofRows(session._jsparkSession, plan)
+    frames = jvm.org.apache.spark.sql.classic.Dataset
+    if isinstance(frames, JavaPackage):  # no such class before Spark 4.0
+        frames = jvm.org.apache.spark.sql.Dataset
+    return frames
 
 
 def unexecuted(session: SparkSession, text: str, parameters: Mapping[str, object]) -> Any:

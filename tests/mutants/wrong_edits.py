@@ -327,8 +327,8 @@ WRONG_EDITS = (
             "the two read other rows",
         ),
         (
-            "        if isinstance(node, exp.Min | exp.Max) and anchor",
-            "        if isinstance(node, exp.Min | exp.Max | exp.Sum) and anchor",
+            "        if isinstance(node, (exp.Min, exp.Max)) and anchor",
+            "        if isinstance(node, (exp.Min, exp.Max, exp.Sum)) and anchor",
             "a sum counts each row",
         ),
     ),

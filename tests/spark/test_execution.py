@@ -112,6 +112,35 @@ def test_a_select_is_planned_once(spark):
     assert catalog.work() - before == plain
 
 
+@pytest.mark.parametrize("format_", ["PARQUET", "TEXTFILE"])  # by Spark's writers, and by Hive's
+def test_what_writes_is_planned_once(spark, format_):
+    from airflow_hive_opt.spark.catalog import SparkCatalog
+
+    catalog = SparkCatalog(spark)
+    sql = "SELECT f.id FROM once.fact f WHERE f.p IN (1, 2)"
+    fetched = []
+    for run in (
+        spark.sql,
+        lambda text: execute(spark, (text, f"{text} "), {}, 2),
+    ):
+        spark.sql("DROP TABLE IF EXISTS once.written")
+        spark.sql(f"CREATE TABLE once.written (id INT) STORED AS {format_}")
+        before = catalog.work()
+        run(f"INSERT OVERWRITE TABLE once.written {sql}")
+        fetched.append((catalog.work() - before).partitions_fetched)
+        assert sorted(row.id for row in spark.table("once.written").collect()) == [
+            0,
+            0,
+            1,
+            1,
+            2,
+            2,
+            3,
+            3,
+        ]
+    assert fetched == [2, 2]
+
+
 CONDITIONS = ("f.p + 0 = k.p", "f.p * 2 = k.p * 2 AND k.p = {}", "f.p = k.p AND k.p = {}")
 
 

@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.spark.session_conf import conf_set
+from benchmarks.contenders import EVERY_SWITCH
 from tests.spark.answers import ask
 from tests.spark.situations import SITUATIONS, Situation, setup
 from tests.versions.installed import SPARK
@@ -23,11 +24,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "what-prunes.md"
 # any equality, which is not counted as pruning here.
 _VALUES = 20
 PATHS = ("fast", "skeleton", "static")
-_PRUNING = "spark.sql.optimizer.dynamicPartitionPruning"
-EVERY_SWITCH = {
-    f"{_PRUNING}.reuseBroadcastOnly": "false",
-    f"{_PRUNING}.broadcastProjection.enabled": "true",
-}
 
 
 @pytest.fixture(scope="module")

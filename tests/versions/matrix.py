@@ -3,7 +3,7 @@
 python -m tests.versions.matrix [PAIR ...] [clusters]
 
 Makes an environment a pair in ``.matrix``, once, runs the tests in it, and writes the tables of
-docs/versions.md.
+docs/versions.md once every pair has run.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ BEGIN, END = "<!-- {} by make test-matrix -->\n", "<!-- end -->\n"
 # Without this project's overrides, which pip does not know either.
 PIP = ("pip", "install", "--quiet", "--no-config")
 UV = Path(sys.executable).with_name("uv")
-TESTS = {
-    "operators": ["tests/operators"],
-    "sensors": ["tests/sensors"],
-    "runtime": ["tests/runtime"],
-    "joins": ["tests/spark/test_joins.py", "tests/spark/test_execution.py"],
-    "values": ["tests/spark/test_values.py"],
-    "situations": ["tests/spark/test_situations.py"],
-    "fuzz": ["tests/fuzz/test_fuzz.py"],
-}
+TESTS = (
+    "tests/operators",
+    "tests/sensors",
+    "tests/runtime",
+    "tests/spark/test_dialect.py",
+    "tests/spark/test_execution.py",
+    "tests/spark/test_joins.py",
+    "tests/spark/test_situations.py",
+    "tests/spark/test_staging.py",
+    "tests/spark/test_values.py",
+    "tests/fuzz/test_fuzz.py",
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Pair:
                 "psycopg[binary]",
                 "pyarrow",
                 "pytest",
+                "pytest-xdist",
                 "zstandard",
                 *self.besides,
             )
@@ -128,31 +132,29 @@ def _pyenv() -> list[str]:
 
 
 def run(pair: Pair) -> dict[str, tuple[int, ...]]:
-    """Passed, failed and skipped by kind of test; ``pruned`` are the situations' counts."""
+    """``tests``: passed, failed and skipped; ``pruned``: the situations' counts."""
     python = python_of(pair)
-    found: dict[str, tuple[int, ...]] = {}
-    counted = ENVIRONMENTS / pair.name / "situations.json"
-    counted.unlink(missing_ok=True)
+    folder = ENVIRONMENTS / pair.name
+    report, counted, log = (folder / name for name in ("tests.xml", "situations.json", "log"))
+    for path in (report, counted):
+        path.unlink(missing_ok=True)
     more = {
         "PYTHONPATH": str(PROJECT),
         "FUZZ_QUERIES": "100",
         "SITUATIONS_COUNTED": str(counted),
     }
-    for kind, paths in TESTS.items():
-        report = ENVIRONMENTS / pair.name / f"{kind}.xml"
-        report.unlink(missing_ok=True)
-        log = report.with_suffix(".log")
-        with log.open("w") as output:
-            subprocess.run(
-                [python, "-m", "pytest", "-q", f"--junitxml={report}", *paths],
-                cwd=PROJECT,
-                env={**os.environ, **more},
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                check=False,
-            )
-        found[kind] = counts(report)
-        print(f"{pair.name:12} {kind:11} {found[kind]}  {log}", flush=True)
+    pytest = [python, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
+    with log.open("w") as output:
+        subprocess.run(
+            [*pytest, f"--junitxml={report}", *TESTS],
+            cwd=PROJECT,
+            env={**os.environ, **more},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    found: dict[str, tuple[int, ...]] = {"tests": counts(report)}
+    print(f"{pair.name:12} {found['tests']}  {log}", flush=True)
     if counted.exists():
         found["pruned"] = tuple(json.loads(counted.read_text()))
     return found
@@ -186,8 +188,7 @@ def passed(results: dict[str, dict[str, tuple[int, ...]]]) -> str:
     ]
     for pair in PAIRS:
         if pair.name in results:
-            found = [results[pair.name][kind] for kind in TESTS]
-            well, failed, skipped = (sum(column) for column in zip(*found, strict=True))
+            well, failed, skipped = results[pair.name]["tests"]
             lines.append(
                 f"| {pair.airflow} | {pair.pyspark} | {pair.python} "
                 f"| {well:,} | {failed} | {skipped} |"
@@ -217,10 +218,12 @@ def main(*names: str) -> int:
         if pair.name in names or not names:
             found = run(pair)
             results[pair.name] = found
-            failed += sum(found[kind][1] for kind in TESTS)
+            failed += found["tests"][1]
             kept.write_text(json.dumps(results))
     for named, table in (("tests", passed(results)), ("situations", pruned(results))):
         print(table)
+        if len(results) < len(PAIRS):
+            continue
         begin = BEGIN.format(named)
         head, rest = PAGE.read_text().split(begin)
         PAGE.write_text(head + begin + table + END + rest.partition(END)[2])
