@@ -22,7 +22,7 @@ class NoPartitionKeysError(Exception):
 def check_partition_keys_of(table: str | None) -> None:
     """Raises ``TypeError`` where keys are asked for and this Airflow takes none."""
     if table is not None and not TAKES_PARTITIONS:
-        raise TypeError("partition_keys_of needs Airflow 3.2")
+        raise TypeError("partition_keys_of needs Airflow 3.3")
 
 
 def partition_keys_at(uri: str, table: str) -> list[str]:

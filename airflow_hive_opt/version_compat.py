@@ -34,19 +34,27 @@ from airflow.providers.common.compat.sdk import (
     redact,
     task_decorator_factory,
 )
-from airflow.sdk.execution_time.context import OutletEventAccessor
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 try:
-    from airflow.providers.common.compat.sdk import SET_DURING_EXECUTION
-except ImportError:
+    from airflow.sdk.execution_time.context import OutletEventAccessor
+except ImportError:  # before Airflow 3.0
+    from airflow.utils.context import OutletEventAccessor  # type: ignore[no-redef,attr-defined]
+try:
     from airflow.sdk.definitions._internal.types import SET_DURING_EXECUTION
+except ImportError:  # before Airflow 3.0
+    from airflow.utils.types import NOTSET as SET_DURING_EXECUTION  # type: ignore[no-redef,attr-defined]
 try:
     from airflow.sdk.log import mask_secret
 except ImportError:  # before Airflow 3.1
-    from airflow.sdk.execution_time.secrets_masker import (  # type: ignore[no-redef]
-        mask_secret,
-    )
+    if find_spec("airflow.sdk") is not None:
+        from airflow.sdk.execution_time.secrets_masker import (  # type: ignore[no-redef]
+            mask_secret,
+        )
+    else:  # before Airflow 3.0
+        from airflow.utils.log.secrets_masker import (  # type: ignore[no-redef,import-not-found]
+            mask_secret,
+        )
 
 __all__ = (
     "SET_DURING_EXECUTION",
@@ -102,6 +110,9 @@ else:
 RESUMES = hasattr(SparkSubmitOperator, "submit_job")
 """Whether an attempt can follow the application of the one before it."""
 
+
+HAS_PAGES = find_spec("airflow.api_fastapi") is not None
+"""Whether its API server takes applications of plugins."""
 
 TAKES_PARTITIONS = hasattr(OutletEventAccessor, "add_partitions")
 """Whether asset events may name partitions."""

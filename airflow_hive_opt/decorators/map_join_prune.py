@@ -31,6 +31,7 @@ class _MapJoinPruneDecoratedOperator(DecoratedOperator, MapJoinPruneOperator):
         **MapJoinPruneOperator.template_fields_renderers,
     }
     custom_operator_name = "@task.map_join_prune"
+    xcom_push = None  # Airflow 3.0 asks for it, and does nothing with it
 
     def __init__(
         self,

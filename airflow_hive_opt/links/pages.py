@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from airflow_hive_opt.plugins import PREFIX
-from airflow_hive_opt.version_compat import BaseOperatorLink
+from airflow_hive_opt.version_compat import HAS_PAGES, BaseOperatorLink
 from airflow_hive_opt.version_compat import conf as airflow_conf
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ExplainLink(BaseOperatorLink):
 
 def _page(page: str, operator: BaseOperator, ti_key: Any) -> str:
     """A path, not a whole address: the browser knows best by which name it reaches the server."""
-    if getattr(operator, "summary", None) is None:
+    if not HAS_PAGES or getattr(operator, "summary", None) is None:
         return ""
     below = urlsplit(airflow_conf.get("api", "base_url", fallback="")).path.rstrip("/")
     query = urlencode(

@@ -15,6 +15,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
 from airflow_hive_opt.spark.partition_folder import PartitionFolder
 from airflow_hive_opt.spark.version_compat import (
     frame_of,
@@ -79,6 +82,7 @@ class Command:
             and self._field("catalogTable").isDefined()
             and 0 < self._field("partitionColumns").size() == self._field(_STATIC).size()
             and not any(conf.contains(name) for name in _COMMITTERS)
+            and self._has_a_name()
             and self._partition_is_below_its_table()
         )
 
@@ -126,6 +130,13 @@ class Command:
         statistics = getattr(getattr(command, "CommandUtils$"), "MODULE$")
         statistics.updateTableStats(self._java, table)
         self._java.catalog().refreshTable(table.identifier().quotedString())
+
+    def _has_a_name(self) -> bool:
+        """Whether Spark names the partition's folder; before 4.0 it can't for a NULL number."""
+        try:
+            return bool(self._fragment)
+        except (PySparkException, Py4JJavaError):
+            return False
 
     def _partition_is_below_its_table(self) -> bool:
         found = self._partitions()

@@ -13,7 +13,8 @@ from pathlib import Path
 
 _OWN = ("planner", "runtime", "spark")
 _IN_FRONT = ("sqlglot",)
-_BEHIND = ("fsspec", "upath", "pathlib_abc", "pymetastore", "thrift")
+_BEHIND = ("fsspec", "upath", "pymetastore", "thrift")
+_OF_NEWER_UPATH = "pathlib_abc"
 _FALLBACK = "fallback"
 # Any Python 3 can read it, and says what it lacks before it reads more.
 _MAIN = f'''\
@@ -51,7 +52,8 @@ def ship(folder: Path) -> tuple[Path, Path]:
             _add(archive, own / name, f"airflow_hive_opt/{name}")
         for name in _IN_FRONT:
             _add(archive, _folder(name), name)
-        for name in _BEHIND:
+        newer = [_OF_NEWER_UPATH] if importlib.util.find_spec(_OF_NEWER_UPATH) else []
+        for name in (*_BEHIND, *newer):
             _add(archive, _folder(name), f"{_FALLBACK}/{name}")
     return main, package
 

@@ -7,8 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from airflow.providers.common.compat.sdk import AirflowFailException
-from airflow.sdk import DAG, XComArg
+from airflow.providers.common.compat.sdk import DAG, AirflowFailException, XComArg
 
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.log import log_outcome

@@ -11,8 +11,10 @@ import pytest
 
 from airflow_hive_opt.runtime.descriptor import decode, encode
 from tests.services.processes import HOST
+from tests.versions.installed import needs_airflow
 
 DAGS = Path(__file__).parents[2] / "dags"
+pytestmark = needs_airflow("3.0")  # the examples import airflow.sdk
 
 
 @pytest.fixture(scope="module")

@@ -116,7 +116,7 @@ def test_the_namespace(told, monkeypatch):
 
 def test_a_descriptor_behind_an_airflow_connection(told, tmp_path):
     """An object store that only its connection's file system reaches; a mock of a cloud's."""
-    from airflow.sdk import ObjectStoragePath
+    from airflow.providers.common.compat.sdk import ObjectStoragePath
     from airflow.sdk.io import attach
     from fsspec.implementations.dirfs import DirFileSystem
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 from airflow.providers.common.compat.sdk import (
+    DAG,
     AirflowException,
     AirflowFailException,
     AirflowSkipException,
 )
-from airflow.sdk import DAG
 
 from airflow_hive_opt.connections import place_of
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
@@ -179,6 +179,7 @@ def test_a_local_connection_is_used(monkeypatch):
     assert operator._spark_conf(place_of(None))["spark.master"] == "local[*]"
 
 
+@needs_airflow("3.0")
 @pytest.mark.parametrize(
     "refused",
     [
@@ -190,8 +191,8 @@ def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
     spark, context, tmp_path, capsys, monkeypatch, refused
 ):
     """Spark refuses the narrowed statement: when it reads it, and when it plans it."""
+    from airflow.providers.common.compat.sdk import Asset
     from airflow.providers.openlineage.extractors.base import DefaultExtractor
-    from airflow.sdk import Asset
     from airflow.sdk.execution_time.context import OutletEventAccessors
 
     application = "airflow_hive_opt.spark.application"
@@ -235,9 +236,9 @@ def test_openlineage_is_told_what_the_run_read(spark, context, tmp_path):
     assert [each.identifier for each in condition.partitions] == ["p=0", "p=1", "p=2"]
 
 
-@needs_airflow("3.2")
+@needs_airflow("3.3")
 def test_asset_events_get_the_partitions_where_asked_for(spark, context, tmp_path, capsys):
-    from airflow.sdk import Asset
+    from airflow.providers.common.compat.sdk import Asset
     from airflow.sdk.execution_time.context import OutletEventAccessors
 
     asset = Asset("result")
@@ -257,5 +258,5 @@ def test_asset_events_get_the_partitions_where_asked_for(spark, context, tmp_pat
 
 def test_what_this_airflow_lacks_is_told_where_the_dag_is_parsed(monkeypatch):
     monkeypatch.setattr("airflow_hive_opt.asset_partitions.TAKES_PARTITIONS", False)
-    with pytest.raises(TypeError, match=r"partition_keys_of needs Airflow 3\.2"):
+    with pytest.raises(TypeError, match=r"partition_keys_of needs Airflow 3\.3"):
         MapJoinPruneOperator(task_id="task", sql=SQL, partition_keys_of="fact")

@@ -16,6 +16,7 @@ from airflow_hive_opt.spark.command import Command
 from airflow_hive_opt.spark.operators import operators
 from airflow_hive_opt.spark.partition_folder import PartitionFolder
 from airflow_hive_opt.spark.version_compat import frame_of
+from tests.versions.installed import needs_spark
 
 ROWS = "SELECT sum(s.amount){} FROM staged.sales s JOIN staged.days d ON s.d = d.d"
 FORMATS = ("STORED AS PARQUET", "STORED AS ORC", "USING parquet")
@@ -253,7 +254,8 @@ def test_a_partition_elsewhere_stays_there(spark, tmp_path, make):
     ("type_", "value", "shown"),
     [
         ("STRING", "CAST(X'FF41' AS STRING)", "FF41"),
-        ("DATE", "DATE'0001-01-01'", "303030312D30312D3031"),
+        # before Spark 4.0 dates of another calendar are written where a setting allows them
+        pytest.param("DATE", "DATE'0001-01-01'", "303030312D30312D3031", marks=needs_spark("4.0")),
     ],
 )
 def test_values_are_those_that_spark_writes(spark, tmp_path, how, type_, value, shown):

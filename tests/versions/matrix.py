@@ -73,13 +73,23 @@ class Pair:
         )
 
 
-# Before its release 6 the Spark provider brings no pyspark-client, which writes into pyspark.
+# From its release 6 on the Spark provider brings pyspark-client, which writes into pyspark.
 _OLDER_PROVIDER = "apache-airflow-providers-apache-spark<6"
+# Airflow's own constraints of that release.
+_OF_AIRFLOW_3_0 = ("fastapi<0.117", "starlette<0.48", "pydantic<2.12")
+_PROVIDER = "apache-airflow-providers-apache-spark>=6"
 PAIRS = (
-    Pair("oldest", "3.10", "3.0.6", "3.5.9", (_OLDER_PROVIDER, "universal-pathlib<0.3")),
-    Pair("airflow-3.1", "3.11", "3.1.8", "4.0.4", ("apache-airflow-providers-apache-spark>=6",)),
-    Pair("airflow-3.2", "3.12", "3.2.2", "4.1.3", ("apache-airflow-providers-apache-spark>=6",)),
-    Pair("spark-4.2", "3.13", "3.2.2", "4.2.1", ("apache-airflow-providers-apache-spark>=6",)),
+    Pair("airflow-2", "3.10", "2.11.2", "3.5.9", (_OLDER_PROVIDER, "universal-pathlib<0.3")),
+    Pair(
+        "oldest",
+        "3.10",
+        "3.0.6",
+        "3.5.9",
+        (_OLDER_PROVIDER, "universal-pathlib<0.3", *_OF_AIRFLOW_3_0),
+    ),
+    Pair("airflow-3.1", "3.11", "3.1.8", "4.0.4", (_PROVIDER, "pyspark-client==4.0.*")),
+    Pair("airflow-3.2", "3.12", "3.2.2", "4.1.3", (_PROVIDER, "pyspark-client==4.1.*")),
+    Pair("spark-4.2", "3.13", "3.2.2", "4.2.1", (_PROVIDER, "pyspark-client==4.2.*")),
     Pair("newest", "3.13", "3.3.2", "4.3.0", (_OLDER_PROVIDER,)),
 )
 
@@ -99,7 +109,12 @@ def python_of(pair: Pair) -> Path:
     """The interpreter of the pair's environment, which is made if it is not there yet."""
     requirements = pair.requirements
     project = (PROJECT / "pyproject.toml").read_text()
-    return _made(ENVIRONMENTS / pair.name, pair.python, requirements, project)
+    python = _made(ENVIRONMENTS / pair.name, pair.python, requirements, project)
+    drivers = ENVIRONMENTS / pair.name / "share" / "java"
+    if not drivers.exists():  # PostgreSQL's, as ``make services`` got it
+        drivers.parent.mkdir(exist_ok=True)
+        drivers.symlink_to(Path(sys.prefix) / "share" / "java")
+    return python
 
 
 def _made(folder: Path, version: str, requirements: str, project: str = "") -> Path:
