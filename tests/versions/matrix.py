@@ -76,7 +76,7 @@ class Pair:
 # From its release 6 on the Spark provider brings pyspark-client, which writes into pyspark.
 _OLDER_PROVIDER = "apache-airflow-providers-apache-spark<6"
 # Airflow's own constraints of that release.
-_OF_AIRFLOW_3_0 = ("fastapi<0.117", "starlette<0.48", "pydantic<2.12")
+_OF_AIRFLOW_3_0 = ("fastapi<0.117", "pydantic<2.12", "pyjwt<2.11", "starlette<0.48")
 _PROVIDER = "apache-airflow-providers-apache-spark>=6"
 PAIRS = (
     Pair("airflow-2", "3.10", "2.11.2", "3.5.9", (_OLDER_PROVIDER, "universal-pathlib<0.3")),
