@@ -89,7 +89,7 @@ class Matrix:
             local_task = replace(job, stages=Stages.LOCAL_TASK)
             pruned = run_job(self._spark.newSession(), local_task)
             assert pruned.status is Status.DONE, pruned.message
-            assert pruned.summary["kept"] == 2, pruned.message
+            assert pruned.summary["kept"] == kind.kept, pruned.message
             job = map_join_of(local_task, pruned)
         self._proxy.plan(fault, at)
         outcome = run_job(self._spark.newSession(), job)

@@ -31,11 +31,12 @@ State: TypeAlias = "dict[str, tuple[int, ...]] | None"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of statement; ``{t}`` is its table, ``{u}`` a second one."""
+    """A kind of statement; ``{t}`` is its table."""
 
     name: str
     template: str
     sql: str
+    kept: int = 2  # partitions of the read table
 
 
 _PARTITIONED = (
@@ -60,6 +61,7 @@ KINDS = (
         f"FROM (SELECT s.item, s.ds FROM {JOIN}) s "
         "INSERT INTO TABLE {t} PARTITION (a = 'x', b = 1) SELECT item "
         "INSERT OVERWRITE TABLE {t} PARTITION (a, b) SELECT item, ds, 5",
+        kept=0,  # it passes through
     ),
 )
 
