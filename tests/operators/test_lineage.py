@@ -12,6 +12,7 @@ from airflow_hive_opt.lineage import MOST_PARTITIONS, lineage_of, namespace_of
 from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Target, decode, write
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.report import descriptor_summary
+from tests.versions.installed import needs_airflow
 
 SQL = "INSERT INTO dw.result SELECT * FROM dw.fact f JOIN days d ON f.ds = d.ds"
 FACT = Target(
@@ -114,6 +115,7 @@ def test_the_namespace(told, monkeypatch):
     assert namespace_of({"spark.sql.shuffle.partitions": "3"}) is None
 
 
+@needs_airflow("3.0")
 def test_a_descriptor_behind_an_airflow_connection(told, tmp_path):
     """An object store that only its connection's file system reaches; a mock of a cloud's."""
     from airflow.providers.common.compat.sdk import ObjectStoragePath

@@ -8,6 +8,7 @@ import pytest
 
 from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
+from tests.versions.installed import needs_airflow
 
 KEY = SimpleNamespace(dag_id="d", run_id="manual__2026-01-31T00:00:00+00:00", task_id="g.t")
 KEY.map_index = -1
@@ -15,6 +16,7 @@ RAN = SimpleNamespace(summary={"uri": "/x/1.json", "application_id": "app-1"})
 NOTHING_YET = SimpleNamespace(summary=None)
 
 
+@needs_airflow("3.0")
 @pytest.mark.parametrize(("base", "below"), [("http://host:8080", ""), ("https://h/a/b/", "/a/b")])
 def test_the_pages_lie_below_the_servers_own_path(monkeypatch, base, below):
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", base)
@@ -36,3 +38,8 @@ def test_sparks_page_is_the_configured_servers(monkeypatch):
     address = "http://history:18080/history/{application_id}/"
     monkeypatch.setenv("AIRFLOW__HIVE_OPT__SPARK_UI_URL", address)
     assert SparkUILink().get_link(RAN, ti_key=KEY) == "http://history:18080/history/app-1/"
+
+
+def test_without_pages_there_is_no_link(monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.links.pages.HAS_PAGES", False)
+    assert DescriptorLink().get_link(RAN, ti_key=KEY) == ""
