@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from pathlib import Path
@@ -64,6 +65,8 @@ def connect_server(tmp_path_factory):
 
     if Version("4.0") > SPARK:
         pytest.skip("Spark Connect needs PySpark 4.0")
+    if Version("4.2") > SPARK:
+        gc.disable()  # a closed session that is collected while another one asks blocks both
 
     with spark_connect(tmp_path_factory.mktemp("connect")) as running:
         yield running
