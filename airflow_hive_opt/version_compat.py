@@ -107,7 +107,12 @@ else:
             self._conn_id = conn_id
 
 
-RESUMES = hasattr(SparkSubmitOperator, "submit_job")
+try:
+    from airflow.sdk.bases.resumablejobmixin import ResumableJobMixin
+except ImportError:  # before Airflow 3.3
+    RESUMES = False
+else:
+    RESUMES = issubclass(SparkSubmitOperator, ResumableJobMixin)
 """Whether an attempt can follow the application of the one before it."""
 
 

@@ -75,9 +75,16 @@ class Pair:
 
 # From its release 6 on the Spark provider brings pyspark-client, which writes into pyspark.
 _OLDER_PROVIDER = "apache-airflow-providers-apache-spark<6"
-# Airflow's own constraints of that release.
+# Of the time of those releases, as Airflow's own constraints have them.
 _OF_AIRFLOW_3_0 = ("fastapi<0.117", "pydantic<2.12", "pyjwt<2.11", "starlette<0.48")
-_PROVIDER = "apache-airflow-providers-apache-spark>=6"
+_OF_AIRFLOW_3_2 = ("pydantic<2.13", "pyjwt<2.11")
+
+
+def _provider(line: str) -> tuple[str, ...]:
+    """The newer Spark provider, with a pyspark-client of PySpark's own line."""
+    return "apache-airflow-providers-apache-spark>=6", f"pyspark-client=={line}.*"
+
+
 PAIRS = (
     Pair("airflow-2", "3.10", "2.11.2", "3.5.9", (_OLDER_PROVIDER, "universal-pathlib<0.3")),
     Pair(
@@ -87,9 +94,27 @@ PAIRS = (
         "3.5.9",
         (_OLDER_PROVIDER, "universal-pathlib<0.3", *_OF_AIRFLOW_3_0),
     ),
-    Pair("airflow-3.1", "3.11", "3.1.8", "4.0.4", (_PROVIDER, "pyspark-client==4.0.*")),
-    Pair("airflow-3.2", "3.12", "3.2.2", "4.1.3", (_PROVIDER, "pyspark-client==4.1.*")),
-    Pair("spark-4.2", "3.13", "3.2.2", "4.2.1", (_PROVIDER, "pyspark-client==4.2.*")),
+    Pair(
+        "airflow-3.1",
+        "3.11",
+        "3.1.8",
+        "4.0.4",
+        (*_provider("4.0"), *_OF_AIRFLOW_3_0),
+    ),
+    Pair(
+        "airflow-3.2",
+        "3.12",
+        "3.2.2",
+        "4.1.3",
+        (*_provider("4.1"), *_OF_AIRFLOW_3_2),
+    ),
+    Pair(
+        "spark-4.2",
+        "3.13",
+        "3.2.2",
+        "4.2.1",
+        (*_provider("4.2"), *_OF_AIRFLOW_3_2),
+    ),
     Pair("newest", "3.13", "3.3.2", "4.3.0", (_OLDER_PROVIDER,)),
 )
 
