@@ -82,11 +82,15 @@ def start(place, table: str, sql: str, number: int) -> tuple[subprocess.Popen, J
     return process, job
 
 
-def kill(victim: str, process: subprocess.Popen) -> None:
-    """Ends the Python process or its JVM; without one the other ends by itself."""
+def kill(victim: str, process: subprocess.Popen, meter) -> None:
+    """Ends the Python process or its JVM; without one the other ends by itself.
+
+    Then a call that is held goes on: the one that is left may be waiting for it.
+    """
     started = psutil.Process(process.pid).children(recursive=True)
     (jvm,) = (found for found in started if found.name() == "java")
     os.kill(process.pid if victim == "task" else jvm.pid, signal.SIGKILL)
+    meter.go.set()
     process.wait(60)
     jvm.wait(60)
 
@@ -124,8 +128,7 @@ def test_killed_at_a_call(place, calls, verb, victim, share):
     meter.hold(max(1, round(share * len(calls[verb]))))
     process, job = start(place, table, verb + QUERY, 1)
     assert meter.held.wait(120)
-    kill(victim, process)
-    meter.go.set()
+    kill(victim, process, meter)
     meter.plan()
     after = tables.state(table)
     assert after in (BEFORE, WHOLE[verb])
@@ -146,7 +149,7 @@ def test_killed_in_the_middle_of_the_join(place, verb, victim):
         assert process.poll() is None, "it ended before it could be killed"
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    kill(victim, process)
+    kill(victim, process, meter)
     assert tables.state(table) == BEFORE
     again(place, table, verb, BEFORE)
 
@@ -163,7 +166,7 @@ def test_killed_while_the_partition_is_exchanged(place, victim):
     while not list(root.glob(".hive-opt-old-*")) and process.poll() is None:
         assert time.monotonic() < deadline
     if process.poll() is None:
-        kill(victim, process)
+        kill(victim, process, meter)
     after = tables.state(table)
     assert after in (BEFORE, WHOLE[OVERWRITE], EMPTIED)
     print(f"killed {victim}: {after}")
