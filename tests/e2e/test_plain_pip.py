@@ -72,14 +72,13 @@ def run(installed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("home")
     (folder / "dags").mkdir()
     (folder / "dags" / "sales.py").write_text(DAG)
+    own = ("AIRFLOW", "PYTHONPATH", "SPARK")  # of the tests' own process
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if not name.startswith(own)},
         "AIRFLOW_HOME": str(folder),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW_HIVE_OPT_WAREHOUSE": str(folder / "warehouse"),
     }
-    for name in ("PYTHONPATH", "SPARK_HOME"):
-        environment.pop(name, None)
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
