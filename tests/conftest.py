@@ -68,5 +68,8 @@ def connect_server(tmp_path_factory):
     if Version("4.2") > SPARK:
         gc.disable()  # a closed session that is collected while another one asks blocks both
 
-    with spark_connect(tmp_path_factory.mktemp("connect")) as running:
-        yield running
+    try:
+        with spark_connect(tmp_path_factory.mktemp("connect")) as running:
+            yield running
+    finally:
+        gc.enable()

@@ -60,6 +60,20 @@ def test_imports_point_downward():
     assert wrong == []
 
 
+def test_what_runs_on_a_cluster_zips_without_keywords():
+    """``zip(..., strict=...)`` is no Python 3.9, and no linter says so."""
+    wrong = [
+        f"{path.name}:{node.lineno}"
+        for layer in ("planner", "runtime", "spark")
+        for path in (PACKAGE / layer).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and ((node.func.id == "zip" and node.keywords) or node.func.id == "pairwise")
+    ]
+    assert wrong == []
+
+
 def test_airflow_is_imported_in_one_module():
     importing = {
         path.name

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.dialects.hive import Hive
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
@@ -110,6 +110,23 @@ _HAS_QUERY = re.compile(r"\s*(select|with|from|insert|create\s.*\bas\s+select)\b
 def beyond(sql: str) -> str | None:
     """Why the planner must not interpret this text, if so; Spark may well run it."""
     return next((why for pattern, why in _BEYOND if pattern.search(sql)), None)
+
+
+def has_doubled_quote(sql: str) -> bool:
+    """Whether a literal has its quote twice in it, which Spark reads as one quote or as none.
+
+    >>> has_doubled_quote("SELECT 'it''s'"), has_doubled_quote("SELECT '' = '' -- ''''")
+    (True, False)
+    """
+    try:
+        tokens = Spark().tokenize(sql)
+    except TokenError:
+        return False
+    strings = [token for token in tokens if token.token_type is TokenType.STRING]
+    return any(
+        before.end + 1 == after.start and sql[before.end] == sql[after.start]
+        for before, after in zip(strings, strings[1:])
+    )
 
 
 @lru_cache(maxsize=8)

@@ -221,7 +221,7 @@ class _Resolver:
             return None
         on += tuple(
             compared_with(operand, found.comparison, ref, self._sql, scope)
-            for operand, ref in zip(found.operands, refs, strict=False)
+            for operand, ref in zip(found.operands, refs)
             if ref is not None
         )
         return JoinStep(found.kind, right, on)

@@ -56,7 +56,7 @@ def _underlying(statement: Statement, definition: ViewDefinition, view: Table) -
     for scan, found in outputs(build(statement)[0]):
         pairs = tuple(
             (column.name, found[name].column)
-            for name, column in zip(definition.columns, view.columns, strict=False)
+            for name, column in zip(definition.columns, view.columns)
             if name in found and found[name].column
         )
         if pairs:

@@ -120,7 +120,7 @@ def report_path(path: StoragePath) -> StoragePath:
 def changes(before: Sequence[Target], after: Sequence[Target]) -> tuple[int, int]:
     """How many partitions went, and how many came, target by target."""
     vanished = appeared = 0
-    for old, new in zip(before, after, strict=False):
+    for old, new in zip(before, after):
         old_values, new_values = ({part.values for part in t.partitions} for t in (old, new))
         vanished += len(old_values - new_values)
         appeared += len(new_values - old_values)

@@ -198,8 +198,8 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         targets = prelaunch(catalog, descriptor, request.parameters)
         if request.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
-    result = _run(session, catalog, request, path, descriptor, targets)
     vanished, appeared = changes(descriptor.targets, targets)
+    result = _run(session, catalog, request, path, descriptor, targets)
     report = replace(
         result.report,
         seconds={**clock.seconds, **result.report.seconds},

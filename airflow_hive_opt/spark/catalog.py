@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name,
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.scan import asking, list_condition, way
 from airflow_hive_opt.spark.statistics import with_statistics
-from airflow_hive_opt.spark.version_compat import condition_of, sessions_of, to_scala
+from airflow_hive_opt.spark.version_compat import active, condition_of, to_scala
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -160,7 +159,7 @@ class SparkCatalog:
             to_scala(self._jvm, [filter_.condition()]), filter_.child().output()
         )
         zone = self._state.conf().sessionLocalTimeZone()
-        with self._active():
+        with active(self._session):
             found = self._external.listPartitionsByFilter(
                 *self._database_and_name(table), named, zone
             )
@@ -201,20 +200,6 @@ class SparkCatalog:
         files = path.getFileSystem(self._state.newHadoopConf())
         size = files.getContentSummary(path).getLength() if files.exists(path) else 0
         return replace(partition, bytes=int(size))
-
-    @contextmanager
-    def _active(self) -> Iterator[None]:
-        """Makes this session the JVM's active one: below statements, settings are read from it."""
-        sessions = sessions_of(self._session)
-        before = sessions.getActiveSession()
-        sessions.setActiveSession(self._session._jsparkSession)
-        try:
-            yield
-        finally:
-            if before.isDefined():
-                sessions.setActiveSession(before.get())
-            else:
-                sessions.clearActiveSession()
 
     def _object(self, name: str) -> Any:
         """A Scala object."""

@@ -20,8 +20,9 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.partition_folder import PartitionFolder
 from airflow_hive_opt.spark.version_compat import (
+    active,
+    execution_of,
     frame_of,
-    frame_of_execution,
     insert_fields,
     to_scala,
     unexecuted,
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _INSERT = "InsertIntoHadoopFsRelationCommand"
-_INSERT_BY_HIVE = "InsertIntoHiveTable"
+# By Spark's writers, and by Hive's: into a table, and into a folder.
+_WITH_A_PLANNED_QUERY = (_INSERT, "InsertIntoHiveTable", "InsertIntoHiveDirCommand")
 _STATIC = "staticPartitions"
 # Whoever sets one of these commits in another way.
 _COMMITTERS = (
@@ -52,17 +54,18 @@ class Command:
         self._java: Any = session._jsparkSession
 
     def plan(self) -> None:
-        """Has Spark analyse, optimise and plan the statement; raises what Spark raises."""
-        self._execution.executedPlan()
+        """Has Spark analyse, optimise and plan what will run; raises what Spark raises."""
+        execution = self._staged if self.overwrites_one_partition() else self._execution
+        execution.executedPlan()
 
     def run_as_planned(self) -> bool:
         """Runs it by the plan that is there, so that no partition is fetched twice.
 
         ``False`` where the query is no part of the plan: nothing has run then.
         """
-        if self._analyzed.getClass().getSimpleName() not in (_INSERT, _INSERT_BY_HIVE):
+        if self._analyzed.getClass().getSimpleName() not in _WITH_A_PLANNED_QUERY:
             return False
-        frame_of_execution(self._session, self._execution).collect()
+        frame_of(self._session, self._execution).collect()
         return True
 
     def overwrites_one_partition(self) -> bool:
@@ -92,15 +95,13 @@ class Command:
         ``False`` where Spark writes the partition under another name than the statement's, as it
         does for ``'01'`` of a number: nothing is changed then, and the statement has to run plain.
         """
-        folder = PartitionFolder(
-            self._jvm, self._hadoop_conf(), self._field("outputPath"), self._fragment
-        )
+        with active(self._session):
+            return self._overwrite()
+
+    def _overwrite(self) -> bool:
+        folder = self._folder
         try:
-            nothing = self._jvm.scala.Option.empty()
-            # without a table Spark looks for no partitions
-            self._execute(
-                {"outputPath": folder.staging, "catalogTable": nothing, "fileIndex": nothing}
-            )
+            frame_of(self._session, self._staged).collect()
             if not folder.is_as_named():
                 return False
             folder.replace()
@@ -109,14 +110,27 @@ class Command:
         self._tell_the_catalog()
         return True
 
-    def _execute(self, changed: Mapping[str, Any]) -> None:
-        """Runs the insert with some fields changed."""
+    @cached_property
+    def _staged(self) -> Any:
+        """Spark's execution of the insert into the run's own folder."""
+        nothing = self._jvm.scala.Option.empty()
+        # without a table Spark looks for no partitions
+        changed = {
+            "outputPath": self._folder.staging,
+            "catalogTable": nothing,
+            "fileIndex": nothing,
+        }
         insert = self._analyzed
         gateway: Any = self._session.sparkContext._gateway
         fields = gateway.new_array(self._jvm.java.lang.Object, insert.productArity())
         for at, name in enumerate(self._fields):
             fields[at] = changed.get(name, insert.productElement(at))
-        frame_of(self._session, insert.makeCopy(fields)).queryExecution().commandExecuted()
+        return execution_of(self._session, insert.makeCopy(fields))
+
+    @cached_property
+    def _folder(self) -> PartitionFolder:
+        place = self._field("outputPath")
+        return PartitionFolder(self._jvm, self._hadoop_conf(), place, self._fragment)
 
     def _tell_the_catalog(self) -> None:
         """What Spark's command does once the files are there; raises what the metastore raises."""

@@ -23,6 +23,7 @@ from airflow_hive_opt.planner.rewriting.cost import MAP_JOIN_SIZE, Cost
 from airflow_hive_opt.planner.settings import DEFAULTS, Settings
 from airflow_hive_opt.planner.tables import tables_of
 from airflow_hive_opt.spark.operators import operators_of
+from airflow_hive_opt.spark.version_compat import parsed
 from airflow_hive_opt.spark.words import in_words
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def broadcasting(session: SparkSession, catalog: Catalog, sql: str, settings: Se
         return sql
     hinted = with_broadcasts(sql, catalog, settings, threshold)
     try:
-        session._jsparkSession.sessionState().sqlParser().parsePlan(hinted)
+        parsed(session, hinted)
     except (PySparkException, Py4JJavaError) as error:  # TRANSFORM takes no hint
         log.info("no broadcast hints, Spark does not read them there: %s", in_words(error))
         return sql

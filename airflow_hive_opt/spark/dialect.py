@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from airflow_hive_opt.planner.parse import has_doubled_quote
 from airflow_hive_opt.spark.session_conf import in_effect
 
 if TYPE_CHECKING:
@@ -23,10 +24,6 @@ _SETTINGS = (
     ("spark.sql.legacy.ctePrecedencePolicy", "legacy", r"\bwith\b.*\bwith\b"),
     ("spark.sql.legacy.parser.havingWithoutGroupByAsWhere", "true", r"\bhaving\b"),
 )
-_TOKEN = re.compile(
-    r"""--[^\n]*|/\*.*?\*/|`[^`]*`|(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?P<next>['"])?""",
-    re.DOTALL,
-)
 
 
 def other_reading(session: SparkSession, sql: str) -> str | None:
@@ -36,18 +33,14 @@ def other_reading(session: SparkSession, sql: str) -> str | None:
             (in_effect(session, name) or "").lower() == value
         ):
             return name
-    # before Spark 4.0 there is no such setting, and no other reading
-    if has_doubled_quote(sql) and (in_effect(session, _LITERALS) or "true").lower() == "true":
+    if has_doubled_quote(sql) and _joins_literals(session):
         return _LITERALS
     if (catalog := session.catalog.currentCatalog()) != "spark_catalog":
         return f"the current catalog {catalog}"
     return None
 
 
-def has_doubled_quote(sql: str) -> bool:
-    """Whether a literal has its quote twice in it, which may mean one quote or none.
-
-    >>> has_doubled_quote("SELECT 'it''s'"), has_doubled_quote("SELECT '' = '' -- ''''")
-    (True, False)
-    """
-    return any(found["next"] for found in _TOKEN.finditer(sql))
+def _joins_literals(session: SparkSession) -> bool:
+    """Whether ``'0''8'`` is 08; before Spark 4.0 it always is, whatever the setting says."""
+    known = session.conf.isModifiable(_LITERALS)
+    return not known or (in_effect(session, _LITERALS) or "").lower() == "true"

@@ -73,7 +73,7 @@ class Keys:
         families = [family(type_) for type_ in types]
         if None in families or families != self._families[:-1]:
             return None
-        rows = (zip(row, types, strict=False) for row in self._values)
+        rows = (zip(row, types) for row in self._values)
         tuples = (tuple(v for v, type_ in row if v is not None and fits(v, type_)) for row in rows)
         return frozenset(found for found in tuples if len(found) == len(types))
 

@@ -16,7 +16,7 @@ from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 from airflow_hive_opt.spark.connect import is_remote
 from airflow_hive_opt.spark.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.refusals import is_refusal, objection_in
-from airflow_hive_opt.spark.version_compat import unexecuted
+from airflow_hive_opt.spark.version_compat import parsed, unexecuted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +73,7 @@ def accepts(session: SparkSession, sql: str, parameters: Mapping[str, object]) -
         if _SCRIPT.match(sql):
             if is_remote(session):
                 return True
-            session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+            parsed(session, sql)
             return True
         if not is_remote(session):
             unexecuted(session, sql, parameters).assertAnalyzed()

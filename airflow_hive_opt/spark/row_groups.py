@@ -201,7 +201,7 @@ def _orc(session: SparkSession, status: Any, column: str, type_: str) -> Iterato
         at = schema.getChildren().get(names.index(column)).getId()
         if schema.getChildren().get(names.index(column)).getCategory().getName() not in _ORC[type_]:
             return
-        stripes = list(zip(reader.getStripes(), reader.getStripeStatistics(), strict=False))
+        stripes = list(zip(reader.getStripes(), reader.getStripeStatistics()))
         for stripe, statistics in spread(stripes, _GROUPS_A_FILE):
             found = statistics.getColumnStatistics()[at]
             if not found.getNumberOfValues():

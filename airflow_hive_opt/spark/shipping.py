@@ -23,11 +23,13 @@ _MAIN = f'''\
 import sys
 from pathlib import Path
 
-import pyspark
-
-python, spark = sys.version.split()[0], pyspark.__version__
+python = sys.version.split()[0]
 if sys.version_info < (3, 9):
     sys.exit("airflow-hive-opt needs Python 3.9 on the cluster, and this is " + python)
+
+import pyspark  # noqa: E402
+
+spark = pyspark.__version__
 if tuple(map(int, spark.split(".")[:2])) < (3, 5):
     sys.exit("airflow-hive-opt needs Spark 3.5 on the cluster, and this is " + spark)
 

@@ -5,7 +5,8 @@ Each difference is told by what is there, not by a version's number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import JavaPackage
@@ -58,23 +59,14 @@ def plan_text(plan: Any) -> str:
         return str(plan.treeString(True, False, _ALL_FIELDS, False))
 
 
-def frame_of(session: SparkSession, plan: Any) -> Any:
-    """A frame of the JVM's for a logical plan; where the plan is a command, that has run."""
-    return _frames(session).ofRows(session._jsparkSession, plan)
-
-
-def frame_of_execution(session: SparkSession, execution: Any) -> Any:
+def frame_of(session: SparkSession, execution: Any) -> Any:
     """A frame of the JVM's that runs what Spark has planned already."""
-    encoders: Any = session._jvm.org.apache.spark.sql.Encoders  # type: ignore[union-attr]
-    return _frames(session)(execution, encoders.row(execution.analyzed().schema()))
-
-
-def _frames(session: SparkSession) -> Any:
     jvm: Any = session._jvm
     frames = jvm.org.apache.spark.sql.classic.Dataset
     if isinstance(frames, JavaPackage):  # no such class before Spark 4.0
         frames = jvm.org.apache.spark.sql.Dataset
-    return frames
+    encoders = jvm.org.apache.spark.sql.Encoders
+    return frames(execution, encoders.row(execution.analyzed().schema()))
 
 
 def unexecuted(session: SparkSession, text: str, parameters: Mapping[str, object]) -> Any:
@@ -82,16 +74,29 @@ def unexecuted(session: SparkSession, text: str, parameters: Mapping[str, object
 
     Raises what Spark's parser raises.
     """
-    jvm: Any = session._jvm
-    state: Any = session._jsparkSession.sessionState()
-    parsed = state.sqlParser().parsePlan(text)
+    plan = parsed(session, text)
     if parameters:
-        parsed = _bound(session, text, parsed, parameters)
+        plan = _bound(session, text, plan, parameters)
+    return execution_of(session, plan)
+
+
+def execution_of(session: SparkSession, plan: Any) -> Any:
+    """Spark's execution of a logical plan, which runs no command while it is planned."""
+    jvm: Any = session._jvm
     modes = jvm.org.apache.spark.sql.execution.CommandExecutionMode
-    return state.executePlan(parsed, modes.SKIP())
+    return session._jsparkSession.sessionState().executePlan(plan, modes.SKIP())
 
 
-def _bound(session: SparkSession, text: str, parsed: Any, parameters: Mapping[str, object]) -> Any:
+def parsed(session: SparkSession, text: str) -> Any:
+    """Spark's plan of a statement before analysis; raises what Spark's parser raises.
+
+    The parser reads the time zone of literals, variables and quotes from the active session.
+    """
+    with active(session):
+        return session._jsparkSession.sessionState().sqlParser().parsePlan(text)
+
+
+def _bound(session: SparkSession, text: str, plan: Any, parameters: Mapping[str, object]) -> Any:
     jvm: Any = session._jvm
     if not isinstance(jvm.org.apache.spark.sql.classic.Dataset, JavaPackage):
         # only Spark's own EXPLAIN gives the plan with the values bound
@@ -104,10 +109,25 @@ def _bound(session: SparkSession, text: str, parsed: Any, parameters: Mapping[st
         column: Any = lit(value)
         values.put(name, column._jc.expr())
     to_map = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap
-    return jvm.org.apache.spark.sql.catalyst.analysis.NameParameterizedQuery(parsed, to_map(values))
+    return jvm.org.apache.spark.sql.catalyst.analysis.NameParameterizedQuery(plan, to_map(values))
 
 
-def sessions_of(session: SparkSession) -> Any:
+@contextmanager
+def active(session: SparkSession) -> Iterator[None]:
+    """Makes a session the JVM's active one: below statements, settings are read from it."""
+    sessions = _sessions_of(session)
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
+
+
+def _sessions_of(session: SparkSession) -> Any:
     """The JVM's class of sessions, which knows the active one."""
     find = getattr(type(session), "_get_j_spark_session_class", None)
     jvm: Any = session._jvm

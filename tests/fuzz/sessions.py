@@ -126,7 +126,12 @@ CONDITIONS = {
 }
 # and values of k, whose hash is to be a partition's p.
 KEYS = {
-    ZONE: ("current_timezone()", "CAST(k.at AS STRING)", "make_timestamp(2026, 1, k.p, 1, 1, 1)"),
+    ZONE: (
+        "current_timezone()",
+        "TIMESTAMP'2026-01-03 20:00:00'",
+        "CAST(k.at AS STRING)",
+        "make_timestamp(2026, 1, k.p, 1, 1, 1)",
+    ),
     DATABASE: ("upper(current_database())", "(SELECT max(z.p) FROM keys z)"),
     ANSI: ("CAST(k.n * 1000000000000 AS INT)", "k.n / (k.p - 3)", "TRY_CAST(k.text AS BOOLEAN)"),
     "spark.sql.timestampType": ("CAST(k.moment AS TIMESTAMP)",),

@@ -55,6 +55,7 @@ SETTINGS = (
     {"spark.sql.storeAssignmentPolicy": "LEGACY"},
     {"spark.sql.storeAssignmentPolicy": "STRICT"},
     {"spark.sql.ansi.enabled": "false"},
+    {"spark.sql.session.timeZone": "Asia/Kolkata"},
 )
 
 

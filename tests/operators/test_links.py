@@ -5,10 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from packaging.version import Version
 
 from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
-from tests.versions.installed import needs_airflow
+from tests.versions.installed import AIRFLOW, needs_airflow
 
 KEY = SimpleNamespace(dag_id="d", run_id="manual__2026-01-31T00:00:00+00:00", task_id="g.t")
 KEY.map_index = -1
@@ -43,3 +44,11 @@ def test_sparks_page_is_the_configured_servers(monkeypatch):
 def test_without_pages_there_is_no_link(monkeypatch):
     monkeypatch.setattr("airflow_hive_opt.links.pages.HAS_PAGES", False)
     assert DescriptorLink().get_link(RAN, ti_key=KEY) == ""
+
+
+@needs_airflow("3.0")
+def test_the_probe_for_the_login_of_browsers_is_right():
+    """It asks for a name of Airflow's, which may be renamed."""
+    from airflow_hive_opt.plugins.pages import _BROWSERS_LOG_IN
+
+    assert (Version("3.1") <= AIRFLOW) is _BROWSERS_LOG_IN

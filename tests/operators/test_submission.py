@@ -343,18 +343,27 @@ def test_what_is_shipped_runs_with_pyspark_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "message"),
+    ("old", "pyspark", "message"),
     [
-        ("sys.version_info = (3, 8)", "airflow-hive-opt needs Python 3.9 on the cluster, and this"),
+        # where PySpark of today can't even be imported
         (
-            "pyspark.__version__ = '3.4.1'",
+            "sys.version_info = (3, 8)",
+            "raise SyntaxError",
+            "airflow-hive-opt needs Python 3.9 on the cluster, and this is ",
+        ),
+        (
+            "",
+            "__version__ = '3.4.1'",
             "airflow-hive-opt needs Spark 3.5 on the cluster, and this is 3.4.1",
         ),
     ],
 )
-def test_a_cluster_that_is_too_old_is_told_so_before_anything_is_read(tmp_path, old, message):
+def test_a_cluster_that_is_too_old_is_told_so_before_anything_is_read(
+    tmp_path, old, pyspark, message
+):
     main, _ = ship(tmp_path)
-    script = f"import sys, pyspark\n{old}\n{main.read_text()}"
+    (tmp_path / "pyspark.py").write_text(pyspark)
+    script = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{old}\n{main.read_text()}"
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1

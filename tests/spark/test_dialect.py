@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_hive_opt.planner.parse import has_doubled_quote
+from airflow_hive_opt.spark.dialect import other_reading
 from airflow_hive_opt.spark.job import Job, Stages, Status, run_job
 
 
@@ -96,6 +98,37 @@ def test_a_setting_that_changes_how_it_is_read(spark, tmp_path, setting, value, 
     assert sorted(done.rows) == sorted(plain)
     assert plain
     assert f"{name} changes how the statement is read" in done.message
+
+
+@pytest.mark.parametrize(
+    ("sql", "doubled"),
+    [
+        ("SELECT '0''8'", True),
+        ('SELECT "0""8"', True),
+        (r"SELECT 'a\'''", True),
+        ("SELECT '', '''8'", True),
+        ("SELECT '' = '8'", False),
+        ("SELECT '0' '8'", False),
+        (r"SELECT '\'' = \"\"", False),
+        (r"SELECT r'\', '', '8'", False),
+        ("SELECT 1 /* /* */ ''' */ = '8'", False),
+        ("SELECT `''` FROM t -- it''s", False),
+        ("SELECT 'never closed", False),
+    ],
+)
+def test_a_doubled_quote(sql, doubled):
+    assert has_doubled_quote(sql) is doubled
+
+
+def test_a_setting_that_spark_does_not_know_changes_nothing(spark, monkeypatch):
+    """Before Spark 4.0 a doubled quote is none, whatever is set under that name."""
+    name = "spark.sql.legacy.consecutiveStringLiterals.enabled"
+    modifiable = type(spark.conf).isModifiable
+    monkeypatch.setattr(
+        type(spark.conf), "isModifiable", lambda self, key: key != name and modifiable(self, key)
+    )
+    assert other_reading(spark, "SELECT '0''8'") == name
+    assert other_reading(spark, "SELECT '08'") is None
 
 
 @pytest.mark.parametrize(

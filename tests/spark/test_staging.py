@@ -190,11 +190,9 @@ def test_files_are_written_by_the_plan_that_plain_spark_has(spark, make, monkeyp
     folder = make()
     plans = []
 
-    def kept(session, plan):
-        frame = frame_of(session, plan)
-        done = frame.queryExecution().commandExecuted().commandPhysicalPlan()
-        plans.extend(kind for kind, _ in operators(done))
-        return frame
+    def kept(session, execution):
+        plans.extend(kind for kind, _ in operators(execution.executedPlan()))
+        return frame_of(session, execution)
 
     monkeypatch.setattr("airflow_hive_opt.spark.command.frame_of", kept)
     sql = (

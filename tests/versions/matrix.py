@@ -3,7 +3,7 @@
 python -m tests.versions.matrix [PAIR ...] [clusters]
 
 Makes an environment a pair in ``.matrix``, once, runs the tests in it, and writes the tables of
-docs/versions.md once every pair has run.
+docs/versions.md once every pair and cluster has run on the files as they are now.
 """
 
 from __future__ import annotations
@@ -126,8 +126,15 @@ class Cluster:
     python: str
     pyspark: str
 
+    @property
+    def name(self) -> str:
+        """Of its environment's folder, and among the results."""
+        return f"cluster-{self.python}-{self.pyspark}"
+
 
 CLUSTERS = (Cluster("3.9", "3.5.2"), Cluster("3.9", "4.0.4"))
+# By name, what was found; of clusters how many checks failed.
+Results = dict[str, dict[str, tuple[int, ...]]]
 
 
 def python_of(pair: Pair) -> Path:
@@ -210,17 +217,29 @@ def counts(report: Path) -> tuple[int, int, int]:
     return total - failed - skipped, failed, skipped
 
 
-def submit(cluster: Cluster) -> int:
-    """How many checks failed of what this environment submits to the cluster."""
-    folder = ENVIRONMENTS / f"cluster-{cluster.python}-{cluster.pyspark}"
+def submit(cluster: Cluster) -> dict[str, tuple[int, ...]]:
+    """``tests``: the checks of what this environment submits to the cluster, counted alike."""
+    folder = ENVIRONMENTS / cluster.name
     python = _made(folder, cluster.python, f"pyspark=={cluster.pyspark}")
-    module = [sys.executable, "-m", "tests.versions.cluster", python]
-    failed = subprocess.run(module, cwd=PROJECT, check=False).returncode
-    print(f"{cluster}: {failed} failed", flush=True)
-    return failed
+    report = folder / "checks.json"
+    report.unlink(missing_ok=True)
+    module = [sys.executable, "-m", "tests.versions.cluster", python, report]
+    subprocess.run(module, cwd=PROJECT, check=False)
+    found = tuple(json.loads(report.read_text())) if report.exists() else (0, 1, 0)
+    print(f"{cluster.name:22} {found}", flush=True)
+    return {"tests": found}
 
 
-def passed(results: dict[str, dict[str, tuple[int, ...]]]) -> str:
+def files() -> str:
+    """A digest of the files that are tested and of the tests."""
+    found = hashlib.sha256((PROJECT / "pyproject.toml").read_bytes())
+    for folder in ("airflow_hive_opt", "dags", "tests"):
+        for path in sorted((PROJECT / folder).rglob("*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def passed(results: Results) -> str:
     """The table of the tests, a line a pair."""
     lines = [
         "| Airflow | PySpark | Python | passed | failed | skipped |",
@@ -236,7 +255,17 @@ def passed(results: dict[str, dict[str, tuple[int, ...]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def pruned(results: dict[str, dict[str, tuple[int, ...]]]) -> str:
+def submitted(results: Results) -> str:
+    """The table of what was submitted, a line a cluster."""
+    lines = ["| PySpark | Python | passed | failed |", "|---|---|---|---|"]
+    for cluster in CLUSTERS:
+        if cluster.name in results:
+            well, failed, _ = results[cluster.name]["tests"]
+            lines.append(f"| {cluster.pyspark} | {cluster.python} | {well} | {failed} |")
+    return "\n".join(lines) + "\n"
+
+
+def pruned(results: Results) -> str:
     """The table of the situations, a line a Spark."""
     lines = [
         "| PySpark | situations | pruned here | by Spark | by Spark with every switch on |",
@@ -250,24 +279,23 @@ def pruned(results: dict[str, dict[str, tuple[int, ...]]]) -> str:
 
 def main(*names: str) -> int:
     kept = ENVIRONMENTS / "results.json"
-    results = json.loads(kept.read_text()) if kept.exists() else {}
-    failed = 0
-    if "clusters" in names or not names:
-        failed += sum(map(submit, CLUSTERS))
-    for pair in PAIRS:
-        if pair.name in names or not names:
-            found = run(pair)
-            results[pair.name] = found
-            failed += found["tests"][1]
-            kept.write_text(json.dumps(results))
-    for named, table in (("tests", passed(results)), ("situations", pruned(results))):
-        print(table)
-        if len(results) < len(PAIRS):
-            continue
-        begin = BEGIN.format(named)
-        head, rest = PAGE.read_text().split(begin)
-        PAGE.write_text(head + begin + table + END + rest.partition(END)[2])
-    return 1 if failed else 0
+    found = json.loads(kept.read_text()) if kept.exists() else {}
+    of = files()
+    results: Results = found["results"] if found.get("of") == of else {}
+    asked = [each for each in (*CLUSTERS, *PAIRS) if not names or each.name in names]
+    if "clusters" in names:
+        asked += CLUSTERS
+    for each in asked:
+        results[each.name] = submit(each) if isinstance(each, Cluster) else run(each)
+        kept.write_text(json.dumps({"of": of, "results": results}))
+    tables = {"tests": passed, "clusters": submitted, "situations": pruned}
+    for named, table in tables.items():
+        print(table(results))
+        if {each.name for each in (*CLUSTERS, *PAIRS)} <= results.keys():
+            begin = BEGIN.format(named)
+            head, rest = PAGE.read_text().split(begin)
+            PAGE.write_text(head + begin + table(results) + END + rest.partition(END)[2])
+    return 1 if any(results[each.name]["tests"][1] for each in asked) else 0
 
 
 if __name__ == "__main__":

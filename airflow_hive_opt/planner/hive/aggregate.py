@@ -228,7 +228,7 @@ class _Steps:
     def scope(self, sql: str, found: Operator, source: Operator) -> Scope:
         """What SELECT and HAVING may name above the group-by."""
         known: dict[Expression, Column] = {}
-        for written, resolved, info in zip(self.written, self.keys, found.columns, strict=False):
+        for written, resolved, info in zip(self.written, self.keys, found.columns):
             known[written] = info.column
             if isinstance(resolved, Column):
                 origin = source.info(resolved.name)

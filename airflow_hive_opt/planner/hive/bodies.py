@@ -372,6 +372,6 @@ def _written(body: Body, operator: Operator) -> dict[Expression, Column]:
         return {}
     return {
         item.expression: info.column
-        for item, info in zip(body.items, operator.columns, strict=False)
+        for item, info in zip(body.items, operator.columns)
         if isinstance(item.expression, Call)
     }

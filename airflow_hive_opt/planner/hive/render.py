@@ -62,7 +62,7 @@ def _case(name: str, parts: list[str]) -> str:
     head = "CASE"
     if name == "case":
         head, parts = f"CASE {parts[0]}", parts[1:]
-    pairs = zip(parts[0::2], parts[1::2], strict=False)
+    pairs = zip(parts[0::2], parts[1::2])
     whens = " ".join(f"WHEN {when} THEN {then}" for when, then in pairs)
     other = f" ELSE {parts[-1]}" if len(parts) % 2 else ""
     return f"{head} {whens}{other} END"

@@ -44,7 +44,7 @@ def _converted(operator: Operator, table: Table) -> Operator:
     """The select that casts rows to the columns of the table they go to."""
     columns = [info for info in operator.columns if not info.hidden]
     casts: dict[str, Expression | None] = {}
-    for info, wanted in zip(columns, table.columns, strict=False):
+    for info, wanted in zip(columns, table.columns):
         same = info.type.partition("(")[0] == wanted.type.partition("(")[0]
         casts[info.internal] = (
             info.column if same else Call("cast", (info.column,), note=wanted.type)

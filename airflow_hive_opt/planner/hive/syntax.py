@@ -72,6 +72,7 @@ class Subquery:
     at: int = _position()
 
 
+# Only an annotation: Python 3.9 has no TypeAlias and never asks for it.
 Expression: typing.TypeAlias = "Name | Constant | Call | Star | Subquery | Column"
 
 

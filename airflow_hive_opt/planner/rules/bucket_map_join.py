@@ -162,7 +162,7 @@ def _sorted_alike(sides: Sequence[tuple[Buckets, list[str]]]) -> bool:
     for buckets, columns in sides:
         if len(buckets.sort) < len(columns):
             return False
-        for mine, other in zip(buckets.sort, first, strict=False):
+        for mine, other in zip(buckets.sort, first):
             if mine[1] != other[1]:
                 return False
         if {name for name, _ in buckets.sort[: len(columns)]} != set(columns):

@@ -127,7 +127,7 @@ def key_source(
     partition_columns: list[str] = []
     for link, pair in zip_strict(links, pairs):
         if pair is not None:
-            if pair not in zip(partition_columns, columns, strict=False):
+            if pair not in zip(partition_columns, columns):
                 partition_columns.append(pair[0])
                 columns.append(pair[1])
             continue

@@ -68,8 +68,7 @@ def _deduplicate(sink: ReduceSink, least: int, joins_too: bool) -> None:
         child.mode = "complete"
         names = [info.internal for info in child.columns]
         child.expressions = {
-            name: above_keys.get(source.internal)
-            for name, source in zip(names, start.columns, strict=False)
+            name: above_keys.get(source.internal) for name, source in zip(names, start.columns)
         } | {
             info.internal: None
             for info in child.columns[len(child.columns) - len(child.aggregates) :]

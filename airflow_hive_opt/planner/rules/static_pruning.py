@@ -110,7 +110,7 @@ def _truth(expression: Expression, table: Table, partition: Partition) -> bool |
     """Whether a condition holds for a partition, ``None`` where that can't be told."""
     columns: dict[str, Expression | None] = {
         column.name: Constant(f"'{value}'", "string")
-        for column, value in zip(table.partition_columns, partition.values, strict=False)
+        for column, value in zip(table.partition_columns, partition.values)
     }
     given = substitute(expression, columns)
     return None if given is None else _evaluated(given)
