@@ -61,11 +61,12 @@ def test_imports_point_downward():
 
 
 def test_what_runs_on_a_cluster_zips_without_keywords():
-    """``zip(..., strict=...)`` is no Python 3.9, and no linter says so."""
+    """Python 3.9 has neither ``zip(..., strict=...)`` nor ``pairwise``; no linter says so."""
     wrong = [
         f"{path.name}:{node.lineno}"
         for layer in ("planner", "runtime", "spark")
         for path in (PACKAGE / layer).rglob("*.py")
+        if path.name != "zip_strict.py"
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
