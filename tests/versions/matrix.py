@@ -77,7 +77,7 @@ class Pair:
 _OLDER_PROVIDER = "apache-airflow-providers-apache-spark<6"
 # Of the time of those releases, as Airflow's own constraints have them.
 _OF_AIRFLOW_3_0 = ("fastapi<0.117", "pydantic<2.12", "pyjwt<2.11", "starlette<0.48")
-_OF_AIRFLOW_3_2 = ("pydantic<2.13",)
+_OF_AIRFLOW_3_2 = ("cadwyn<7", "fastapi<0.136")
 
 
 def _provider(line: str) -> tuple[str, ...]:
