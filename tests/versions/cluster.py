@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 
 from upath import UPath
 
+from airflow_hive_opt.runtime.storage import DescriptorError
 from airflow_hive_opt.spark.job import Job, Outcome, Stages, Status, read_outcome, write_job
 from airflow_hive_opt.spark.session import embedded_conf
 from airflow_hive_opt.spark.shipping import ship
@@ -64,11 +65,14 @@ class Cluster:
             text=True,
             check=False,
         )
-        if done.returncode:
+        try:
+            outcome = read_outcome(path, job.token)
+        except DescriptorError:
             raise SystemExit(
                 f"spark-submit ended with {done.returncode}:\n{done.stdout}{done.stderr}"
-            )
-        return read_outcome(path, job.token)
+            ) from None
+        assert (done.returncode == 0) is (outcome.status is Status.DONE), outcome
+        return outcome
 
 
 def main(python: str, report: str) -> int:
