@@ -25,8 +25,8 @@ class Patience(DefaultPolicy):
 
 
 class _State(RetryPolicyState):
-    def next_attempt(self, exception: BaseException | None = None) -> int | None:
-        wait = super().next_attempt(exception)
+    def next_attempt(self, *exception: BaseException | None) -> int | None:
+        wait = super().next_attempt(*exception)  # before PySpark 4.1 it takes none
         if wait is None and isinstance(self.policy, Patience):
             self.policy.exhausted = True
         return wait
