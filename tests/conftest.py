@@ -29,8 +29,9 @@ def spark():
         "spark.sql.shuffle.partitions": "2",
         # Bytes that are read in parallel are missing from Spark's own count of them.
         "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
-        # A JVM that lives for minutes gains nothing from its best compiler.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        # A JVM that lives for minutes gains nothing from its best compiler, without which it keeps
+        # too little room for code: 48 MB.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
     }
     with spark_session("tests", conf) as session:
         session.sparkContext.setLogLevel("ERROR")

@@ -140,7 +140,7 @@ def main(port: str, folder: str, step: str, *names: str) -> None:
             "spark.hadoop.hive.metastore.client.connect.retry.delay": "0",
             "spark.hadoop.hive.metastore.client.socket.timeout": f"{PATIENCE_OF_CLIENTS}s",
             "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
         }
         with spark_session("faults", conf) as spark:
             spark.sparkContext.setLogLevel("OFF")

@@ -45,7 +45,7 @@ def spark_connect(folder: Path) -> Iterator[ConnectServer]:
         "spark.connect.grpc.binding.address": HOST,
         "spark.connect.grpc.binding.port": str(port),
         # a server that lives for minutes gains nothing from the best compiler
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
     }
     command = [str(Path(sys.executable).parent / "spark-submit")]
     for name, value in conf.items():

@@ -77,7 +77,14 @@ class Pair:
 _OLDER_PROVIDER = "apache-airflow-providers-apache-spark<6"
 # Of the time of those releases, as Airflow's own constraints have them.
 _OF_AIRFLOW_3_0 = ("fastapi<0.117", "pydantic<2.12", "pyjwt<2.11", "starlette<0.48")
-_OF_AIRFLOW_3_1 = ("cadwyn<6", "fastapi<0.118", "pydantic<2.13", "starlette<0.49", "svcs<26")
+_OF_AIRFLOW_3_1 = (
+    "cadwyn<6",
+    "fastapi<0.118",
+    "pydantic<2.13",
+    "sqlalchemy<2.1",
+    "starlette<0.49",
+    "svcs<26",
+)
 _OF_AIRFLOW_3_2 = ("cadwyn<8", "fastapi<0.138", "pydantic<2.14", "starlette<1.4", "svcs<26")
 
 
