@@ -50,7 +50,7 @@ def servers(folder: Path) -> Iterator[Servers]:
     with (
         postgres(folder / "postgres") as database,
         # its best compiler, unlike in tests
-        metastore(folder / "metastore", database, java_options=("-Xmx2g",)) as service,
+        metastore(folder / "metastore", database, java_options="-Xmx2g") as service,
     ):
         yield Servers(folder, database, service)
 

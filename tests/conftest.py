@@ -23,15 +23,14 @@ os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "False"
 def spark():
     """A session with Hive support on a fresh embedded warehouse."""
     from airflow_hive_opt.spark.session import embedded_conf, spark_session
+    from tests.services.java_options import SHORT_LIVED
 
     conf = {
         **embedded_conf(_SCRATCH / "warehouse", "local[2]"),
         "spark.sql.shuffle.partitions": "2",
         # Bytes that are read in parallel are missing from Spark's own count of them.
         "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
-        # A JVM that lives for minutes gains nothing from its best compiler, without which it keeps
-        # too little room for code: 48 MB.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
     }
     with spark_session("tests", conf) as session:
         session.sparkContext.setLogLevel("ERROR")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from jinja2 import Template
 
+from tests.services.java_options import SHORT_LIVED
 from tests.services.processes import HOST
 
 PROJECT = Path(__file__).parents[2]
@@ -27,7 +28,7 @@ def session_conf(metastore_service):
         **metastore_service.spark_conf(),
         "spark.driver.host": HOST,
         "spark.driver.bindAddress": HOST,
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",

@@ -21,6 +21,7 @@ from airflow_hive_opt.spark.job import Job, Stages, Status, run_job
 from airflow_hive_opt.spark.session import spark_session
 from tests.faults.proxy import PATIENCE_OF_CLIENTS, Fault, Proxy, proxy
 from tests.faults.tables import DATABASE, KINDS, SOURCES, Kind, State, Tables
+from tests.services.java_options import SHORT_LIVED
 from tests.services.thrift import create_database, thrift_client
 from tests.spark.handed_over import map_join_of
 
@@ -140,7 +141,7 @@ def main(port: str, folder: str, step: str, *names: str) -> None:
             "spark.hadoop.hive.metastore.client.connect.retry.delay": "0",
             "spark.hadoop.hive.metastore.client.socket.timeout": f"{PATIENCE_OF_CLIENTS}s",
             "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": SHORT_LIVED,
         }
         with spark_session("faults", conf) as spark:
             spark.sparkContext.setLogLevel("OFF")

@@ -20,6 +20,7 @@ from airflow_hive_opt.runtime.storage import DescriptorError
 from airflow_hive_opt.spark.job import Job, Stages, Status, read_outcome, write_job
 from tests.faults.proxy import proxy
 from tests.faults.tables import DATABASE, JOIN, Tables
+from tests.services.java_options import SHORT_LIVED
 from tests.services.processes import HOST
 from tests.services.thrift import create_database, thrift_client
 
@@ -49,7 +50,7 @@ def place(metastore_service, tmp_path_factory):
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
             "spark.hadoop.hive.metastore.uris": meter.uri,
             "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": SHORT_LIVED,
         }
         create_database(client, DATABASE, f"file:{folder}/{DATABASE}")
         made = subprocess.run(

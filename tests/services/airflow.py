@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from airflow_hive_opt.spark.java import ensure_java
 from tests.services import compose
+from tests.services.java_options import SHORT_LIVED
 from tests.services.metastore import MetastoreService
 from tests.services.postgres import Postgres
 from tests.services.processes import HOST, ServiceError, free_port, server
@@ -34,7 +35,6 @@ _PARTS = {
     "airflow-scheduler": "scheduler",
 }
 # A session that lives for seconds gains nothing from Java's best compiler.
-_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True)
@@ -212,6 +212,6 @@ def _spark_conf(folder: Path, metastore_service: MetastoreService) -> Path:
         assert there in text
         text = text.replace(there, here)
     for process in ("driver", "executor"):
-        text += f"spark.{process}.extraJavaOptions {_SHORT_LIVED}\n"
+        text += f"spark.{process}.extraJavaOptions {SHORT_LIVED}\n"
     (folder / "spark-defaults.conf").write_text(text)
     return folder

@@ -15,12 +15,11 @@ from signal import SIGTERM
 
 from airflow_hive_opt.spark.java import ensure_java
 from tests.services import compose
+from tests.services.java_options import SHORT_LIVED
 from tests.services.postgres import Postgres
 from tests.services.processes import HOST, ServiceError, free_port, listens, server
 
 DRIVER = Path(sys.prefix, "share", "java", "postgresql.jar")  # `make services` puts it there
-# A short life gains nothing from Java's best compiler.
-SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def metastore(
     folder: Path,
     database_server: Postgres,
     database: str = "metastore",
-    java_options: tuple[str, ...] = SHORT_LIVED,
+    java_options: str = SHORT_LIVED,
 ) -> Iterator[MetastoreService]:
     """A metastore until the block ends, its tables in ``database``, made where there is none.
 
@@ -74,7 +73,7 @@ def metastore(
             WAREHOUSE=warehouse,
         ),
         "METASTORE_DRIVER": str(jdbc_driver()),
-        "JDK_JAVA_OPTIONS": " ".join(java_options),
+        "JDK_JAVA_OPTIONS": java_options,
     }
     log = folder / "metastore.log"
     options = {"stop_with": SIGTERM, "cwd": folder, "env": environment}

@@ -12,6 +12,7 @@ from signal import SIGTERM
 
 from airflow_hive_opt.spark.java import ensure_java
 from airflow_hive_opt.spark.session import embedded_conf
+from tests.services.java_options import SHORT_LIVED
 from tests.services.processes import HOST, free_port, listens, server
 
 
@@ -44,8 +45,7 @@ def spark_connect(folder: Path) -> Iterator[ConnectServer]:
         "spark.sql.shuffle.partitions": "2",
         "spark.connect.grpc.binding.address": HOST,
         "spark.connect.grpc.binding.port": str(port),
-        # a server that lives for minutes gains nothing from the best compiler
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
     }
     command = [str(Path(sys.executable).parent / "spark-submit")]
     for name, value in conf.items():

@@ -15,11 +15,12 @@ from typing import Any
 
 from airflow_hive_opt.spark.java import ensure_java
 from tests.services import compose
+from tests.services.java_options import SHORT_LIVED
 from tests.services.processes import HOST, free_port, server
 
 # Servers that live for minutes gain nothing from the best compiler.
 _DAEMON = {
-    "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
     "SPARK_LOCAL_IP": HOST,
     "SPARK_LOCAL_HOSTNAME": HOST,
 }
