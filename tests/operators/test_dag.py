@@ -112,9 +112,9 @@ def states(run):
     return {(found.task_id, found.map_index): found.state for found in run.get_task_instances()}
 
 
-def summary(run, task_id, map_indexes=None):
+def summary(run, task_id, map_index=None):
     (instance, *_) = run.get_task_instances()
-    return instance.xcom_pull(task_ids=task_id, map_indexes=map_indexes)
+    return instance.xcom_pull(task_ids=task_id, map_indexes=map_index)
 
 
 def rows(spark, table):
@@ -261,9 +261,9 @@ def test_on_a_spark_connect_server(connect_server, start, monkeypatch):
 def test_mapped_over_states(spark, run):
     found = run("sales_by_state", run_conf={"states": ["TN", "CA"]})
     assert found.state == "success"
-    kept = [each["kept"] for each in summary(found, "of_a_state", [0, 1])]
-    assert kept == [30, 30]
-    assert len({each["uri"] for each in summary(found, "of_a_state", [0, 1])}) == 2
+    summaries = [summary(found, "of_a_state", map_index) for map_index in (0, 1)]
+    assert [each["kept"] for each in summaries] == [30, 30]
+    assert len({each["uri"] for each in summaries}) == 2
 
 
 @pytest.mark.parametrize("path", sorted(DAGS.glob("*.py")), ids=lambda path: path.stem)
