@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 
 from airflow_hive_opt import __version__
+from airflow_hive_opt.explain.plan_text import error_to_json, to_json, to_text
 from airflow_hive_opt.explain_command import FORMATS, explain_batch, explain_one, stage_by_rule
-from airflow_hive_opt.planner.catalog import CatalogFileError, JsonCatalog
-from airflow_hive_opt.planner.errors import PlanError
-from airflow_hive_opt.planner.explain import error_to_json, to_json, to_text
+from airflow_hive_opt.statement.catalog import CatalogFileError, JsonCatalog
+from airflow_hive_opt.statement.errors import PlanError
 
 _BAD_INPUT = 2
 _FAILED = 1
@@ -125,11 +125,20 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
 
     What Hive rejects and Spark accepts is shown as the run would take it, without Hive's stages.
     """
-    from airflow_hive_opt.spark.application import Request, plan_on_spark
-    from airflow_hive_opt.spark.catalog import SparkCatalog
-    from airflow_hive_opt.spark.correlate import StatisticsCatalog, correlate, work_on_spark
-    from airflow_hive_opt.spark.java import SparkStartError
-    from airflow_hive_opt.spark.session import default_warehouse, embedded_conf, spark_session
+    from airflow_hive_opt.spark.application.application import plan_on_spark
+    from airflow_hive_opt.spark.application.request import Request
+    from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+    from airflow_hive_opt.spark.local_task.correlate import (
+        StatisticsCatalog,
+        correlate,
+        work_on_spark,
+    )
+    from airflow_hive_opt.spark.session.java import SparkStartError
+    from airflow_hive_opt.spark.session.session import (
+        default_warehouse,
+        embedded_conf,
+        spark_session,
+    )
 
     warehouse = options.warehouse or default_warehouse()
     try:
@@ -197,10 +206,15 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
 
     from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
     from airflow_hive_opt.runtime.report import headline
-    from airflow_hive_opt.spark.application import Request, join, prune
-    from airflow_hive_opt.spark.java import SparkStartError
-    from airflow_hive_opt.spark.session import default_warehouse, embedded_conf, spark_session
-    from airflow_hive_opt.spark.words import in_words
+    from airflow_hive_opt.spark.application.application import join, prune
+    from airflow_hive_opt.spark.application.request import Request
+    from airflow_hive_opt.spark.session.error_text import in_words
+    from airflow_hive_opt.spark.session.java import SparkStartError
+    from airflow_hive_opt.spark.session.session import (
+        default_warehouse,
+        embedded_conf,
+        spark_session,
+    )
 
     try:
         request = Request.of(

@@ -7,22 +7,22 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TextIO
 
-from airflow_hive_opt.planner.catalog import Catalog, JsonCatalog
-from airflow_hive_opt.planner.errors import PlanError
-from airflow_hive_opt.planner.explain import (
+from airflow_hive_opt.explain.on_spark import SparkWork
+from airflow_hive_opt.explain.plan_text import (
     error_to_json,
     explain,
     explanation_to_json,
     explanation_to_mermaid,
     explanation_to_text,
 )
-from airflow_hive_opt.planner.hive.compiler import compile_statement
-from airflow_hive_opt.planner.hive.drawing import draw
-from airflow_hive_opt.planner.hive.operators import OperatorGraph
-from airflow_hive_opt.planner.on_spark import SparkWork
-from airflow_hive_opt.planner.rewriting import Rewriting
-from airflow_hive_opt.planner.script import split_settings
-from airflow_hive_opt.planner.settings import Settings
+from airflow_hive_opt.hive.compiler import compile_statement
+from airflow_hive_opt.hive.explain.graph_text import draw
+from airflow_hive_opt.hive.graph.operator_graph import OperatorGraph
+from airflow_hive_opt.rewriting import Rewriting
+from airflow_hive_opt.statement.catalog import Catalog, JsonCatalog
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.script import split_settings
+from airflow_hive_opt.statement.settings import Settings
 
 FORMATS = ("text", "json", "mermaid")
 

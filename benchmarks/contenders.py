@@ -11,8 +11,9 @@ from upath import UPath
 
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.descriptor import query_digest
-from airflow_hive_opt.spark.application import Request, join, map_join, prune
-from airflow_hive_opt.spark.session_conf import conf_set
+from airflow_hive_opt.spark.application.application import join, map_join, prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.measure import Cost, Meter
 
 if TYPE_CHECKING:

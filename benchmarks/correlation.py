@@ -22,12 +22,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.planner.settings import Settings
-from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.correlate import correlate
-from airflow_hive_opt.spark.operators import operators_of
-from airflow_hive_opt.spark.session import embedded_conf
-from airflow_hive_opt.spark.session_conf import conf_set
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.local_task.correlate import correlate
+from airflow_hive_opt.spark.session.physical_operators import operators_of
+from airflow_hive_opt.spark.session.session import embedded_conf
+from airflow_hive_opt.spark.session.session_conf import conf_set
+from airflow_hive_opt.statement.settings import Settings
 from benchmarks.correlation_queries import QUERIES
 from benchmarks.correlation_report import keep
 from benchmarks.measure import Machine, noise, quiet_session

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 from matplotlib import pyplot
 from upath import UPath
 
-from airflow_hive_opt.spark.application import Request, join, prune
-from airflow_hive_opt.spark.session import embedded_conf
-from airflow_hive_opt.spark.session_conf import conf_set
+from airflow_hive_opt.spark.application.application import join, prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.session.session import embedded_conf
+from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.contenders import FLOOR, OURS, SPARK
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.spark.driver_memory import heap_pools, peak_heap
+from airflow_hive_opt.spark.session.driver_memory import heap_pools, peak_heap
 from benchmarks.slow_listing import Listings
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Meter:
     """Reads a session's counters before and after."""
 
     def __init__(self, session: SparkSession) -> None:
-        from airflow_hive_opt.spark.catalog import SparkCatalog
+        from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 
         self._session = session
         self._listings = Listings(session)
@@ -100,7 +100,7 @@ def noise() -> float:
 @contextmanager
 def quiet_session(name: str, conf: dict[str, str]) -> Iterator[SparkSession]:
     """A session that only says what went wrong."""
-    from airflow_hive_opt.spark.session import spark_session
+    from airflow_hive_opt.spark.session.session import spark_session
 
     with spark_session(name, conf) as session:
         session.sparkContext.setLogLevel("ERROR")

@@ -27,7 +27,7 @@ from statistics import median
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.spark.session import embedded_conf
+from airflow_hive_opt.spark.session.session import embedded_conf
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread
 from tests.services.metastore import metastore
@@ -148,10 +148,10 @@ def first_job(log: Path) -> float:
 
 def waiting(service: MetastoreService, folder: Path, pokes: int) -> list[Record]:
     """Looks for 1 and for 1,000 partitions that are there; raises if a look is more than a call."""
+    from airflow_hive_opt.provider.waiting import statement_digest
     from airflow_hive_opt.runtime.required import Required, RequiredPartitions, write
     from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
     from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
-    from airflow_hive_opt.waiting import statement_digest
 
     document = {"conn_type": "hive_metastore", "host": HOST, "port": service.port}
     os.environ["AIRFLOW_CONN_METASTORE_DEFAULT"] = json.dumps(document)

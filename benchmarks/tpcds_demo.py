@@ -87,7 +87,7 @@ def generate() -> None:
 
 def session(name: str):
     """A session on the demo's warehouse."""
-    from airflow_hive_opt.spark.session import embedded_conf, spark_session
+    from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
 
     return spark_session(name, embedded_conf(WAREHOUSE))
 
@@ -150,7 +150,7 @@ def statement(target: str) -> str:
 
 def plain() -> None:
     """The same statement as Spark runs it by itself, in a fresh session like the operator's."""
-    from airflow_hive_opt.spark.catalog import SparkCatalog
+    from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 
     with session("plain") as spark:
         before = SparkCatalog(spark).work()

@@ -185,7 +185,7 @@ def _location(session: SparkSession, table: str) -> str:
 
 def main() -> None:
     """Builds the tables of the given sizes."""
-    from airflow_hive_opt.spark.session import spark_session
+    from airflow_hive_opt.spark.session.session import spark_session
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("partitions", type=int, nargs="+")

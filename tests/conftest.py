@@ -22,7 +22,7 @@ os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "False"
 @pytest.fixture(scope="session")
 def spark():
     """A session with Hive support on a fresh embedded warehouse."""
-    from airflow_hive_opt.spark.session import embedded_conf, spark_session
+    from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
     from tests.services.java_options import SHORT_LIVED
 
     conf = {

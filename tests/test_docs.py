@@ -9,8 +9,8 @@ from pathlib import Path
 from airflow_hive_opt.get_provider_info import get_provider_info
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.statement import StatementOperator
-from airflow_hive_opt.planner.reasons import Reason
-from airflow_hive_opt.planner.rewriting import Refusal
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.rewriting import Refusal
 
 PROJECT = Path(__file__).parents[1]
 

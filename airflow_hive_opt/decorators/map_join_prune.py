@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
-from airflow_hive_opt.version_compat import (
+from airflow_hive_opt.provider.airflow_compat import (
     SET_DURING_EXECUTION,
     AirflowFailException,
     DecoratedOperator,
@@ -16,7 +16,7 @@ from airflow_hive_opt.version_compat import (
 )
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.version_compat import Context
+    from airflow_hive_opt.provider.airflow_compat import Context
 
 
 class _MapJoinPruneDecoratedOperator(DecoratedOperator, MapJoinPruneOperator):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.version_compat import AirflowFailException, AirflowNotFoundException, BaseHook
+from airflow_hive_opt.provider.airflow_compat import (
+    AirflowFailException,
+    AirflowNotFoundException,
+    BaseHook,
+)
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.provider.airflow_compat import Connection
     from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
-    from airflow_hive_opt.version_compat import Connection
 
 DEFAULT_CONN_ID = "metastore_default"
 _DEFAULT_PORT = 9083
@@ -86,6 +90,13 @@ def metastore_of(connection: Connection, timeout: float = 60) -> ThriftMetastore
         return ThriftMetastore(uris_of(connection), connection.schema or "default", timeout)
     except ValueError as error:
         raise AirflowFailException(f"connection {connection.conn_id!r}: {error}") from None
+
+
+def spark_conf_of(metastore_conn_id: str | None) -> dict[str, str]:
+    """Spark's setting for a connection; none without one. Raises ``AirflowFailException``."""
+    if metastore_conn_id is None:
+        return {}
+    return {"spark.hadoop.hive.metastore.uris": HiveMetastoreHook(metastore_conn_id).uris()}
 
 
 def uris_of(connection: Connection) -> str:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from airflow_hive_opt.plugins import PREFIX
-from airflow_hive_opt.version_compat import HAS_PAGES, BaseOperatorLink
-from airflow_hive_opt.version_compat import conf as airflow_conf
+from airflow_hive_opt.provider.airflow_compat import HAS_PAGES, BaseOperatorLink
+from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.version_compat import BaseOperator, TaskInstanceKey
+    from airflow_hive_opt.provider.airflow_compat import BaseOperator, TaskInstanceKey
 
 DESCRIPTOR_KEY = "hive_opt_descriptor"
 """XCom key of the URI of the descriptor that the attempt wrote or read."""

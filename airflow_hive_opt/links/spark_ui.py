@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from airflow_hive_opt.version_compat import BaseOperatorLink
-from airflow_hive_opt.version_compat import conf as airflow_conf
+from airflow_hive_opt.provider.airflow_compat import BaseOperatorLink
+from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.version_compat import BaseOperator, TaskInstanceKey
+    from airflow_hive_opt.provider.airflow_compat import BaseOperator, TaskInstanceKey
 
 
 class SparkUILink(BaseOperatorLink):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Any
 
+from airflow_hive_opt.provider.airflow_compat import AirflowFailException
+from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 from airflow_hive_opt.runtime.arguments import named_values, whole_number
-from airflow_hive_opt.version_compat import AirflowFailException
-from airflow_hive_opt.version_compat import conf as airflow_conf
 
 SHOW_ROWS = 5
 """How many rows of a SELECT the log shows, unless argument or configuration says otherwise."""

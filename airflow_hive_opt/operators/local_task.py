@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
+from airflow_hive_opt.provider.airflow_compat import AirflowFailException
 from airflow_hive_opt.runtime.arguments import whole_number
-from airflow_hive_opt.version_compat import AirflowFailException
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.spark.job import Job
-    from airflow_hive_opt.version_compat import Context
+    from airflow_hive_opt.provider.airflow_compat import Context
+    from airflow_hive_opt.spark.application.job import Job
 
 
 class LocalTaskOperator(StatementOperator):

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
-from airflow_hive_opt.version_compat import AirflowFailException, AirflowSkipException
+from airflow_hive_opt.provider.airflow_compat import AirflowFailException, AirflowSkipException
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.spark.job import Job
-    from airflow_hive_opt.version_compat import Context
+    from airflow_hive_opt.provider.airflow_compat import Context
+    from airflow_hive_opt.spark.application.job import Job
 
 
 class MapJoinOperator(StatementOperator):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.statement import StagesName
-from airflow_hive_opt.version_compat import AirflowSkipException
+from airflow_hive_opt.provider.airflow_compat import AirflowSkipException
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.spark.job import Job
-    from airflow_hive_opt.version_compat import Context
+    from airflow_hive_opt.provider.airflow_compat import Context
+    from airflow_hive_opt.spark.application.job import Job
 
 
 class MapJoinPruneOperator(LocalTaskOperator):
@@ -40,7 +40,7 @@ class MapJoinPruneOperator(LocalTaskOperator):
 
     def job(self, context: Context) -> Job:
         """See :meth:`StatementOperator.job`."""
-        from airflow_hive_opt.spark.job import Stages
+        from airflow_hive_opt.spark.application.job import Stages
 
         job = super().job(context)
         return dataclasses.replace(job, stages=Stages.LOCAL_TASK) if self.is_dry() else job

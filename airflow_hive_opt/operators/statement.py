@@ -10,19 +10,28 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from uuid import uuid4
 
-from airflow_hive_opt import asset_partitions
-from airflow_hive_opt.attempts import attempt_path, default_root
-from airflow_hive_opt.connections import Place, place_of
-from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
+from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY, DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
 from airflow_hive_opt.operators.arguments import check_parsed, check_rendered, rows_to_show
-from airflow_hive_opt.operators.log import log_outcome, masked
-from airflow_hive_opt.runtime.arguments import whole_number
-from airflow_hive_opt.runtime.descriptor import DescriptorError
-from airflow_hive_opt.runtime.gates import Gates
-from airflow_hive_opt.runtime.report import decision_lines
-from airflow_hive_opt.submission import (
+from airflow_hive_opt.operators.outcome import log_outcome, raise_unless_done
+from airflow_hive_opt.provider import asset_events
+from airflow_hive_opt.provider.airflow_compat import (
+    HAS_SPARK_PROVIDER,
+    NO_SPARK_PROVIDER,
+    AirflowException,
+    AirflowFailException,
+    ObjectStoragePath,
+    SparkSubmitOperator,
+    check_submit_arguments,
+    follows_application,
+    mask_secret,
+)
+from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
+from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
+from airflow_hive_opt.provider.connections import Place, place_of
+from airflow_hive_opt.provider.start_errors import start_errors
+from airflow_hive_opt.provider.submission import (
     NO_CLUSTER_MODE,
     SUBMIT_CONF,
     Application,
@@ -31,26 +40,15 @@ from airflow_hive_opt.submission import (
     prepare_environment,
     resumption_key,
 )
-from airflow_hive_opt.version_compat import (
-    HAS_SPARK_PROVIDER,
-    NO_SPARK_PROVIDER,
-    AirflowException,
-    AirflowFailException,
-    AirflowSkipException,
-    Asset,
-    ObjectStoragePath,
-    SparkSubmitOperator,
-    check_submit_arguments,
-    follows_application,
-    mask_secret,
-)
-from airflow_hive_opt.version_compat import conf as airflow_conf
+from airflow_hive_opt.runtime.arguments import whole_number
+from airflow_hive_opt.runtime.descriptor import DescriptorError
+from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.runtime.report import decision_lines
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.spark.job import Job, Outcome
-    from airflow_hive_opt.version_compat import BaseOperatorLink, Context
+    from airflow_hive_opt.provider.airflow_compat import BaseOperatorLink, Context
+    from airflow_hive_opt.spark.application.job import Job, Outcome
 
-_OF_ASSET_EVENTS = ("kept", "total", "reason", "uri", "digest")
 StagesName: TypeAlias = Literal["keys", "local task", "map join", "both"]
 _SUBMIT_FIELDS = tuple(
     name
@@ -140,7 +138,7 @@ class StatementOperator(SparkSubmitOperator):
         check_parsed(sql, parameters=parameters, conf=conf, hive_conf=hive_conf)
         if show_rows is not None:
             whole_number("show_rows", show_rows)
-        asset_partitions.check_partition_keys_of(partition_keys_of)
+        asset_events.check_partition_keys_of(partition_keys_of)
         super().__init__(conn_id=conn_id or "", **check_submit_arguments(kwargs))
         Gates(max_partitions, max_bytes, on_empty, on_no_prune)  # says now what is wrong with them
         self.sql = sql
@@ -169,21 +167,16 @@ class StatementOperator(SparkSubmitOperator):
         """Runs the job and returns the summary that goes to XCom."""
         outcome = self.run(context, self.job(context))
         self._publish(context, outcome)
-        self.raise_unless_done(outcome)
-        keys = self._partition_keys(outcome.summary or {})
+        raise_unless_done(outcome)
+        keys = asset_events.partition_keys(outcome.summary or {}, self.partition_keys_of, self.log)
         summary = self.concluded(outcome)  # the log's last line is what was kept
-        for asset in self.outlets:
-            if isinstance(asset, Asset):
-                event = context["outlet_events"][asset]
-                event.extra.update({name: summary[name] for name in _OF_ASSET_EVENTS})
-                if keys:
-                    event.add_partitions(keys)
+        asset_events.extend(context, self.outlets, summary, keys)
         return summary
 
     def job(self, context: Context) -> Job:
         """The attempt's work; the one place where arguments become a job."""
         # Late, so that parsing a DAG file never loads PySpark.
-        from airflow_hive_opt.spark.job import Job, Stages
+        from airflow_hive_opt.spark.application.job import Job, Stages
 
         check_rendered(
             self.sql, parameters=self.parameters, conf=self.conf, hive_conf=self.hive_conf
@@ -226,32 +219,10 @@ class StatementOperator(SparkSubmitOperator):
         log_outcome(self.log, outcome)
         return summary
 
-    def _partition_keys(self, summary: Mapping[str, Any]) -> list[str]:
-        """Keys for the outlets' events; a run that has done its work does not fail for them."""
-        if self.partition_keys_of is None:
-            return []
-        try:
-            return asset_partitions.partition_keys_at(summary["uri"], self.partition_keys_of)
-        except asset_partitions.NoPartitionKeysError as error:
-            self.log.warning("the asset events go without partition keys: %s", error)
-            return []
-
-    def raise_unless_done(self, outcome: Outcome) -> None:
-        """Raises what Airflow understands where the job did not do its work."""
-        from airflow_hive_opt.spark.job import Status
-
-        message = masked(outcome.message)
-        if outcome.status is Status.FAILED:
-            raise AirflowException(message)
-        if outcome.status is Status.REFUSED:
-            raise AirflowFailException(message)
-        if outcome.status is Status.NOTHING_TO_DO:
-            raise AirflowSkipException(message)
-
     def on_kill(self) -> None:
         """Ends this task's Spark, or what it does on a Spark Connect server."""
-        from airflow_hive_opt.spark.connect import end
-        from airflow_hive_opt.spark.session import kill_spark
+        from airflow_hive_opt.spark.session.connect import end
+        from airflow_hive_opt.spark.session.session import kill_spark
 
         self.log.info("stopping Spark")
         kind = self._place and self._place.kind
@@ -264,59 +235,50 @@ class StatementOperator(SparkSubmitOperator):
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002
         """What the OpenLineage provider asks for, where it is installed."""
-        from airflow_hive_opt.lineage import lineage_of, namespace_of
+        from airflow_hive_opt.provider.lineage import lineage_of, namespace_of
 
-        namespace = namespace_of({**(self.conf or {}), **self._metastore_conf()})
+        namespace = namespace_of({**(self.conf or {}), **spark_conf_of(self.metastore_conn_id)})
         return lineage_of(self.sql, self.summary, self.statement is not None, namespace)
 
     def attempt_path(self, context: Context) -> ObjectStoragePath:
         """Where this attempt writes."""
-        root = self.descriptor_path or default_root()
-        try:
-            return attempt_path(root, context)
-        except (ValueError, ImportError) as error:
-            raise AirflowFailException(f"descriptor_path {root!r} can't be used: {error}") from None
+        return checked_attempt_path(self.descriptor_path or default_root(), context)
 
     def _run_here(self, context: Context, job: Job, place: Place) -> Outcome:
-        from airflow_hive_opt.spark.java import SparkStartError, WrongSettingError
-        from airflow_hive_opt.spark.job import run_job
-        from airflow_hive_opt.spark.session import spark_session
+        from airflow_hive_opt.spark.application.job import run_job
+        from airflow_hive_opt.spark.session.session import spark_session
 
         began = time.monotonic()
-        try:
-            with spark_session(application_name(context), self._spark_conf(place)) as session:
-                self.log.info("Spark session ready after %.1f s", time.monotonic() - began)
-                if (address := session.sparkContext.uiWebUrl) is not None:
-                    instance: Any = context["ti"]
-                    instance.xcom_push(key=SparkUILink().xcom_key, value=address)
-                return run_job(session, job, ObjectStoragePath)
-        except WrongSettingError as error:
-            raise AirflowFailException(str(error)) from None
-        except SparkStartError as error:
-            raise AirflowException(str(error)) from None
+        with (
+            start_errors(),
+            spark_session(application_name(context), self._spark_conf(place)) as session,
+        ):
+            self.log.info("Spark session ready after %.1f s", time.monotonic() - began)
+            if (address := session.sparkContext.uiWebUrl) is not None:
+                instance: Any = context["ti"]
+                instance.xcom_push(key=SparkUILink().xcom_key, value=address)
+            return run_job(session, job, ObjectStoragePath)
 
     def _run_over_connect(self, job: Job, place: Place) -> Outcome:
         """Runs the job in a session of its own on the server."""
-        from airflow_hive_opt.spark.connect import remote_session
-        from airflow_hive_opt.spark.java import SparkStartError, WrongSettingError
-        from airflow_hive_opt.spark.job import run_job
+        from airflow_hive_opt.spark.application.job import run_job
+        from airflow_hive_opt.spark.session.connect import remote_session
 
         given = {key: str(value) for key, value in (self.conf or {}).items()}
         try:
-            with remote_session(place.address, given) as session:
+            with (
+                start_errors(f"connection {self.conn_id!r}: "),
+                remote_session(place.address, given) as session,
+            ):
                 self._remote = session
                 return run_job(session, job, ObjectStoragePath)
-        except WrongSettingError as error:
-            raise AirflowFailException(str(error)) from None
-        except SparkStartError as error:
-            raise AirflowException(f"connection {self.conn_id!r}: {error}") from None
         finally:
             self._remote = None
 
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
         """Submits the job, waits for its application, and reads the outcome that it left."""
-        from airflow_hive_opt.spark.job import write_job
-        from airflow_hive_opt.spark.shipping import ship
+        from airflow_hive_opt.spark.application.job import write_job
+        from airflow_hive_opt.spark.application.shipping import ship
 
         if not HAS_SPARK_PROVIDER:
             raise AirflowFailException(NO_SPARK_PROVIDER)
@@ -342,7 +304,11 @@ class StatementOperator(SparkSubmitOperator):
                 self.application, self.application_args = str(main), [job_uri]
                 self.py_files = ",".join([str(package), *filter(None, [given_files])])
                 self.name = application_name(context)
-                self.conf = {**SUBMIT_CONF, **self._metastore_conf(), **(given_conf or {})}
+                self.conf = {
+                    **SUBMIT_CONF,
+                    **spark_conf_of(self.metastore_conn_id),
+                    **(given_conf or {}),
+                }
                 self._hook = self._get_hook()
                 if self._hook._should_track_driver_status:  # standalone, in cluster mode
                     raise ValueError(NO_CLUSTER_MODE)
@@ -359,17 +325,7 @@ class StatementOperator(SparkSubmitOperator):
         finally:
             # OpenLineage may have put its transport's key there, and the page shows it
             self.conf, self.py_files = given_conf, given_files
-        try:
-            return self._application.outcome(job)
-        except DescriptorError as error:
-            if failure is not None:
-                raise AirflowException(f"{failure} (it left no outcome: {error})") from None
-            # Another try would run the statement again.
-            raise AirflowFailException(
-                f"the application ended well, so the statement may have run, but it left no "
-                f"outcome: {error}. Look at its log: does its driver reach that storage? "
-                "descriptor_path must be one that both reach"
-            ) from None
+        return self._application.outcome_after(job, failure)
 
     def execute_resumable(self, context: Context) -> Any:
         """Follows an earlier attempt's application, unless one is submitted."""
@@ -386,15 +342,9 @@ class StatementOperator(SparkSubmitOperator):
         return super().submit_job(context)
 
     def _spark_conf(self, place: Place) -> dict[str, str]:
-        from airflow_hive_opt.spark.session import default_warehouse, embedded_conf
+        from airflow_hive_opt.spark.session.session import default_warehouse, embedded_conf
 
         warehouse = airflow_conf.get("hive_opt", "warehouse", fallback="")
         base = embedded_conf(Path(warehouse) if warehouse else default_warehouse(), place.address)
         given = {key: str(value) for key, value in (self.conf or {}).items()}
-        return {**base, **self._metastore_conf(), **given}
-
-    def _metastore_conf(self) -> dict[str, str]:
-        if self.metastore_conn_id is None:
-            return {}
-        uris = HiveMetastoreHook(self.metastore_conn_id).uris()
-        return {"spark.hadoop.hive.metastore.uris": uris}
+        return {**base, **spark_conf_of(self.metastore_conn_id), **given}

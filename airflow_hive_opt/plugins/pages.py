@@ -17,11 +17,11 @@ from fastapi import Depends, FastAPI, HTTPException, Request, status
 from fastapi.responses import Response
 from sqlalchemy import select
 
-from airflow_hive_opt.attempts import is_of_run
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
+from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath, conf
+from airflow_hive_opt.provider.attempts import is_of_run
 from airflow_hive_opt.runtime.descriptor import Descriptor, DescriptorError, load, to_json
 from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
-from airflow_hive_opt.version_compat import ObjectStoragePath, conf
 
 log = logging.getLogger(__name__)
 _BROWSERS_LOG_IN = hasattr(security, "COOKIE_NAME_JWT_TOKEN")  # since Airflow 3.1

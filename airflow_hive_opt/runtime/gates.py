@@ -6,10 +6,10 @@ import logging
 from dataclasses import dataclass
 from typing import Optional
 
-from airflow_hive_opt.planner.text_enum import StrEnum
 from airflow_hive_opt.runtime.arguments import whole_number
 from airflow_hive_opt.runtime.descriptor import Descriptor
 from airflow_hive_opt.runtime.report import headline, reason
+from airflow_hive_opt.statement.text_enum import StrEnum
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_hive_opt.planner.catalog import Buckets, Column, Table
 from airflow_hive_opt.runtime.partitions import Partition, value_of
+from airflow_hive_opt.statement.catalog import Buckets, Column, Table
 
 _PROVIDER = "spark.sql.sources.provider"
 _SPARK_SCHEMA = "spark.sql.sources.schema"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from airflow_hive_opt.planner.catalog import JsonCatalog, Table
 from airflow_hive_opt.runtime.metastore import KeySet, MetastoreError
 from airflow_hive_opt.runtime.partitions import Partition, matching, value_of
 from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.statement.catalog import JsonCatalog, Table
 
 
 class JsonMetastore:
@@ -20,7 +20,7 @@ class JsonMetastore:
         self._catalog = catalog
 
     def table(self, name: str) -> Table | None:
-        """See :class:`~airflow_hive_opt.planner.catalog.Catalog`."""
+        """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
         return self._catalog.table(name)
 
     def partition_count(self, table: Table) -> int:

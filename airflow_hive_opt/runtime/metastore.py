@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from airflow_hive_opt.planner.catalog import Catalog, Table
 from airflow_hive_opt.runtime.partitions import Partition, Value
 from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.statement.catalog import Catalog, Table
 
 KeySet = tuple[Sequence[int], frozenset[tuple[Value, ...]]]
 """Positions among a table's partition columns, and the tuples of values wanted there."""

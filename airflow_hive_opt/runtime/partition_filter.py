@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 
-from airflow_hive_opt.planner.catalog import Column
-from airflow_hive_opt.planner.types import family
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Value
+from airflow_hive_opt.statement.catalog import Column
+from airflow_hive_opt.statement.types import family
 
 # Before it, the metastore's calendar is another one.
 _FIRST_YEAR = 1583

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from airflow_hive_opt.planner.catalog import Column
-from airflow_hive_opt.planner.zip_strict import zip_strict
 from airflow_hive_opt.runtime.partitions import DEFAULT_PARTITION, Value
+from airflow_hive_opt.statement.catalog import Column
+from airflow_hive_opt.statement.zip_strict import zip_strict
 
 # Hive's FileUtils.escapePathName.
 _ESCAPED = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{[\]^]""")

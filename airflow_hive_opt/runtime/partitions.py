@@ -9,7 +9,7 @@ from datetime import date
 from typing import Optional, Union
 from urllib.parse import unquote
 
-from airflow_hive_opt.planner.types import INTEGER_BITS, family
+from airflow_hive_opt.statement.types import INTEGER_BITS, family
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from airflow_hive_opt.planner.zip_strict import zip_strict
 from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, RowFilter, Target
 from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.log_text import plain
 from airflow_hive_opt.runtime.storage import StoragePath
+from airflow_hive_opt.statement.zip_strict import zip_strict
 
 log = logging.getLogger(__name__)
 _PRUNED = "PRUNED"

@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from airflow_hive_opt.planner.types import family
-from airflow_hive_opt.planner.zip_strict import zip_strict
 from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.partitions import Partition, Value, typed
 from airflow_hive_opt.runtime.storage import DescriptorError, StoragePath
+from airflow_hive_opt.statement.types import family
+from airflow_hive_opt.statement.zip_strict import zip_strict
 
 Tuples = tuple[tuple[Value, ...], ...]
 MAX_REQUIRED = 1_000_000
@@ -40,7 +40,7 @@ class RequiredPartitions:
     """What the keys of one statement call for, as one attempt of a task found it.
 
     ``query_digest`` is the statement's, ``columns`` are those asked for (empty for all), and
-    ``token`` is the attempt's, see :attr:`~airflow_hive_opt.spark.job.Job.token`.
+    ``token`` is the attempt's, see :attr:`~airflow_hive_opt.spark.application.job.Job.token`.
     """
 
     query_digest: str

@@ -9,7 +9,6 @@ from typing import Any
 
 from pymetastore.hive_metastore.ttypes import GetTableRequest
 
-from airflow_hive_opt.planner.catalog import Table
 from airflow_hive_opt.runtime.hive_tables import partition_of, table_of
 from airflow_hive_opt.runtime.metastore import KeySet, filter_is_cheaper
 from airflow_hive_opt.runtime.partition_filter import filters
@@ -23,6 +22,7 @@ from airflow_hive_opt.runtime.thrift_connection import (
     UnknownMethod,
     addresses,
 )
+from airflow_hive_opt.statement.catalog import Table
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class ThriftMetastore:
         self._connection.close()
 
     def table(self, name: str) -> Table | None:
-        """See :class:`~airflow_hive_opt.planner.catalog.Catalog`."""
+        """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
         database, _, short = name.lower().rpartition(".")
         key = f"{database or self._database}.{short}"
         if key not in self._tables:

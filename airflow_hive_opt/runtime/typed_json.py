@@ -14,7 +14,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from airflow_hive_opt.planner.zip_strict import zip_strict
+from airflow_hive_opt.statement.zip_strict import zip_strict
 
 Reader = Callable[[Any], Any]
 NoneType = type(None)

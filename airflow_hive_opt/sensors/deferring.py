@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from airflow_hive_opt.version_compat import AirflowException, AirflowSensorTimeout
-from airflow_hive_opt.version_compat import conf as airflow_conf
+from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowSensorTimeout
+from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 
 
 def deferrable_by_default() -> bool:

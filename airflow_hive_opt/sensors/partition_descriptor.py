@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_hive_opt.provider.airflow_compat import BaseSensorOperator, PokeReturnValue
+from airflow_hive_opt.provider.waiting import Look, look_for_descriptor, statement_digest
 from airflow_hive_opt.sensors.deferring import concluded, deadline_in, deferrable_by_default
-from airflow_hive_opt.version_compat import BaseSensorOperator, PokeReturnValue
-from airflow_hive_opt.waiting import Look, look_for_descriptor, statement_digest
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.version_compat import Context
+    from airflow_hive_opt.provider.airflow_compat import Context
 
 
 class PartitionDescriptorSensor(BaseSensorOperator):

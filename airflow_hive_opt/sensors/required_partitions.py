@@ -7,19 +7,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 
-from airflow_hive_opt.attempts import attempt_token
 from airflow_hive_opt.hooks.hive_metastore import DEFAULT_CONN_ID, HiveMetastoreHook
+from airflow_hive_opt.operators.outcome import raise_unless_done
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
+from airflow_hive_opt.provider.airflow_compat import (
+    AirflowException,
+    BaseSensorOperator,
+    PokeReturnValue,
+)
+from airflow_hive_opt.provider.attempts import attempt_token
+from airflow_hive_opt.provider.waiting import Look, look_for_partitions, statement_digest
 from airflow_hive_opt.runtime import required
 from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
 from airflow_hive_opt.sensors.deferring import concluded, deadline_in, deferrable_by_default
-from airflow_hive_opt.version_compat import AirflowException, BaseSensorOperator, PokeReturnValue
-from airflow_hive_opt.waiting import Look, look_for_partitions, statement_digest
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.provider.airflow_compat import Context
     from airflow_hive_opt.runtime.required import Required
-    from airflow_hive_opt.spark.job import Job
-    from airflow_hive_opt.version_compat import Context
+    from airflow_hive_opt.spark.application.job import Job
 
 
 class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
@@ -125,7 +130,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         except DescriptorError as error:
             self.log.info("the keys are collected anew: %s", error)
         outcome = self.run(context, self.job(context))
-        self.raise_unless_done(outcome)
+        raise_unless_done(outcome)
         self.log.info("%s", outcome.message)
         try:
             return required.read(path, *whose)

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
-from airflow_hive_opt.version_compat import TaskGroup, XComArg
+from airflow_hive_opt.provider.airflow_compat import TaskGroup, XComArg
 
 _OF_LOCAL_TASK = ("max_keys", "max_key_bytes", "dry")
 

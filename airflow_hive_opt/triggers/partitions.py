@@ -10,15 +10,15 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.runtime import required
-from airflow_hive_opt.version_compat import (
+from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     BaseTrigger,
     ObjectStoragePath,
     TriggerEvent,
     connection_of,
 )
-from airflow_hive_opt.waiting import Look, look_for_descriptor, look_for_partitions
+from airflow_hive_opt.provider.waiting import Look, look_for_descriptor, look_for_partitions
+from airflow_hive_opt.runtime import required
 
 if TYPE_CHECKING:
     from airflow_hive_opt.runtime.required import Required
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class LookingTrigger(BaseTrigger):
     """Looks every ``poke_interval`` seconds until it finds, or until ``deadline``, ISO 8601.
 
-    Its event is a :class:`~airflow_hive_opt.waiting.Look` as a dictionary, or ``{"error": ...}``.
+    Its event is a :class:`~airflow_hive_opt.provider.waiting.Look` as a dictionary, or
+    ``{"error": ...}``.
     """
 
     def __init__(self, poke_interval: float, deadline: str) -> None:

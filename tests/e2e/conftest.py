@@ -76,7 +76,7 @@ def cluster_sales(airflow):
 @pytest.fixture(scope="session")
 def plain(metastore_service):
     """Plain Spark on the same metastore."""
-    from airflow_hive_opt.spark.session import spark_session
+    from airflow_hive_opt.spark.session.session import spark_session
 
     conf = {"spark.master": "local[2]", **session_conf(metastore_service)}
     with spark_session("plain", conf) as session:

@@ -5,7 +5,7 @@ python make_tables.py SPARK_SETTING=VALUE ...
 
 import sys
 
-from airflow_hive_opt.spark.session import spark_session
+from airflow_hive_opt.spark.session.session import spark_session
 
 DAYS = 60
 DAY = "date_format(date_add(DATE'2026-01-01', CAST(id AS INT)), 'yyyy-MM-dd')"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from airflow_hive_opt.attempts import safe_part
+from airflow_hive_opt.provider.attempts import safe_part
 from airflow_hive_opt.runtime.descriptor import decode
 from tests.services.airflow import wait_for
 

@@ -16,10 +16,10 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from airflow_hive_opt.attempts import safe_part
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.provider.attempts import safe_part
 from tests.services.standalone import standalone
 
 SQL = """SELECT r.name, sum(s.amount) AS amount FROM shop.sales s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from airflow_hive_opt.spark.session import spark_session
+from airflow_hive_opt.spark.session.session import spark_session
 from tests.faults.tables import SOURCES
 
 

@@ -10,8 +10,8 @@ import sys
 
 from upath import UPath
 
-from airflow_hive_opt.spark.job import read_job, run_job, write_outcome
-from airflow_hive_opt.spark.session import spark_session
+from airflow_hive_opt.spark.application.job import read_job, run_job, write_outcome
+from airflow_hive_opt.spark.session.session import spark_session
 
 
 def main(job_path: str, *pairs: str) -> None:

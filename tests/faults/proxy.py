@@ -13,7 +13,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer, TTransportBase, TTransportException
 
-from airflow_hive_opt.planner.text_enum import StrEnum
+from airflow_hive_opt.statement.text_enum import StrEnum
 from tests.services.processes import HOST
 
 # What Hive's client says of itself, which plain Spark and ours say as often as they connect.

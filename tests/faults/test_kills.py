@@ -17,7 +17,7 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.runtime.storage import DescriptorError
-from airflow_hive_opt.spark.job import Job, Stages, Status, read_outcome, write_job
+from airflow_hive_opt.spark.application.job import Job, Stages, Status, read_outcome, write_job
 from tests.faults.proxy import proxy
 from tests.faults.tables import DATABASE, JOIN, Tables
 from tests.services.java_options import SHORT_LIVED

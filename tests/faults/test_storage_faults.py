@@ -10,7 +10,7 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.runtime.descriptor import load
-from airflow_hive_opt.spark.job import Job, Stages, Status, run_job
+from airflow_hive_opt.spark.application.job import Job, Stages, Status, run_job
 
 pytestmark = pytest.mark.faults
 QUERY = "SELECT f.id FROM disks.fact f JOIN disks.keys k ON f.p = k.p"

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 from pyspark.errors import PySparkException
 
-from airflow_hive_opt.planner.rewriting import rewrite
-from airflow_hive_opt.planner.settings import Settings
-from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.rewriting import rewrite
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.statement.settings import Settings
 from tests.fuzz.correlated import query, setup
 
 SEED = int(os.environ.get("FUZZ_SEED", "1"))

@@ -38,7 +38,7 @@ from airflow_hive_opt.runtime.report import (
 )
 from airflow_hive_opt.runtime.required import Required, RequiredPartitions
 from airflow_hive_opt.runtime.storage import DescriptorError
-from airflow_hive_opt.spark.job import (
+from airflow_hive_opt.spark.application.job import (
     Job,
     Outcome,
     Stages,

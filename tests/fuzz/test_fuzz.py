@@ -15,14 +15,15 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from upath import UPath
 
-from airflow_hive_opt.planner.settings import KEY_PREDICATE, Settings
 from airflow_hive_opt.runtime.descriptor import Target
-from airflow_hive_opt.spark import key_predicates
-from airflow_hive_opt.spark.application import Request, prune
-from airflow_hive_opt.spark.connect import remote_session
-from airflow_hive_opt.spark.connect_catalog import catalog_of
-from airflow_hive_opt.spark.map_join import prelaunch
-from airflow_hive_opt.spark.restrict import restrict
+from airflow_hive_opt.spark.application.application import prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
+from airflow_hive_opt.spark.local_task import data_column_keys as key_predicates
+from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
+from airflow_hive_opt.spark.narrowing.restrict import restrict
+from airflow_hive_opt.spark.session.connect import remote_session
+from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 from tests.fuzz.generator import Query, Scan, query
 from tests.fuzz.schema import FACTS, setup
 

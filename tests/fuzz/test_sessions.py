@@ -15,8 +15,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from airflow_hive_opt.spark.job import Job, Outcome, Stages, Status, run_job
-from airflow_hive_opt.spark.words import in_words
+from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status, run_job
+from airflow_hive_opt.spark.session.error_text import in_words
 from tests.fuzz.sessions import DATABASE, DATABASES, OF_VIEWS, TABLES, Case, case
 from tests.fuzz.test_fuzz import SETTINGS as QUICK
 from tests.fuzz.test_writing import OURS, PLAIN, make, state

@@ -15,8 +15,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from airflow_hive_opt.spark.job import Job, Outcome, Stages, Status, run_job
-from airflow_hive_opt.spark.words import in_words
+from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status, run_job
+from airflow_hive_opt.spark.session.error_text import in_words
 from tests.fuzz.writing import SOURCE, Write, write
 from tests.spark.handed_over import map_join_of
 

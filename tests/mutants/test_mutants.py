@@ -18,12 +18,12 @@ PACKAGE = Path(airflow_hive_opt.__file__).parent
 PROJECT = Path(__file__).parents[2]
 # Seconds altogether, without Spark.
 PLANNER = (
-    "tests/planner/test_partition_pruning.py",
-    "tests/planner/test_predicate_pushdown.py",
-    "tests/planner/test_soundness.py",
-    "tests/planner/test_join_elimination.py",
-    "tests/planner/test_rewriting.py",
-    "tests/planner/test_rewriting_safety.py",
+    "tests/pruning/test_partition_pruning.py",
+    "tests/pruning/test_predicate_pushdown.py",
+    "tests/rewriting/test_soundness.py",
+    "tests/rewriting/test_join_elimination.py",
+    "tests/rewriting/test_rewriting.py",
+    "tests/rewriting/test_rewriting_safety.py",
 )
 
 

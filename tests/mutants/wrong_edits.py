@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-RULES, REWRITING = "planner/rules", "planner/rewriting"
+RULES, REWRITING = "pruning/rules", "rewriting"
 
 
 @dataclass(frozen=True)

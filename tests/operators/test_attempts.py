@@ -3,7 +3,7 @@ from uuid import UUID
 
 import pytest
 
-from airflow_hive_opt.attempts import attempt_path, attempt_token, is_of_run, safe_part
+from airflow_hive_opt.provider.attempts import attempt_path, attempt_token, is_of_run, safe_part
 from tests.versions.installed import needs_airflow
 
 

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
-from airflow_hive_opt.connections import place_of
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
-from airflow_hive_opt.spark.connect import remote_session
+from airflow_hive_opt.provider.connections import place_of
+from airflow_hive_opt.spark.session.connect import remote_session
 from tests.services.processes import HOST, free_port
 from tests.versions.installed import needs_spark
 

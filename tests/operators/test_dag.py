@@ -241,7 +241,7 @@ def test_a_run_without_logical_date_asks_for_the_day(spark, run):
 
 
 def test_on_a_spark_connect_server(connect_server, start, monkeypatch):
-    from airflow_hive_opt.spark.connect import remote_session
+    from airflow_hive_opt.spark.session.connect import remote_session
 
     document = {"conn_type": "spark_connect", "host": HOST, "port": connect_server.port}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_CONNECT_DEFAULT", json.dumps(document))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from openlineage.client.serde import Serde
 
-from airflow_hive_opt.lineage import MOST_PARTITIONS, lineage_of, namespace_of
+from airflow_hive_opt.provider.lineage import MOST_PARTITIONS, lineage_of, namespace_of
 from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Target, decode, write
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.report import descriptor_summary

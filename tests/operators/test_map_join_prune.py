@@ -13,10 +13,10 @@ from airflow.providers.common.compat.sdk import (
     AirflowSkipException,
 )
 
-from airflow_hive_opt.connections import place_of
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.provider.airflow_compat import TAKES_PARTITIONS
+from airflow_hive_opt.provider.connections import place_of
 from airflow_hive_opt.runtime.descriptor import decode
-from airflow_hive_opt.version_compat import TAKES_PARTITIONS
 from tests.versions.installed import needs_airflow
 
 RUN_ID = "manual__2026-01-31T00:00:00+00:00"
@@ -195,7 +195,7 @@ def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
     from airflow.providers.openlineage.extractors.base import DefaultExtractor
     from airflow.sdk.execution_time.context import OutletEventAccessors
 
-    application = "airflow_hive_opt.spark.application"
+    application = "airflow_hive_opt.spark.application.application"
     monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)
     monkeypatch.setattr(f"{application}.restrict", lambda *_: refused)
     asset = Asset("result")
@@ -258,6 +258,6 @@ def test_asset_events_get_the_partitions_where_asked_for(spark, context, tmp_pat
 
 
 def test_what_this_airflow_lacks_is_told_where_the_dag_is_parsed(monkeypatch):
-    monkeypatch.setattr("airflow_hive_opt.asset_partitions.TAKES_PARTITIONS", False)
+    monkeypatch.setattr("airflow_hive_opt.provider.asset_events.TAKES_PARTITIONS", False)
     with pytest.raises(TypeError, match=r"partition_keys_of needs Airflow 3\.3"):
         MapJoinPruneOperator(task_id="task", sql=SQL, partition_keys_of="fact")

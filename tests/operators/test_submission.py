@@ -24,9 +24,11 @@ from airflow.providers.common.compat.sdk import (
 from upath import UPath
 
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.provider.airflow_compat import RESUMES
+from airflow_hive_opt.provider.submission import resumption_key
 from airflow_hive_opt.runtime.gates import Gates
 from airflow_hive_opt.runtime.storage import DescriptorError
-from airflow_hive_opt.spark.job import (
+from airflow_hive_opt.spark.application.job import (
     Job,
     Outcome,
     Stages,
@@ -36,9 +38,7 @@ from airflow_hive_opt.spark.job import (
     write_job,
     write_outcome,
 )
-from airflow_hive_opt.spark.shipping import ship
-from airflow_hive_opt.submission import resumption_key
-from airflow_hive_opt.version_compat import RESUMES
+from airflow_hive_opt.spark.application.shipping import ship
 
 SUMMARY = {"uri": "file:///x", "kept": 1, "total": 2, "seconds": {}, "work": {}}
 DONE = Outcome(Status.DONE, "kept 1 of 2 partitions", SUMMARY)
@@ -338,7 +338,7 @@ def test_what_is_shipped_runs_with_pyspark_alone(tmp_path):
         check=True,
     )
     loaded = set(done.stdout.split())
-    assert {"airflow_hive_opt.spark.submitted", "sqlglot", "upath"} <= loaded
+    assert {"airflow_hive_opt.spark.application.submitted", "sqlglot", "upath"} <= loaded
     assert "airflow" not in loaded
 
 

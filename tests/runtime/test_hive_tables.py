@@ -6,8 +6,8 @@ import json
 
 from pymetastore.hive_metastore.ttypes import FieldSchema, Order, Partition, Table
 
-from airflow_hive_opt.planner.catalog import Buckets, Column
 from airflow_hive_opt.runtime.hive_tables import partition_of, table_of
+from airflow_hive_opt.statement.catalog import Buckets, Column
 from tests.services.thrift import storage
 
 FIELDS = [

@@ -6,7 +6,6 @@ from datetime import date, timedelta
 
 import pytest
 
-from airflow_hive_opt.planner.catalog import Column
 from airflow_hive_opt.runtime import thrift_metastore
 from airflow_hive_opt.runtime.metastore import MetastoreError
 from airflow_hive_opt.runtime.partition_names import partition_name
@@ -14,6 +13,7 @@ from airflow_hive_opt.runtime.partitions import Partition, matching
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.runtime.thrift_connection import Refused
 from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+from airflow_hive_opt.statement.catalog import Column
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
 
 COLUMNS = [("id", "bigint"), ("amount", "decimal(7,2)")]

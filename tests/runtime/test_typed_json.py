@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from airflow_hive_opt.planner.text_enum import StrEnum
 from airflow_hive_opt.runtime.typed_json import WrongTypeError, reader
+from airflow_hive_opt.statement.text_enum import StrEnum
 
 
 class Colour(StrEnum):

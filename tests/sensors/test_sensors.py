@@ -12,6 +12,7 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowSensorT
 from upath import UPath
 
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
+from airflow_hive_opt.provider.waiting import look_for_partitions
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime import required
 from airflow_hive_opt.runtime.required import Required, RequiredPartitions
@@ -19,7 +20,6 @@ from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 from airflow_hive_opt.sensors.partition_descriptor import PartitionDescriptorSensor
 from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
 from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
-from airflow_hive_opt.waiting import look_for_partitions
 from tests.runtime.test_descriptor import descriptor
 from tests.services.processes import free_port
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client

@@ -18,7 +18,7 @@ from signal import SIGTERM
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from airflow_hive_opt.spark.java import ensure_java
+from airflow_hive_opt.spark.session.java import ensure_java
 from tests.services import compose
 from tests.services.java_options import SHORT_LIVED
 from tests.services.metastore import MetastoreService

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM
 
-from airflow_hive_opt.spark.java import ensure_java
+from airflow_hive_opt.spark.session.java import ensure_java
 from tests.services import compose
 from tests.services.java_options import SHORT_LIVED
 from tests.services.postgres import Postgres

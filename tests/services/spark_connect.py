@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM
 
-from airflow_hive_opt.spark.java import ensure_java
-from airflow_hive_opt.spark.session import embedded_conf
+from airflow_hive_opt.spark.session.java import ensure_java
+from airflow_hive_opt.spark.session.session import embedded_conf
 from tests.services.java_options import SHORT_LIVED
 from tests.services.processes import HOST, free_port, listens, server
 

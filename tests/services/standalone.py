@@ -13,7 +13,7 @@ from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 
-from airflow_hive_opt.spark.java import ensure_java
+from airflow_hive_opt.spark.session.java import ensure_java
 from tests.services import compose
 from tests.services.java_options import SHORT_LIVED
 from tests.services.processes import HOST, free_port, server

@@ -10,13 +10,14 @@ from upath import UPath
 
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target, query_digest, read
 from airflow_hive_opt.runtime.report import Report
-from airflow_hive_opt.spark.application import Request, prune
-from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.key_predicates import longest_list
-from airflow_hive_opt.spark.map_join import prelaunch
-from airflow_hive_opt.spark.restrict import restrict, scan_way
-from airflow_hive_opt.spark.scan import scanning
-from airflow_hive_opt.spark.version_compat import items
+from airflow_hive_opt.spark.application.application import prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
+from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
+from airflow_hive_opt.spark.narrowing.restrict import restrict, scan_way
+from airflow_hive_opt.spark.narrowing.scan import scanning
+from airflow_hive_opt.spark.session.spark_compat import items
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,20 @@ import pytest
 from pyspark.errors import PySparkException
 from upath import UPath
 
-from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime.descriptor import query_digest, read
 from airflow_hive_opt.runtime.gates import GateClosed
-from airflow_hive_opt.spark.application import Request, map_join, prune
-from airflow_hive_opt.spark.connect import end, remote_session
-from airflow_hive_opt.spark.connect_catalog import ConnectCatalog
-from airflow_hive_opt.spark.local_rows import LocalRows
-from airflow_hive_opt.spark.map_join import accepts, prelaunch
-from airflow_hive_opt.spark.progress import progress
-from airflow_hive_opt.spark.restrict import restrict, scan_way
-from airflow_hive_opt.spark.scan import scanning
-from airflow_hive_opt.spark.session_conf import conf_set
-from airflow_hive_opt.spark.version_compat import settings_of
+from airflow_hive_opt.spark.application.application import map_join, prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.catalog.connect_catalog import ConnectCatalog
+from airflow_hive_opt.spark.keys.local_rows import LocalRows
+from airflow_hive_opt.spark.map_join.prelaunch import accepts, prelaunch
+from airflow_hive_opt.spark.narrowing.restrict import restrict, scan_way
+from airflow_hive_opt.spark.narrowing.scan import scanning
+from airflow_hive_opt.spark.session.connect import end, remote_session
+from airflow_hive_opt.spark.session.progress import progress
+from airflow_hive_opt.spark.session.session_conf import conf_set
+from airflow_hive_opt.spark.session.spark_compat import settings_of
+from airflow_hive_opt.statement.settings import Settings
 from tests.spark.situations import SITUATIONS, setup
 
 
@@ -210,7 +211,7 @@ def test_what_runs_is_told_until_it_is_stopped(connect_server, caplog):
         except PySparkException as error:
             failures.append(str(error))
 
-    caplog.set_level(logging.INFO, "airflow_hive_opt.spark.progress")
+    caplog.set_level(logging.INFO, "airflow_hive_opt.spark.session.progress")
     task = threading.Thread(target=run)
     with remote_session(connect_server.url, {}) as mine:
         with progress(mine, "map join", seconds=0.1):

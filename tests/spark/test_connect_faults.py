@@ -6,9 +6,9 @@ import grpc
 import pytest
 from pyspark.sql.connect.client.retries import Retrying
 
-from airflow_hive_opt.spark.connect import remote_session
-from airflow_hive_opt.spark.connect_patience import Patience
-from airflow_hive_opt.spark.java import SparkStartError
+from airflow_hive_opt.spark.session.connect import remote_session
+from airflow_hive_opt.spark.session.connect_patience import Patience
+from airflow_hive_opt.spark.session.java import SparkStartError
 from tests.services.processes import HOST, free_port
 
 

@@ -8,20 +8,21 @@ from functools import partial
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.planner.catalog import Buckets
-from airflow_hive_opt.planner.explain import explain, explanation_to_json
-from airflow_hive_opt.planner.rewriting import Refusal
-from airflow_hive_opt.planner.settings import Settings
-from airflow_hive_opt.spark.application import Request, join, prune
-from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.correlate import (
+from airflow_hive_opt.explain.plan_text import explain, explanation_to_json
+from airflow_hive_opt.rewriting import Refusal
+from airflow_hive_opt.spark.application.application import join, prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.local_task.correlate import (
     StatisticsCatalog,
     broadcasting,
     correlate,
     shuffles_and_scans,
     work_on_spark,
 )
-from airflow_hive_opt.spark.session_conf import conf_set
+from airflow_hive_opt.spark.session.session_conf import conf_set
+from airflow_hive_opt.statement.catalog import Buckets
+from airflow_hive_opt.statement.settings import Settings
 
 ON = Settings.of({"hive.optimize.correlation": "true"})
 SQL = "SELECT k FROM {0} a WHERE v < (SELECT avg(v) FROM {0} b WHERE b.k = a.k)"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_hive_opt.planner.parse import has_doubled_quote
-from airflow_hive_opt.spark.dialect import other_reading
-from airflow_hive_opt.spark.job import Job, Stages, Status, run_job
+from airflow_hive_opt.spark.application.job import Job, Stages, Status, run_job
+from airflow_hive_opt.spark.session.dialect import other_reading
+from airflow_hive_opt.statement.parse import has_doubled_quote
 
 
 @pytest.fixture(scope="module", autouse=True)

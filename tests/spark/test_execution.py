@@ -9,11 +9,12 @@ from pyspark.errors import AnalysisException
 from upath import UPath
 
 from airflow_hive_opt.runtime.gates import Gates
-from airflow_hive_opt.spark.application import Request, prune
-from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.execution import execute
-from airflow_hive_opt.spark.job import Job, Stages, Status, run_job
-from airflow_hive_opt.spark.version_compat import settings_of
+from airflow_hive_opt.spark.application.application import prune
+from airflow_hive_opt.spark.application.job import Job, Stages, Status, run_job
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.map_join.execution import execute
+from airflow_hive_opt.spark.session.spark_compat import settings_of
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,9 +13,10 @@ import json
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.planner.settings import Settings
-from airflow_hive_opt.spark.application import Request, join, prune
-from tests.planner.goldens.score import HERE, load
+from airflow_hive_opt.spark.application.application import join, prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.statement.settings import Settings
+from tests.hive.goldens.score import HERE, load
 
 RANDOM = "rand() gives other numbers"
 DIFFERENT = {

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.planner.pruning import KeySource
-from airflow_hive_opt.planner.query import ColumnRef
-from airflow_hive_opt.planner.settings import Settings
-from airflow_hive_opt.spark.application import Request, join, map_join, prune
-from airflow_hive_opt.spark.keys import _COUNTING, KeyBounds, _operators, collect_keys
-from airflow_hive_opt.spark.operators import operators_of
+from airflow_hive_opt.pruning.decisions import KeySource
+from airflow_hive_opt.pruning.query import ColumnRef
+from airflow_hive_opt.spark.application.application import join, map_join, prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.keys.key_set import _COUNTING, KeyBounds, _operators, collect_keys
+from airflow_hive_opt.spark.session.physical_operators import operators_of
+from airflow_hive_opt.statement.settings import Settings
 from tests.spark.answers import ask
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_hive_opt.planner.rules import key_predicates as key_predicates_rule
-from airflow_hive_opt.planner.settings import KEY_PREDICATE, Settings
-from airflow_hive_opt.spark import key_predicates
+from airflow_hive_opt.pruning.rules import key_predicates as key_predicates_rule
+from airflow_hive_opt.spark.local_task import data_column_keys as key_predicates
+from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 from tests.spark.answers import ask
 
 ON = Settings.of({KEY_PREDICATE: "true", "hive.mapjoin.smalltable.filesize": "10000"})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from airflow_hive_opt.spark.local_rows import LocalRows
+from airflow_hive_opt.spark.keys.local_rows import LocalRows
 
 TEXTS = (
     *(

@@ -7,13 +7,14 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.functions import udf
 from upath import UPath
 
-from airflow_hive_opt.planner.errors import PlanError
-from airflow_hive_opt.planner.settings import Settings
 from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.runtime.gates import GateClosed, NothingToDo, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
-from airflow_hive_opt.spark.application import Request, join, map_join, prune
-from airflow_hive_opt.spark.catalog import SparkCatalog
+from airflow_hive_opt.spark.application.application import join, map_join, prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.settings import Settings
 from tests.spark.answers import ask
 
 PARTITIONS = 450
@@ -131,7 +132,7 @@ def test_a_report_that_can_not_be_written_does_not_undo_the_run(spark, tmp_path,
 
 
 def test_a_narrowed_statement_that_spark_refuses(spark, tmp_path, monkeypatch):
-    application = "airflow_hive_opt.spark.application"
+    application = "airflow_hive_opt.spark.application.application"
     monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)
     monkeypatch.setattr(f"{application}.restrict", lambda sql, *_: sql + " oh no")
     result = run(spark, tmp_path, SQL.format(2) + " WHERE true")
@@ -299,5 +300,5 @@ def test_all_keys_together_have_a_bound(spark, tmp_path):
 
 
 def test_a_list_that_is_too_long_is_not_written(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("airflow_hive_opt.spark.local_task._LONGEST_LIST", 100)
+    monkeypatch.setattr("airflow_hive_opt.spark.local_task.local_task._LONGEST_LIST", 100)
     assert ask(spark, tmp_path, SQL.format(11)).reasons == {"f": "LIST_TOO_LARGE"}

@@ -7,18 +7,19 @@ from contextlib import contextmanager
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.planner import scan_way
-from airflow_hive_opt.planner.catalog import JsonCatalog
-from airflow_hive_opt.planner.scan_way import Way
+from airflow_hive_opt.pruning import scan_way
+from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.runtime.json_metastore import JsonMetastore
 from airflow_hive_opt.runtime.metastore import MetastoreError
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.thrift_connection import ThriftConnection
 from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
-from airflow_hive_opt.spark import scan
-from airflow_hive_opt.spark.application import Request, join, prune
-from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.remote_metastore import PartitionsOf, plain_uris
+from airflow_hive_opt.spark.application.application import join, prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.narrowing import scan
+from airflow_hive_opt.statement.catalog import JsonCatalog
 from benchmarks.warehouse import register
 from tests.services.processes import free_port
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client

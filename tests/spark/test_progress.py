@@ -4,7 +4,7 @@ import threading
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from airflow_hive_opt.spark.progress import progress, stages
+from airflow_hive_opt.spark.session.progress import progress, stages
 
 
 def test_what_runs_is_told(spark, caplog):
@@ -26,7 +26,7 @@ def test_what_runs_is_told(spark, caplog):
         def emit(self, record):
             told.set()
 
-    logger = logging.getLogger("airflow_hive_opt.spark.progress")
+    logger = logging.getLogger("airflow_hive_opt.spark.session.progress")
     logger.addHandler(listener := Listener())
     logger.setLevel(logging.INFO)
     with progress(spark, "map join", seconds=0.1):

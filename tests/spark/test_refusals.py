@@ -6,8 +6,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from airflow_hive_opt.spark.map_join import accepts
-from airflow_hive_opt.spark.refusals import is_refusal
+from airflow_hive_opt.spark.map_join.prelaunch import accepts
+from airflow_hive_opt.spark.session.statement_errors import is_refusal
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_hive_opt.planner.catalog import Column, Table
 from airflow_hive_opt.runtime.report import Work
-from airflow_hive_opt.spark import remote_metastore
+from airflow_hive_opt.spark.catalog import remote_metastore
+from airflow_hive_opt.statement.catalog import Column, Table
 
 TABLE = Table("default.f", (Column("v", "int"),), (Column("p", "int"),))
 

@@ -3,9 +3,9 @@
 import pytest
 from pyspark.errors import PySparkException
 
-from airflow_hive_opt.planner.errors import PlanError
-from airflow_hive_opt.spark.application import Request
-from airflow_hive_opt.spark.required import required_partitions
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.application.required_partitions import required_partitions
+from airflow_hive_opt.statement.errors import PlanError
 
 SQL = (
     "SELECT f.id FROM needed.fact f JOIN needed.days d ON f.ds = d.ds "

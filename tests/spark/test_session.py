@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_hive_opt.spark import java
-from airflow_hive_opt.spark.java import JavaNotFoundError, ensure_java
+from airflow_hive_opt.spark.session import java
+from airflow_hive_opt.spark.session.java import JavaNotFoundError, ensure_java
 
 
 def test_the_machines_own_java_is_used_where_it_is_new_enough(tmp_path, monkeypatch):
@@ -40,7 +40,7 @@ def fake_java(home, version: str) -> None:
 SCRIPT = """
 import os, signal, sys, threading, time
 from pathlib import Path
-from airflow_hive_opt.spark.session import embedded_conf, kill_spark, spark_session
+from airflow_hive_opt.spark.session.session import embedded_conf, kill_spark, spark_session
 mode, folder = sys.argv[1:]
 if mode == "kill":
     signal.signal(signal.SIGALRM, lambda *_: kill_spark())

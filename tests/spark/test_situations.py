@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from airflow_hive_opt.planner.settings import Settings
-from airflow_hive_opt.spark.session_conf import conf_set
+from airflow_hive_opt.spark.session.session_conf import conf_set
+from airflow_hive_opt.statement.settings import Settings
 from benchmarks.contenders import EVERY_SWITCH
 from tests.spark.answers import ask
 from tests.spark.situations import SITUATIONS, Situation, setup

@@ -10,12 +10,13 @@ from py4j.protocol import Py4JJavaError
 from pyarrow import parquet
 from upath import UPath
 
-from airflow_hive_opt.spark.application import Request, join, prune
-from airflow_hive_opt.spark.catalog import SparkCatalog
-from airflow_hive_opt.spark.command import Command
-from airflow_hive_opt.spark.operators import operators
-from airflow_hive_opt.spark.partition_folder import PartitionFolder
-from airflow_hive_opt.spark.version_compat import frame_of
+from airflow_hive_opt.spark.application.application import join, prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.map_join.command import Command
+from airflow_hive_opt.spark.map_join.partition_folder import PartitionFolder
+from airflow_hive_opt.spark.session.physical_operators import operators
+from airflow_hive_opt.spark.session.spark_compat import frame_of
 from tests.versions.installed import needs_spark
 
 ROWS = "SELECT sum(s.amount){} FROM staged.sales s JOIN staged.days d ON s.d = d.d"
@@ -194,7 +195,7 @@ def test_files_are_written_by_the_plan_that_plain_spark_has(spark, make, monkeyp
         plans.extend(kind for kind, _ in operators(execution.executedPlan()))
         return frame_of(session, execution)
 
-    monkeypatch.setattr("airflow_hive_opt.spark.command.frame_of", kept)
+    monkeypatch.setattr("airflow_hive_opt.spark.map_join.command.frame_of", kept)
     sql = (
         "INSERT OVERWRITE staged.{} PARTITION (ds = 'a', n = 1) "
         "SELECT (id * 7919) % 1000 FROM range(0, 1000, 1, 1) UNION ALL SELECT -1"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.spark.application import Request, join, map_join, prune
+from airflow_hive_opt.spark.application.application import join, map_join, prune
+from airflow_hive_opt.spark.application.request import Request
 
 FAST = "SELECT f.id, f.p FROM fact f JOIN keys k ON f.p = k.p"
 SKELETON = "SELECT f.id, f.p FROM fact f JOIN keys k ON f.p + 0 = k.p"

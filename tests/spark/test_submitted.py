@@ -11,14 +11,21 @@ from upath import UPath
 
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.gates import Gates
-from airflow_hive_opt.spark.java import ensure_java
-from airflow_hive_opt.spark.job import Job, Stages, Status, read_outcome, run_job, write_job
-from airflow_hive_opt.spark.session import embedded_conf
+from airflow_hive_opt.spark.application.job import (
+    Job,
+    Stages,
+    Status,
+    read_outcome,
+    run_job,
+    write_job,
+)
+from airflow_hive_opt.spark.session.java import ensure_java
+from airflow_hive_opt.spark.session.session import embedded_conf
 
 # Applications of their own: each stops its session at the end.
 MAIN = """
 import sys
-from airflow_hive_opt.spark.submitted import main
+from airflow_hive_opt.spark.application.submitted import main
 for uri in sys.argv[1:]:
     print("exit code", main([uri]), flush=True)
 """
@@ -62,9 +69,11 @@ def test_what_can_not_be_told_never_runs_a_statement_twice(tmp_path):
 def test_a_failure_after_the_statement_is_a_line_in_the_log(spark, tmp_path, monkeypatch, caplog):
     """A list was left aside, and the descriptor that says so can't be written."""
     monkeypatch.setattr(
-        "airflow_hive_opt.spark.application.restrict", lambda sql, *_: sql + " oh no"
+        "airflow_hive_opt.spark.application.application.restrict", lambda sql, *_: sql + " oh no"
     )
-    monkeypatch.setattr("airflow_hive_opt.spark.application.without_joins", lambda *_: None)
+    monkeypatch.setattr(
+        "airflow_hive_opt.spark.application.application.without_joins", lambda *_: None
+    )
     write, written = descriptors.write, []
 
     def once(descriptor, path):

@@ -20,9 +20,16 @@ from tempfile import TemporaryDirectory
 from upath import UPath
 
 from airflow_hive_opt.runtime.storage import DescriptorError
-from airflow_hive_opt.spark.job import Job, Outcome, Stages, Status, read_outcome, write_job
-from airflow_hive_opt.spark.session import embedded_conf
-from airflow_hive_opt.spark.shipping import ship
+from airflow_hive_opt.spark.application.job import (
+    Job,
+    Outcome,
+    Stages,
+    Status,
+    read_outcome,
+    write_job,
+)
+from airflow_hive_opt.spark.application.shipping import ship
+from airflow_hive_opt.spark.session.session import embedded_conf
 from tests.spark.handed_over import map_join_of
 
 JOIN = "SELECT f.id, f.p FROM fact f JOIN keys k ON f.p = k.p WHERE k.id < 3"

@@ -1,0 +1,22 @@
+"""A way to show where lists of partitions are made, for the examples here."""
+
+from __future__ import annotations
+
+from airflow_hive_opt.explain.partition_sink import place_sinks
+from airflow_hive_opt.hive.compiler import compile_statement
+from airflow_hive_opt.pruning.plan import plan
+from airflow_hive_opt.statement.example_catalog import CATALOG
+from airflow_hive_opt.statement.settings import Settings
+
+
+def lists(sql: str) -> str:
+    """Where lists of partitions are made and read, Hive's checks loosened."""
+    settings = Settings.of({"hive.mapred.mode": "nonstrict"})
+    stages = compile_statement(sql, CATALOG, settings).stages
+    return "\n".join(
+        f"{sink.local_work.name} {sink.local_work.kind}: partitions of {sink.scan.alias} by "
+        f"{', '.join(alias for source in sink.sources for alias in source.aliases)}\n"
+        f"{sink.job.name} {sink.job.kind}: {sink.scan.alias} reads the list of "
+        f"{sink.local_work.name}"
+        for sink in place_sinks(stages, plan(sql, CATALOG).decisions)
+    )

@@ -1,0 +1,71 @@
+"""Where the lists of partitions are made and read: HIVE-5119, steps 1 to 3, 5 and 6.
+
+Every job that joins in its mappers, has no backup plan (step 2), and reads a big table that small
+tables' keys can prune gets a sink in its local work. Cascading map joins over one big table share
+the sink; the big table's scan reads its list at prelaunch.
+
+>>> from airflow_hive_opt.explain.example import lists
+>>> print(lists('''
+...     SELECT s.amount FROM sales s JOIN days d ON s.ds = d.ds JOIN src x ON s.ds = x.key'''))
+Stage-1 LocalWork: partitions of s by d, x
+Stage-2 MapReduce: s reads the list of Stage-1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from airflow_hive_opt.hive.graph.operator_graph import MapJoin, TableScan
+from airflow_hive_opt.hive.tasks import Task
+from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
+
+
+@dataclass(frozen=True)
+class PartitionSink:
+    """A list of partitions of ``scan``, made in ``local_work`` and read by ``job``.
+
+    ``sources`` are the small sides whose rows reach the sink.
+    """
+
+    local_work: Task
+    job: Task
+    scan: TableScan
+    sources: tuple[KeySource, ...]
+
+
+def place_sinks(
+    stages: Iterable[Task], decisions: Sequence[ScanDecision]
+) -> tuple[PartitionSink, ...]:
+    """One sink for each pruned big table of each job that joins in its mappers."""
+    found = []
+    for job in stages:
+        local_work = next((task for task in job.parents if task.kind == "LocalWork"), None)
+        if local_work is None or job.branch_of is not None or local_work.branch_of is not None:
+            continue
+        for scan in job.mapped_scans():
+            sources = _sources(job, scan, decisions)
+            if sources:
+                found.append(PartitionSink(local_work, job, scan, sources))
+    return tuple(found)
+
+
+def _sources(
+    job: Task, scan: TableScan, decisions: Sequence[ScanDecision]
+) -> tuple[KeySource, ...]:
+    """The key sources of the scan that the job's local work reads."""
+    joins = any(isinstance(operator, MapJoin) for operator in job.operators())
+    small = {part for local in job.local_scans() for part in _names(local)}
+    return tuple(
+        source
+        for decision in decisions
+        if joins and decision.pruned and decision.alias == scan.alias
+        if scan.table is not None and decision.table.name == scan.table.name
+        for source in decision.sources
+        if any(alias in small for alias in source.aliases)
+    )
+
+
+def _names(scan: TableScan) -> set[str]:
+    """The aliases under which a scan's rows are known: its own and those of its subqueries."""
+    return set(scan.path.split(":")) | {scan.alias}

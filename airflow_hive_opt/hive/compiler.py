@@ -1,0 +1,192 @@
+"""A statement to Hive's stages: parse, generate, rules, tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from airflow_hive_opt.hive.generate.generator import generate
+from airflow_hive_opt.hive.graph.operator_graph import (
+    FileSink,
+    Operator,
+    OperatorGraph,
+    ReduceSink,
+)
+from airflow_hive_opt.hive.parser.statement_parser import parse_hive
+from airflow_hive_opt.hive.rules import GRAPH_RULES, TASK_RULES
+from airflow_hive_opt.hive.rules.fetch import only_fetches
+from airflow_hive_opt.hive.tasks import Task, cut, depend
+from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.errors import PlanError, position
+from airflow_hive_opt.statement.settings import Settings
+
+# Wrong side, every table, operators around it, buckets that do not fit.
+_HINT_ERRORS = (10057, 10058, 10227, 10141)
+
+
+@dataclass(frozen=True)
+class HivePlan:
+    """Hive's plan: its stages in the order of their dependencies."""
+
+    sql: str
+    kind: str
+    stages: tuple[Task, ...]
+    correlated: bool
+
+
+def compile_statement(
+    sql: str,
+    catalog: Catalog,
+    settings: Settings,
+    watch: Callable[[str, OperatorGraph], None] | None = None,
+) -> HivePlan:
+    """Hive's plan for one statement; raises :class:`PlanError` where Hive rejects it.
+
+    ``watch`` is called after every rule with its name.
+    """
+    try:
+        return _compile(sql, catalog, settings, watch)
+    except RecursionError:
+        raise PlanError("PARSE", "the statement is nested too deeply to be planned") from None
+    except PlanError as error:
+        raise _placed(error, sql) from None
+
+
+def _placed(error: PlanError, sql: str) -> PlanError:
+    """The error with a place: where its rule knows none, the hint or the statement."""
+    if error.line is not None:
+        return error
+    hint = sql.find("/*+") if error.number in _HINT_ERRORS else -1
+    start = hint if hint >= 0 else len(sql) - len(sql.lstrip())
+    return PlanError(error.code, error.message, *position(sql, start), number=error.number)
+
+
+def _compile(
+    sql: str,
+    catalog: Catalog,
+    settings: Settings,
+    watch: Callable[[str, OperatorGraph], None] | None,
+) -> HivePlan:
+    statement = parse_hive(sql)
+    scans, sinks = generate(sql, statement, catalog, settings)
+    graph = OperatorGraph(sql, settings, scans, sinks)
+    if watch:
+        watch("generate", graph)
+    for rule in GRAPH_RULES:
+        rule(graph)
+        if watch:
+            watch(rule.__name__, graph)
+    if statement.kind == "SELECT" and only_fetches(graph):
+        return HivePlan(sql, statement.kind, (Task("Fetch", list(graph.scans)),), False)
+    tasks = cut(graph)
+    merged = _merged_sinks(tasks, settings)
+    for task_rule in TASK_RULES:
+        tasks = task_rule(tasks, settings)
+    tasks = _with_local_work(tasks)
+    _finish(tasks, statement.kind, graph, merged)
+    _number(tasks)
+    return HivePlan(sql, statement.kind, tuple(tasks), graph.correlated)
+
+
+def _merged_sinks(tasks: list[Task], settings: Settings) -> set[int]:
+    """Sinks whose small files are merged afterwards: by default those that mappers write.
+
+    Hive decides when it comes to a sink: a job counts as one without reducers up to its first
+    ReduceSink.
+    """
+    found: set[int] = set()
+    for task in tasks:
+        name = "hive.merge.mapfiles"
+        for operator in task.operators():
+            if isinstance(operator, ReduceSink):
+                name = "hive.merge.mapredfiles"
+            elif _is_result(operator) and settings.is_on(name):
+                found.add(id(operator))
+    return found
+
+
+def _is_result(operator: Operator) -> bool:
+    return isinstance(operator, FileSink) and operator.kind != "temporary"
+
+
+def _with_local_work(tasks: list[Task]) -> list[Task]:
+    """A LocalWork before every job that reads small tables into memory."""
+    found: list[Task] = []
+    for task in tasks:
+        if task.kind == "MapReduce" and task.local_scans():
+            local = Task("LocalWork", task.local_scans())
+            for parent in task.parents:
+                parent.children[parent.children.index(task)] = local
+            local.parents, task.parents = task.parents, []
+            depend(task, local)
+            if task.branch_of is not None:
+                branches = task.branch_of.branches
+                branches[branches.index(task)] = local
+            found.append(local)
+        found.append(task)
+    return found
+
+
+def _finish(tasks: list[Task], kind: str, graph: OperatorGraph, merged: set[int]) -> None:
+    """The fetch of a query, or the moves of its inserts."""
+    jobs = [task for task in tasks if task.kind == "MapReduce"]
+    if kind == "SELECT":
+        fetch = Task("Fetch")
+        for job in jobs:
+            if any(map(_is_result, job.operators())):
+                depend(fetch, job)
+        tasks.append(fetch)
+        return
+    for sink in graph.sinks:
+        writers = [job for job in jobs if _writes(job, sink)]
+        move = Task("Move")
+        if id(sink) in merged:
+            for last in _merge_files(tasks, writers):
+                depend(move, last)
+        else:
+            for job in writers:
+                depend(move, job)
+        tasks.append(move)
+        if sink.table is not None and graph.settings.is_on("hive.stats.autogather"):
+            stats = Task("Stats")
+            depend(stats, move)
+            tasks.append(stats)
+
+
+def _writes(job: Task, sink: FileSink) -> bool:
+    """Whether a job, or a branch made from it, writes what ``sink`` writes."""
+    return any(
+        _is_result(operator)
+        and isinstance(operator, FileSink)
+        and (operator.kind, operator.table) == (sink.kind, sink.table)
+        for operator in job.operators()
+    )
+
+
+def _merge_files(tasks: list[Task], writers: list[Task]) -> list[Task]:
+    """A Conditional: move the files, or merge them with a job, or move some and merge some."""
+    only_move, merge, merge_rest, move_rest = (
+        Task("Move"),
+        Task("MapReduce"),
+        Task("MapReduce"),
+        Task("Move"),
+    )
+    conditional = Task("Conditional", branches=[only_move, merge, merge_rest])
+    for writer in writers:
+        depend(conditional, writer)
+    depend(move_rest, merge_rest)
+    for task in conditional.branches:
+        task.branch_of = conditional
+    tasks += [conditional, only_move, merge, merge_rest, move_rest]
+    return [only_move, merge, move_rest]
+
+
+def _number(tasks: list[Task]) -> None:
+    """Stage-0 is the fetch or the move, then every other task in order."""
+    number = 0
+    for task in tasks:
+        if task.kind in ("Fetch", "Move"):
+            task.number, number = number, number + 1
+    for task in tasks:
+        if task.kind not in ("Fetch", "Move"):
+            task.number, number = number, number + 1

@@ -1,0 +1,127 @@
+"""A Hive plan as the explain contract's JSON: stages, joins, filters, totals."""
+
+from __future__ import annotations
+
+from airflow_hive_opt.hive.compiler import HivePlan
+from airflow_hive_opt.hive.graph.backtracking import columns_of, substitute
+from airflow_hive_opt.hive.graph.operator_graph import (
+    Filter,
+    Join,
+    MapJoin,
+    Operator,
+    ReduceSink,
+    TableScan,
+)
+from airflow_hive_opt.hive.parser.render import render
+from airflow_hive_opt.hive.parser.syntax import Column, Expression
+from airflow_hive_opt.hive.tasks import Task, scans_below
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+
+def facts(plan: HivePlan) -> dict[str, object]:
+    """``stages``, ``joins``, ``filters`` and the totals of the contract."""
+    stages = [
+        {
+            "id": task.name,
+            "kind": task.kind,
+            "depends_on": [parent.name for parent in task.parents],
+            "has_reduce": task.reducer is not None,
+        }
+        for task in plan.stages
+    ]
+    return {
+        "stages": stages,
+        "joins": [join for task in plan.stages for join in _joins(task)],
+        "filters": _filters(plan),
+        "map_reduce": count(plan, "MapReduce"),
+        "local_work": count(plan, "LocalWork"),
+        "conditional": count(plan, "Conditional"),
+    }
+
+
+def count(plan: HivePlan, kind: str) -> int:
+    """How many stages of a kind a plan has."""
+    return sum(task.kind == kind for task in plan.stages)
+
+
+def _joins(task: Task) -> list[dict[str, object]]:
+    if task.kind != "MapReduce":
+        return []
+    return [
+        {
+            "stage": task.name,
+            "phase": "map" if isinstance(join, MapJoin) else "reduce",
+            "kind": join.kind if isinstance(join, MapJoin) else "Join",
+            "conditions": [[each.kind, each.left, each.right] for each in join.conditions],
+            "aliases": [aliases[0] for aliases in join.aliases],
+            "tag_order": list(join.order),
+            "big_alias": _big_alias(join),
+        }
+        for join in task.joins()
+    ]
+
+
+def _big_alias(join: Join) -> str | None:
+    if not isinstance(join, MapJoin) or join.kind == "MapJoin":
+        return None
+    scans = scans_below(join.parents[join.big])
+    return scans[0].path if scans else None
+
+
+def _filters(plan: HivePlan) -> list[dict[str, str]]:
+    """One entry a conjunct; branches of a Conditional repeat their backup's, so they are left out.
+
+    A condition counts as after a join where the join stands below it in the same phase.
+    """
+    found = []
+    for task in plan.stages:
+        if task.kind not in ("MapReduce", "Fetch") or task.backup is not None:
+            continue
+        for operator in task.operators():
+            if not isinstance(operator, Filter):
+                continue
+            parts = [part for part in operator.predicate if part not in operator.generated]
+            if _joins_below(operator):
+                found += [_after_join(operator, part) for part in parts]
+            elif _in_mapper(operator):
+                scans = [scan for scan in scans_below(operator) if scan.path]
+                found += [
+                    {"alias": scan.alias, "at": "scan", "predicate": render(part)}
+                    for part in parts
+                    for scan in scans
+                ]
+    return found
+
+
+def _after_join(operator: Filter, part: Expression) -> dict[str, str]:
+    """A condition over joined rows, its columns named as in SQL."""
+    infos = [operator.info(column.name) for column in columns_of(part)]
+    tables = sorted({info.table for info in infos if info and info.table})
+    names: dict[str, Expression | None] = {}
+    for column, info in zip_strict(columns_of(part), infos):
+        name = info.name if info and info.name else column.name
+        several = len(tables) > 1 and info is not None and info.table
+        names[column.name] = Column(f"{info.table}.{name}" if info and several else name)
+    text = render(substitute(part, names) or part)
+    return {"alias": ",".join(tables), "at": "after_join", "predicate": text}
+
+
+def _joins_below(operator: Operator) -> bool:
+    """Whether an operator's rows come out of a join in the same phase of the task."""
+    stack, seen = list(operator.parents), set()
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Join):
+            return True
+        if id(current) not in seen and not isinstance(current, ReduceSink):
+            seen.add(id(current))
+            stack.extend(current.parents)
+    return False
+
+
+def _in_mapper(operator: Operator) -> bool:
+    while operator.parents:
+        operator = operator.parents[0]
+        if isinstance(operator, ReduceSink):
+            return False
+    return isinstance(operator, TableScan)

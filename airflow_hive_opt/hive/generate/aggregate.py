@@ -1,0 +1,244 @@
+"""GROUP BY and DISTINCT as GroupBys and ReduceSinks (SemanticAnalyzer.genGroupByPlan...)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_hive_opt.hive.generate.names import Scope, aggregates_in, error, type_of
+from airflow_hive_opt.hive.graph.operator_graph import (
+    ColumnInfo,
+    GroupBy,
+    Operator,
+    ReduceSink,
+    Select,
+    attach,
+)
+from airflow_hive_opt.hive.parser.syntax import (
+    Body,
+    Call,
+    Column,
+    Constant,
+    Expression,
+    Name,
+    Star,
+)
+from airflow_hive_opt.statement.settings import Settings
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+
+def group_keys(body: Body, operator: Operator) -> tuple[Expression, ...]:
+    """What a body groups by: GROUP BY, or all of SELECT DISTINCT."""
+    if not body.distinct:
+        return body.group_by
+    keys: list[Expression] = []
+    for item in body.items:
+        if isinstance(item.expression, Star):
+            qualifier = item.expression.qualifier
+            keys += [
+                Name((info.table, info.name) if info.table else (info.name,))
+                for info in operator.columns
+                if not info.hidden and qualifier in (None, info.table)
+            ]
+        else:
+            keys.append(item.expression)
+    return tuple(dict.fromkeys(keys))
+
+
+def aggregates_of(body: Body) -> tuple[Call, ...]:
+    """Aggregate calls of the select list, HAVING and ORDER BY, each once."""
+    parts = [item.expression for item in body.items]
+    parts += [body.having] if body.having is not None else []
+    found = [call for part in parts for call in aggregates_in(part)]
+    return tuple(dict.fromkeys(found))
+
+
+def is_grouped(body: Body) -> bool:
+    """Whether a body needs a GroupBy."""
+    return bool(body.group_by or body.distinct or aggregates_of(body))
+
+
+def generate(
+    sql: str, settings: Settings, body: Body, operator: Operator
+) -> tuple[Operator, Scope]:
+    """The group-by of a body, in the form that the settings ask for, and the scope above it."""
+    keys = group_keys(body, operator)
+    calls = aggregates_of(body)
+    selected = Select(list(operator.columns), star=True)
+    attach(selected, operator)
+    scope = Scope(sql, selected.columns)
+    resolved = [scope.resolve(key) for key in keys]
+    aggregates = [_resolved_aggregate(scope, call) for call in calls]
+    steps = _Steps(selected, keys, resolved, calls, aggregates, body.grouping_sets)
+    on_map = settings.is_on("hive.map.aggr")
+    if body.grouping_sets and not on_map:
+        raise error(sql, 10209, "grouping sets need hive.map.aggr=true")
+    if settings.is_on("hive.groupby.skewindata"):
+        if len({call.arguments for call in aggregates if call.distinct}) > 1:
+            message = "hive.groupby.skewindata allows DISTINCT of one expression only"
+            raise error(sql, 10022, message)
+        found = steps.two_jobs(on_map)
+    else:
+        found = steps.one_job(on_map)
+    return found, steps.scope(sql, found, operator)
+
+
+def common_reduce_sink(
+    sql: str, operator: Operator, keys: tuple[Expression, ...], distinct: int
+) -> tuple[ReduceSink, tuple[Expression, ...]]:
+    """The one ReduceSink that several group-bys on the same keys share."""
+    scope = Scope(sql, operator.columns)
+    resolved = tuple(scope.resolve(key) for key in keys)
+    plain = resolved[: len(resolved) - distinct]
+    sink = ReduceSink(
+        list(operator.columns),
+        keys=resolved,
+        partition_keys=plain,
+        order="+" * len(resolved),
+        reducers=-1 if plain else 1,
+        distinct=distinct,
+    )
+    attach(sink, operator)
+    return sink, resolved
+
+
+def complete(
+    sql: str, body: Body, operator: Operator, mode: str = "complete"
+) -> tuple[Operator, Scope]:
+    """A group-by of rows that already are together."""
+    keys = group_keys(body, operator)
+    calls = aggregates_of(body)
+    scope = Scope(sql, operator.columns)
+    resolved = [scope.resolve(key) for key in keys]
+    aggregates = [_resolved_aggregate(scope, call) for call in calls]
+    steps = _Steps(operator, keys, resolved, calls, aggregates, 0)
+    found = steps.group(operator, mode, resolved)
+    return found, steps.scope(sql, found, operator)
+
+
+def _resolved_aggregate(scope: Scope, call: Call) -> Call:
+    arguments = tuple(
+        Constant("1", "int") if isinstance(argument, Star) else scope.resolve(argument)
+        for argument in call.arguments
+    )
+    return replace(call, arguments=arguments)
+
+
+class _Steps:
+    """The GroupBys and ReduceSinks of one group-by."""
+
+    def __init__(
+        self,
+        input_: Operator,
+        written: tuple[Expression, ...],
+        keys: list[Expression],
+        calls: tuple[Call, ...],
+        aggregates: list[Call],
+        grouping_sets: int,
+    ) -> None:
+        self.input = input_
+        self.written = written
+        self.keys = keys
+        self.calls = calls
+        self.aggregates = aggregates
+        self.grouping_sets = grouping_sets
+        distinct = [call.arguments for call in aggregates if call.distinct]
+        self.distinct = list(dict.fromkeys(part for parts in distinct for part in parts))
+
+    def one_job(self, on_map: bool) -> Operator:
+        """Hash aggregation in the mapper (if ``on_map``), then the reducer's."""
+        if not on_map:
+            sink = self.sink(self.input, self.keys, tuple(self.distinct))
+            return self.group(sink, "complete", self.keys)
+        partial = self.group(self.input, "hash", [*self.keys, *self.distinct])
+        inner = self.key_columns(partial)
+        keys, distinct = inner[: self._width], inner[self._width :]
+        sink = self.sink(partial, keys, tuple(distinct))
+        return self.group(sink, "mergepartial", keys)
+
+    def two_jobs(self, on_map: bool) -> Operator:
+        """For skewed keys: a first job spreads rows at random, a second one by key."""
+        if on_map and not self.keys and not self.distinct:
+            return self.one_job(True)
+        below = self.input
+        keys, distinct = self.keys, self.distinct
+        if on_map:
+            below = self.group(below, "hash", [*keys, *distinct])
+            inner = self.key_columns(below)
+            keys, distinct = inner[: self._width], inner[self._width :]
+        spread = self.sink(below, keys, tuple(distinct))
+        spread.partition_keys = tuple(distinct) or (Call("rand", ()),)
+        spread.reducers = -1
+        middle = self.group(spread, "partials" if on_map else "partial1", keys)
+        inner = self.key_columns(middle)[: len(keys)]
+        return self.group(self.sink(middle, inner, ()), "final", inner)
+
+    @property
+    def _width(self) -> int:
+        return len(self.keys) + (1 if self.grouping_sets else 0)
+
+    def group(self, below: Operator, mode: str, keys: list[Expression]) -> GroupBy:
+        """A GroupBy over ``below``."""
+        columns: list[ColumnInfo] = []
+        expressions: dict[str, Expression | None] = {}
+        for key in keys:
+            internal = f"_col{len(columns)}"
+            info = below.info(key.name) if isinstance(key, Column) else None
+            table, name = (info.table, info.name) if info else (None, "")
+            columns.append(ColumnInfo(internal, table, name, type_of(key)))
+            expressions[internal] = key
+        if self.grouping_sets and mode in ("hash", "complete"):
+            internal = f"_col{len(columns)}"
+            columns.insert(len(self.keys), ColumnInfo(internal, None, "grouping__id", "int"))
+            expressions[internal] = None
+        for call in self.aggregates:
+            internal = f"_col{len(columns)}"
+            columns.append(ColumnInfo(internal, None, "", type_of(call)))
+            expressions[internal] = None
+        found = GroupBy(
+            columns,
+            expressions=expressions,
+            mode=mode,
+            keys=tuple(keys),
+            aggregates=tuple(self.aggregates),
+            grouping_sets=self.grouping_sets,
+        )
+        attach(found, below)
+        return found
+
+    def key_columns(self, group: GroupBy) -> list[Expression]:
+        """The columns that hold a GroupBy's keys."""
+        count = len(group.columns) - len(self.aggregates)
+        return [info.column for info in group.columns[:count]]
+
+    def sink(
+        self, below: Operator, keys: list[Expression], distinct: tuple[Expression, ...]
+    ) -> ReduceSink:
+        """A ReduceSink by the keys; without keys there is one reducer."""
+        found = ReduceSink(
+            list(below.columns),
+            keys=(*keys, *distinct),
+            partition_keys=tuple(keys),
+            order="+" * (len(keys) + len(distinct)),
+            reducers=-1 if keys else 1,
+            distinct=len(distinct),
+        )
+        attach(found, below)
+        return found
+
+    def scope(self, sql: str, found: Operator, source: Operator) -> Scope:
+        """What SELECT and HAVING may name above the group-by."""
+        known: dict[Expression, Column] = {}
+        for written, resolved, info in zip(self.written, self.keys, found.columns):
+            known[written] = info.column
+            if isinstance(resolved, Column):
+                origin = source.info(resolved.name)
+                if origin is not None:
+                    known[Name((origin.name,))] = info.column
+                    if origin.table:
+                        known[Name((origin.table, origin.name))] = info.column
+        if self.grouping_sets:
+            known[Name(("grouping__id",))] = found.columns[len(self.keys)].column
+        count = len(found.columns) - len(self.aggregates)
+        for call, info in zip_strict(self.calls, found.columns[count:]):
+            known[call] = info.column
+        return Scope(sql, [], known, grouped=True)

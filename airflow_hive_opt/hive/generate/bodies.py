@@ -1,0 +1,243 @@
+"""What stands after FROM: WHERE, group-by, windows, SELECT, order, limit, sink."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_hive_opt.hive.generate import aggregate, sinks
+from airflow_hive_opt.hive.generate.generation import Generation, filtered
+from airflow_hive_opt.hive.generate.names import (
+    Scope,
+    error,
+    windows_in,
+)
+from airflow_hive_opt.hive.generate.select_list import select, windows, written
+from airflow_hive_opt.hive.generate.where import where
+from airflow_hive_opt.hive.graph.operator_graph import (
+    Limit,
+    Operator,
+    ReduceSink,
+    Select,
+    attach,
+)
+from airflow_hive_opt.hive.parser.syntax import (
+    Block,
+    Body,
+    Call,
+    Column,
+    Constant,
+    Expression,
+    Name,
+    SelectItem,
+    Star,
+)
+
+
+def generate(
+    generation: Generation,
+    block: Block,
+    operator: Operator,
+    sources: dict[str, Operator],
+    path: str,
+    sink: bool,
+    nested: bool,
+) -> Operator:
+    """All bodies of a block over its FROM; gives the last operator of the last one."""
+    found = operator
+    for group in _body_groups(generation, block.bodies):
+        if len(group) > 1:
+            found = _shared_group_by(generation, group, operator, sources, path, sink, nested)
+            continue
+        (body,) = group
+        below, scope = _filtered(generation, body, operator, sources, path, nested), None
+        if aggregate.is_grouped(body) and not _distinct_over_windows(body):
+            below, scope = aggregate.generate(generation.sql, generation.settings, body, below)
+        found = _after_group_by(generation, body, below, scope, sources, path, sink, nested)
+    return found
+
+
+def _body_groups(generation: Generation, bodies: tuple[Body, ...]) -> list[list[Body]]:
+    """Bodies of a multi-insert that share a reducer: same keys, same DISTINCT."""
+    groups: list[list[Body]] = []
+    for body in bodies:
+        for group in groups if len(bodies) > 1 else ():
+            if _share_reducer(generation, group[0], body):
+                group.append(body)
+                break
+        else:
+            groups.append([body])
+    return groups
+
+
+def _share_reducer(generation: Generation, first: Body, second: Body) -> bool:
+    settings = generation.settings
+    if not settings.is_on("hive.multigroupby.singlereducer"):
+        return False
+    if settings.is_on("hive.groupby.skewindata"):
+        return False
+    if not (first.group_by and first.group_by == second.group_by):
+        return False
+    return _distinct_arguments(first) == _distinct_arguments(second)
+
+
+def _distinct_arguments(body: Body) -> tuple[Expression, ...]:
+    calls = aggregate.aggregates_of(body)
+    return tuple(dict.fromkeys(part for call in calls if call.distinct for part in call.arguments))
+
+
+def _shared_group_by(
+    generation: Generation,
+    group: list[Body],
+    operator: Operator,
+    sources: dict[str, Operator],
+    path: str,
+    sink: bool,
+    nested: bool,
+) -> Operator:
+    """genGroupByPlan1ReduceMultiGBY: one ReduceSink, a filter and a group-by for every body."""
+    if all(body.where is not None for body in group):
+        where: Expression | None = None
+        for body in group:
+            if body.where is not None:
+                where = body.where if where is None else Call("or", (where, body.where))
+        if where is not None:
+            operator = filtered(generation.sql, operator, where)
+    selected = Select(list(operator.columns), star=True)
+    attach(selected, operator)
+    distinct = _distinct_arguments(group[0])
+    keys = (*group[0].group_by, *distinct)
+    shared, _ = aggregate.common_reduce_sink(generation.sql, selected, keys, len(distinct))
+    forward = Select(list(shared.columns), star=True)
+    attach(forward, shared)
+    found: Operator = forward
+    for body in group:
+        below: Operator = forward
+        if body.where is not None:
+            below = filtered(generation.sql, forward, body.where)
+        below, scope = aggregate.complete(generation.sql, body, below)
+        found = _after_group_by(generation, body, below, scope, sources, path, sink, nested)
+    return found
+
+
+def _filtered(
+    generation: Generation,
+    body: Body,
+    operator: Operator,
+    sources: dict[str, Operator],
+    path: str,
+    nested: bool,
+) -> Operator:
+    if body.where is None:
+        return operator
+    return where(generation, operator, body.where, sources, path, nested)
+
+
+def _distinct_over_windows(body: Body) -> bool:
+    return body.distinct and any(windows_in(item.expression) for item in body.items)
+
+
+def _after_group_by(
+    generation: Generation,
+    body: Body,
+    operator: Operator,
+    scope: Scope | None,
+    sources: dict[str, Operator],
+    path: str,
+    sink: bool,
+    nested: bool,
+) -> Operator:
+    sql = generation.sql
+    if body.having is not None:
+        if scope is None or not (body.group_by or body.distinct):
+            raise error(sql, 40000, "HAVING needs a GROUP BY")
+        having = _spelled_out(body.having, body, scope)
+        having_scope = replace(scope, columns=operator.columns)
+        operator = where(generation, operator, having, sources, path, nested, having_scope)
+        scope = _rebased(scope, operator)
+    current = scope or Scope(sql, operator.columns)
+    operator, current = windows(generation, body, operator, current)
+    operator = select(sql, body, operator, current)
+    if _distinct_over_windows(body):
+        distinct = Body((SelectItem(Star()),), distinct=True)
+        operator, above = aggregate.generate(sql, generation.settings, distinct, operator)
+        operator = select(sql, distinct, operator, replace(above, columns=operator.columns))
+    ordered = bool(body.order_by)
+    if body.order_by or body.sort_by or body.distribute_by or body.cluster_by:
+        operator = _sorted(generation, body, operator)
+    if body.limit is not None:
+        operator = _limited(operator, body.limit)
+        extra = not ordered if not sink else bool(body.cluster_by or body.sort_by)
+        if sink and body.destination is not None:
+            extra = not ordered
+        if extra:
+            one = ReduceSink(list(operator.columns), reducers=1)
+            attach(one, operator)
+            operator = _limited(one, body.limit)
+    if sink:
+        operator = sinks.generate(generation, body, operator)
+    return operator
+
+
+def _spelled_out(having: Expression, body: Body, scope: Scope) -> Expression:
+    """HAVING with the names that SELECT gives replaced by what they stand for."""
+    if isinstance(having, Name) and having not in scope.known and len(having.parts) == 1:
+        for item in body.items:
+            if item.aliases == having.parts:
+                return item.expression
+    if isinstance(having, Call):
+        parts = tuple(_spelled_out(part, body, scope) for part in having.arguments)
+        return replace(having, arguments=parts)
+    return having
+
+
+def _rebased(scope: Scope, operator: Operator) -> Scope:
+    """The scope of a group-by after a join has renamed its columns."""
+    known = {}
+    for expression, column in scope.known.items():
+        found = column
+        if operator.info(column.name) is None or operator.expressions is not None:
+            by_source = {
+                source.name: name
+                for name, source in (operator.expressions or {}).items()
+                if isinstance(source, Column)
+            }
+            name = by_source.get(column.name, column.name)
+            found = Column(name, column.type)
+        known[expression] = found
+    return replace(scope, known=known)
+
+
+def _limited(operator: Operator, count: int) -> Operator:
+    found = Limit(list(operator.columns), count=count)
+    attach(found, operator)
+    return found
+
+
+def _sorted(generation: Generation, body: Body, operator: Operator) -> Operator:
+    scope = Scope(generation.sql, operator.columns, written(body, operator), grouped=False)
+    sort = body.order_by or body.sort_by or tuple((key, "+") for key in body.cluster_by)
+    partition = body.distribute_by or body.cluster_by
+    settings = generation.settings
+    if body.order_by and body.limit is None and settings.forbids("hive.strict.checks.large.query"):
+        message = "ORDER BY without LIMIT is forbidden in strict mode: add a LIMIT"
+        raise error(generation.sql, 40000, message)
+    sink = ReduceSink(
+        list(operator.columns),
+        keys=tuple(_sort_key(scope, key, body, operator) for key, _ in sort),
+        partition_keys=tuple(scope.resolve(key) for key in partition),
+        order="".join(way for _, way in sort),
+        reducers=1 if body.order_by else -1,
+    )
+    attach(sink, operator)
+    extracted = Select(list(operator.columns), star=True)
+    attach(extracted, sink)
+    return extracted
+
+
+def _sort_key(scope: Scope, key: Expression, body: Body, operator: Operator) -> Expression:
+    """ORDER BY 2 means the second column, where the setting says so (it does by default)."""
+    if isinstance(key, Constant) and key.type == "int" and body.order_by:
+        at = int(key.text) - 1
+        if 0 <= at < len(operator.columns):
+            return operator.columns[at].column
+    return scope.resolve(key)

@@ -1,0 +1,84 @@
+"""What is known of a statement while its graph is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from airflow_hive_opt.hive.generate.names import Scope
+from airflow_hive_opt.hive.graph.operator_graph import (
+    ColumnInfo,
+    FileSink,
+    Filter,
+    Operator,
+    TableScan,
+    attach,
+)
+from airflow_hive_opt.hive.parser.syntax import (
+    Expression,
+    JoinSource,
+    LateralView,
+    Query,
+    Source,
+    SubquerySource,
+    TableSource,
+    conjuncts,
+)
+from airflow_hive_opt.statement.catalog import Catalog, Table
+from airflow_hive_opt.statement.settings import Settings
+
+_VIRTUAL = (("block__offset__inside__file", "bigint"), ("input__file__name", "string"))
+
+
+@dataclass
+class Generation:
+    """``scans`` are the graph's roots, ``sinks`` its leaves.
+
+    ``subquery`` makes the graph of a query in a condition, at a path: what it takes is made of
+    queries again.
+    """
+
+    sql: str
+    catalog: Catalog
+    settings: Settings
+    subquery: Callable[[Query, str], Operator]
+    scans: list[TableScan] = field(default_factory=list)
+    sinks: list[FileSink] = field(default_factory=list)
+
+
+def filtered(
+    sql: str, operator: Operator, condition: Expression, scope: Scope | None = None
+) -> Operator:
+    """A Filter for a condition, over ``operator``."""
+    scope = scope or Scope(sql, operator.columns)
+    # NOT (a OR b) falls apart only once it is resolved
+    predicate = tuple(
+        each for part in conjuncts(condition) for each in conjuncts(scope.resolve(part))
+    )
+    found = Filter(list(operator.columns), predicate=predicate)
+    attach(found, operator)
+    return found
+
+
+def factors(source: Source | None) -> list[TableSource | SubquerySource]:
+    """The tables and subqueries of a FROM clause, from left to right."""
+    if source is None:
+        return []
+    if isinstance(source, JoinSource):
+        return factors(source.left) + factors(source.right)
+    if isinstance(source, LateralView):
+        return factors(source.source)
+    return [source]
+
+
+def table_columns(table: Table, alias: str) -> list[ColumnInfo]:
+    """The columns of a table's scan, the virtual ones last and hidden."""
+    found = [ColumnInfo(column.name, alias, column.name, column.type) for column in table.columns]
+    found += [
+        ColumnInfo(column.name, alias, column.name, column.type, partition=True)
+        for column in table.partition_columns
+    ]
+    found += [
+        ColumnInfo(name, alias, name, kind, partition=True, hidden=True) for name, kind in _VIRTUAL
+    ]
+    return found

@@ -1,0 +1,187 @@
+"""Query blocks to Hive's operator graph, before any rule (SemanticAnalyzer.genPlan)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_hive_opt.hive.generate import bodies, joins
+from airflow_hive_opt.hive.generate.generation import Generation, factors, table_columns
+from airflow_hive_opt.hive.generate.lateral_views import lateral_views
+from airflow_hive_opt.hive.generate.names import error
+from airflow_hive_opt.hive.graph.operator_graph import (
+    ColumnInfo,
+    FileSink,
+    Operator,
+    TableScan,
+    Union,
+    attach,
+)
+from airflow_hive_opt.hive.parser.statement_parser import Statement, parse_hive
+from airflow_hive_opt.hive.parser.syntax import (
+    Block,
+    JoinSource,
+    LateralView,
+    Query,
+    Source,
+    SubquerySource,
+    TableSource,
+)
+from airflow_hive_opt.hive.parser.syntax import Union as UnionQuery
+from airflow_hive_opt.statement.catalog import Catalog, Table
+from airflow_hive_opt.statement.settings import Settings
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+_GROUPS = (
+    frozenset(["tinyint", "smallint", "int", "bigint", "decimal", "float", "double"]),
+    frozenset(["string", "varchar", "char"]),
+)
+
+
+def generate(
+    sql: str, statement: Statement, catalog: Catalog, settings: Settings
+) -> tuple[list[TableScan], list[FileSink]]:
+    """The graph of a statement, by its roots and its leaves; raises :class:`PlanError`."""
+    generator = _Generator(sql, catalog, settings)
+    generator.query(statement.query, "", sink=True)
+    return generator.generation.scans, generator.generation.sinks
+
+
+class _Generator:
+    """Makes the graph of one statement, block by block."""
+
+    def __init__(self, sql: str, catalog: Catalog, settings: Settings) -> None:
+        self.generation = Generation(sql, catalog, settings, self._subquery)
+        self._views: list[str] = []
+
+    def _subquery(self, query: Query, path: str) -> Operator:
+        return self.query(query, path, nested=True)
+
+    def query(self, query: Query, path: str, sink: bool = False, nested: bool = False) -> Operator:
+        """The last operator of a query; with ``sink``, a FileSink for every body."""
+        if isinstance(query, UnionQuery):
+            return self._union(query, path, nested)
+        return self._block(query, path, sink, nested)
+
+    def _union(self, union: UnionQuery, path: str, nested: bool) -> Operator:
+        left = self.query(union.left, f"{path}-subquery1", nested=nested)
+        right = self.query(union.right, f"{path}-subquery2", nested=nested)
+        first, second = _visible(left), _visible(right)
+        if len(first) != len(second):
+            message = f"the sides of the UNION have {len(first)} and {len(second)} columns"
+            raise error(self.generation.sql, 40000, message)
+        for mine, other in zip_strict(first, second):
+            if not _same_group(mine.type, other.type):
+                message = (
+                    f"column {mine.name} of the UNION is {mine.type} on one side and "
+                    f"{other.type} on the other: cast one"
+                )
+                raise error(self.generation.sql, 40000, message)
+        columns = [replace(info, table=None) for info in first]
+        found = Union(columns)
+        inputs: list[Operator] = []
+        for branch in (left, right):
+            # A union right below is one union of all their inputs.
+            if isinstance(branch, Union):
+                inputs += branch.parents
+                for parent in branch.parents:
+                    parent.children.remove(branch)
+            else:
+                inputs.append(branch)
+        attach(found, *inputs)
+        return found
+
+    def _block(self, block: Block, path: str, sink: bool, nested: bool) -> Operator:
+        sources: dict[str, Operator] = {}
+        for factor in factors(block.source):
+            if factor.alias in sources:
+                message = f"two tables here are called {factor.alias}: give one an alias"
+                raise error(self.generation.sql, 10008, message, factor.at)
+            sources[factor.alias] = self._factor(factor, path, block.views)
+        if block.source is None:
+            sources[""] = self._scan(TableScan([], alias="_dummy_table"))
+        if isinstance(block.source, JoinSource) or _holds_join(block.source):
+            found = joins.generate(self.generation, block, sources, path)
+        else:
+            found = next(iter(sources.values()))
+            if isinstance(block.source, LateralView):
+                found = lateral_views(self.generation.sql, block.source, found)
+        return bodies.generate(self.generation, block, found, sources, path, sink, nested)
+
+    # Sources.
+
+    def _factor(
+        self,
+        factor: TableSource | SubquerySource,
+        path: str,
+        views: tuple[tuple[str, Query], ...],
+    ) -> Operator:
+        inner = f"{path}:{factor.alias}" if path else factor.alias
+        if isinstance(factor, SubquerySource):
+            query = factor.query
+            if isinstance(query, Block) and not query.views:
+                query = replace(query, views=views)
+            return self._renamed(self.query(query, inner), factor.alias)
+        named = dict(views)
+        if factor.name in named and factor.name not in self._views:
+            self._views.append(factor.name)
+            query = named[factor.name]
+            if isinstance(query, Block) and not query.views:
+                query = replace(query, views=views)
+            found = self.query(query, inner)
+            self._views.remove(factor.name)
+            return self._renamed(found, factor.alias)
+        table = self.generation.catalog.table(factor.name)
+        if table is None:
+            raise error(self.generation.sql, 10001, f"there is no table {factor.name}", factor.at)
+        if table.view is not None:
+            return self._view(table, table.view, factor, inner)
+        scan = TableScan(
+            table_columns(table, factor.alias),
+            alias=factor.alias,
+            path=inner,
+            table=table,
+            sampled=bool(factor.sample),
+        )
+        return self._scan(scan)
+
+    def _view(self, table: Table, text: str, factor: TableSource, path: str) -> Operator:
+        """A view's query, its columns named as the view's; positions in it are the view's own."""
+        outer, self.generation.sql = self.generation.sql, text
+        found = self._renamed(self.query(parse_hive(text).query, path), factor.alias)
+        self.generation.sql = outer
+        names = [column.name for column in table.columns]
+        if names:
+            found.columns = [
+                replace(info, name=name) for info, name in zip_strict(found.columns, names)
+            ]
+        return found
+
+    def _scan(self, scan: TableScan) -> TableScan:
+        self.generation.scans.append(scan)
+        return scan
+
+    def _renamed(self, operator: Operator, alias: str) -> Operator:
+        """The columns of a subquery's result belong to the subquery's alias."""
+        operator.columns = [
+            replace(info, table=alias) for info in operator.columns if not info.hidden
+        ]
+        return operator
+
+
+def _holds_join(source: Source | None) -> bool:
+    while isinstance(source, LateralView):
+        source = source.source
+    return isinstance(source, JoinSource)
+
+
+def _visible(operator: Operator) -> list[ColumnInfo]:
+    return [info for info in operator.columns if not info.hidden]
+
+
+def _same_group(first: str, second: str) -> bool:
+    """UNION takes types of one group: numbers, texts, or the same."""
+    groups = [
+        next((at for at, group in enumerate(_GROUPS) if kind.partition("(")[0] in group), kind)
+        for kind in (first, second)
+    ]
+    return groups[0] == groups[1] or bool({first, second} & {"unknown", "void"})

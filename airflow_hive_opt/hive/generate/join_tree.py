@@ -1,0 +1,261 @@
+"""Hive's join tree: which condition joins which inputs, and which joins share one job.
+
+The tree is left-deep: every node joins the result of the node below it, or a first table, with
+one table more. :func:`join_tree` sorts the conditions of ON into join keys, conditions of one
+side and the rest (``parseJoinCondition``, which is where rule 1 of Hive's outer join document
+lives); :func:`merge` puts nodes that join on the same keys together (``mergeJoinTree``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from airflow_hive_opt.hive.generate.names import error
+from airflow_hive_opt.hive.graph.operator_graph import ColumnInfo
+from airflow_hive_opt.hive.parser.syntax import (
+    Call,
+    Expression,
+    JoinSource,
+    LateralView,
+    Name,
+    Source,
+    Subquery,
+    conjuncts,
+    walk,
+)
+from airflow_hive_opt.statement.errors import PlanError
+
+
+@dataclass
+class JoinTree:
+    """A node; position 0 is the left input, the others are ``right_aliases``.
+
+    ``keys``, ``filters`` and ``pushed`` have a list a position: join keys, ON conditions of a
+    preserved side (they stay in the join), and ON conditions that may go to their table.
+    ``residual`` are conditions over both sides that are no equality of the two.
+    """
+
+    left: JoinTree | None
+    left_aliases: list[str]
+    right_aliases: list[str]
+    base: list[str | None]
+    conditions: list[tuple[str, int, int]]
+    outer: bool
+    left_alias: str | None = None
+    keys: list[list[Expression]] = field(default_factory=lambda: [[], []])
+    filters: list[list[Expression]] = field(default_factory=lambda: [[], []])
+    pushed: list[list[Expression]] = field(default_factory=lambda: [[], []])
+    null_safe: list[bool] = field(default_factory=list)
+    residual: list[Expression] = field(default_factory=list)
+    semi: dict[str, list[Expression]] = field(default_factory=dict)
+    map_aliases: list[str] = field(default_factory=list)
+    stream_aliases: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class JoinContext:
+    """What sorting conditions needs to know of the block."""
+
+    sql: str
+    columns: Mapping[str, Sequence[ColumnInfo]]
+    map_hints: tuple[str, ...] = ()
+    stream_hints: tuple[str, ...] = ()
+
+
+def join_tree(source: JoinSource, context: JoinContext) -> JoinTree:
+    """The tree of a join; raises :class:`PlanError` for names that are not there."""
+    right = alias_of(source.right, context.sql)
+    if isinstance(source.left, JoinSource):
+        left = join_tree(source.left, context)
+        aliases = [*left.left_aliases, left.right_aliases[0]]
+        tree = _node(source.kind, left, aliases, right, None)
+    else:
+        first = alias_of(source.left, context.sql)
+        tree = _node(source.kind, None, [first], right, first)
+        tree.left_alias = first
+    sort_conditions(tree, source.on, context)
+    present = (*tree.left_aliases, *tree.right_aliases)
+    tree.map_aliases = [alias for alias in context.map_hints if alias in present]
+    tree.stream_aliases = list(context.stream_hints)
+    return tree
+
+
+def subquery_join_tree(
+    kind: str, left_aliases: list[str], right: str, on: Expression | None, context: JoinContext
+) -> JoinTree:
+    """The tree that joins a query's rows with a subquery of its WHERE."""
+    base = left_aliases[0] if len(left_aliases) == 1 else None
+    tree = _node(kind, None, left_aliases, right, base)
+    sort_conditions(tree, on, context)
+    return tree
+
+
+def _node(
+    kind: str, left: JoinTree | None, left_aliases: list[str], right: str, base: str | None
+) -> JoinTree:
+    tree = JoinTree(
+        left=left,
+        left_aliases=left_aliases,
+        right_aliases=[right],
+        base=[base, right],
+        conditions=[(kind, 0, 1)],
+        outer=kind.endswith("OUTER"),
+    )
+    if kind == "LEFT SEMI":
+        tree.semi[right] = []
+    return tree
+
+
+def alias_of(source: Source, sql: str) -> str:
+    """The name of one side of a join."""
+    if isinstance(source, LateralView):
+        message = "a lateral view can't be one side of a join: put it into a subquery"
+        raise error(sql, 10085, message, source.at)
+    if isinstance(source, JoinSource):
+        raise error(sql, 10018, "a join can't be the right side of a join", source.at)
+    return source.alias
+
+
+def sort_conditions(tree: JoinTree, on: Expression | None, context: JoinContext) -> None:
+    """Sorts the parts of ON into the lists of ``tree``."""
+    left_sources: list[str] = []
+    kind = tree.conditions[0][0]
+    _sort(tree, on, kind, left_sources, context)
+    if len(left_sources) == 1:
+        tree.left_alias = left_sources[0]
+
+
+def _sort(
+    tree: JoinTree, on: Expression | None, kind: str, left: list[str], context: JoinContext
+) -> None:
+    if on is None:
+        return
+    if isinstance(on, Call) and on.name == "and":
+        for part in on.arguments:
+            _sort(tree, part, kind, left, context)
+    elif isinstance(on, Call) and on.name == "or":
+        for part in on.arguments:
+            _sides(tree, part, context)
+        tree.residual.append(on)
+    elif isinstance(on, Call) and on.name in ("=", "<=>"):
+        sides = [_sides(tree, argument, context) for argument in on.arguments]
+        if any(both[0] and both[1] for both in sides):
+            tree.residual.append(on)
+        else:
+            _sort_equality(tree, on, kind, left, sides)
+    else:
+        found_left, found_right = _sides(tree, on, context)
+        if found_left and found_right:
+            tree.residual.append(on)
+        else:
+            _keep_or_push(tree, on, kind, 0 if found_left else 1)
+
+
+def _keep_or_push(tree: JoinTree, on: Expression, kind: str, side: int) -> None:
+    """Rule 1: a predicate of ON does not go past the preserved side."""
+    preserved = ("LEFT OUTER", "FULL OUTER") if side == 0 else ("RIGHT OUTER", "FULL OUTER")
+    (tree.filters if kind in preserved else tree.pushed)[side].append(on)
+
+
+def _sort_equality(
+    tree: JoinTree, on: Call, kind: str, left: list[str], sides: list[tuple[list[str], list[str]]]
+) -> None:
+    (first_left, first_right), (second_left, second_right) = sides
+    first, second = on.arguments
+    if (first_left and second_right) or (first_right and second_left):
+        if first_right:
+            first, second, first_left = second, first, second_left
+        left.extend(alias for alias in first_left if alias not in left)
+        tree.keys[0].append(first)
+        tree.keys[1].append(second)
+        tree.null_safe.append(on.name == "<=>")
+        (right,) = tree.right_aliases
+        if right in tree.semi:
+            tree.semi[right].append(second)
+        return
+    both_left = first_left and second_left and kind not in ("LEFT OUTER", "FULL OUTER")
+    if both_left and _hand_down(tree.left, on, kind, sides):
+        return
+    side = 0 if first_left or (second_left and not first_right) else 1
+    _keep_or_push(tree, on, kind, side)
+
+
+def _hand_down(
+    tree: JoinTree | None, on: Call, kind: str, sides: list[tuple[list[str], list[str]]]
+) -> bool:
+    """An equality of two tables on the left belongs to the join below that joins them."""
+    if tree is None or tree.outer:
+        return False
+    right = tree.right_aliases[0]
+    first, second = sides[0][0], sides[1][0]
+    if right in first and right in second:
+        return False
+    if (right in first and len(first) > 1) or (right in second and len(second) > 1):
+        return False
+    split = [([], part) if right in part else (part, []) for part in (first, second)]
+    left: list[str] = []
+    _sort_equality(tree, on, kind, left, split)
+    if len(left) == 1:
+        tree.left_alias = left[0]
+    return True
+
+
+def _sides(
+    tree: JoinTree, expression: Expression, context: JoinContext
+) -> tuple[list[str], list[str]]:
+    """The aliases on the left and on the right that an expression reads."""
+    left: list[str] = []
+    right: list[str] = []
+    for part in walk(expression):
+        if isinstance(part, Subquery):
+            raise error(context.sql, 40000, "a subquery can't stand in ON", part.at)
+        if not isinstance(part, Name):
+            continue
+        alias = part.parts[0]
+        if alias not in tree.left_aliases and alias not in tree.right_aliases:
+            alias = _find_alias(part, context)
+        side = left if alias in tree.left_aliases else right
+        if alias not in tree.left_aliases and alias not in tree.right_aliases:
+            message = f"{alias} is not joined here yet"
+            raise error(context.sql, 10009, message, part.at)
+        if alias not in side:
+            side.append(alias)
+    return left, right
+
+
+def _find_alias(name: Name, context: JoinContext) -> str:
+    owners = [
+        alias
+        for alias, columns in context.columns.items()
+        if any(info.name == name.parts[0] for info in columns)
+    ]
+    if len(owners) > 1:
+        message = f"column {name.parts[0]} is in {' and in '.join(owners)}: name its table"
+        raise error(context.sql, 10008, message, name.at)
+    if not owners:
+        message = f"there is no table or column {name.parts[0]} here"
+        raise error(context.sql, 10009, message, name.at)
+    return owners[0]
+
+
+def add_where_equalities(tree: JoinTree, where: Expression, context: JoinContext) -> None:
+    """Equalities of WHERE become join keys where no join is outer (comma joins)."""
+    for part in conjuncts(where):
+        if not (isinstance(part, Call) and part.name in ("=", "<=>")):
+            continue
+        try:
+            sides = [_sides(tree, argument, context) for argument in part.arguments]
+        except PlanError:  # WHERE itself will tell
+            continue
+        if any(bool(left) == bool(right) for left, right in sides):
+            continue
+        left: list[str] = []
+        _sort_equality(tree, part, tree.conditions[0][0], left, sides)
+        if len(left) == 1:
+            tree.left_alias = left[0]
+
+
+def aliases_in(expression: Expression) -> set[str | None]:
+    """The tables that an expression names."""
+    return {part.parts[0] for part in walk(expression) if isinstance(part, Name)}

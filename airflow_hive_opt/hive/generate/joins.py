@@ -1,0 +1,275 @@
+"""Join trees to ReduceSinks and Joins (SemanticAnalyzer.genJoinPlan)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_hive_opt.hive.generate import join_tree as trees
+from airflow_hive_opt.hive.generate.generation import Generation, filtered
+from airflow_hive_opt.hive.generate.join_merging import merge
+from airflow_hive_opt.hive.generate.join_tree import JoinContext, JoinTree
+from airflow_hive_opt.hive.generate.lateral_views import lateral_views
+from airflow_hive_opt.hive.generate.names import Scope, error, type_of
+from airflow_hive_opt.hive.graph.operator_graph import (
+    ColumnInfo,
+    Filter,
+    GroupBy,
+    Join,
+    JoinCondition,
+    Operator,
+    ReduceSink,
+    Select,
+    attach,
+)
+from airflow_hive_opt.hive.parser.syntax import (
+    Block,
+    Call,
+    Column,
+    Constant,
+    Expression,
+    JoinSource,
+    LateralView,
+)
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
+
+
+def generate(
+    generation: Generation, block: Block, sources: dict[str, Operator], path: str
+) -> Operator:
+    """The joins of a block's FROM, and the lateral views over them."""
+    source = block.source
+    while isinstance(source, LateralView):
+        source = source.source
+    if not isinstance(source, JoinSource):
+        raise TypeError("no join")
+    hints = block.bodies[0].hints
+    ignored = generation.settings.is_on("hive.ignore.mapjoin.hint")
+    context = JoinContext(
+        generation.sql,
+        {alias: operator.columns for alias, operator in sources.items()},
+        () if ignored else _hinted(hints, "mapjoin", "broadcastjoin"),
+        _hinted(hints, "streamtable"),
+    )
+    tree = trees.join_tree(source, context)
+    if len(block.bodies) == 1 and block.bodies[0].where is not None and not _any_outer(tree):
+        trees.add_where_equalities(tree, block.bodies[0].where, context)
+    if generation.settings.is_on("hive.merge.nway.joins"):
+        tree = merge(tree)
+    _push_filters(generation, tree, sources)
+    found = join_sources(generation, tree, sources, None, path)
+    if isinstance(block.source, LateralView):
+        return lateral_views(generation.sql, block.source, found)
+    return found
+
+
+def _any_outer(tree: JoinTree | None) -> bool:
+    return tree is not None and tree.outer
+
+
+def _hinted(hints: tuple[tuple[str, tuple[str, ...]], ...], *names: str) -> tuple[str, ...]:
+    return tuple(alias for name, aliases in hints if name in names for alias in aliases)
+
+
+def _push_filters(generation: Generation, tree: JoinTree, sources: dict[str, Operator]) -> None:
+    """Conditions of ON about one table that is not preserved go to that table."""
+    if tree.left is not None:
+        _push_filters(generation, tree.left, sources)
+    for alias, conditions in zip_strict(tree.base, tree.pushed):
+        if alias is not None:
+            for condition in conditions:
+                sources[alias] = filtered(generation.sql, sources[alias], condition)
+
+
+def join_sources(
+    generation: Generation,
+    tree: JoinTree,
+    sources: dict[str, Operator],
+    joining: Operator | None,
+    path: str,
+) -> Operator:
+    """The joins of a tree over its sources; ``joining`` is what a subquery is joined with."""
+    below = joining
+    if tree.left is not None:
+        below = join_sources(generation, tree.left, sources, None, path)
+        for condition in tree.pushed[0]:
+            below = filtered(generation.sql, below, condition)
+    inputs: list[Operator] = []
+    for alias in tree.base:
+        if alias is None:
+            if below is None:
+                raise TypeError("a join without its left side")
+            inputs.append(below)
+        elif tree.semi.get(alias):
+            inputs.append(_semi_join_side(generation, sources[alias], tree.semi[alias]))
+        else:
+            inputs.append(sources[alias])
+    keys = _keys(generation, tree, inputs)
+    sinks = [
+        _reduce_sink(generation, tree, operator, key, tag)
+        for tag, (operator, key) in enumerate(zip_strict(inputs, keys))
+    ]
+    found: Operator = _join_operator(generation, tree, inputs, sinks, keys, path)
+    if not tree.outer:
+        for condition in tree.residual:
+            found = filtered(generation.sql, found, condition)
+    return found
+
+
+def _semi_join_side(
+    generation: Generation, operator: Operator, fields: list[Expression]
+) -> Operator:
+    """The right side of a semi join: only its keys, grouped as far as the mapper can."""
+    scope = Scope(generation.sql, operator.columns)
+    columns: list[ColumnInfo] = []
+    expressions: dict[str, Expression | None] = {}
+    for part in fields:
+        resolved = scope.resolve(part)
+        if resolved in expressions.values():
+            continue
+        internal = f"_col{len(columns)}"
+        expressions[internal] = resolved
+        info = operator.info(resolved.name) if isinstance(resolved, Column) else None
+        table = operator.columns[0].table
+        columns.append(ColumnInfo(internal, table, info.name if info else "", type_of(resolved)))
+    selected = Select(columns, expressions=expressions)
+    attach(selected, operator)
+    grouped = GroupBy(
+        list(columns),
+        expressions={info.internal: info.column for info in columns},
+        mode="hash",
+        keys=tuple(info.column for info in columns),
+    )
+    attach(grouped, selected)
+    return grouped
+
+
+def _keys(generation: Generation, tree: JoinTree, inputs: list[Operator]) -> list[list[Expression]]:
+    """Join keys of every input, cast to the type that all inputs share."""
+    keys: list[list[Expression]] = []
+    for tag, operator in enumerate(inputs):
+        scope = Scope(generation.sql, operator.columns)
+        alias = tree.base[tag]
+        if alias is not None and tree.semi.get(alias):
+            infos = operator.columns
+            # The keys of a semi join's right side are what was selected for it.
+            resolved: list[Expression] = []
+            for part in tree.keys[tag]:
+                at = list(dict.fromkeys(tree.semi[alias])).index(part)
+                resolved.append(infos[min(at, len(infos) - 1)].column)
+            keys.append(resolved)
+        else:
+            keys.append([scope.resolve(part) for part in tree.keys[tag]])
+    for at in range(len(keys[0])):
+        kinds = {_base(type_of(key[at])) for key in keys} - {"unknown"}
+        if len(kinds) > 1:
+            common = _common_type(kinds)
+            for key in keys:
+                if _base(type_of(key[at])) != common:
+                    key[at] = Call("cast", (key[at],), note=common)
+    return keys
+
+
+def _base(kind: str) -> str:
+    base = kind.partition("(")[0]
+    return "string" if base in ("varchar", "char") else base
+
+
+def _common_type(kinds: set[str]) -> str:
+    if kinds <= set(_NUMBERS):
+        return max(kinds, key=_NUMBERS.index)
+    if kinds & set(_NUMBERS):
+        return "double"
+    return "string"
+
+
+def _reduce_sink(
+    generation: Generation, tree: JoinTree, operator: Operator, keys: list[Expression], tag: int
+) -> ReduceSink:
+    if not keys and generation.settings.forbids("hive.strict.checks.cartesian.product"):
+        raise error(
+            generation.sql,
+            40000,
+            "Cartesian products are forbidden: join on an equality, or set "
+            "hive.strict.checks.cartesian.product=false or hive.mapred.mode=nonstrict",
+        )
+    if not tree.outer:
+        wanted = [
+            Call("isnotnull", (key,))
+            for at, key in enumerate(keys)
+            if not tree.null_safe[at]
+            and not (isinstance(key, Column) and key.partition)
+            and not isinstance(key, Constant)
+        ]
+        predicate = tuple(dict.fromkeys(wanted))
+        if predicate and isinstance(operator, Filter) and not operator.children:
+            new = tuple(part for part in predicate if part not in operator.predicate)
+            operator.predicate += new
+            operator.generated |= frozenset(new)
+        elif predicate:
+            present = Filter(
+                list(operator.columns), predicate=predicate, generated=frozenset(predicate)
+            )
+            attach(present, operator)
+            operator = present
+    sink = ReduceSink(
+        list(operator.columns),
+        keys=tuple(keys),
+        partition_keys=tuple(keys),
+        order="+" * len(keys),
+        reducers=-1 if keys else 1,
+        tag=tag,
+    )
+    attach(sink, operator)
+    return sink
+
+
+def _join_operator(
+    generation: Generation,
+    tree: JoinTree,
+    inputs: list[Operator],
+    sinks: list[ReduceSink],
+    keys: list[list[Expression]],
+    path: str,
+) -> Join:
+    columns: list[ColumnInfo] = []
+    expressions: dict[str, Expression | None] = {}
+    sources: dict[str, int] = {}
+    aliases: list[tuple[str, ...]] = []
+    for tag, sink in enumerate(sinks):
+        alias = tree.base[tag]
+        aliases.append((alias,) if alias is not None else tuple(tree.left_aliases))
+        if alias is not None and alias in tree.semi:
+            continue
+        for info in sink.columns:
+            internal = f"_col{len(columns)}"
+            columns.append(replace(info, internal=internal))
+            expressions[internal] = info.column
+            sources[internal] = tag
+    filters = {}
+    for tag, conditions in enumerate(tree.filters):
+        if conditions:
+            scope = Scope(generation.sql, inputs[tag].columns)
+            filters[tag] = tuple(scope.resolve(condition) for condition in conditions)
+    residual: tuple[Expression, ...] = ()
+    if tree.outer and tree.residual:
+        scope = Scope(generation.sql, columns)
+        residual = tuple(scope.resolve(condition) for condition in tree.residual)
+    found = Join(
+        columns,
+        expressions=expressions,
+        conditions=tuple(JoinCondition(*condition) for condition in tree.conditions),
+        sources=sources,
+        aliases=tuple(aliases),
+        scan_aliases=tuple(f"{path}:{alias}" if path else alias or "" for alias in tree.base),
+        order=tuple(range(len(sinks))),
+        filters=filters,
+        residual=residual,
+        map_aliases=tuple(tree.map_aliases),
+        stream_aliases=tuple(tree.stream_aliases),
+        left_input_join=tree.base[0] is None,
+        keys=tuple(tuple(key) for key in keys),
+    )
+    attach(found, *sinks)
+    return found

@@ -1,0 +1,73 @@
+"""LATERAL VIEW: the rows of a table function beside the row that it was given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_hive_opt.hive.generate.names import Scope
+from airflow_hive_opt.hive.graph.operator_graph import (
+    ColumnInfo,
+    LateralViewForward,
+    LateralViewJoin,
+    Operator,
+    Select,
+    UserTableFunction,
+    attach,
+)
+from airflow_hive_opt.hive.parser.syntax import Call, Expression, LateralView, Source
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+
+def lateral_views(sql: str, source: Source, below: Operator) -> Operator:
+    """LVF, its select and its table function, and the LVJ that puts them together."""
+    if not isinstance(source, LateralView):
+        return below
+    below = lateral_views(sql, source.source, below)
+    forward = LateralViewForward(list(below.columns))
+    attach(forward, below)
+    kept = Select(list(below.columns), star=True)
+    attach(kept, forward)
+    scope = Scope(sql, below.columns)
+    arguments = [scope.resolve(argument) for argument in source.call.arguments]
+    names = source.columns or tuple(f"col{at}" for at in range(_width(source.call)))
+    argument_columns = [ColumnInfo(f"_col{at}", None, "") for at, _ in enumerate(arguments)]
+    given = Select(
+        argument_columns,
+        expressions={f"_col{at}": argument for at, argument in enumerate(arguments)},
+    )
+    attach(given, forward)
+    internals = _function_columns(source.call.name, len(names))
+    made = [
+        ColumnInfo(internal, source.alias, name, "unknown")
+        for internal, name in zip_strict(internals, names)
+    ]
+    function = UserTableFunction(
+        made, expressions=dict.fromkeys(internals), function=source.call.name
+    )
+    attach(function, given)
+    columns: list[ColumnInfo] = []
+    expressions: dict[str, Expression | None] = {}
+    for info in below.columns:
+        internal = f"_col{len(columns)}"
+        columns.append(replace(info, internal=internal))
+        expressions[internal] = info.column
+    for info in made:
+        internal = f"_col{len(columns)}"
+        columns.append(replace(info, internal=internal))
+        expressions[internal] = info.column
+    joined = LateralViewJoin(columns, expressions=expressions, alias=source.alias)
+    attach(joined, kept, function)
+    return joined
+
+
+def _width(call: Call) -> int:
+    return {"posexplode": 2}.get(call.name, max(1, len(call.arguments) - 1))
+
+
+def _function_columns(function: str, count: int) -> list[str]:
+    """What a table function calls its columns itself."""
+    if function == "explode":
+        return ["col"] if count == 1 else ["key", "value"]
+    if function == "posexplode":
+        return ["pos", "val"][:count]
+    return [f"c{at}" if function == "json_tuple" else f"col{at}" for at in range(count)]

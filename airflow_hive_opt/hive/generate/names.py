@@ -1,0 +1,242 @@
+"""Names in expressions to columns of an operator (Hive's type check)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from airflow_hive_opt.hive.generate.functions import FUNCTIONS
+from airflow_hive_opt.hive.graph.operator_graph import ColumnInfo
+from airflow_hive_opt.hive.parser.syntax import (
+    Call,
+    Column,
+    Constant,
+    Expression,
+    Name,
+    Star,
+    Subquery,
+    walk,
+)
+from airflow_hive_opt.statement.errors import PlanError, position
+
+_AGGREGATES_WORDS = """
+count sum min max avg variance var_pop var_samp stddev stddev_pop stddev_samp std corr covar_pop
+covar_samp percentile percentile_approx histogram_numeric collect_set collect_list
+context_ngrams ngrams compute_stats bloom_filter regr_slope regr_count approx_distinct max_n
+min_n example_avg test_max udaf_max estddev
+"""
+AGGREGATES = frozenset(_AGGREGATES_WORDS.split())
+_TABLE_FUNCTIONS_WORDS = """
+explode posexplode inline stack json_tuple parse_url_tuple explode2 explode3 count2 get_splits
+replicate_rows
+"""
+TABLE_FUNCTIONS = frozenset(_TABLE_FUNCTIONS_WORDS.split())
+NOT_DETERMINISTIC = frozenset(
+    ["rand", "uuid", "reflect", "reflect2", "java_method", "unix_timestamp"]
+)
+_COMPARISONS_WORDS = """
+= <=> <> < <= > >= like rlike between in
+"""
+_COMPARISONS = frozenset(_COMPARISONS_WORDS.split())
+# Calls that are no functions: casts, operators that are words.
+_FORMS_WORDS = """
+cast array named_struct uniontype exists interval string int bigint double float boolean tinyint
+smallint date timestamp binary decimal varchar char field index current_date current_timestamp
+"""
+_FORMS = frozenset(_FORMS_WORDS.split()) | {"unary ~", "struct()"}
+_TEXT_WORDS = """
+concat upper lower ucase lcase substr substring trim ltrim rtrim concat_ws regexp_replace
+regexp_extract lpad rpad repeat reverse from_unixtime get_json_object hex
+"""
+_TEXT = frozenset(_TEXT_WORDS.split())
+_OPPOSITES = {
+    "=": "<>",
+    "<>": "=",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+    "isnull": "isnotnull",
+    "isnotnull": "isnull",
+}
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
+
+
+def error(sql: str, number: int, message: str, at: int | None = None) -> PlanError:
+    """A semantic error with Hive's number, pointing at offset ``at``."""
+    where = position(sql, at) if at is not None else (None, None)
+    return PlanError("SEMANTIC", message, *where, number=number)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns an expression may name.
+
+    ``known`` are whole expressions that stand for a column (GROUP BY keys, aggregates); a scope
+    of a group-by is ``grouped``: a column that is none of them is error 10025.
+    """
+
+    sql: str
+    columns: Sequence[ColumnInfo]
+    known: Mapping[Expression, Column] = field(default_factory=dict)
+    grouped: bool = False
+
+    def resolve(self, expression: Expression) -> Expression:
+        """The expression over internal columns; raises :class:`PlanError`."""
+        found = self.known.get(expression)
+        if found is not None:
+            return found
+        if isinstance(expression, Name):
+            return self._name(expression)
+        if isinstance(expression, Call):
+            return self._call(expression)
+        if isinstance(expression, Star):
+            raise error(self.sql, 10010, "* can't stand inside an expression", expression.at)
+        if isinstance(expression, Subquery):
+            message = "a subquery can only stand in WHERE or HAVING, as IN or EXISTS"
+            raise error(self.sql, 10249, message, expression.at)
+        return expression
+
+    def _call(self, call: Call) -> Expression:
+        if any(isinstance(argument, Subquery) for argument in call.arguments):
+            message = "a subquery can only stand in WHERE or HAVING, as IN or EXISTS"
+            raise error(self.sql, 10249, message, call.at)
+        if call.over is None and is_aggregate(call):
+            number = 10025 if self.grouped else 10128
+            raise error(self.sql, number, f"{call.name}() can't stand here", call.at)
+        if call.name[0].isalpha() and call.name not in FUNCTIONS and call.name not in _FORMS:
+            raise error(self.sql, 10011, f"Hive has no function {call.name}", call.at)
+        arguments = tuple(
+            self.resolve(argument) if not isinstance(argument, Star) else Constant("1", "int")
+            for argument in call.arguments
+        )
+        inner = arguments[0] if call.name == "not" else None
+        if isinstance(inner, Call):
+            return _negated(inner, call)
+        return Call(call.name, arguments, call.at, call.distinct, None, call.note)
+
+    def _name(self, name: Name) -> Expression:
+        if len(name.parts) > 1:
+            alias, column = name.parts[:2]
+            if any(info.table == alias for info in self.columns):
+                infos = [
+                    info for info in self.columns if (info.table, info.name) == (alias, column)
+                ]
+                if infos:
+                    return _with_fields(infos[0].column, name.parts[2:])
+                message = f"there is no column {column} in {alias}"
+                raise error(self.sql, 10025 if self.grouped else 10002, message, name.at)
+        first = name.parts[0]
+        infos = [info for info in self.columns if info.name == first]
+        if len({info.internal for info in infos}) > 1:
+            message = f"column {first} is ambiguous: put the table's alias before it"
+            raise error(self.sql, 40000, message, name.at)
+        if infos:
+            return _with_fields(infos[0].column, name.parts[1:])
+        if self.grouped:
+            message = f"{'.'.join(name.parts)} is no key of the GROUP BY"
+            raise error(self.sql, 10025, message, name.at)
+        message = f"there is no table or column {'.'.join(name.parts)} here"
+        raise error(self.sql, 10004, message, name.at)
+
+
+def _negated(inner: Call, outer: Call) -> Expression:
+    """NOT of a comparison is the opposite comparison; NOT of AND is OR of NOTs."""
+    if inner.name in _OPPOSITES:
+        return Call(_OPPOSITES[inner.name], inner.arguments, outer.at)
+    if inner.name in ("and", "or"):
+        parts = tuple(
+            _negated(part, outer) if isinstance(part, Call) else Call("not", (part,), outer.at)
+            for part in inner.arguments
+        )
+        return Call("or" if inner.name == "and" else "and", parts, outer.at)
+    return Call("not", (inner,), outer.at)
+
+
+def _with_fields(column: Column, fields: Sequence[str]) -> Expression:
+    found: Expression = column
+    for name in fields:
+        found = Call("field", (found,), note=name)
+    return found
+
+
+def is_aggregate(expression: Expression) -> bool:
+    """Whether it is a call of an aggregate function itself."""
+    return (
+        isinstance(expression, Call) and expression.name in AGGREGATES and expression.over is None
+    )
+
+
+def aggregates_in(expression: Expression) -> list[Call]:
+    """Aggregate calls, outermost only, left to right; those of windows are not among them."""
+    if isinstance(expression, Call):
+        if is_aggregate(expression):
+            return [expression]
+        found = [call for part in expression.arguments for call in aggregates_in(part)]
+        if expression.over:
+            for key in expression.over.partition_by:
+                found += aggregates_in(key)
+            for key, _ in expression.over.order_by:
+                found += aggregates_in(key)
+        return found
+    return []
+
+
+def windows_in(expression: Expression) -> list[Call]:
+    """Calls with OVER."""
+    return [part for part in walk(expression) if isinstance(part, Call) and part.over]
+
+
+def is_deterministic(expression: Expression) -> bool:
+    """Whether two evaluations give the same.
+
+    >>> is_deterministic(Call(">", (Call("rand", ()), Constant("0.5", "double"))))
+    False
+    """
+    return not any(
+        isinstance(part, Call) and part.name in NOT_DETERMINISTIC and not part.arguments[1:]
+        for part in walk(expression)
+    )
+
+
+def type_of(expression: Expression) -> str:
+    """Hive's type of a resolved expression, as far as join keys need it."""
+    if isinstance(expression, (Column, Constant)):
+        return expression.type
+    if not isinstance(expression, Call):
+        return "string"
+    name, arguments = expression.name, expression.arguments
+    if name == "cast":
+        return expression.note
+    if name in _COMPARISONS or name in ("and", "or", "not", "isnull", "isnotnull"):
+        return "boolean"
+    if name in ("count", "row_number", "rank"):
+        return "bigint"
+    if name in ("length", "year", "month", "day", "hour", "hash", "size", "datediff", "instr"):
+        return "int"
+    if name in ("sum", "+", "-", "*", "%", "max", "min", "coalesce", "nvl", "unary -"):
+        return _arithmetic(name, [type_of(argument) for argument in arguments])
+    if name == "field":
+        return "unknown"
+    if name in ("/", "avg", "rand", "pow", "sqrt", "exp", "ln", "log"):
+        return "double"
+    if name in ("if", "when", "case"):
+        return type_of(arguments[-1])
+    if name in ("floor", "ceil", "ceiling", "unix_timestamp"):
+        return "bigint"
+    return "string" if name in _TEXT else "unknown"
+
+
+def _arithmetic(name: str, types: list[str]) -> str:
+    if name in ("max", "min", "coalesce", "nvl"):
+        return next((found for found in types if found != "void"), "string")
+    bases = [found.partition("(")[0] for found in types]
+    if name == "sum" and bases[0] == "unknown":
+        return "unknown"
+    if name == "sum":
+        return "bigint" if bases[0] in _NUMBERS[:4] else bases[0].replace("string", "double")
+    if "unknown" in bases:
+        return "unknown"
+    if any(base not in _NUMBERS for base in bases):
+        return "double"
+    return max(bases, key=_NUMBERS.index, default="int")

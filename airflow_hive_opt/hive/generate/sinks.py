@@ -1,0 +1,77 @@
+"""Where rows go: the FileSinks, with the shuffle that a bucketed table needs."""
+
+from __future__ import annotations
+
+from airflow_hive_opt.hive.generate.generation import Generation
+from airflow_hive_opt.hive.generate.names import error
+from airflow_hive_opt.hive.graph.operator_graph import (
+    FileSink,
+    Operator,
+    ReduceSink,
+    Select,
+    attach,
+)
+from airflow_hive_opt.hive.parser.syntax import Body, Call, Column, Expression
+from airflow_hive_opt.statement.catalog import Buckets, Table
+
+
+def generate(generation: Generation, body: Body, operator: Operator) -> Operator:
+    """The FileSink of a body; raises :class:`PlanError` for a wrong number of columns."""
+    destination = body.destination
+    kind = destination.kind if destination else "SELECT"
+    name = destination.table if destination else None
+    table = generation.catalog.table(name) if name is not None else None
+    if table is not None and destination and kind != "CREATE TABLE AS":
+        width = len([info for info in operator.columns if not info.hidden])
+        wanted = len(table.columns) + destination.dynamic
+        if width != wanted:
+            message = f"{name} takes {wanted} columns, the query gives {width}"
+            raise error(generation.sql, 10044, message)
+        operator = _converted(operator, table)
+        if table.buckets is not None:
+            operator = _bucketed(operator, table, table.buckets)
+    found = FileSink(list(operator.columns), kind=kind, table=name)
+    attach(found, operator)
+    generation.sinks.append(found)
+    return found
+
+
+def _converted(operator: Operator, table: Table) -> Operator:
+    """The select that casts rows to the columns of the table they go to."""
+    columns = [info for info in operator.columns if not info.hidden]
+    casts: dict[str, Expression | None] = {}
+    for info, wanted in zip(columns, table.columns):
+        same = info.type.partition("(")[0] == wanted.type.partition("(")[0]
+        casts[info.internal] = (
+            info.column if same else Call("cast", (info.column,), note=wanted.type)
+        )
+    if all(isinstance(cast, Column) for cast in casts.values()):
+        return operator
+    for info in columns[len(table.columns) :]:
+        casts[info.internal] = info.column
+    found = Select(columns, expressions=casts)
+    attach(found, operator)
+    return found
+
+
+def _bucketed(operator: Operator, table: Table, buckets: Buckets) -> Operator:
+    """Rows of a bucketed table come through reducers, one a bucket, sorted as the table is."""
+    names = [column.name for column in table.columns]
+    columns = [info for info in operator.columns if not info.hidden]
+
+    def column(name: str) -> Column:
+        return columns[names.index(name)].column
+
+    if max(map(names.index, buckets.columns)) >= len(columns):
+        return operator
+    sink = ReduceSink(
+        list(operator.columns),
+        keys=tuple(column(name) for name, _ in buckets.sort),
+        partition_keys=tuple(column(name) for name in buckets.columns),
+        order="".join("-" if way == "desc" else "+" for _, way in buckets.sort),
+        reducers=buckets.count,
+    )
+    attach(sink, operator)
+    found = Select(list(operator.columns), star=True)
+    attach(found, sink)
+    return found

@@ -1,0 +1,274 @@
+"""IN, NOT IN, EXISTS and NOT EXISTS of WHERE and HAVING as joins (Hive's SubQueryUtils).
+
+``x IN (SELECT y FROM t WHERE t.a = outer.b)`` becomes a LEFT SEMI JOIN on ``x = y`` and the
+correlation; ``NOT EXISTS`` a LEFT OUTER JOIN whose right side must be missing; ``NOT IN`` that
+too, after a join with the count of the subquery's nulls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from airflow_hive_opt.hive.generate.names import error
+from airflow_hive_opt.hive.graph.operator_graph import ColumnInfo
+from airflow_hive_opt.hive.parser.syntax import (
+    Block,
+    Body,
+    Call,
+    Constant,
+    Expression,
+    JoinSource,
+    LateralView,
+    Name,
+    Query,
+    SelectItem,
+    Source,
+    Subquery,
+    SubquerySource,
+    TableSource,
+    Union,
+    conjuncts,
+    walk,
+)
+
+
+@dataclass(frozen=True)
+class SubqueryJoin:
+    """A subquery predicate as a join: ``query AS alias`` joined by ``kind`` on ``on``.
+
+    ``after`` is what WHERE asks of the join's rows; ``nulls`` is the query that counts the
+    subquery's nulls, to be joined first.
+    """
+
+    kind: str
+    alias: str
+    query: Query
+    on: Expression
+    after: Expression | None = None
+    nulls: Query | None = None
+    nulls_alias: str = ""
+
+
+def subquery_predicates(where: Expression | None) -> list[Call]:
+    """IN and EXISTS calls over a query, anywhere in a condition."""
+    return [
+        part
+        for part in (walk(where) if where is not None else ())
+        if isinstance(part, Call) and any(isinstance(each, Subquery) for each in part.arguments)
+    ]
+
+
+def split(
+    sql: str,
+    where: Expression,
+    outer: Sequence[ColumnInfo],
+    number: int,
+    nested: bool,
+    inner_columns: dict[str, Sequence[ColumnInfo]] | None = None,
+) -> tuple[list[Expression], SubqueryJoin]:
+    """The other conjuncts of WHERE and the join for its one subquery.
+
+    Raises :class:`PlanError` for forms Hive does not take: more than one subquery, one that is
+    no top-level conjunct, one inside another, EXISTS without an equality to the outer query.
+    """
+    predicates = subquery_predicates(where)
+    if nested:
+        raise error(sql, 40000, "a subquery can't stand inside a subquery", predicates[0].at)
+    if len(predicates) > 1:
+        raise error(sql, 40000, "only one subquery can stand in a WHERE", predicates[1].at)
+    (predicate,) = predicates
+    rest, negated, found = [], False, False
+    for part in conjuncts(where):
+        inner, is_not = part, False
+        while isinstance(inner, Call) and inner.name == "not":
+            inner, is_not = inner.arguments[0], not is_not
+        if inner is predicate:
+            negated, found = is_not, True
+        else:
+            rest.append(part)
+    if not found or predicate.name not in ("in", "exists"):
+        message = "a subquery must be IN or EXISTS and a conjunct of its own"
+        raise error(sql, 40000, message, predicate.at)
+    subquery = predicate.arguments[-1]
+    if len(predicate.arguments) > (2 if predicate.name == "in" else 1):
+        raise error(sql, 40000, "IN takes one subquery", predicate.at)
+    if not isinstance(subquery, Subquery):
+        raise TypeError("no subquery")
+    operand = predicate.arguments[0] if predicate.name == "in" else None
+    return rest, _join(sql, operand, subquery, negated, outer, number, inner_columns or {})
+
+
+def _join(
+    sql: str,
+    operand: Expression | None,
+    subquery: Subquery,
+    negated: bool,
+    outer: Sequence[ColumnInfo],
+    number: int,
+    tables: dict[str, Sequence[ColumnInfo]],
+) -> SubqueryJoin:
+    alias = f"sq_{number}"
+    query = subquery.query
+    correlations: list[tuple[Expression, Expression]] = []
+    if isinstance(query, Block) and len(query.bodies) == 1:
+        query, correlations = _decorrelate(sql, query, outer, tables, operand is None)
+    if operand is None and not correlations:
+        message = "EXISTS needs an equality between its table and the outer query's"
+        raise error(sql, 10250, message, subquery.at)
+    on: list[Expression] = []
+    if operand is not None:
+        on.append(Call("=", (_qualified(operand, outer), Name((alias, _first_name(query))))))
+    for at, (outside, _) in enumerate(correlations):
+        on.append(Call("=", (_qualified(outside, outer), Name((alias, f"sq_corr_{at}")))))
+    if operand is None and len(correlations) > 1 and not negated:
+        raise error(sql, 40000, "EXISTS takes one equality with the outer query", subquery.at)
+    joined = on[0]
+    for part in on[1:]:
+        joined = Call("and", (joined, part))
+    if not negated:
+        return SubqueryJoin("LEFT SEMI", alias, query, joined)
+    after_name = _first_name(query) if operand is not None else "sq_corr_0"
+    after = Call("isnull", (Name((alias, after_name)),))
+    if operand is None:
+        return SubqueryJoin("LEFT OUTER", alias, query, joined, after)
+    nulls = _count_nulls(query, alias, len(correlations))
+    return SubqueryJoin(
+        "LEFT OUTER", alias, query, joined, after, nulls, f"{alias}_notin_nullcheck"
+    )
+
+
+def _qualified(expression: Expression, outer: Sequence[ColumnInfo]) -> Expression:
+    """An expression of the outer query whose columns name their tables."""
+    if isinstance(expression, Name) and len(expression.parts) == 1:
+        tables = [info.table for info in outer if info.name == expression.parts[0]]
+        if len(tables) == 1 and tables[0]:
+            return Name((tables[0], *expression.parts), expression.at)
+    if isinstance(expression, Call):
+        arguments = tuple(_qualified(part, outer) for part in expression.arguments)
+        return replace(expression, arguments=arguments)
+    return expression
+
+
+def _decorrelate(
+    sql: str,
+    block: Block,
+    outer: Sequence[ColumnInfo],
+    tables: dict[str, Sequence[ColumnInfo]],
+    exists: bool,
+) -> tuple[Block, list[tuple[Expression, Expression]]]:
+    """Takes the equalities with the outer query out of WHERE and into the select list."""
+    body = block.bodies[0]
+    inside = _aliases(block.source)
+    correlations: list[tuple[Expression, Expression]] = []
+    kept: list[Expression] = []
+    for part in conjuncts(body.where):
+        names = [name for name in walk(part) if isinstance(name, Name)]
+        outside = [name for name in names if _is_outer(name, inside, outer, tables)]
+        if not outside:
+            kept.append(part)
+            continue
+        sides = part.arguments if isinstance(part, Call) and part.name in ("=", "<=>") else ()
+        reads = [_reads(side, inside, outer, tables) for side in sides]
+        if reads == ["outer", "inner"]:
+            correlations.append((sides[0], sides[1]))
+        elif reads == ["inner", "outer"]:
+            correlations.append((sides[1], sides[0]))
+        elif not any(name for name in names if name not in outside):
+            message = "a condition on the outer query alone can't stand in the subquery"
+            raise error(sql, 10249, message, outside[0].at)
+        else:
+            kept.append(part)
+    if (
+        exists
+        and not correlations
+        and any(
+            _is_outer(name, inside, outer, tables)
+            for part in kept
+            for name in walk(part)
+            if isinstance(name, Name)
+        )
+    ):
+        message = "EXISTS needs an equality between its table and the outer query's"
+        raise error(sql, 10250, message, None)
+    items = body.items
+    for at, (_, own) in enumerate(correlations):
+        items = (*items, SelectItem(own, (f"sq_corr_{at}",)))
+    where: Expression | None = None
+    for part in kept:
+        where = part if where is None else Call("and", (where, part))
+    body = replace(body, items=items, where=where)
+    return replace(block, bodies=(body,)), correlations
+
+
+def _reads(
+    side: Expression,
+    inside: set[str],
+    outer: Sequence[ColumnInfo],
+    tables: dict[str, Sequence[ColumnInfo]],
+) -> str:
+    names = [name for name in walk(side) if isinstance(name, Name)]
+    outside = [_is_outer(name, inside, outer, tables) for name in names]
+    if not names:
+        return "none"
+    return "outer" if all(outside) else "mixed" if any(outside) else "inner"
+
+
+def _is_outer(
+    name: Name,
+    inside: set[str],
+    outer: Sequence[ColumnInfo],
+    tables: dict[str, Sequence[ColumnInfo]],
+) -> bool:
+    if name.parts[0] in inside:
+        return False
+    if len(name.parts) > 1 and any(info.table == name.parts[0] for info in outer):
+        return True
+    own = [info for columns in tables.values() for info in columns]
+    return not any(info.name == name.parts[0] for info in own) and any(
+        info.name == name.parts[0] for info in outer
+    )
+
+
+def _aliases(source: Source | None) -> set[str]:
+    if source is None:
+        return set()
+    if isinstance(source, JoinSource):
+        return _aliases(source.left) | _aliases(source.right)
+    if isinstance(source, LateralView):
+        return _aliases(source.source) | {source.alias}
+    return {source.alias}
+
+
+def _first_name(query: Query) -> str:
+    while isinstance(query, Union):
+        query = query.left
+    item = query.bodies[0].items[0]
+    if item.aliases:
+        return item.aliases[0]
+    if isinstance(item.expression, Name):
+        return item.expression.parts[-1]
+    source = query.source
+    if not isinstance(item.expression, (Call, Constant)) and isinstance(source, SubquerySource):
+        return _first_name(source.query)
+    return "_c0"
+
+
+def _count_nulls(query: Query, alias: str, correlations: int) -> Block:
+    """``SELECT count(*) AS c FROM (query) WHERE first IS NULL``: NOT IN is false if any is."""
+    is_null: Expression = Call("isnull", (Name((alias, _first_name(query))),))
+    for at in range(correlations):
+        is_null = Call("or", (is_null, Call("isnull", (Name((alias, f"sq_corr_{at}")),))))
+    count = SelectItem(Call("count", (Constant("1", "int"),)), ("c",))
+    return Block(SubquerySource(query, alias), (Body((count,), where=is_null),))
+
+
+def table_sources(source: Source | None) -> list[TableSource | SubquerySource]:
+    """The tables and subqueries of a FROM, left to right."""
+    if source is None:
+        return []
+    if isinstance(source, JoinSource):
+        return table_sources(source.left) + table_sources(source.right)
+    if isinstance(source, LateralView):
+        return table_sources(source.source)
+    return [source]

@@ -1,0 +1,84 @@
+"""Expressions carried from one operator of Hive's graph to another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_hive_opt.hive.graph.operator_graph import Join, Operator
+from airflow_hive_opt.hive.parser.syntax import Call, Column, Expression
+
+
+def substitute(expression: Expression, columns: dict[str, Expression | None]) -> Expression | None:
+    """``expression`` with its columns replaced; ``None`` where one has no replacement.
+
+    >>> a, b = Column("a"), Column("b")
+    >>> substitute(Call(">", (a, a)), {"a": b}) == Call(">", (b, b))
+    True
+    """
+    if isinstance(expression, Column):
+        return columns.get(expression.name)
+    if not isinstance(expression, Call):
+        return expression
+    arguments = []
+    for argument in expression.arguments:
+        found = substitute(argument, columns)
+        if found is None:
+            return None
+        arguments.append(found)
+    return replace(expression, arguments=tuple(arguments))
+
+
+def through(expression: Expression, operator: Operator) -> Expression | None:
+    """An expression over the output of ``operator`` as one over its input, if it can be."""
+    if operator.expressions is None:
+        return expression
+    return substitute(expression, operator.expressions)
+
+
+def columns_of(expression: Expression) -> list[Column]:
+    """The columns an expression reads, each once, in order."""
+    found: dict[Column, None] = {}
+
+    def visit(part: Expression) -> None:
+        if isinstance(part, Column):
+            found.setdefault(part)
+        elif isinstance(part, Call):
+            for argument in part.arguments:
+                visit(argument)
+
+    visit(expression)
+    return list(found)
+
+
+def backtrack(
+    expression: Expression | None, operator: Operator, terminal: Operator
+) -> Expression | None:
+    """An expression over ``operator``'s input as one over ``terminal``'s output.
+
+    ``None`` where it passes an operator that computes it, or a path that does not lead there.
+    """
+    while expression is not None and operator is not terminal:
+        if len(operator.parents) != 1:
+            return None
+        parent = operator.parents[0]
+        if parent is terminal:
+            return expression
+        if isinstance(parent, Join):
+            return _through_join(expression, parent, terminal)
+        expression = through(expression, parent)
+        operator = parent
+    return expression
+
+
+def _through_join(expression: Expression, join: Join, terminal: Operator) -> Expression | None:
+    tags = {join.sources[column.name] for column in columns_of(expression)}
+    if len(tags) != 1:
+        return None
+    below = through(expression, join)
+    if below is None:
+        return None
+    parent = join.parents[tags.pop()]
+    if parent is terminal:
+        return below
+    inner = through(below, parent)
+    return backtrack(inner, parent, terminal)

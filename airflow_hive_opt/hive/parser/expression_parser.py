@@ -1,0 +1,345 @@
+"""Hive's expressions: precedence climbing over the tokens of ``lexer``."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from airflow_hive_opt.hive.parser.lexer import Token, number_type, tokens
+from airflow_hive_opt.hive.parser.syntax import (
+    Call,
+    Constant,
+    Expression,
+    Name,
+    Query,
+    Star,
+    Subquery,
+    Window,
+)
+from airflow_hive_opt.statement.errors import PlanError, position
+
+_COMPARISONS_WORDS = """
+= == <=> <> != < <= > >=
+"""
+_COMPARISONS = frozenset(_COMPARISONS_WORDS.split())
+_SPELLED = {"==": "=", "!=": "<>", "rlike": "rlike", "regexp": "rlike"}
+_NOT_NAMES_WORDS = """
+from where group order having union on join and or then else when end select as by in is between
+like
+"""
+_NOT_NAMES = frozenset(_NOT_NAMES_WORDS.split())
+_UNITS_WORDS = """
+year month day hour minute second years months days hours minutes
+"""
+_UNITS = frozenset(_UNITS_WORDS.split())
+
+
+class ExpressionParser:
+    """Reads expressions; :mod:`.parser` adds queries on top."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self._tokens = tokens(sql)
+        self._at = 0
+
+    def query(self, views: tuple[tuple[str, Query], ...] = ()) -> Query:
+        """A query in parentheses, for IN and EXISTS."""
+        raise NotImplementedError
+
+    # Tokens.
+
+    def peek(self, ahead: int = 0) -> Token:
+        """The token ``ahead`` places from here."""
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+
+    def next(self) -> Token:
+        """The token here; moves on."""
+        token = self.peek()
+        self._at += 1
+        return token
+
+    def at(self, *words: str) -> bool:
+        """Whether one of ``words`` stands here."""
+        return self.peek().lower in words
+
+    def accept(self, *words: str) -> Token | None:
+        """Moves over one of ``words``, if it stands here."""
+        return self.next() if self.at(*words) else None
+
+    def expect(self, word: str) -> Token:
+        """Moves over ``word``; raises :class:`PlanError`."""
+        return self.accept(word) or self.fail()
+
+    def fail(self, ahead: int = 0) -> NoReturn:
+        """Raises the parse error for the token here."""
+        token = self.peek(ahead)
+        where = position(self.sql, token.start)
+        what = f"can't read {token.text!r} here" if token.text else "misses something at the end"
+        raise PlanError("PARSE", f"Hive {what}", *where)
+
+    def fail_semantic(self, number: int, message: str) -> NoReturn:
+        """Raises a semantic error for the token here."""
+        raise PlanError("SEMANTIC", message, *position(self.sql, self.peek().start), number=number)
+
+    def identifier(self) -> str:
+        """A name, in lower case, its backquotes gone."""
+        token = self.peek()
+        if token.kind == "quoted":
+            self.next()
+            return token.text[1:-1].replace("``", "`").lower()
+        if token.kind != "word":
+            self.fail()
+        return self.next().text.lower()
+
+    def dotted_name(self) -> str:
+        """``table`` or ``database.table``."""
+        name = self.identifier()
+        return f"{name}.{self.identifier()}" if self.accept(".") else name
+
+    # Expressions, loosest first.
+
+    def expression(self) -> Expression:
+        """An expression."""
+        found = self._and()
+        while token := self.accept("or"):
+            found = Call("or", (found, self._and()), token.start)
+        return found
+
+    def _and(self) -> Expression:
+        found = self._not()
+        while token := self.accept("and", "&&"):
+            found = Call("and", (found, self._not()), token.start)
+        return found
+
+    def _not(self) -> Expression:
+        if token := self.accept("not", "!"):
+            return Call("not", (self._not(),), token.start)
+        return self._predicate()
+
+    def _predicate(self) -> Expression:
+        if self.at("exists") and self.peek(1).text == "(":
+            token = self.next()
+            return Call("exists", (self._subquery(),), token.start)
+        found = self._bits()
+        while True:
+            token = self.peek()
+            if token.lower in _COMPARISONS:
+                self.next()
+                name = _SPELLED.get(token.lower, token.lower)
+                found = Call(name, (found, self._bits()), token.start)
+            elif token.lower == "is":
+                self.next()
+                negated = self.accept("not")
+                self.expect("null")
+                found = Call("isnotnull" if negated else "isnull", (found,), token.start)
+            elif token.lower in ("in", "between", "like", "rlike", "regexp") or (
+                token.lower == "not"
+                and self.peek(1).lower in ("in", "between", "like", "rlike", "regexp")
+            ):
+                negated = self.accept("not")
+                found = self._spelled_predicate(found)
+                if negated:
+                    found = Call("not", (found,), token.start)
+            else:
+                return found
+
+    def _spelled_predicate(self, left: Expression) -> Expression:
+        token = self.next()
+        if token.lower == "between":
+            low = self._bits()
+            self.expect("and")
+            return Call("between", (left, low, self._bits()), token.start)
+        if token.lower != "in":
+            name = _SPELLED.get(token.lower, token.lower)
+            return Call(name, (left, self._bits()), token.start)
+        if self.peek(1).lower in ("select", "from", "with", "map"):
+            return Call("in", (left, self._subquery()), token.start)
+        self.expect("(")
+        return Call("in", (left, *self._arguments()), token.start)
+
+    def _subquery(self) -> Subquery:
+        at = self.expect("(").start
+        query = self.query()
+        self.expect(")")
+        return Subquery(query, at)
+
+    def _bits(self) -> Expression:
+        return self._binary(0)
+
+    def _binary(self, level: int) -> Expression:
+        levels = (("|",), ("&",), ("||",), ("+", "-"), ("*", "/", "%", "div"), ("^",))
+        if level == len(levels):
+            return self._unary()
+        found = self._binary(level + 1)
+        while token := self.accept(*levels[level]):
+            found = Call(token.lower, (found, self._binary(level + 1)), token.start)
+        return found
+
+    def _unary(self) -> Expression:
+        if token := self.accept("-", "+", "~"):
+            inner = self._unary()
+            if token.text == "-" and isinstance(inner, Constant) and inner.text[0] != "-":
+                return Constant("-" + inner.text, inner.type)
+            return Call(f"unary {token.text}", (inner,), token.start)
+        found = self._primary()
+        while True:
+            if token := self.accept("."):
+                if isinstance(found, Name):
+                    if self.accept("*"):
+                        return Star(".".join(found.parts), at=token.start)
+                    found = Name((*found.parts, self.identifier()), found.at)
+                else:
+                    found = Call("field", (found,), token.start, note=self.identifier())
+            elif token := self.accept("["):
+                found = Call("index", (found, self.expression()), token.start)
+                self.expect("]")
+            else:
+                return found
+
+    def _primary(self) -> Expression:
+        token = self.peek()
+        if token.kind == "string":
+            self.next()
+            text = token.text
+            while self.peek().kind == "string":  # 'a' 'b' is 'ab'
+                text = text[:-1] + self.next().text[1:-1] + text[0]
+            return Constant(text, "string")
+        if token.kind == "number":
+            return Constant(self.next().text, number_type(token.text))
+        if token.kind == "quoted":
+            return Name((self.identifier(),), token.start)
+        if self.accept("("):
+            if self.at("select", "from", "with"):
+                query = self.query()
+                self.expect(")")
+                return Subquery(query, token.start)
+            found = self.expression()
+            if self.at(","):
+                members = [found]
+                while self.accept(","):
+                    members.append(self.expression())
+                found = Call("struct()", tuple(members), token.start)
+            self.expect(")")
+            return found
+        if self.accept("*"):
+            return Star(at=token.start)
+        if token.kind != "word":
+            self.fail()
+        return self._word()
+
+    def _word(self) -> Expression:
+        token = self.next()
+        word = token.lower
+        if word in ("true", "false"):
+            return Constant(word, "boolean")
+        if word == "null":
+            return Constant("null", "void")
+        if word == "case":
+            return self._case(token)
+        if word in ("cast",) and self.at("("):
+            self.next()
+            inner = self.expression()
+            self.expect("as")
+            return Call("cast", (inner,), token.start, note=self._type())
+        if word in ("current_date", "current_timestamp") and not self.at("("):
+            return Call(word, (), token.start)
+        if word in ("date", "timestamp") and self.peek().kind == "string":
+            return Constant(f"{word} {self.next().text}", word)
+        if word == "interval":
+            parts = [word]
+            while self.peek().kind in ("string", "number") or self.at("-", *_UNITS):
+                parts.append(self.next().text)
+                if self.at("to"):
+                    parts.append(self.next().text)
+            return Constant(" ".join(parts), "interval")
+        if self.at("(") and word not in _NOT_NAMES:
+            return self._call(token)
+        if word in _NOT_NAMES:
+            self.fail(-1)
+        return Name((word,), token.start)
+
+    def _type(self) -> str:
+        depth, parts = 0, []
+        while depth or not self.at(")"):
+            token = self.next()
+            if token.kind == "end":
+                self.fail()
+            depth += {"(": 1, "<": 1, ")": -1, ">": -1}.get(token.text, 0)
+            parts.append(token.lower)
+        self.expect(")")
+        return "".join(parts)
+
+    def _case(self, token: Token) -> Expression:
+        parts = [] if self.at("when") else [self.expression()]
+        name = "case" if parts else "when"
+        while self.accept("when"):
+            parts.append(self.expression())
+            self.expect("then")
+            parts.append(self.expression())
+        if self.accept("else"):
+            parts.append(self.expression())
+        self.expect("end")
+        return Call(name, tuple(parts), token.start)
+
+    def _call(self, token: Token) -> Call:
+        self.expect("(")
+        distinct = bool(self.accept("distinct"))
+        name = token.lower
+        if name == "extract" or (name in ("floor", "ceil") and self.peek(1).lower == "to"):
+            name = self.next().lower
+            self.next()
+        found = Call(name, self._arguments(), token.start, distinct)
+        if self.accept("over"):
+            found = Call(name, found.arguments, token.start, distinct, self._window())
+        return found
+
+    def _arguments(self) -> tuple[Expression, ...]:
+        found: list[Expression] = []
+        while not self.accept(")"):
+            found.append(self.expression())
+            if not self.at(")"):
+                self.expect(",")
+        return tuple(found)
+
+    def _window(self) -> Window:
+        if not self.accept("("):
+            return Window((), (), self.identifier())
+        partition_by: tuple[Expression, ...] = ()
+        order_by: tuple[tuple[Expression, str], ...] = ()
+        if self.accept("partition", "distribute"):
+            self.expect("by")
+            keys = [self.expression()]
+            while self.accept(","):
+                keys.append(self.expression())
+            partition_by = tuple(keys)
+        if self.accept("order", "sort"):
+            self.expect("by")
+            order_by = self.sort_keys()
+        frame = []
+        while not self.accept(")"):
+            if self.peek().kind == "end":
+                self.fail()
+            frame.append(self.next().lower)
+        return Window(partition_by, order_by, " ".join(frame))
+
+    def sort_keys(self) -> tuple[tuple[Expression, str], ...]:
+        """``a ASC, b DESC`` as pairs of expression and ``+`` or ``-``."""
+        found = []
+        while True:
+            key = self.expression()
+            order = "-" if self.accept("desc") else "+"
+            self.accept("asc")
+            if self.accept("nulls"):
+                self.next()
+            found.append((key, order))
+            if not self.accept(","):
+                return tuple(found)
+
+    def window_definitions(self) -> dict[str, Window]:
+        """``w AS (PARTITION BY ...)``, as often as it comes."""
+        found = {}
+        while True:
+            name = self.identifier()
+            self.expect("as")
+            found[name] = self._window()
+            if not self.accept(","):
+                return found

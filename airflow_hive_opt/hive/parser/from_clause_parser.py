@@ -1,0 +1,125 @@
+"""FROM in Hive 2.3's query language: tables, subqueries, joins, lateral views."""
+
+from __future__ import annotations
+
+from airflow_hive_opt.hive.parser.expression_parser import ExpressionParser
+from airflow_hive_opt.hive.parser.syntax import (
+    Call,
+    JoinSource,
+    LateralView,
+    Source,
+    SubquerySource,
+    TableSource,
+)
+
+# Words that end a table or select item instead of naming it.
+_NO_ALIAS_WORDS = """
+where group having order sort distribute cluster limit union join inner left right full cross on
+lateral insert select map reduce from using window tablesample as natural unique anti semi outer
+by then set rows range between and or not with
+"""
+NO_ALIAS = frozenset(_NO_ALIAS_WORDS.split())
+_JOINS = {
+    ("join",): "INNER",
+    ("inner", "join"): "INNER",
+    ("cross", "join"): "INNER",
+    ("left", "join"): "LEFT OUTER",
+    ("left", "outer", "join"): "LEFT OUTER",
+    ("right", "join"): "RIGHT OUTER",
+    ("right", "outer", "join"): "RIGHT OUTER",
+    ("full", "join"): "FULL OUTER",
+    ("full", "outer", "join"): "FULL OUTER",
+    ("left", "semi", "join"): "LEFT SEMI",
+}
+
+
+class FromClauseParser(ExpressionParser):
+    """Between expressions and queries, which read each other."""
+
+    def source(self) -> Source:
+        """What stands behind FROM."""
+        found = self._joined()
+        while self.accept(","):
+            found = JoinSource("INNER", found, self._laterals(self._factor()), None)
+        return found
+
+    def _joined(self) -> Source:
+        found = self._laterals(self._factor())
+        while True:
+            words = tuple(self.peek(ahead).lower for ahead in range(3))
+            kind, length = next(
+                ((_JOINS[words[:n]], n) for n in (3, 2, 1) if words[:n] in _JOINS), ("", 0)
+            )
+            if not kind:
+                if self.accept(","):
+                    right = self._laterals(self._factor())
+                    found = JoinSource("INNER", found, right, None)
+                    continue
+                return found
+            at = self.peek().start
+            for _ in range(length):
+                self.next()
+            right = self._laterals(self._factor())
+            on = self.expression() if self.accept("on") else None
+            if on is None and self.at("using"):
+                self.fail_semantic(10011, "USING is no function of Hive: join ON the columns")
+            if self.at("lateral"):
+                self.fail()
+            found = JoinSource(kind, found, right, on, at)
+
+    def _laterals(self, source: Source) -> Source:
+        while self.at("lateral"):
+            at = self.next().start
+            self.expect("view")
+            outer = bool(self.accept("outer"))
+            call = self.expression()
+            if not isinstance(call, Call):
+                self.fail()
+            alias = self.identifier()
+            columns = []
+            if self.accept("as"):
+                columns.append(self.identifier())
+                while self.at(",") and self.peek(2).lower not in ("(",):
+                    self.next()
+                    columns.append(self.identifier())
+            source = LateralView(source, call, alias, tuple(columns), outer, at)
+        return source
+
+    def _factor(self) -> Source:
+        at = self.peek().start
+        if self.accept("("):
+            if not self.at("select", "from", "with", "map", "reduce"):
+                self.fail()
+            query = self.query()
+            self.expect(")")
+            self.accept("as")
+            if self.peek().kind not in ("word", "quoted") or self.peek().lower in NO_ALIAS:
+                self.fail()
+            return SubquerySource(query, self.identifier(), at)
+        if self.peek().lower == "unique":
+            self.fail()
+        name = self.dotted_name()
+        sample = ""
+        if self.at("tablesample"):
+            start = self.next().start
+            self.skip_parentheses()
+            sample = self.sql[start : self.peek(-1).stop]
+        alias = name.rpartition(".")[2]
+        if self.accept("as") or (
+            self.peek().kind == "quoted"
+            or (self.peek().kind == "word" and self.peek().lower not in NO_ALIAS)
+        ):
+            alias = self.identifier()
+        if self.at("(") or self.at("natural", "anti"):
+            self.fail()
+        return TableSource(name, alias, at, sample)
+
+    def skip_parentheses(self) -> None:
+        """Passes what stands in parentheses, unread."""
+        self.expect("(")
+        depth = 1
+        while depth:
+            token = self.next()
+            if token.kind == "end":
+                self.fail()
+            depth += {"(": 1, ")": -1}.get(token.text, 0)

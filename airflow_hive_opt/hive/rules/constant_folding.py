@@ -1,0 +1,161 @@
+"""Drops conjuncts that constants decide, and carries constants up.
+
+``1 = 1`` goes, and ``1 = 2`` makes the whole condition false. A filter below tells every filter
+and key above it what a column's value is:
+
+    >>> from airflow_hive_opt.hive.example import filters_after
+    >>> filters_after(fold_constants, "SELECT key FROM src WHERE 1 = 1 AND key > '5'")
+    ['src: key > '5'']
+    >>> sql = "SELECT key FROM (SELECT key FROM src WHERE key = '66') t WHERE key > '77'"
+    >>> filters_after(fold_constants, sql)
+    ['src: false']
+
+Conjuncts of one filter do not fold each other. Joins carry constants up only if all of them are
+inner.
+
+Source: Hive's ConstantPropagate.
+"""
+
+from __future__ import annotations
+
+from airflow_hive_opt.hive.graph.operator_graph import (
+    Filter,
+    GroupBy,
+    Join,
+    Limit,
+    Operator,
+    OperatorGraph,
+    ReduceSink,
+    Select,
+    Union,
+    remove,
+    topological,
+)
+from airflow_hive_opt.hive.parser.syntax import Call, Column, Constant, Expression
+from airflow_hive_opt.hive.rules.constants import FALSE, NULL, TRUE, fold
+
+_Known = dict[str, Constant]
+
+
+def fold_constants(graph: OperatorGraph) -> None:
+    """Folds filters and the keys of ReduceSinks; a filter that is always true goes."""
+    if not graph.settings.is_on("hive.optimize.constant.propagation"):
+        return
+    known: dict[int, _Known] = {}
+    for operator in topological(graph.scans):
+        known[id(operator)] = _visit(operator, [known[id(each)] for each in operator.parents])
+        if isinstance(operator, Filter) and not operator.predicate:
+            remove(operator)
+
+
+def folded(conjuncts: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """The conjuncts that are left; ``(FALSE,)`` where they can't all be true."""
+    found: list[Expression] = []
+    for conjunct in conjuncts:
+        value = fold(conjunct)
+        if value in (FALSE, NULL):
+            return (FALSE,)
+        if value != TRUE:
+            found.append(value)
+    return tuple(dict.fromkeys(found))
+
+
+def _visit(operator: Operator, inputs: list[_Known]) -> _Known:
+    """Folds an operator; gives the constants among its output columns."""
+    below = inputs[0] if inputs else {}
+    if isinstance(operator, Filter):
+        return _through_filter(operator, below)
+    if isinstance(operator, ReduceSink):
+        child = operator.children[0] if operator.children else None
+        if not isinstance(child, Join) or _all_inner(child):
+            operator.keys = _with(operator.keys, below)
+            operator.partition_keys = _with(operator.partition_keys, below)
+        return below
+    if isinstance(operator, Join):
+        return _through_join(operator, inputs) if _all_inner(operator) else {}
+    if isinstance(operator, Union):
+        names = [info.internal for info in operator.columns]
+        return {
+            name: inputs[0][name]
+            for name in names
+            if all(each.get(name) is not None for each in inputs)
+            and len({each[name] for each in inputs}) == 1
+        }
+    if isinstance(operator, (Select, GroupBy)):
+        return _computed(operator, below)
+    return below if isinstance(operator, Limit) else {}
+
+
+def _through_filter(operator: Filter, below: _Known) -> _Known:
+    if operator.sampling:
+        return below
+    generated = operator.generated
+    operator.predicate = folded(tuple(with_constants(part, below) for part in operator.predicate))
+    operator.generated = generated & frozenset(operator.predicate)
+    return below | _assigned(operator.predicate)
+
+
+def with_constants(expression: Expression, known: _Known) -> Expression:
+    """The expression with the columns that are known put in."""
+    if isinstance(expression, Column):
+        return known.get(expression.name, expression)
+    if isinstance(expression, Call) and known:
+        arguments = tuple(with_constants(part, known) for part in expression.arguments)
+        if arguments == expression.arguments:
+            return expression
+        return Call(expression.name, arguments, expression.at, note=expression.note)
+    return expression
+
+
+def _with(keys: tuple[Expression, ...], known: _Known) -> tuple[Expression, ...]:
+    return tuple(fold(with_constants(key, known)) for key in keys)
+
+
+def _assigned(predicate: tuple[Expression, ...]) -> _Known:
+    """Columns that a filter leaves one value: ``key = '66'``, ``key IS NULL``."""
+    found: _Known = {}
+    for part in predicate:
+        if not isinstance(part, Call):
+            continue
+        if part.name == "isnull" and isinstance(part.arguments[0], Column):
+            found[part.arguments[0].name] = NULL
+        if part.name == "=":
+            left, right = part.arguments
+            if isinstance(right, Column):
+                left, right = right, left
+            if (
+                isinstance(left, Column)
+                and isinstance(right, Constant)
+                and _same_type(left.type, right)
+            ):
+                found[left.name] = right
+    return found
+
+
+def _same_type(kind: str, constant: Constant) -> bool:
+    """A text column compared with a number is not assigned that number."""
+    return (kind in ("string", "varchar", "char")) == (constant.type == "string")
+
+
+def _all_inner(join: Join) -> bool:
+    return all(condition.kind == "INNER" for condition in join.conditions)
+
+
+def _through_join(join: Join, inputs: list[_Known]) -> _Known:
+    found: _Known = {}
+    for name, expression in (join.expressions or {}).items():
+        tag = join.sources[name]
+        if isinstance(expression, Column) and expression.name in inputs[tag]:
+            found[name] = inputs[tag][expression.name]
+    return found
+
+
+def _computed(operator: Operator, below: _Known) -> _Known:
+    if operator.expressions is None:
+        return below
+    found: _Known = {}
+    for name, expression in operator.expressions.items():
+        value = fold(with_constants(expression, below)) if expression is not None else None
+        if isinstance(value, Constant):
+            found[name] = value
+    return found

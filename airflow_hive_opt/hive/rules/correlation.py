@@ -1,0 +1,247 @@
+"""Joins and group-bys on the same keys share one job (the Correlation Optimizer).
+
+    >>> from airflow_hive_opt.hive.example import stages
+    >>> on = {"hive.optimize.correlation": "true", "hive.auto.convert.join": "false"}
+    >>> sql = "SELECT x.key, count(1) FROM src x JOIN src1 y ON x.key = y.key GROUP BY x.key"
+    >>> stages(sql, **on)
+    'MapReduce, Fetch'
+
+From a top ReduceSink the keys are tracked down. A ReduceSink below with the same keys, the same
+order and no other number of reducers is correlated; if it feeds a join, the other inputs of the
+join must be, too, as far as the join's type lets keys through. The lowest ReduceSinks stay and
+feed a Demux, the others become Mux operators in the reducer.
+
+Source: Hive's CorrelationOptimizer (HIVE-2206), steps as in its design page.
+"""
+
+from __future__ import annotations
+
+from airflow_hive_opt.hive.graph.backtracking import through
+from airflow_hive_opt.hive.graph.operator_graph import (
+    Demux,
+    GroupBy,
+    Join,
+    MapJoin,
+    Mux,
+    Operator,
+    OperatorGraph,
+    ReduceSink,
+    Script,
+    TableFunction,
+    TableScan,
+    Union,
+    UserTableFunction,
+    remove,
+    topological,
+)
+from airflow_hive_opt.hive.parser.syntax import Column, Expression
+from airflow_hive_opt.hive.rules.automatic_map_join import bytes_of
+from airflow_hive_opt.hive.rules.hinted_map_join import big_table_candidates
+from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE
+
+
+def correlate(graph: OperatorGraph) -> None:
+    """Finds correlated ReduceSinks, the last of the graph first, and merges their jobs."""
+    settings = graph.settings
+    if settings.values["hive.optimize.correlation"] == "false":
+        return
+    if settings.is_on("hive.groupby.skewindata") or len(graph.sinks) > 1:
+        return
+    skipped: set[int] = set()
+    if settings.is_on("hive.auto.convert.join"):
+        limit = settings.number(SMALL_TABLE_FILESIZE)
+        skipped = {id(join) for join in graph.joins() if _may_become_map_join(join, limit)}
+    walked: set[int] = set()
+    found: list[_Correlation] = []
+    for operator in reversed(topological(graph.scans)):
+        if isinstance(operator, ReduceSink) and id(operator) not in walked:
+            correlation = _detect(operator, walked, skipped)
+            if correlation is not None:
+                found.append(correlation)
+    for correlation in found:
+        correlation.apply()
+        graph.correlated = True
+
+
+def _may_become_map_join(join: Join, limit: int) -> bool:
+    """Whether CommonJoinResolver may convert the join: then it is left alone."""
+    sizes = []
+    for parent in join.parents:
+        size = _input_size(parent)
+        if size is None:
+            return False
+        sizes.append(size)
+    candidates = big_table_candidates(join.conditions)
+    return any(not (sizes[tag] > 0 and sum(sizes) - sizes[tag] > limit) for tag in candidates)
+
+
+def _input_size(sink: Operator) -> int | None:
+    """The bytes of the scans that reach a ReduceSink without another one between, if any do."""
+    total: int | None = None
+    stack = list(sink.parents)
+    while stack:
+        operator = stack.pop()
+        if isinstance(operator, TableScan):
+            total = (total or 0) + (bytes_of(operator) or 0)
+        if not isinstance(operator, ReduceSink):
+            stack.extend(operator.parents)
+    return total
+
+
+class _Correlation:
+    """Top, bottom and all ReduceSinks of one merged job."""
+
+    def __init__(self, top: list[ReduceSink]) -> None:
+        self.top = top
+        self.bottom: list[ReduceSink] = []
+        self.all: list[ReduceSink] = []
+
+    def apply(self) -> None:
+        """Bottom ReduceSinks feed a Demux; all others become Mux."""
+        demux = Demux([])
+        for sink in self.bottom:
+            child = sink.children[0]
+            mux = Mux(list(sink.columns), parents=[demux], children=[child])
+            child.parents[child.parents.index(sink)] = mux
+            demux.children.append(mux)
+            sink.children = [demux]
+            demux.parents.append(sink)
+        for sink in self.all:
+            if sink in self.bottom:
+                continue
+            below, above = sink.parents[0], sink.children[0]
+            if isinstance(above, GroupBy) and isinstance(below, GroupBy) and below.mode == "hash":
+                above.mode, above.expressions = "complete", below.expressions
+                remove(below)
+            below = sink.parents[0]
+            mux = Mux(list(sink.columns), parents=[below], children=[above])
+            below.children[below.children.index(sink)] = mux
+            above.parents[above.parents.index(sink)] = mux
+
+
+def _detect(sink: ReduceSink, walked: set[int], skipped: set[int]) -> _Correlation | None:
+    child = sink.children[0] if len(sink.children) == 1 else None
+    if not isinstance(child, (Join, GroupBy)) or id(child) in skipped:
+        return None
+    top = [parent for parent in child.parents if isinstance(parent, ReduceSink)]
+    correlation = _Correlation(top)
+    for each in top:
+        correlation.bottom += _explore(each, correlation, walked, skipped)
+    unique = list(dict.fromkeys(correlation.bottom))
+    correlation.bottom = unique
+    return None if set(map(id, unique)) <= set(map(id, top)) else correlation
+
+
+def _explore(
+    sink: ReduceSink, correlation: _Correlation, walked: set[int], skipped: set[int]
+) -> list[ReduceSink]:
+    """exploitJobFlowCorrelation: the lowest correlated ReduceSinks below this one."""
+    walked.add(id(sink))
+    correlation.all.append(sink)
+    keys = [*sink.keys, *sink.partition_keys]
+    if not sink.keys or not all(isinstance(key, Column) for key in keys):
+        return [sink]
+    below = _correlated(sink, list(sink.keys), list(sink.partition_keys), sink.parents[0], skipped)
+    if not below:
+        return [sink]
+    return [found for each in below for found in _explore(each, correlation, walked, skipped)]
+
+
+def _correlated(
+    top: ReduceSink,
+    keys: list[Expression],
+    partition: list[Expression],
+    current: Operator,
+    skipped: set[int],
+) -> list[ReduceSink]:
+    """Correlated ReduceSinks that feed ``current``; keys are over its output."""
+    if len(current.children) != 1:
+        return []
+    if isinstance(current, (ReduceSink, TableFunction, Script, UserTableFunction)):
+        return []
+    if isinstance(current, Union):
+        found: list[ReduceSink] = []
+        for parent in current.parents:
+            part = _correlated(top, keys, partition, parent, skipped)
+            if not part:
+                return []
+            found += part
+        return found
+    inner = [through(key, current) for key in keys]
+    inner_partition = [through(key, current) for key in partition]
+    if not all(isinstance(key, Column) for key in [*inner, *inner_partition]):
+        return []
+    columns = [key for key in inner if key is not None]
+    parts = [key for key in inner_partition if key is not None]
+    if isinstance(current, Join):
+        if isinstance(current, MapJoin) or id(current) in skipped:
+            return []
+        return _through_join(top, current, keys, columns, parts)
+    if len(current.parents) != 1:
+        return []
+    parent = current.parents[0]
+    if isinstance(parent, ReduceSink):
+        return [parent] if _same(top, parent, columns, parts) else []
+    return _correlated(top, columns, parts, parent, skipped)
+
+
+def _through_join(
+    top: ReduceSink,
+    join: Join,
+    keys: list[Expression],
+    inner: list[Expression],
+    partition: list[Expression],
+) -> list[ReduceSink]:
+    tags = [join.sources[key.name] for key in keys if isinstance(key, Column)]
+    parents = [join.parents[tag] for tag in tags]
+    if not _same_by_key(top, parents, inner, partition):
+        return []
+    return _all_inputs(join, set(tags))
+
+
+def _same_by_key(
+    top: ReduceSink,
+    parents: list[Operator],
+    keys: list[Expression],
+    partition: list[Expression],
+) -> bool:
+    """Every key must be the key, in the same place, of the input that it comes from."""
+    sinks = [parent for parent in parents if isinstance(parent, ReduceSink)]
+    if len(sinks) < len(keys) or any(len(sink.keys) != len(keys) for sink in sinks):
+        return False
+    if not all(_same(top, sink, list(sink.keys), list(sink.partition_keys)) for sink in sinks):
+        return False
+    if len(partition) != len(keys):
+        return False
+    return all(sink.keys[at] == keys[at] for at, sink in enumerate(sinks))
+
+
+def _all_inputs(join: Join, reached: set[int]) -> list[ReduceSink]:
+    """All inputs of a join, if the join's types lead from the ones reached to all others."""
+    changed = True
+    while changed:
+        changed = False
+        for condition in join.conditions:
+            ways = []
+            if condition.kind in ("INNER", "LEFT OUTER", "LEFT SEMI"):
+                ways.append((condition.left, condition.right))
+            if condition.kind in ("INNER", "RIGHT OUTER", "LEFT SEMI"):
+                ways.append((condition.right, condition.left))
+            for start, end in ways:
+                if start in reached and end not in reached:
+                    reached.add(end)
+                    changed = True
+    if len(reached) != len(join.parents):
+        return []
+    return [parent for parent in join.parents if isinstance(parent, ReduceSink)]
+
+
+def _same(
+    top: ReduceSink, sink: ReduceSink, keys: list[Expression], partition: list[Expression]
+) -> bool:
+    return (
+        list(sink.keys) == keys
+        and list(sink.partition_keys) == partition
+        and sink.order == top.order
+        and (top.reducers < 0 or sink.reducers < 0 or top.reducers == sink.reducers)
+    )

@@ -1,0 +1,104 @@
+"""A query that needs no job: Hive's client reads the table itself.
+
+    >>> from airflow_hive_opt.hive.example import stages
+    >>> stages("SELECT * FROM src LIMIT 5")
+    'Fetch'
+    >>> stages("SELECT count(1) FROM src")
+    'MapReduce, Fetch'
+
+Source: Hive's SimpleFetchOptimizer (``hive.fetch.task.conversion``).
+"""
+
+from __future__ import annotations
+
+from airflow_hive_opt.hive.graph.operator_graph import (
+    FileSink,
+    Filter,
+    GroupBy,
+    LateralViewForward,
+    LateralViewJoin,
+    Limit,
+    Operator,
+    OperatorGraph,
+    ReduceSink,
+    Select,
+    TableScan,
+    UserTableFunction,
+)
+from airflow_hive_opt.hive.parser.syntax import Column, Constant
+from airflow_hive_opt.hive.rules.automatic_map_join import bytes_of
+from airflow_hive_opt.hive.rules.static_pruning import kept
+
+_SIMPLE = (TableScan, Filter, Select, Limit, FileSink)
+_MORE = (*_SIMPLE, LateralViewForward, LateralViewJoin, UserTableFunction)
+
+
+def only_fetches(graph: OperatorGraph) -> bool:
+    """Whether a SELECT runs without a job."""
+    conversion = graph.settings.values["hive.fetch.task.conversion"]
+    if len(graph.scans) != 1 or len(graph.sinks) != 1:
+        return False
+    if conversion == "none":
+        return _only_counts(graph)
+    operators = graph.operators()
+    (scan,) = graph.scans
+    if scan.table is None:
+        return all(isinstance(operator, _SIMPLE) for operator in operators)
+    limited = any(isinstance(operator, Limit) for operator in operators)
+    if _only_counts(graph) or _gives_nothing(graph):
+        return True
+    if conversion == "minimal":
+        return not scan.sampled and all(_is_minimal(operator) for operator in operators)
+    for operator in operators:
+        on_map = isinstance(operator, GroupBy) and operator.mode == "final"
+        if not isinstance(operator, _MORE) and not on_map:
+            return False
+    filtered = any(isinstance(operator, Filter) for operator in operators)
+    if limited and not filtered:
+        return True
+    size = bytes_of(scan)
+    threshold = graph.settings.number("hive.fetch.task.conversion.threshold")
+    return threshold < 0 or size is None or size <= threshold
+
+
+def _is_minimal(operator: Operator) -> bool:
+    """SELECT *, conditions on partitions (they are gone by now) and LIMIT."""
+    return isinstance(operator, (TableScan, Limit, FileSink)) or (
+        isinstance(operator, Select)
+        and all(
+            isinstance(each, (Column, Constant)) for each in (operator.expressions or {}).values()
+        )
+    )
+
+
+def _gives_nothing(graph: OperatorGraph) -> bool:
+    """LIMIT 0."""
+    above = graph.sinks[0].parents[0]
+    return isinstance(above, Limit) and above.count == 0
+
+
+def _only_counts(graph: OperatorGraph) -> bool:
+    """``SELECT count(*)`` of a table whose number of rows is known needs no job.
+
+    Source: Hive's StatsOptimizer (``hive.compute.query.using.stats``).
+    """
+    if not graph.settings.is_on("hive.compute.query.using.stats"):
+        return False
+    (scan,) = graph.scans
+    groups = [operator for operator in graph.operators() if isinstance(operator, GroupBy)]
+    allowed = TableScan | Select | GroupBy | ReduceSink | FileSink
+    if not groups or not all(isinstance(operator, allowed) for operator in graph.operators()):
+        return False
+    for group in groups:
+        for call in group.aggregates:
+            counts_rows = call.name == "count" and not call.distinct
+            if not counts_rows or not all(isinstance(each, Constant) for each in call.arguments):
+                return False
+        if group.keys:
+            return False
+    if scan.table is None or scan.sampled:
+        return False
+    if scan.table.partition_columns:
+        partitions = kept(scan)
+        return partitions is not None and all(each.rows is not None for each in partitions)
+    return scan.table.rows is not None

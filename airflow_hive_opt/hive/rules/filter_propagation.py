@@ -1,0 +1,127 @@
+"""Copies a filter below a join to the other inputs, through equal keys.
+
+Before::
+
+    SELECT a.key FROM src a JOIN src1 b ON a.key = b.key AND a.key > '5'
+
+After, also ``b.key > '5'`` is read at the scan of b:
+
+    >>> from airflow_hive_opt.hive.example import filters_after
+    >>> sql = "SELECT a.key FROM src a JOIN src1 b ON a.key = b.key AND a.key > '5'"
+    >>> filters_after(propagate_filters, sql)
+    ['a: key > '5'', 'b: key > '5'']
+
+Source: Hive's PredicateTransitivePropagate. Left and right of an inner or semi join copy to each
+other, the preserved side of an outer join copies to the other, FULL copies nothing.
+"""
+
+from __future__ import annotations
+
+from airflow_hive_opt.hive.generate.names import is_deterministic
+from airflow_hive_opt.hive.graph.operator_graph import (
+    Filter,
+    JoinCondition,
+    Operator,
+    OperatorGraph,
+    ReduceSink,
+    insert_above,
+)
+from airflow_hive_opt.hive.parser.syntax import Call, Column, Expression
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+
+def propagate_filters(graph: OperatorGraph) -> None:
+    """Adds the copies as Filters right below the ReduceSinks of their inputs."""
+    if not graph.settings.is_on("hive.optimize.ppd"):
+        return
+    if not graph.settings.is_on("hive.ppd.recognizetransivity"):
+        return
+    for join in graph.joins():
+        sinks = [parent for parent in join.parents if isinstance(parent, ReduceSink)]
+        added: list[list[Expression]] = [[] for _ in sinks]
+        for source, targets in enumerate(propagation(join.conditions)):
+            below = sinks[source].parents[0]
+            for target in targets if isinstance(below, Filter) else ():
+                copies = _copies(below, sinks[source], sinks[target])
+                known = [*_conjuncts_below(sinks[target]), *added[target]]
+                added[target] += [copy for copy in copies if copy not in known]
+        for sink, conjuncts in zip_strict(sinks, added):
+            if conjuncts:
+                below = sink.parents[0]
+                new = Filter(list(below.columns), predicate=tuple(conjuncts))
+                _insert_between(below, sink, new)
+
+
+def _copies(filter_: Operator, source: ReduceSink, target: ReduceSink) -> list[Expression]:
+    """The user's conjuncts of a Filter for another input, if all of the Filter can go there."""
+    copies: list[Expression] = []
+    if not isinstance(filter_, Filter):
+        return copies
+    for conjunct in filter_.predicate:
+        copy = replaced(conjunct, source.keys, target.keys)
+        if copy is None:
+            return []
+        if conjunct not in filter_.generated:
+            copies.append(copy)
+    return copies
+
+
+def propagation(conditions: tuple[JoinCondition, ...]) -> list[list[int]]:
+    """For every input of a join the inputs that its filters may be copied to."""
+    edges: list[set[int]] = [set() for _ in range(len(conditions) + 1)]
+    for condition in conditions:
+        if condition.kind in ("INNER", "LEFT SEMI", "LEFT OUTER"):
+            edges[condition.left].add(condition.right)
+        if condition.kind in ("INNER", "LEFT SEMI", "RIGHT OUTER"):
+            edges[condition.right].add(condition.left)
+    return [_reached(edges, start) for start in range(len(edges))]
+
+
+def _reached(edges: list[set[int]], start: int) -> list[int]:
+    seen, stack = {start}, [start]
+    while stack:
+        for target in sorted(edges[stack.pop()] - seen):
+            seen.add(target)
+            stack.append(target)
+    return sorted(seen - {start})
+
+
+def replaced(
+    expression: Expression, source: tuple[Expression, ...], target: tuple[Expression, ...]
+) -> Expression | None:
+    """``expression`` with the source's keys made the target's; ``None`` if a column is left."""
+    if not is_deterministic(expression):
+        return None
+    for key, other in zip_strict(source, target):
+        if expression == key:
+            return other
+    if isinstance(expression, Column):
+        return None
+    if isinstance(expression, Call):
+        arguments = []
+        for argument in expression.arguments:
+            found = replaced(argument, source, target)
+            if found is None:
+                return None
+            arguments.append(found)
+        return Call(expression.name, tuple(arguments), expression.at, False, None, expression.note)
+    return expression
+
+
+def _conjuncts_below(sink: ReduceSink) -> list[Expression]:
+    """Conjuncts of the Filters right below a ReduceSink."""
+    found: list[Expression] = []
+    operator: Operator = sink.parents[0]
+    while isinstance(operator, Filter):
+        found += operator.predicate
+        operator = operator.parents[0]
+    return found
+
+
+def _insert_between(parent: Operator, child: Operator, new: Operator) -> None:
+    if len(parent.children) == 1:
+        insert_above(parent, new)
+        return
+    parent.children[parent.children.index(child)] = new
+    child.parents[child.parents.index(parent)] = new
+    new.parents, new.children = [parent], [child]

@@ -1,0 +1,155 @@
+"""Joins with a MAPJOIN hint become map joins.
+
+    >>> from airflow_hive_opt.hive.example import tree_after
+    >>> sql = "SELECT /*+ MAPJOIN(b) */ a.key FROM src a JOIN src1 b ON a.key = b.key"
+    >>> print(tree_after(convert_hinted, sql, **{"hive.ignore.mapjoin.hint": "false"}))
+    TS a
+      FIL key is not null
+        MAPJOIN INNER big a
+          SEL
+            FS
+    TS b
+      FIL key is not null
+        MAPJOIN INNER big a
+
+Every input but one must be hinted; the one left is streamed, and must not supply nulls. Nothing
+but filters and selects may stand below the join, and no other join or union above it.
+
+Source: Hive's MapJoinProcessor and ``opAllowedBeforeMapJoin`` / ``opAllowedAfterMapJoin``.
+"""
+
+from __future__ import annotations
+
+from airflow_hive_opt.hive.graph.operator_graph import (
+    Join,
+    JoinCondition,
+    LateralViewForward,
+    LateralViewJoin,
+    MapJoin,
+    Operator,
+    OperatorGraph,
+    ReduceSink,
+    Union,
+    remove,
+)
+from airflow_hive_opt.statement.errors import PlanError
+
+
+def convert_hinted(graph: OperatorGraph) -> None:
+    """Converts; raises :class:`PlanError` where Hive rejects the hint."""
+    settings = graph.settings
+    outer_allowed = settings.is_on("hive.optimize.bucketmapjoin") and settings.is_on(
+        "hive.optimize.bucketmapjoin.sortedmerge"
+    )
+    for join in graph.joins():
+        if not join.map_aliases:
+            continue
+        big = _big_table(join)
+        if big is None:
+            continue
+        if not outer_allowed and big not in big_table_candidates(join.conditions):
+            raise PlanError(
+                "SEMANTIC",
+                f"MAPJOIN({', '.join(join.map_aliases)}) would keep a preserved table of an outer "
+                "join in memory: hint the other side",
+                number=10057,
+            )
+        converted = to_map_join(join, big)
+        for parent in converted.parents:
+            _check_below(parent)
+        for child in converted.children:
+            _check_above(child)
+
+
+def _big_table(join: Join) -> int | None:
+    """The one input that is not hinted; ``None`` where there are two and the hint is void."""
+    big = None
+    for tag, aliases in enumerate(join.aliases):
+        from_join = tag == 0 and join.left_input_join
+        if from_join or aliases[0] not in join.map_aliases:
+            if big is not None:
+                return None
+            big = tag
+    if big is None:
+        message = f"MAPJOIN({', '.join(join.map_aliases)}) names every table: leave one to stream"
+        raise PlanError("SEMANTIC", message, number=10058)
+    return big
+
+
+def to_map_join(join: Join, big: int) -> MapJoin:
+    """Puts a MapJoin in the place of a Join and takes out its ReduceSinks."""
+    found = MapJoin(
+        join.columns,
+        parents=join.parents,
+        children=join.children,
+        expressions=join.expressions,
+        conditions=join.conditions,
+        sources=join.sources,
+        aliases=join.aliases,
+        scan_aliases=join.scan_aliases,
+        order=join.order,
+        filters=join.filters,
+        residual=join.residual,
+        left_input_join=join.left_input_join,
+        keys=join.keys,
+        big=big,
+    )
+    for parent in found.parents:
+        parent.children[parent.children.index(join)] = found
+    for child in found.children:
+        child.parents[child.parents.index(join)] = found
+    for parent in list(found.parents):
+        if isinstance(parent, ReduceSink):
+            remove(parent)
+    return found
+
+
+def big_table_candidates(conditions: tuple[JoinCondition, ...]) -> set[int]:
+    """The inputs that a map join may stream (MapJoinProcessor.getBigTableCandidates).
+
+    >>> big_table_candidates((JoinCondition("INNER", 0, 1), JoinCondition("LEFT OUTER", 0, 2)))
+    {0, 1}
+    """
+    found: set[int] = set()
+    seen: set[int] = set()
+    left_of_right_outer: set[int] = set()
+    seen_outer = last_right_outer = False
+    for condition in conditions:
+        seen |= {condition.left, condition.right}
+        if condition.kind == "FULL OUTER":
+            return set()
+        if condition.kind in ("LEFT OUTER", "LEFT SEMI"):
+            seen_outer, last_right_outer = True, False
+            if not found:
+                found.add(condition.left)
+        elif condition.kind == "RIGHT OUTER":
+            seen_outer = last_right_outer = True
+            left_of_right_outer = seen - {condition.right}
+            found = {condition.right}
+        elif not seen_outer or last_right_outer:
+            if condition.left not in left_of_right_outer:
+                found.add(condition.left)
+            found.add(condition.right)
+    return found
+
+
+def _check_below(operator: Operator) -> None:
+    if isinstance(operator, (ReduceSink, Union, Join, LateralViewJoin, LateralViewForward)):
+        raise _not_allowed(operator)
+    for parent in operator.parents:
+        _check_below(parent)
+
+
+def _check_above(operator: Operator) -> None:
+    if isinstance(operator, (Union, Join)):
+        raise _not_allowed(operator)
+    for child in operator.children:
+        _check_above(child)
+
+
+def _not_allowed(operator: Operator) -> PlanError:
+    what = {"RS": "a job of its own", "MAPJOIN": "another map join", "JOIN": "a join"}.get(
+        operator.short_name, "a union or lateral view"
+    )
+    message = f"a hinted map join can't be combined with {what}: leave the hint out"
+    return PlanError("SEMANTIC", message, number=10227)

@@ -1,0 +1,297 @@
+"""Moves every conjunct of a Filter as far down as it may go.
+
+Before, the condition of WHERE stands after the join; after, at the scans:
+
+    >>> from airflow_hive_opt.hive.example import filters_after
+    >>> sql = "SELECT a.key FROM src a LEFT OUTER JOIN src1 b ON a.key = b.key WHERE a.key > '5'"
+    >>> filters_after(push_predicates, sql)
+    ['a: key > '5'', 'b: key > '5'']
+
+The four cases of Hive's outer join document: during-join predicates stay out of preserved tables
+(J1, done where the join tree is made) and go to null-supplying ones (J2); after-join predicates
+go to preserved tables (W1) and stay above null-supplying ones (W2).
+
+Source: Hive's PredicatePushDown (OpProcFactory: JoinPPD, FilterPPD, LateralViewForwardPPD, ...).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from airflow_hive_opt.hive.generate.names import is_deterministic
+from airflow_hive_opt.hive.graph.backtracking import columns_of, substitute
+from airflow_hive_opt.hive.graph.operator_graph import (
+    Filter,
+    Join,
+    LateralViewForward,
+    LateralViewJoin,
+    Limit,
+    Operator,
+    OperatorGraph,
+    Script,
+    TableFunction,
+    UserTableFunction,
+    insert_above,
+    remove,
+)
+from airflow_hive_opt.hive.parser.syntax import Constant, Expression
+from airflow_hive_opt.hive.rules.filter_propagation import replaced
+
+
+@dataclass(frozen=True)
+class _Moving:
+    """A conjunct on its way down: over the columns of the operator it is at, with its alias."""
+
+    expression: Expression
+    alias: str | None
+    generated: bool
+
+
+@dataclass
+class _Walk:
+    graph: OperatorGraph
+    recognize_transitivity: bool
+    remove_duplicates: bool
+    done: dict[int, list[_Moving]] = field(default_factory=dict)
+
+
+def push_predicates(graph: OperatorGraph) -> None:
+    """Rewires the graph's Filters."""
+    settings = graph.settings
+    if not settings.is_on("hive.optimize.ppd"):
+        return
+    walk = _Walk(
+        graph,
+        settings.is_on("hive.ppd.recognizetransivity"),
+        settings.is_on("hive.ppd.remove.duplicatefilters"),
+    )
+    for scan in list(graph.scans):
+        _settle(scan, _wanted_below(scan, walk))
+
+
+def _wanted_below(operator: Operator, walk: _Walk) -> list[_Moving]:
+    """Conjuncts that ``operator``'s only child hands down to its output."""
+    if isinstance(operator, LateralViewForward):
+        # What is asked of the table function's columns settles on its own branch.
+        rows, function = operator.children
+        _handed_down(function, operator, walk)
+        return _handed_down(rows, operator, walk)
+    if len(operator.children) != 1:
+        # Hive takes the filters out and puts them back behind their siblings.
+        operator.children.sort(key=lambda child: isinstance(child, Filter))
+        for child in list(operator.children):
+            _stay(child, walk)
+        return []
+    return _handed_down(operator.children[0], operator, walk)
+
+
+def _stay(child: Operator, walk: _Walk) -> None:
+    """Several inserts read one operator: their filters do not move below it."""
+    if isinstance(child, Filter):
+        moved = _wanted_below(child, walk)
+        _settle(child, moved)
+    else:
+        _settle_parent_output(child, walk)
+
+
+def _settle_parent_output(child: Operator, walk: _Walk) -> None:
+    for moving in _handed_down(child, None, walk):
+        parent = child.parents[0]
+        new = Filter(list(parent.columns), predicate=(moving.expression,))
+        parent.children[parent.children.index(child)] = new
+        child.parents[child.parents.index(parent)] = new
+        new.parents, new.children = [parent], [child]
+
+
+def _handed_down(child: Operator, parent: Operator | None, walk: _Walk) -> list[_Moving]:
+    """What ``child`` wants filtered in its input from ``parent``."""
+    key = id(child)
+    if isinstance(child, (Join, LateralViewJoin)) or len(child.parents) > 1:
+        if key not in walk.done:
+            walk.done[key] = _process(child, walk)
+        return _share_of(child, parent, walk.done[key])
+    return _process(child, walk)
+
+
+def _process(operator: Operator, walk: _Walk) -> list[_Moving]:
+    """Settles what must stay above ``operator``; gives what may go below it."""
+    if isinstance(operator, Filter):
+        return _filter(operator, walk)
+    wanted = _wanted_below(operator, walk)
+    if isinstance(operator, Join):
+        return _join(operator, wanted, walk)
+    if isinstance(operator, LateralViewJoin):
+        return _lateral_view_join(operator, wanted)
+    if isinstance(operator, (Limit, Script, TableFunction, UserTableFunction)):
+        _settle(operator, wanted)
+        return []
+    moving: list[_Moving] = []
+    staying: list[_Moving] = []
+    for each in wanted:
+        below = _below(each, operator)
+        (staying if below is None else moving).append(below or each)
+    _settle(operator, staying)
+    return moving
+
+
+def _below(moving: _Moving, operator: Operator) -> _Moving | None:
+    """A conjunct over an operator's output as one over its input, if it can be."""
+    if operator.expressions is None:
+        expression: Expression | None = moving.expression
+    else:
+        expression = substitute(moving.expression, operator.expressions)
+    if expression is None or not is_deterministic(expression):
+        return None
+    return _Moving(expression, moving.alias, moving.generated)
+
+
+def _filter(operator: Filter, walk: _Walk) -> list[_Moving]:
+    wanted = _wanted_below(operator, walk)
+    if operator.sampling:
+        return wanted
+    if not all(is_deterministic(part) for part in operator.predicate):
+        _settle(operator, wanted)
+        return []
+    own, staying = [], []
+    for part in operator.predicate:
+        aliases = _aliases(part, operator.parents[0])
+        if len(aliases) > 1:
+            staying.append(part)
+        else:
+            alias = next(iter(aliases), None)
+            own.append(_Moving(part, alias, part in operator.generated))
+    if walk.remove_duplicates:
+        operator.predicate = tuple(staying)
+        if not staying:
+            remove(operator)
+    return own + wanted
+
+
+def _aliases(expression: Expression, operator: Operator) -> set[str | None]:
+    found = set()
+    for column in columns_of(expression):
+        info = operator.info(column.name)
+        found.add(info.table if info else None)
+    return found
+
+
+def _join(join: Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
+    """Rule 2: an after-join predicate does not go past a null-supplying side."""
+    open_tags = _open_tags(join)
+    moving: list[tuple[set[int], _Moving]] = []
+    staying: list[_Moving] = []
+    for each in wanted:
+        tags = {join.sources[column.name] for column in columns_of(each.expression)}
+        infos = _aliases(each.expression, join)
+        # A constant goes to all inputs; a call over constants is not known to be one.
+        stays = not tags and not isinstance(each.expression, Constant)
+        if stays or len(tags) > 1 or len(infos) > 1 or not tags <= open_tags:
+            staying.append(each)
+        else:
+            below = _below(each, join)
+            if below is None:
+                staying.append(each)
+            else:
+                moving.append((tags, below))
+    _settle(join, staying)
+    inputs: list[list[_Moving]] = [[] for _ in join.parents]
+    for tags, each in moving:
+        for tag in tags or range(len(inputs)):
+            inputs[tag].append(each)
+    if walk.recognize_transitivity:
+        _copy_through_keys(join, inputs)
+    return [
+        _Moving(each.expression, str(tag), each.generated)
+        for tag, conjuncts in enumerate(inputs)
+        for each in conjuncts
+    ]
+
+
+def _lateral_view_join(join: LateralViewJoin, wanted: list[_Moving]) -> list[_Moving]:
+    """A conjunct goes to the branch that gives its columns."""
+    moving: list[_Moving] = []
+    staying: list[_Moving] = []
+    for each in wanted:
+        branches = {
+            info.table == join.alias
+            for column in columns_of(each.expression)
+            if (info := join.info(column.name))
+        }
+        below = _below(each, join)
+        if len(branches) != 1 or below is None:
+            staying.append(each)
+        else:
+            tag = "1" if branches.pop() else "0"
+            moving.append(_Moving(below.expression, tag, below.generated))
+    _settle(join, staying)
+    return moving
+
+
+def _share_of(child: Operator, parent: Operator | None, moving: list[_Moving]) -> list[_Moving]:
+    """Of what a join wants, the part of one input; other operators want the same of all."""
+    if not isinstance(child, (Join, LateralViewJoin)) or parent is None:
+        return moving
+    tag = str(child.parents.index(parent))
+    own = [each for each in moving if each.alias == tag]
+    return [
+        _Moving(
+            each.expression, next(iter(_aliases(each.expression, parent)), None), each.generated
+        )
+        for each in own
+    ]
+
+
+def _open_tags(join: Join) -> set[int]:
+    """JoinPPD's getQualifiedAliases: the inputs that are not null-supplying."""
+    found: set[int] = set()
+    for condition in reversed(join.conditions):
+        if condition.kind == "INNER":
+            found.add(condition.right)
+        elif condition.kind == "RIGHT OUTER":
+            return found | {condition.right}
+        elif condition.kind == "FULL OUTER":
+            return found
+    return found | {0}
+
+
+def _copy_through_keys(join: Join, inputs: list[list[_Moving]]) -> None:
+    """Copies of key predicates for the inputs joined on those keys (applyFilterTransitivity)."""
+    given = [list(each) for each in inputs]
+    for at in range(len(join.keys[0]) if join.keys else 0):
+        first = 0
+        for right in range(1, len(inputs)):
+            kind = join.conditions[right - 1].kind
+            if kind in ("INNER", "LEFT OUTER", "LEFT SEMI"):
+                for left in range(first, right):
+                    _copy(join, given[left], left, inputs[right], right, at)
+            if kind in ("INNER", "RIGHT OUTER"):
+                for left in range(right):
+                    _copy(join, given[right], right, inputs[left], left, at)
+            if kind == "RIGHT OUTER":
+                first = right
+
+
+def _copy(
+    join: Join, given: list[_Moving], source: int, into: list[_Moving], target: int, at: int
+) -> None:
+    for each in given:
+        key, other = join.keys[source][at], join.keys[target][at]
+        if not columns_of(each.expression) or each.generated:
+            continue
+        copy = replaced(each.expression, (key,), (other,))
+        if copy is not None and all(copy != present.expression for present in into):
+            into.append(_Moving(copy, None, False))
+
+
+def _settle(operator: Operator, conjuncts: list[_Moving]) -> None:
+    """Puts a Filter with ``conjuncts`` over ``operator``."""
+    if not conjuncts:
+        return
+    unique = list(dict.fromkeys(each.expression for each in conjuncts))
+    own = {each.expression for each in conjuncts if not each.generated}
+    new = Filter(
+        list(operator.columns),
+        predicate=tuple(unique),
+        generated=frozenset(part for part in unique if part not in own),
+    )
+    insert_above(operator, new)

@@ -1,0 +1,207 @@
+"""A shuffle by keys that rows are already shuffled by is left out.
+
+    >>> from airflow_hive_opt.hive.example import stages
+    >>> inner = "SELECT key, count(1) c FROM src GROUP BY key"
+    >>> stages(f"SELECT key, sum(c) FROM ({inner}) t GROUP BY key")
+    'MapReduce, Fetch'
+
+The keys of one ReduceSink must begin with those of the other, in the same order, and the number
+of reducers must agree; a single reducer (ORDER BY) is only taken over where
+``hive.optimize.reducededuplication.min.reducer`` allows so few.
+
+Source: Hive's ReduceSinkDeDuplication.
+"""
+
+from __future__ import annotations
+
+from airflow_hive_opt.hive.graph.backtracking import backtrack
+from airflow_hive_opt.hive.graph.operator_graph import (
+    Filter,
+    GroupBy,
+    Join,
+    MapJoin,
+    Operator,
+    OperatorGraph,
+    ReduceSink,
+    Select,
+    TableFunction,
+    remove,
+    topological,
+)
+from airflow_hive_opt.hive.parser.syntax import Constant, Expression
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+
+def deduplicate(graph: OperatorGraph) -> None:
+    """Takes ReduceSinks out, the last of the graph first."""
+    settings = graph.settings
+    if not settings.is_on("hive.optimize.reducededuplication"):
+        return
+    least = settings.number("hive.optimize.reducededuplication.min.reducer")
+    joins_too = not settings.is_on("hive.auto.convert.join") and not settings.is_on(
+        "hive.auto.convert.join.noconditionaltask"
+    )
+    for operator in reversed(topological(graph.scans)):
+        if isinstance(operator, ReduceSink) and len(operator.children) == 1 and operator.parents:
+            _deduplicate(operator, least, joins_too)
+
+
+def _deduplicate(sink: ReduceSink, least: int, joins_too: bool) -> None:
+    child = sink.children[0]
+    if isinstance(child, GroupBy):
+        if child.grouping_sets:
+            return
+        below = sink.parents[0]
+        partial = isinstance(below, GroupBy) and below.mode == "hash" and len(below.children) == 1
+        start: Operator = below if partial else sink
+    elif isinstance(child, Select):
+        start = sink
+    else:
+        return
+    if not _merge_upwards(sink, start, least, joins_too):
+        return
+    if isinstance(child, GroupBy) and start is not sink:
+        above_keys = start.expressions or {}
+        child.keys = tuple(start.keys) if isinstance(start, GroupBy) else child.keys
+        if child.keys and isinstance(start, GroupBy):
+            child.keys = child.keys[: len(child.columns) - len(child.aggregates)]
+        child.mode = "complete"
+        names = [info.internal for info in child.columns]
+        child.expressions = {
+            name: above_keys.get(source.internal) for name, source in zip(names, start.columns)
+        } | {
+            info.internal: None
+            for info in child.columns[len(child.columns) - len(child.aggregates) :]
+        }
+        remove(start)
+    remove(sink)
+
+
+def _merge_upwards(sink: ReduceSink, start: Operator, least: int, joins_too: bool) -> bool:
+    above = _nearest(start)
+    if isinstance(above, ReduceSink):
+        return _merge(sink, above, least)
+    if isinstance(above, GroupBy):
+        parent = _nearest(above)
+        return isinstance(parent, ReduceSink) and _merge(sink, parent, least)
+    if isinstance(above, Join) and not isinstance(above, MapJoin) and joins_too:
+        return _merge_with_join(sink, above, least)
+    return False
+
+
+def _nearest(start: Operator) -> Operator | None:
+    """The next ReduceSink, GroupBy or Join above, past what does not move rows.
+
+    Window functions are passed only by a plain shuffle.
+    """
+    passed = Select | Filter | TableFunction if isinstance(start, ReduceSink) else Select | Filter
+    current = start
+    while len(current.parents) == 1:
+        current = current.parents[0]
+        if isinstance(current, (ReduceSink, GroupBy, Join)):
+            return current
+        if not isinstance(current, passed):
+            return None
+    return None
+
+
+def _merge(child: ReduceSink, parent: ReduceSink, least: int) -> bool:
+    found = _directions(child, parent, least)
+    if found is None:
+        return False
+    keys, reducers = found
+    if keys > 0:
+        moved = [backtrack(key, child, parent) for key in child.keys]
+        parent.keys = tuple(key for key in moved if key is not None)
+        parent.order = child.order
+    if child.partition_keys:
+        below = [backtrack(key, child, parent) for key in child.partition_keys]
+        if len(child.partition_keys) < len(parent.partition_keys) or not parent.partition_keys:
+            parent.partition_keys = tuple(key for key in below if key is not None)
+    if reducers > 0:
+        parent.reducers = child.reducers
+    return True
+
+
+def _merge_with_join(child: ReduceSink, join: Join, least: int) -> bool:
+    """Every input of the join must be shuffled as the child wants; one of them by its keys."""
+    sinks = [parent for parent in join.parents if isinstance(parent, ReduceSink)]
+    if len(sinks) != len(join.parents) or not child.keys:
+        return False
+    if len(child.keys) > len(sinks[0].keys):
+        return False
+    if len(child.partition_keys) != len(sinks[0].partition_keys):
+        return False
+    if child.order != sinks[0].order[: len(child.order)]:
+        return False
+    reducers = _reducers(child, sinks[0], least)
+    if reducers is None:
+        return False
+    kept = [tag for tag in range(len(sinks)) if _keeps_order(join, tag)]
+    for own, others in (
+        (child.keys, [sinks[tag].keys for tag in kept]),
+        (child.partition_keys, [sinks[tag].partition_keys for tag in kept]),
+    ):
+        for at, key in enumerate(own):
+            found = [backtrack(key, child, sinks[tag]) for tag in kept]
+            if not any(
+                below is not None and below == keys[at] for below, keys in zip_strict(found, others)
+            ):
+                return False
+    if reducers > 0:
+        for parent in sinks:
+            parent.reducers = child.reducers
+    return True
+
+
+def _keeps_order(join: Join, tag: int) -> bool:
+    """Whether the keys of an input come out of the join as they went in, never as NULL."""
+    return not any(
+        (condition.kind == "LEFT OUTER" and condition.right == tag)
+        or (condition.kind == "RIGHT OUTER" and condition.left == tag)
+        or (condition.kind == "FULL OUTER" and tag in (condition.left, condition.right))
+        for condition in join.conditions
+    )
+
+
+def _directions(child: ReduceSink, parent: ReduceSink, least: int) -> tuple[int, int] | None:
+    """Which of the two has more keys, and whether the child sets the number of reducers."""
+    shared = min(len(child.order), len(parent.order))
+    if child.order[:shared] != parent.order[:shared]:
+        return None
+    reducers = _reducers(child, parent, least)
+    if reducers is None or any(isinstance(key, Constant) for key in parent.keys):
+        return None
+    keys = _compare(child.keys, parent.keys, child, parent)
+    partition = _compare(child.partition_keys, parent.partition_keys, child, parent)
+    if keys is None or partition is None:
+        return None
+    return keys, reducers
+
+
+def _reducers(child: ReduceSink, parent: ReduceSink, least: int) -> int | None:
+    """1 where the child sets the number of reducers, ``None`` where the two can't agree."""
+    if child.reducers < 0:
+        return 0 if parent.reducers < 0 else -1
+    if parent.reducers < 0:
+        return None if child.reducers < least else 1
+    return 0 if child.reducers == parent.reducers else None
+
+
+def _compare(
+    child_keys: tuple[Expression, ...],
+    parent_keys: tuple[Expression, ...],
+    child: ReduceSink,
+    parent: ReduceSink,
+) -> int | None:
+    """1 where the child has more keys, -1 where the parent has, ``None`` where they differ."""
+    for at, key in enumerate(child_keys):
+        below = backtrack(key, child, parent)
+        below = _below_sink(below, parent)
+        if below is None or (at < len(parent_keys) and below != parent_keys[at]):
+            return None
+    return (len(child_keys) > len(parent_keys)) - (len(child_keys) < len(parent_keys))
+
+
+def _below_sink(expression: Expression | None, sink: ReduceSink) -> Expression | None:
+    return expression if sink.expressions is None else None

@@ -1,0 +1,86 @@
+"""What a run adds to its outlets' asset events: what it kept, and partitions as keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.provider.airflow_compat import TAKES_PARTITIONS, Asset, ObjectStoragePath
+from airflow_hive_opt.runtime.descriptor import Descriptor, DescriptorError, load
+from airflow_hive_opt.runtime.partitions_read import partitions_read
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.provider.airflow_compat import Context
+
+_FIGURES = ("kept", "total", "reason", "uri", "digest")
+_ESCAPED = str.maketrans({"%": "%25", "|": "%7C"})
+
+MOST_KEYS = 1000
+"""Airflow stores one event a key."""
+
+MOST_CHARACTERS = 250
+"""What Airflow's database holds of a key."""
+
+
+class NoPartitionKeysError(Exception):
+    """The run's partitions can't be told as keys; the message says why."""
+
+
+def check_partition_keys_of(table: str | None) -> None:
+    """Raises ``TypeError`` where keys are asked for and this Airflow takes none."""
+    if table is not None and not TAKES_PARTITIONS:
+        raise TypeError("partition_keys_of needs Airflow 3.3")
+
+
+def partition_keys(summary: Mapping[str, Any], table: str | None, log: Any) -> list[str]:
+    """The keys of the stored descriptor; a run that has done its work does not fail for them."""
+    if table is None:
+        return []
+    try:
+        return partition_keys_in(load(ObjectStoragePath(summary["uri"])), table)
+    except (DescriptorError, ImportError, ValueError, NoPartitionKeysError) as error:
+        log.warning("the asset events go without partition keys: %s", error)
+        return []
+
+
+def extend(
+    context: Context, outlets: Iterable[object], summary: Mapping[str, Any], keys: list[str]
+) -> None:
+    """Adds the summary's figures and the keys to the events of the outlets that are assets."""
+    for asset in outlets:
+        if isinstance(asset, Asset):
+            event = context["outlet_events"][asset]
+            event.extra.update({name: summary[name] for name in _FIGURES})
+            if keys:
+                event.add_partitions(keys)
+
+
+def partition_keys_in(descriptor: Descriptor, table: str) -> list[str]:
+    """A key for each partition of ``table`` that is read: its values, joined by ``|``.
+
+    So Airflow's partition mappers read them: ``2026-01-31`` by ``StartOfDayMapper``, ``n|2026-01``
+    by ``ProductMapper``. Within a value ``|`` is ``%7C`` and ``%`` is ``%25``, so that two
+    partitions never share a key. ``table`` is ``database.table``, or the table's name alone.
+    Raises :class:`NoPartitionKeysError`.
+    """
+    wanted = table.lower()
+    found = [
+        read
+        for name, read in partitions_read(descriptor).items()
+        if name == wanted or name.endswith(f".{wanted}")
+    ]
+    if len(found) != 1:
+        many = "tables of this name were" if found else "its scan was not"
+        raise NoPartitionKeysError(f"no partition keys of {table}: {many} pruned")
+    keys = ["|".join(value.translate(_ESCAPED) for value in values) for values in found[0].values]
+    if len(keys) > MOST_KEYS:
+        raise NoPartitionKeysError(
+            f"no partition keys of {table}: {len(keys):,} partitions would be as many asset "
+            f"events, and {MOST_KEYS:,} are the most"
+        )
+    if odd := [key for key in keys if not key.strip() or len(key) > MOST_CHARACTERS]:
+        raise NoPartitionKeysError(
+            f"no partition keys of {table}: Airflow wants keys of 1 to {MOST_CHARACTERS} "
+            f"characters, not {odd[0][:80]!r}"
+        )
+    return keys

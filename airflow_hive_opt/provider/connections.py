@@ -1,0 +1,70 @@
+"""Where a task's Spark runs: in this process, on a cluster by submit, on a Spark Connect server."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from airflow_hive_opt.provider.airflow_compat import (
+    HAS_SPARK_PROVIDER,
+    NO_SPARK_PROVIDER,
+    AirflowFailException,
+    AirflowNotFoundException,
+    BaseHook,
+)
+
+# A connection made from a URI has the URI's scheme for its type.
+_SUBMITTED_TYPES = ("spark", "yarn", "k8s", "kubernetes")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to run; ``address`` is a local master for ``embedded``, a URL for ``connect``.
+
+    The URL may have a token in it, and is for no message.
+    """
+
+    kind: Literal["embedded", "submitted", "connect"]
+    address: str = field(default="local[*]", repr=False)
+
+
+def place_of(conn_id: str | None) -> Place:
+    """The place that a connection names; the embedded Spark without one.
+
+    Raises ``AirflowFailException`` for a connection that is missing or of another kind.
+    """
+    if conn_id is None:
+        return Place("embedded")
+    try:
+        connection = BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        raise AirflowFailException(
+            f"there is no connection {conn_id!r}: add it under Admin > Connections, or "
+            "leave conn_id out for the embedded local Spark"
+        ) from None
+    host = connection.host or ""
+    if connection.conn_type == "spark" and re.fullmatch(r"(local(\[.+\])?)?", host):
+        return Place("embedded", host or "local[*]")
+    if connection.conn_type in _SUBMITTED_TYPES:
+        return Place("submitted")
+    if connection.conn_type == "spark_connect":
+        return Place("connect", _connect_url(conn_id, host))
+    raise AirflowFailException(
+        f"connection {conn_id!r} is of the type {connection.conn_type!r}: a statement runs on a "
+        "'spark' connection (local, standalone, YARN or Kubernetes) or on a 'spark_connect' one"
+    )
+
+
+def _connect_url(conn_id: str, host: str) -> str:
+    if not HAS_SPARK_PROVIDER:
+        raise AirflowFailException(NO_SPARK_PROVIDER)
+    # late: only this kind of connection needs it
+    from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
+
+    if not re.fullmatch(r"(sc://)?[\w.-]+(:\d+)?", host):
+        raise AirflowFailException(
+            f"connection {conn_id!r} names no Spark Connect server: its host must be a host's name "
+            "or sc://name, its port a number"
+        )
+    return str(SparkConnectHook(conn_id).get_connection_url())

@@ -1,0 +1,130 @@
+"""What a run read and wrote, in OpenLineage's terms.
+
+Imported only where the OpenLineage provider calls for it, which is optional.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import attr
+from airflow.providers.openlineage import conf as openlineage_conf
+from airflow.providers.openlineage.extractors import OperatorLineage
+from openlineage.client.event_v2 import InputDataset, OutputDataset
+from openlineage.client.facet_v2 import (
+    RunFacet,
+    base_subset_dataset,
+    external_query_run,
+    sql_job,
+)
+
+from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath
+from airflow_hive_opt.runtime.descriptor import DescriptorError, load
+from airflow_hive_opt.runtime.partition_names import partition_name
+from airflow_hive_opt.runtime.partitions_read import PartitionsRead, partitions_read
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.tables import Tables, tables_of
+
+log = logging.getLogger(__name__)
+MOST_PARTITIONS = 1000
+"""A longer list would make an event of megabytes; ``hiveOpt_pruning`` has its length."""
+
+_URIS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris", "hive.metastore.uris")
+
+
+@attr.define
+class PruningRunFacet(RunFacet):
+    """Run facet ``hiveOpt_pruning``: partitions kept of total, and each scan's decision."""
+
+    kept: int
+    total: int
+    reason: str
+    descriptor: str
+    decisions: list[dict[str, Any]]
+
+
+def lineage_of(
+    sql: str, summary: Mapping[str, Any] | None, joined: bool, namespace: str | None
+) -> OperatorLineage[Any, Any]:
+    """The lineage of a run.
+
+    :param sql: the statement as the user wrote it, rendered.
+    :param summary: what the run found, see ``Report.summary``; ``None`` where it found nothing.
+    :param joined: whether the statement ran; what did not run reads and writes nothing.
+    :param namespace: the tables' namespace; ``None`` for OpenLineage's default.
+    """
+    job_facets = {"sql": sql_job.SQLJobFacet(query=sql)}
+    if summary is None:
+        return OperatorLineage(job_facets=job_facets)
+    run_facets: dict[str, RunFacet] = {
+        "hiveOpt_pruning": PruningRunFacet(
+            kept=summary["kept"],
+            total=summary["total"],
+            reason=summary["reason"],
+            descriptor=summary["uri"],
+            decisions=list(summary["decisions"]),
+        )
+    }
+    if application := summary.get("application_id"):
+        run_facets["externalQuery"] = external_query_run.ExternalQueryRunFacet(
+            externalQueryId=application, source="spark"
+        )
+    if not joined:
+        return OperatorLineage(run_facets=run_facets, job_facets=job_facets)
+    tables = _tables(sql, summary)
+    subsets = _subsets(summary["uri"])
+    namespace = namespace or openlineage_conf.namespace()
+    return OperatorLineage(
+        inputs=[
+            InputDataset(namespace, name, inputFacets=_input_facets(subsets.get(name)))
+            for name in tables.reads
+        ],
+        outputs=[OutputDataset(namespace, name) for name in tables.writes],
+        run_facets=run_facets,
+        job_facets=job_facets,
+    )
+
+
+def namespace_of(conf: Mapping[str, Any]) -> str | None:
+    """The namespace of a metastore's tables, by Spark's settings.
+
+    >>> namespace_of({"spark.hadoop.hive.metastore.uris": "thrift://a:9083,thrift://b:9083"})
+    'hive://a:9083'
+    """
+    uris = next((str(conf[name]) for name in _URIS if conf.get(name)), "")
+    first = uris.partition(",")[0].strip().removeprefix("thrift://")
+    return f"hive://{first}" if first else None
+
+
+def _tables(sql: str, summary: Mapping[str, Any]) -> Tables:
+    """What the text names, and the tables of the views that it names where they were pruned."""
+    try:
+        named = tables_of(sql)
+    except (PlanError, RecursionError):
+        named = Tables((), ())
+    scanned = {found["table"] for found in summary["decisions"] if found["table"]}
+    return Tables(tuple(sorted(scanned.union(named.reads))), named.writes)
+
+
+def _subsets(uri: str) -> dict[str, PartitionsRead]:
+    try:
+        return partitions_read(load(ObjectStoragePath(uri)))
+    except (DescriptorError, ValueError, ImportError) as error:
+        log.warning("lineage goes without partitions: the descriptor %s: %s", uri, error)
+        return {}
+
+
+def _input_facets(read: PartitionsRead | None) -> dict[str, Any]:
+    if read is None or len(read.values) > MOST_PARTITIONS:
+        return {}
+    partitions = [
+        base_subset_dataset.Partition(
+            dimensions=dict(zip(read.columns, values, strict=True)),
+            identifier=partition_name(read.columns, values),
+        )
+        for values in read.values
+    ]
+    condition = base_subset_dataset.PartitionSubsetCondition(partitions=partitions)
+    return {"subset": base_subset_dataset.InputSubsetInputDatasetFacet(inputCondition=condition)}

@@ -1,0 +1,79 @@
+"""One look at what a sensor waits for; a sensor and its trigger look alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath
+from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime.log_text import plain
+from airflow_hive_opt.runtime.report import descriptor_summary
+from airflow_hive_opt.runtime.required import Required, missing, name_of
+from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
+from airflow_hive_opt.statement.catalog import Table
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen; ``message`` says what is missing, or what was found."""
+
+    found: bool
+    message: str
+    summary: dict[str, Any] = field(default_factory=dict)
+
+
+def look_for_descriptor(uri: str, query_digest: str | None) -> Look:
+    """Whether a whole descriptor lies at ``uri``, of the given statement if there is a digest."""
+    try:
+        found = descriptors.load(ObjectStoragePath(uri))
+    except NothingThereError:
+        return Look(False, f"there is no descriptor at {uri} yet")
+    except DescriptorError as error:
+        return Look(False, str(error))
+    except (ValueError, ImportError) as error:
+        return Look(False, f"{uri} can't be read: {error}")
+    if query_digest not in (None, found.query_digest):
+        return Look(False, f"the descriptor at {uri} belongs to another statement")
+    summary = descriptor_summary(found, uri)
+    return Look(True, f"a whole descriptor is at {uri}, created {found.created}", summary)
+
+
+def statement_digest(sql: str, parameters: Mapping[str, Any] | None) -> str:
+    """The digest of a statement that may begin with ``SET`` lines."""
+    from airflow_hive_opt.statement.script import split_settings
+
+    return descriptors.query_digest(split_settings(sql)[1], parameters)
+
+
+def look_for_partitions(metastore: ThriftMetastore, required: Sequence[Required]) -> Look:
+    """Whether every required partition is there; one call a table, however many partitions."""
+    from airflow_hive_opt.runtime.metastore import MetastoreError
+
+    lacking: list[str] = []
+    wanted = 0
+    for entry in required:
+        wanted += len(entry.tuples)
+        try:
+            present = metastore.partition_names(Table(entry.table, ()))
+        except MetastoreError:  # servers have no word of their own here for a missing table
+            if metastore.table(entry.table) is not None:
+                raise
+            present = []
+        lacking += [
+            plain(f"{entry.table}/{name_of(entry, row)}") for row in missing(entry, present)
+        ]
+    if not lacking:
+        return Look(True, f"all {wanted:,} partitions are there", {"required": wanted})
+    listed = ", ".join(lacking[:_SHOWN]) + (", ..." if len(lacking) > _SHOWN else "")
+    return Look(
+        False,
+        f"{len(lacking):,} of {wanted:,} partitions are missing: {listed}",
+        {"required": wanted, "missing": len(lacking), "first_missing": lacking[:_SHOWN]},
+    )

@@ -1,0 +1,192 @@
+"""Conjuncts of ON and WHERE, with what the rules ask of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from airflow_hive_opt.pruning.query import ColumnRef, Condition, Operand
+from airflow_hive_opt.pruning.scope import Scope
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.parse import span_of
+
+# Functions whose value may differ between two runs of the same text. Time is among them, since
+# the stages may run on either side of midnight.
+NOT_DETERMINISTIC = re.compile(
+    r"\b(?:current_date|current_timestamp|current_time|localtimestamp)\b"
+    r"|\b(?:rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id"
+    r"|spark_partition_id|input_file_name|input_file_block_start|input_file_block_length"
+    r"|curdate|now|sysdate|getdate|unix_timestamp|reflect|reflect2|java_method"
+    # which row they take depends on the order of rows
+    r"|first|first_value|last|last_value|any_value|min_by|max_by|mode|collect_list|collect_set"
+    r"|array_agg|listagg|string_agg|approx_percentile|percentile_approx|approx_count_distinct"
+    r"|approx_top_k)\s*\("
+    # typed literals that are read off the clock
+    r"|\b(?:date|timestamp\w*)\s*'\s*(?:now|today|tomorrow|yesterday)",
+    re.IGNORECASE,
+)
+_COMPARISONS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NullSafeEQ: "<=>"}
+_NOT_TRUE_OF_NULL = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like)
+# exp.Any is any(), an aggregate in Spark; exp.Anonymous may be one of the user's.
+AGGREGATES = (exp.AggFunc, exp.Any)
+_NOT_OF_ONE_ROW = (*AGGREGATES, exp.Window, exp.UDTF, exp.Explode, exp.Anonymous)
+# NULL whenever one of their arguments is.
+_STRICT = (
+    *(exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Paren, exp.Cast, exp.TryCast),
+    *(exp.Upper, exp.Lower, exp.Substring, exp.Length, exp.Year, exp.Month, exp.Day),
+)
+
+
+def is_deterministic(text: str) -> bool:
+    """Whether ``text`` names no function that may change from run to run.
+
+    >>> is_deterministic("d.year = 2000"), is_deterministic("d.day = Current_Date")
+    (True, False)
+    """
+    return NOT_DETERMINISTIC.search(text) is None
+
+
+def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
+    """The parts of ``node`` that AND joins, left to right, parentheses opened."""
+    waiting = [node] if node is not None else []
+    while waiting:
+        part = waiting.pop()
+        inner = part.unnest()
+        if isinstance(inner, exp.And):
+            waiting += [inner.expression, inner.this]
+        else:
+            yield part
+
+
+def to_condition(node: exp.Expr, sql: str, scope: Scope) -> Condition:
+    """The condition that a conjunct is; raises ``PlanError`` for unknown or ambiguous columns."""
+    span = span_of(node)
+    text = span.of(sql) if span else ""
+    columns, complete = _columns(node, scope)
+    inner = node.unnest()
+    comparison = _COMPARISONS.get(type(inner))
+    return Condition(
+        text=text,
+        columns=columns,
+        deterministic=is_deterministic(text),
+        self_contained=bool(text) and complete and not _positional(node),
+        known_functions=node.find(exp.Anonymous) is None,
+        comparison=comparison,
+        operands=(_operand(inner.this, scope), _operand(inner.expression, scope))
+        if comparison
+        else None,
+        null_rejecting=_is_null_rejecting(inner),
+        sql=qualified(node, sql, scope),
+    )
+
+
+def equality(left: ColumnRef, right: ColumnRef) -> Condition:
+    """``left = right``, as USING means it."""
+    columns = frozenset({left, right})
+    operands = (Operand(left, frozenset({left})), Operand(right, frozenset({right})))
+    text = f"{_quoted(left)} = {_quoted(right)}"
+    return Condition(text, columns, True, True, True, "=", operands, null_rejecting=True, sql=text)
+
+
+def compared_with(
+    node: exp.Expr, comparison: str, right: ColumnRef, sql: str, scope: Scope
+) -> Condition:
+    """``node comparison right``, for an expression whose other side is a subquery's column."""
+    columns, complete = _columns(node, scope)
+    left = qualified(node, sql, scope)
+    text = f"{left} {comparison} {_quoted(right)}"
+    return Condition(
+        text,
+        columns | {right},
+        deterministic=is_deterministic(left),
+        self_contained=bool(left) and complete and not _positional(node),
+        known_functions=node.find(exp.Anonymous) is None,
+        comparison=comparison if comparison in _COMPARISONS.values() else None,
+        operands=(_operand(node, scope), Operand(right, frozenset({right}))),
+        null_rejecting=comparison != "<=>" and _is_strict(node.unnest()),
+        sql=text,
+    )
+
+
+def qualified(node: exp.Expr, sql: str, scope: Scope) -> str:
+    """The node's text with an alias before every column that has none; empty without a place."""
+    span = span_of(node)
+    if span is None:
+        return ""
+    places = []
+    for column in own_columns(node):
+        ref, _ = scope.resolve(column)
+        first = column.parts[0]
+        bare = not column.table or first.name.lower() != (ref.alias if ref else "")
+        if ref is not None and bare and "start" in first.meta:
+            places.append((first.meta["start"], ref.alias))
+    text, end = "", span.start
+    for start, alias in sorted(places):
+        text += f"{sql[end:start]}{quote(alias)}."
+        end = start
+    return text + sql[end : span.stop]
+
+
+def own_columns(node: exp.Expr) -> Iterator[exp.Column]:
+    """Columns of this block's expression: not those of subqueries or lambdas."""
+    for found in node.walk(prune=lambda part: isinstance(part, (exp.Query, exp.Lambda))):
+        if isinstance(found, exp.Column) and not isinstance(found.this, exp.Star):
+            yield found
+
+
+def _quoted(column: ColumnRef) -> str:
+    return f"{quote(column.alias)}.{quote(column.name)}"
+
+
+def _is_null_rejecting(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Not) and isinstance(node.this, exp.Is):
+        return isinstance(node.this.expression, exp.Null) and _is_strict(node.this.this)
+    if isinstance(node, exp.In):
+        return bool(node.expressions) and all(map(_is_strict, (node.this, *node.expressions)))
+    return isinstance(node, _NOT_TRUE_OF_NULL) and all(map(_is_strict, node.iter_expressions()))
+
+
+def _is_strict(node: exp.Expr) -> bool:
+    """Whether the value is NULL where any column in it is."""
+    if isinstance(node, exp.Column):
+        return not isinstance(node.this, exp.Star)
+    if isinstance(node, (exp.Literal, exp.Placeholder, exp.DataType, exp.Boolean)):
+        return True
+    return isinstance(node, _STRICT) and all(map(_is_strict, node.iter_expressions()))
+
+
+def is_self_contained(node: exp.Expr, scope: Scope) -> bool:
+    """Whether an expression reads columns of this block only, and is no aggregate or window."""
+    if node.find(*_NOT_OF_ONE_ROW) is not None:
+        return False
+    return _columns(node, scope)[1] and not _positional(node)
+
+
+def _operand(node: exp.Expr, scope: Scope) -> Operand:
+    bare = node.unnest()
+    ref, itself = scope.resolve(bare) if isinstance(bare, exp.Column) else (None, False)
+    return Operand(ref if itself else None, _columns(node, scope)[0])
+
+
+def _columns(node: exp.Expr, scope: Scope) -> tuple[frozenset[ColumnRef], bool]:
+    """The columns of this block in ``node``, and whether those are all it reads."""
+    found = set()
+    complete = True
+    for part in node.walk(prune=lambda inner: isinstance(inner, (exp.Query, exp.Lambda))):
+        if isinstance(part, (exp.Query, exp.Lambda, exp.Star)) or (
+            isinstance(part, exp.Column) and isinstance(part.this, exp.Star)
+        ):
+            complete = False
+        elif isinstance(part, exp.Column):
+            ref, _ = scope.resolve(part)
+            if ref is not None:
+                found.add(ref)
+            # db.table.column means nothing once the table has another alias
+            complete = complete and ref is not None and not part.args.get("db")
+    return frozenset(found), complete
+
+
+def _positional(node: exp.Expr) -> bool:
+    return any(mark.this is None for mark in node.find_all(exp.Placeholder))

@@ -1,0 +1,97 @@
+"""The common table expressions of a statement's outermost WITH, and who reads them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from sqlglot import exp
+
+from airflow_hive_opt.statement.parse import span_of
+
+
+class CommonTables:
+    """CTEs by name. Those of an inner WITH, recursive ones and names used twice stay unknown."""
+
+    def __init__(self, sql: str, tree: exp.Expr) -> None:
+        self._sql = sql
+        every = Counter(cte.alias.lower() for cte in tree.find_all(exp.CTE))
+        self._names = frozenset(every)
+        self._known: dict[str, exp.CTE] = {}
+        for holder in (tree, tree.args.get("expression")):
+            with_ = holder.args.get("with_") if isinstance(holder, exp.Expr) else None
+            for cte in with_.expressions if with_ and not with_.args.get("recursive") else ():
+                if every[cte.alias.lower()] == 1 and span_of(cte) is not None:
+                    self._known[cte.alias.lower()] = cte
+        self._forget_read_before()
+        self._reads = Counter(
+            table.name.lower() for table in tree.find_all(exp.Table) if len(table.parts) == 1
+        )
+
+    def _forget_read_before(self) -> None:
+        """A name that a CTE reads before it is defined is a table's there."""
+        order = list(self._known)
+        for at, cte in enumerate(list(self._known.values())):
+            read = {table.name.lower() for table in cte.this.find_all(exp.Table)}
+            for name in read.intersection(order[at:]):
+                self._known.pop(name, None)
+
+    def knows(self, name: str) -> bool:
+        """Whether an unqualified table name is a CTE's somewhere in the statement."""
+        return name.lower() in self._names
+
+    def read_once(self, name: str) -> exp.CTE | None:
+        """The CTE, if one FROM reads it and it keeps its columns' names."""
+        cte = self._known.get(name)
+        once = cte is not None and self._reads[name] == 1 and not cte.args["alias"].columns
+        return cte if once else None
+
+    def body(self, name: str) -> exp.Expr | None:
+        """The CTE's query, if the CTE is known."""
+        return self._known[name].this if name in self._known else None
+
+    def bodies(self, node: exp.Expr) -> tuple[exp.Expr, ...]:
+        """The queries of the CTEs that the node reads, through others too."""
+        return tuple(self._known[name].this for name in self._read_by(node) if name in self._known)
+
+    def columns(self, name: str) -> tuple[str, ...] | None:
+        """Output column names, where they can be read off the text."""
+        cte = self._known[name]
+        if listed := cte.args["alias"].columns:
+            return tuple(column.name.lower() for column in listed)
+        names = tuple(found.lower() for found in cte.this.named_selects)
+        return None if "*" in names or not all(names) else names
+
+    def covers(self, node: exp.Expr) -> bool:
+        """Whether every CTE that the node reads, through others too, is known."""
+        return all(name in self._known for name in self._read_by(node))
+
+    def definitions(self, node: exp.Expr) -> str:
+        """``WITH ...`` with the CTEs that the node reads, empty if it reads none."""
+        read = self._read_by(node)
+        texts = [
+            span.of(self._sql)
+            for name, cte in self._known.items()
+            if name in read and (span := span_of(cte)) is not None
+        ]
+        return f"WITH {', '.join(texts)} " if texts else ""
+
+    def tables(self, node: exp.Expr) -> tuple[str, ...]:
+        """The names of the tables that the node reads, through CTEs too."""
+        return tuple(
+            ".".join(part.name for part in table.parts)
+            for part in (node, *self.bodies(node))
+            for table in part.find_all(exp.Table)
+            if len(table.parts) <= 2 and table.name and not self.knows(table.name)
+        )
+
+    def _read_by(self, node: exp.Expr) -> frozenset[str]:
+        found: set[str] = set()
+        waiting = [node]
+        while waiting:
+            for table in waiting.pop().find_all(exp.Table):
+                name = table.name.lower()
+                if len(table.parts) == 1 and name in self._names and name not in found:
+                    found.add(name)
+                    if name in self._known:
+                        waiting.append(self._known[name].this)
+        return frozenset(found)

@@ -1,0 +1,53 @@
+"""Ways to show a pruning rule at work, for the examples in the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from airflow_hive_opt.pruning.build import build
+from airflow_hive_opt.pruning.draw import draw
+from airflow_hive_opt.pruning.operators import Operator, relations
+from airflow_hive_opt.pruning.plan import plan
+from airflow_hive_opt.pruning.resolve import resolve
+from airflow_hive_opt.pruning.rules.weakening import weaken
+from airflow_hive_opt.statement.example_catalog import CATALOG
+from airflow_hive_opt.statement.parse import parse
+from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
+
+
+def before_and_after(rule: Callable[[Operator], Operator], sql: str) -> str:
+    """The trees of ``sql`` before and after ``rule``, an arrow between them."""
+    (tree,) = build(resolve(sql, parse(sql), CATALOG))
+    return f"{draw(tree)}\n-->\n{draw(rule(tree))}"
+
+
+def decisions(sql: str) -> str:
+    """One line for each scan of a partitioned table."""
+    return "\n".join(
+        f"{decision.alias}: {decision.reason}"
+        + (f", {decision.path}" if decision.pruned else "")
+        + "".join(f" by {source.sql}" for source in decision.sources)
+        for decision in plan(sql, CATALOG).decisions
+    )
+
+
+def surviving(from_: str, alias: str) -> str:
+    """The conditions that the relation ``alias`` sees hold, and those it sees dropped."""
+    sql = f"SELECT 1 FROM {from_}"
+    (tree,) = build(resolve(sql, parse(sql), CATALOG))
+    (select,) = tree.inputs
+    (below,) = select.inputs
+    weakened = weaken(below, relations(below)[alias])
+    return "\n".join(
+        [f"holds: {condition.text}" for condition in weakened.holding]
+        + [f"dropped, {reason}: {condition.text}" for condition, reason in weakened.dropped]
+    )
+
+
+def key_predicates(sql: str) -> str:
+    """One line for each data column that a small side's keys can restrict."""
+    settings = Settings.of({KEY_PREDICATE: "true"})
+    return "\n".join(
+        f"{found.relation.alias}.{found.column} by {found.source.sql}"
+        for found in plan(sql, CATALOG, settings).predicates
+    )

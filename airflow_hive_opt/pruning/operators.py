@@ -1,0 +1,185 @@
+"""The operator tree: what a query does, from its scans up to its sink, as Hive draws it.
+
+Every operator is frozen and names its inputs; a rule returns a new tree.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from airflow_hive_opt.pruning.query import (
+    Condition,
+    JoinKind,
+    OpaqueRelation,
+    Projection,
+    SubqueryRelation,
+    TableRelation,
+)
+
+
+@dataclass(frozen=True)
+class TableScan:
+    """Reads a table (Hive's TS)."""
+
+    relation: TableRelation
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """None: a scan is a leaf."""
+        return ()
+
+
+@dataclass(frozen=True)
+class PassedThrough:
+    """A relation the planner can't see into, left to Spark."""
+
+    relation: OpaqueRelation
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """None that the planner knows."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Keeps the rows that fulfil every condition (Hive's FIL)."""
+
+    input: Operator
+    conditions: tuple[Condition, ...]
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """The filtered operator."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Join:
+    """Joins two inputs (Hive's JOIN)."""
+
+    left: Operator
+    right: Operator
+    kind: JoinKind
+    conditions: tuple[Condition, ...]
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """Left, right."""
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class LateralView:
+    """Adds rows and columns of a table function to each row (Hive's LVJ)."""
+
+    input: Operator
+    relation: OpaqueRelation
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """The operator whose rows are exploded."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class GroupBy:
+    """Groups by ``keys``; no keys: one group (Hive's GBY)."""
+
+    input: Operator
+    keys: tuple[Projection, ...]
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """The grouped operator."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Select:
+    """Gives a block's output columns (Hive's SEL).
+
+    ``subquery`` is set for a subquery in FROM; ``windowed`` where a window function looks at
+    other rows.
+    """
+
+    input: Operator
+    projections: tuple[Projection, ...]
+    windowed: bool
+    subquery: SubqueryRelation | None
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """The operator below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Keeps some rows, whichever come first (Hive's LIM)."""
+
+    input: Operator
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """The operator below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Union:
+    """Puts the rows of several blocks together (Hive's UNION); distinct or not."""
+
+    inputs: tuple[Operator, ...]
+    subquery: SubqueryRelation
+
+
+@dataclass(frozen=True)
+class FileSink:
+    """Writes the result to ``target``, or gives it back where that is ``None`` (Hive's FS)."""
+
+    input: Operator
+    target: str | None
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """The operator below."""
+        return (self.input,)
+
+
+Operator = typing.Union[
+    TableScan, PassedThrough, Filter, Join, LateralView, GroupBy, Select, Limit, Union, FileSink
+]
+
+
+def walk(operator: Operator) -> Iterator[Operator]:
+    """The operator and everything below it, top down, left before right."""
+    yield operator
+    for input_ in operator.inputs:
+        yield from walk(input_)
+
+
+def relations(operator: Operator) -> dict[str, Operator]:
+    """The relations of a block by alias: what stands right below its joins and filters.
+
+    A subquery counts as one relation, whatever is inside it.
+    """
+    if isinstance(operator, (TableScan, PassedThrough)):
+        return {operator.relation.alias: operator}
+    subquery = subquery_of(operator)
+    if subquery is not None:
+        return {subquery.alias: operator}
+    found: dict[str, Operator] = {}
+    for input_ in operator.inputs:
+        found.update(relations(input_))
+    if isinstance(operator, LateralView):
+        found[operator.relation.alias] = PassedThrough(operator.relation)
+    return found
+
+
+def subquery_of(operator: Operator) -> SubqueryRelation | None:
+    """The FROM subquery whose top operator this is, if it is one."""
+    below = operator.input if isinstance(operator, Limit) else operator
+    return below.subquery if isinstance(below, (Select, Union)) else None

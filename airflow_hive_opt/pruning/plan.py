@@ -1,0 +1,69 @@
+"""From SQL text to a plan: parse, resolve, build, apply the rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_hive_opt.pruning.build import build
+from airflow_hive_opt.pruning.decisions import KeyPredicate, ScanDecision
+from airflow_hive_opt.pruning.operators import Operator
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.pruning.resolve import resolve
+from airflow_hive_opt.pruning.rules.key_predicates import find_key_predicates
+from airflow_hive_opt.pruning.rules.partition_pruning import prune_partitions
+from airflow_hive_opt.pruning.rules.predicate_pushdown import push_down
+from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.parse import beyond, parse
+from airflow_hive_opt.statement.settings import Settings
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be done with ``sql``.
+
+    ``kind`` is ``None`` for a statement that passes through to Spark, and ``passed_through`` says
+    why. ``trees`` holds the main query's operator tree first, then those of CTEs and of
+    subqueries in expressions.
+    """
+
+    sql: str
+    kind: str | None
+    target: str | None
+    trees: tuple[Operator, ...]
+    decisions: tuple[ScanDecision, ...]
+    predicates: tuple[KeyPredicate, ...] = ()
+    warnings: tuple[str, ...] = ()
+    passed_through: str | None = None
+
+
+def passing_through(sql: str, why: str) -> Plan:
+    """The plan that leaves a statement to Spark as it is."""
+    return Plan(sql, None, None, (), (), passed_through=why)
+
+
+def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
+    """Plans one statement; raises :class:`~airflow_hive_opt.statement.errors.PlanError`."""
+    settings = settings or Settings.of()
+    if why := beyond(sql):
+        return passing_through(sql, why)
+    try:
+        statement = resolve(sql, parse(sql), catalog)
+    except RecursionError:
+        raise PlanError("PARSE", "the statement is nested too deeply to be planned") from None
+    if statement.kind is None:
+        return passing_through(sql, "it is no query, INSERT or CREATE TABLE AS that can be planned")
+    trees: tuple[Operator, ...] = tuple(map(push_down, build(statement)))
+    left = tuple(
+        ScanDecision(alias, table, Reason.PASSED_THROUGH)
+        for alias, table in statement.passed_through
+    )
+    return Plan(
+        sql,
+        statement.kind,
+        statement.target,
+        trees,
+        prune_partitions(trees, settings) + left,
+        find_key_predicates(trees, settings),
+        settings.warnings,
+    )

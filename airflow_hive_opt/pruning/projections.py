@@ -1,0 +1,88 @@
+"""The select list and the group keys of a block, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from airflow_hive_opt.pruning.conditions import (
+    AGGREGATES,
+    is_deterministic,
+    is_self_contained,
+    own_columns,
+    qualified,
+)
+from airflow_hive_opt.pruning.query import Projection
+from airflow_hive_opt.pruning.scope import Scope, relation_columns
+from airflow_hive_opt.statement.identifiers import quote
+
+
+def group_by(select: exp.Select, scope: Scope) -> tuple[Projection, ...] | None:
+    """The group keys; empty for one group of all rows, ``None`` without aggregation."""
+    group = select.args.get("group")
+    if group is None:
+        return () if outside_subqueries(select, *AGGREGATES) else None
+    keys: list[Projection] = []
+    for key in group.expressions:
+        if isinstance(key, exp.Literal) and key.name.isdecimal():
+            position = int(key.name) - 1
+            named = projections(select, scope)
+            keys.extend(named[position : position + 1])
+        else:
+            keys.append(_projection(key, key.alias_or_name, scope))
+    # ROLLUP, CUBE and GROUPING SETS put NULLs into key columns: no key passes unchanged.
+    plain = not any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals"))
+    return tuple(key if plain else replace(key, column=None) for key in keys)
+
+
+def projections(select: exp.Select, scope: Scope) -> tuple[Projection, ...]:
+    """The output columns in order, stars opened where their columns are known."""
+    found: list[Projection] = []
+    for node in select.expressions:
+        star = node.this if isinstance(node, exp.Column) else node
+        if isinstance(star, exp.Star):
+            found.extend(_star(node, star, scope))
+        else:
+            found.append(_projection(node, node.alias_or_name, scope))
+    return tuple(found)
+
+
+def _star(node: exp.Expr, star: exp.Star, scope: Scope) -> Iterable[Projection]:
+    qualifier = node.table.lower() if isinstance(node, exp.Column) else ""
+    aliases = [qualifier] if qualifier else list(scope.relations)
+    unusual = scope.merged or scope.lenient or any(star.args.values())
+    for alias in aliases:
+        relation = scope.relations.get(alias)
+        columns = relation_columns(relation) if relation is not None else None
+        if columns is None or unusual:
+            yield Projection("*", None, frozenset())
+            continue
+        for name in columns:
+            ref, _ = scope.resolve(exp.column(name, alias))
+            text = f"{quote(ref.alias)}.{quote(ref.name)}" if ref else ""
+            yield Projection(name, ref, frozenset({ref} if ref else ()), text)
+
+
+def _projection(node: exp.Expr, name: str, scope: Scope) -> Projection:
+    bare = node.unalias().unnest()
+    columns = set()
+    for column in own_columns(bare):
+        ref, _ = scope.resolve(column)
+        if ref is not None:
+            columns.add(ref)
+    ref, itself = scope.resolve(bare) if isinstance(bare, exp.Column) else (None, False)
+    text = qualified(node.unalias(), scope.sql, scope) if columns else ""
+    if not is_deterministic(text) or not is_self_contained(bare, scope):
+        text = ""
+    return Projection(name.lower(), ref if itself else None, frozenset(columns), text)
+
+
+def outside_subqueries(select: exp.Select, *kinds: type[exp.Expr]) -> bool:
+    """Whether the select list itself, not a subquery in it, has such an expression."""
+    return any(
+        isinstance(found, kinds)
+        for expression in select.expressions
+        for found in expression.walk(prune=lambda part: isinstance(part, exp.Query))
+    )

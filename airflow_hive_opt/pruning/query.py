@@ -1,0 +1,211 @@
+"""A statement after name resolution: query blocks, their relations and their conditions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.parse import Span
+from airflow_hive_opt.statement.text_enum import StrEnum
+
+
+@dataclass(frozen=True)
+class ColumnRef:
+    """A column of one relation of the block, both lower case."""
+
+    alias: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.alias}.{self.name}"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One side of a comparison: a bare ``column``, or an expression over ``columns``."""
+
+    column: ColumnRef | None
+    columns: frozenset[ColumnRef]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One conjunct of ON or WHERE, as the user wrote it.
+
+    ``comparison`` is ``=``, ``<=>`` or ``None`` for any other form; only a comparison has
+    ``operands``. ``self_contained`` says that the text means the same wherever its columns are in
+    scope: no subquery, no column of an outer query, no positional parameter. ``known_functions``
+    says that it calls no function of the user's. ``null_rejecting``: it is never true where all
+    columns of one of its relations are NULL. ``sql`` is the text with every column qualified.
+    """
+
+    text: str
+    columns: frozenset[ColumnRef]
+    deterministic: bool
+    self_contained: bool
+    known_functions: bool
+    comparison: str | None = None
+    operands: tuple[Operand, Operand] | None = None
+    null_rejecting: bool = False
+    sql: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be asked elsewhere and earlier with the same answer."""
+        return self.deterministic and self.self_contained
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """The relations whose columns the condition reads."""
+        return frozenset(column.alias for column in self.columns)
+
+
+class JoinKind(StrEnum):
+    """Hive's joins, and Spark's anti join."""
+
+    INNER = "INNER"
+    LEFT_OUTER = "LEFT OUTER"
+    RIGHT_OUTER = "RIGHT OUTER"
+    FULL_OUTER = "FULL OUTER"
+    LEFT_SEMI = "LEFT SEMI"
+    LEFT_ANTI = "LEFT ANTI"
+
+    @property
+    def preserves_left(self) -> bool:
+        """Whether an ON condition can never drop a row of the left side."""
+        return self in (JoinKind.LEFT_OUTER, JoinKind.FULL_OUTER, JoinKind.LEFT_ANTI)
+
+    @property
+    def preserves_right(self) -> bool:
+        """Whether an ON condition can never drop a row of the right side."""
+        return self in (JoinKind.RIGHT_OUTER, JoinKind.FULL_OUTER)
+
+    @property
+    def supplies_nulls_left(self) -> bool:
+        """Whether the join may put NULLs in place of a left row."""
+        return self in (JoinKind.RIGHT_OUTER, JoinKind.FULL_OUTER)
+
+    @property
+    def supplies_nulls_right(self) -> bool:
+        """Whether the join may put NULLs in place of a right row."""
+        return self in (JoinKind.LEFT_OUTER, JoinKind.FULL_OUTER)
+
+
+@dataclass(frozen=True)
+class TableRelation:
+    """A table or view in FROM. ``reference`` is its name in the text, without the alias.
+
+    ``restrictable`` is false where ``(SELECT * FROM name WHERE ...) alias`` can't stand in the
+    name's place; ``stable`` is false where two reads may differ (TABLESAMPLE).
+    """
+
+    alias: str
+    table: Table
+    reference: Span
+    text: str
+    aliased: bool
+    restrictable: bool
+    stable: bool
+
+
+@dataclass(frozen=True)
+class SubqueryRelation:
+    """A subquery in FROM, a CTE that is read once, or the query of IN or of a scalar comparison.
+
+    ``branches`` are what UNION puts together, mostly one. ``text`` is the query without alias, the
+    CTEs it reads included; ``self_contained`` as for :class:`Condition`. ``tables`` are all that
+    the text reads; ``names`` are its columns' names where an alias with a list gives them.
+    """
+
+    alias: str
+    branches: tuple[QueryBlock, ...]
+    text: str
+    self_contained: bool
+    stable: bool
+    tables: tuple[Table, ...]
+    names: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Output column names in order; ``*`` for columns that are not known."""
+        return self.names or tuple(found.name for found in self.branches[0].projections)
+
+
+@dataclass(frozen=True)
+class OpaqueRelation:
+    """Anything else in FROM: VALUES, some CTEs and set operations, table functions, lateral views.
+
+    ``text`` is what stands in FROM, with alias; empty where it can't stand elsewhere.
+    ``columns`` is ``None`` where they are not known, ``tables`` what the text reads.
+    """
+
+    alias: str
+    text: str = ""
+    columns: tuple[str, ...] | None = None
+    tables: tuple[Table, ...] = ()
+    stable: bool = False
+
+
+Relation = Union[TableRelation, SubqueryRelation, OpaqueRelation]
+
+
+@dataclass(frozen=True)
+class JoinStep:
+    """The next relation of a left-associative join chain."""
+
+    kind: JoinKind
+    right: Relation
+    on: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Projection:
+    """An output column: its name, and the column it hands on unchanged, if it does.
+
+    ``sql`` is its expression, every column qualified, where that is deterministic and reads
+    nothing but ``columns``.
+    """
+
+    name: str
+    column: ColumnRef | None
+    columns: frozenset[ColumnRef]
+    sql: str = ""
+
+
+@dataclass(frozen=True)
+class QueryBlock:
+    """One SELECT. ``group_by`` is ``None`` without aggregation; ``lateral`` names lateral views."""
+
+    first: Relation
+    joins: tuple[JoinStep, ...]
+    lateral: tuple[OpaqueRelation, ...]
+    where: tuple[Condition, ...]
+    group_by: tuple[Projection, ...] | None
+    projections: tuple[Projection, ...]
+    windowed: bool
+    limited: bool
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """Everything in FROM, left to right."""
+        return (self.first, *(step.right for step in self.joins), *self.lateral)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A resolved statement.
+
+    ``kind`` is SELECT, INSERT OVERWRITE, INSERT INTO or CREATE TABLE AS, or ``None`` where the
+    planner does not know the form. ``blocks`` are the query blocks that are not subqueries in
+    another block's FROM: the main query (each branch of a set operation), bodies of CTEs, and
+    subqueries inside expressions. ``branches`` is how many of them, from the first, are the main
+    query. ``passed_through`` are partitioned tables, by alias, in parts
+    of the statement that no block stands for.
+    """
+
+    kind: str | None
+    target: str | None
+    blocks: tuple[QueryBlock, ...]
+    passed_through: tuple[tuple[str, Table], ...] = ()
+    branches: int = 1

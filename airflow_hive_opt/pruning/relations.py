@@ -1,0 +1,214 @@
+"""What stands in FROM: tables, subqueries, CTEs, and what is known by its text alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from sqlglot import exp
+
+from airflow_hive_opt.pruning.ctes import CommonTables
+from airflow_hive_opt.pruning.query import (
+    OpaqueRelation,
+    QueryBlock,
+    Relation,
+    Statement,
+    SubqueryRelation,
+    TableRelation,
+)
+from airflow_hive_opt.pruning.scope import HIDDEN_COLUMNS, UNNAMED, Scope
+from airflow_hive_opt.pruning.subqueries import (
+    column_list,
+    has_positions,
+    is_closed,
+    is_stable,
+    text_of,
+    union_branches,
+)
+from airflow_hive_opt.pruning.views import opened
+from airflow_hive_opt.statement.catalog import Catalog, Table
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.parse import Span, error_at, identifier_span, span_of
+
+# What may stand on a table reference that is a plain scan of the whole table.
+_PLAIN_TABLE = frozenset({"this", "db", "alias"})
+_PLAIN_SUBQUERY = ("joins", "pivots", "sample", "laterals")
+
+
+class Relations:
+    """Makes the relations of one statement.
+
+    ``block`` resolves one SELECT, ``queries`` every block of a query, both with the scope around,
+    and ``statement`` a view's query. Blocks that no relation holds are given to the ``nested``
+    list of each call.
+    """
+
+    def __init__(
+        self,
+        sql: str,
+        tree: exp.Expr,
+        catalog: Catalog,
+        block: Callable[[exp.Select, Scope | None, list[QueryBlock]], QueryBlock | None],
+        queries: Callable[[exp.Expr, Scope | None], Iterable[QueryBlock]],
+        statement: Callable[[str, exp.Expr, Catalog], Statement],
+    ) -> None:
+        self._sql = sql
+        self._catalog = catalog
+        self._block = block
+        self._queries = queries
+        self._statement = statement
+        self._ctes = CommonTables(sql, tree)
+        self._planned: set[int] = set()
+        self._numbered = 0
+        # Spark resolves db.table.column only while the table keeps its name.
+        self._named_with_database = {
+            part.name.lower()
+            for column in tree.find_all(exp.Column)
+            if column.args.get("db")
+            for part in column.parts[:-1]
+        }
+        self._hidden_columns_read = any(
+            column.name.lower() in HIDDEN_COLUMNS or column.table.lower() in HIDDEN_COLUMNS
+            for column in tree.find_all(exp.Column)
+        )
+
+    def alias(self, factor: exp.Expr) -> str:
+        """The factor's alias, one of the planner's own where it has none."""
+        return factor.alias_or_name.lower() or self.new_alias()
+
+    def new_alias(self) -> str:
+        """A name that no user gave."""
+        self._numbered += 1
+        return f"{UNNAMED}{self._numbered}"
+
+    def holds(self, cte: exp.CTE) -> bool:
+        """Whether the CTE's blocks are in a relation."""
+        return id(cte) in self._planned
+
+    def relation(
+        self, factor: exp.Expr, outer: Scope | None, nested: list[QueryBlock], joined: bool
+    ) -> Relation:
+        """A table factor; ``joined`` says that joins on its node are the block's own."""
+        alias = self.alias(factor)
+        if isinstance(factor, exp.Table):
+            return self._table(factor, alias, nested, joined)
+        query = factor.this if isinstance(factor, exp.Subquery) else None
+        if not isinstance(query, exp.Query):
+            values = isinstance(factor, exp.Values)
+            return self._by_text(factor, alias) if values else OpaqueRelation(alias)
+        if any(factor.args.get(name) for name in _PLAIN_SUBQUERY):
+            nested.extend(self._queries(query, outer))
+            return OpaqueRelation(alias)
+        found = self.query(alias, query, outer, nested, column_list(factor) or ())
+        return found if found is not None else self._by_text(factor, alias)
+
+    def query(
+        self,
+        alias: str,
+        query: exp.Expr,
+        outer: Scope | None,
+        nested: list[QueryBlock],
+        names: tuple[str, ...] = (),
+    ) -> SubqueryRelation | None:
+        """A query as a relation, or ``None``, its blocks given to ``nested``, where it is none."""
+        selects = union_branches(query)
+        branches = [self._block(select, outer, nested) for select in selects]
+        found = tuple(branch for branch in branches if branch is not None)
+        if names and any(len(branch.projections) != len(names) for branch in found):
+            selects = ()
+        if not selects or len(found) < len(selects):
+            nested.extend(found if branches else self._queries(query, outer))
+            return None
+        definitions, text = self._ctes.definitions(query), text_of(query, self._sql)
+        movable = self._ctes.covers(query) and not has_positions(query)
+        return SubqueryRelation(
+            alias,
+            found,
+            definitions + text,
+            self_contained=bool(text) and movable and (outer is None or is_closed(query)),
+            stable=is_stable(definitions + text, query),
+            tables=self._tables(query),
+            names=names,
+        )
+
+    def passed_through(self, query: exp.Expr) -> Iterator[tuple[str, Table]]:
+        """Partitioned tables of the query that no block holds, by alias."""
+        for node in query.find_all(exp.Table):
+            if id(node) in self._planned or self._ctes.knows(node.name):
+                continue
+            table = self._catalog.table(exp.table_name(node)) if len(node.parts) <= 2 else None
+            if table is not None and table.partition_columns:
+                yield node.alias_or_name.lower(), table
+
+    def _table(
+        self, node: exp.Table, alias: str, nested: list[QueryBlock], joined: bool
+    ) -> Relation:
+        parts = node.parts
+        identifiers = [part for part in parts if isinstance(part, exp.Identifier)]
+        plain = _PLAIN_TABLE | {"joins"} if joined else _PLAIN_TABLE
+        decorated = {key for key, value in node.args.items() if value} - plain
+        if len(parts) == 1 and self._ctes.knows(node.name):
+            unlike = decorated or column_list(node)
+            return OpaqueRelation(alias) if unlike else self._cte(node, alias, nested)
+        if len(parts) > 2 or len(identifiers) < len(parts):
+            return OpaqueRelation(alias)
+        name = ".".join(part.name for part in parts)
+        table = self._catalog.table(name)
+        if table is None:
+            raise error_at(self._sql, node, f"there is no table {name}")
+        if column_list(node):
+            return self._by_text(node, alias)
+        self._planned.add(id(node))
+        start, stop = identifier_span(identifiers[0]).start, identifier_span(identifiers[-1]).stop
+        reference = Span(start, stop)
+        qualified = not node.alias and alias in self._named_with_database
+        return TableRelation(
+            alias,
+            opened(table, self._catalog, self._statement),
+            reference,
+            reference.of(self._sql),
+            aliased=bool(node.alias),
+            restrictable=not (decorated or self._hidden_columns_read or qualified),
+            stable=not decorated,
+        )
+
+    def _cte(self, node: exp.Table, alias: str, nested: list[QueryBlock]) -> Relation:
+        """A CTE where it is read: its own query where it is read once, else by its text."""
+        name = node.name.lower()
+        cte = self._ctes.read_once(name)
+        if cte is not None and id(cte) not in self._planned:
+            self._planned.add(id(cte))
+            found = self.query(alias, cte.this, None, nested)
+            if found is not None:
+                return replace(found, text=self._cte_text(node), stable=self._cte_stable(node))
+        body = self._ctes.body(name)
+        if body is None or not self._ctes.covers(node) or has_positions(body):
+            return OpaqueRelation(alias)
+        text = f"({self._cte_text(node)}) AS {quote(alias)}"
+        return OpaqueRelation(
+            alias, text, self._ctes.columns(name), self._tables(node), self._cte_stable(node)
+        )
+
+    def _cte_text(self, node: exp.Table) -> str:
+        return f"{self._ctes.definitions(node)}SELECT * FROM {quote(node.name)}"
+
+    def _cte_stable(self, node: exp.Table) -> bool:
+        bodies = self._ctes.bodies(node)
+        return all(is_stable(self._ctes.definitions(node), body) for body in bodies)
+
+    def _by_text(self, factor: exp.Expr, alias: str) -> OpaqueRelation:
+        """A relation that is known by its text alone."""
+        span = span_of(factor)
+        movable = is_closed(factor) and self._ctes.covers(factor) and not has_positions(factor)
+        if span is None or alias.startswith(UNNAMED) or not movable:
+            return OpaqueRelation(alias)
+        text, definitions = span.of(self._sql), self._ctes.definitions(factor)
+        stable = is_stable(definitions + text, factor)
+        if definitions:
+            text = f"({definitions}SELECT * FROM {text}) AS {quote(alias)}"
+        return OpaqueRelation(alias, text, column_list(factor), self._tables(factor), stable)
+
+    def _tables(self, node: exp.Expr) -> tuple[Table, ...]:
+        """Every table that the node's text reads, through CTEs too."""
+        found = (self._catalog.table(name) for name in self._ctes.tables(node))
+        return tuple(table for table in found if table is not None)

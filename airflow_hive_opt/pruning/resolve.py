@@ -1,0 +1,298 @@
+"""Syntax tree to query blocks: every table looked up, every column given its relation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlglot import exp
+
+from airflow_hive_opt.pruning.conditions import (
+    compared_with,
+    conjuncts,
+    equality,
+    to_condition,
+)
+from airflow_hive_opt.pruning.projections import group_by, outside_subqueries, projections
+from airflow_hive_opt.pruning.query import (
+    ColumnRef,
+    Condition,
+    JoinKind,
+    JoinStep,
+    OpaqueRelation,
+    QueryBlock,
+    Relation,
+    Statement,
+)
+from airflow_hive_opt.pruning.relations import Relations
+from airflow_hive_opt.pruning.scope import Scope, by_alias, relation_columns
+from airflow_hive_opt.pruning.subqueries import (
+    SubqueryJoin,
+    plain_subquery,
+    subquery_join,
+    union_branches,
+)
+from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.parse import error_at
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+_JOIN_KINDS = {
+    "": JoinKind.INNER,
+    "INNER": JoinKind.INNER,
+    "CROSS": JoinKind.INNER,
+    "LEFT": JoinKind.LEFT_OUTER,
+    "RIGHT": JoinKind.RIGHT_OUTER,
+    "FULL": JoinKind.FULL_OUTER,
+    "SEMI": JoinKind.LEFT_SEMI,
+    "ANTI": JoinKind.LEFT_ANTI,
+}
+
+
+def resolve(sql: str, tree: exp.Expr, catalog: Catalog) -> Statement:
+    """The statement that ``tree``, the parse of ``sql``, stands for.
+
+    Raises :class:`PlanError` for unknown tables and columns and for ambiguous names.
+    """
+    kind, target, query = _form(tree)
+    if query is None:
+        return Statement(None, target, ())
+    resolver = _Resolver(sql, tree, catalog)
+    blocks = tuple(resolver.outermost(tree, query))
+    passed_through = tuple(resolver.relations.passed_through(query))
+    return Statement(kind, target, blocks, passed_through, max(1, len(union_branches(query))))
+
+
+def _form(tree: exp.Expr) -> tuple[str | None, str | None, exp.Expr | None]:
+    """The statement's kind, its target table and its query."""
+    if isinstance(tree, exp.Query):
+        return "SELECT", None, tree
+    if not isinstance(tree, (exp.Insert, exp.Create)):
+        return None, None, None
+    target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    name = exp.table_name(target).lower() if isinstance(target, exp.Table) else None
+    query = tree.args.get("expression")
+    if not isinstance(query, exp.Query):
+        return None, name, None
+    if isinstance(tree, exp.Insert):
+        return ("INSERT OVERWRITE" if tree.args.get("overwrite") else "INSERT INTO"), name, query
+    if tree.args.get("kind") == "TABLE":
+        return "CREATE TABLE AS", name, query
+    return None, name, None
+
+
+class _Resolver:
+    """Walks one statement; holds what every block of it needs."""
+
+    def __init__(self, sql: str, tree: exp.Expr, catalog: Catalog) -> None:
+        self._sql = sql
+        self.relations = Relations(sql, tree, catalog, self._block, self._queries, resolve)
+
+    def outermost(self, tree: exp.Expr, query: exp.Expr) -> Iterator[QueryBlock]:
+        """The blocks of the query, of its CTEs and of subqueries in its expressions."""
+        yield from self._queries(query, None)
+        if tree is not query:
+            yield from self._cte_bodies(tree)
+
+    def _queries(self, query: exp.Expr, outer: Scope | None) -> Iterator[QueryBlock]:
+        if isinstance(query, exp.SetOperation):
+            yield from self._queries(query.this, outer)
+            yield from self._queries(query.expression, outer)
+        elif isinstance(query, exp.Subquery):
+            yield from self._queries(query.this, outer)
+        elif isinstance(query, exp.Select):
+            nested: list[QueryBlock] = []
+            block = self._block(query, outer, nested)
+            if block is not None:
+                yield block
+            yield from nested
+        yield from self._cte_bodies(query)
+
+    def _cte_bodies(self, node: exp.Expr) -> Iterator[QueryBlock]:
+        """Bodies that no FROM holds as a relation; the last first, as it may read the others."""
+        ctes = node.args["with_"].expressions if node.args.get("with_") else ()
+        for cte in reversed(ctes):
+            if not self.relations.holds(cte):
+                yield from self._queries(cte.this, None)
+
+    def _block(
+        self,
+        select: exp.Select,
+        outer: Scope | None,
+        nested: list[QueryBlock],
+    ) -> QueryBlock | None:
+        """One SELECT with FROM; blocks in its expressions and set operations go to ``nested``."""
+        from_ = select.args.get("from_")
+        if from_ is None or from_.this is None:
+            for expression in _expressions(select):
+                for subquery in _outermost_queries(expression):
+                    nested.extend(self._queries(subquery, outer))
+            return None
+        # FROM a JOIN b SELECT ... hangs its joins on the first table
+        first_joins = from_.this.args.get("joins") if isinstance(from_.this, exp.Table) else None
+        joins: list[exp.Join] = [*(first_joins or ()), *(select.args.get("joins") or ())]
+        lateral_nodes: list[exp.Expr] = select.args.get("laterals") or []
+        factors = [from_.this, *(join.this for join in joins)]
+        relations = [
+            self.relations.relation(factor, outer, nested, joined=number == 0)
+            for number, factor in enumerate(factors)
+        ]
+        laterals = tuple(OpaqueRelation(self.relations.alias(node)) for node in lateral_nodes)
+        named = zip_strict((*relations, *laterals), (*factors, *lateral_nodes))
+        scope = Scope(
+            self._sql,
+            by_alias(self._sql, named),
+            outer,
+            frozenset(name.name.lower() for join in joins for name in join.args.get("using") or ()),
+            lenient=any(join.method == "NATURAL" for join in joins),
+        )
+        steps, scope = self._join_steps(relations, joins, scope)
+        where = select.args.get("where")
+        listed = frozenset(item.alias.lower() for item in select.expressions if item.alias)
+        select_scope = replace(scope, aliases=listed)
+        semi_joins, replaced = self._semi_joins(
+            where.this if where else None, scope, {found.alias for found in relations}, nested
+        )
+        block = QueryBlock(
+            first=relations[0],
+            joins=steps + semi_joins,
+            lateral=laterals,
+            where=self._conditions(where.this if where else None, scope),
+            group_by=group_by(select, select_scope),
+            projections=projections(select, select_scope),
+            windowed=outside_subqueries(select, exp.Window) or bool(select.args.get("qualify")),
+            limited=any(select.args.get(name) for name in ("limit", "offset", "fetch")),
+        )
+        for expression in _expressions(select):
+            for subquery in _outermost_queries(expression):
+                if id(subquery) not in replaced:
+                    nested.extend(self._queries(subquery, scope))
+        return block
+
+    def _semi_joins(
+        self, where: exp.Expr | None, scope: Scope, taken: set[str], nested: list[QueryBlock]
+    ) -> tuple[tuple[JoinStep, ...], frozenset[int]]:
+        """The joins that subqueries in WHERE stand for, and which subqueries those are.
+
+        ``taken`` are the aliases of the block, those that a semi join hides too.
+        """
+        steps: list[JoinStep] = []
+        replaced = set()
+        for part in conjuncts(where):
+            found = subquery_join(part)
+            step = self._semi_join(found, scope, taken, nested) if found else None
+            if found and step:
+                steps.append(step)
+                taken = taken | {step.right.alias}
+                replaced.add(id(found.node))
+        return tuple(steps), frozenset(replaced)
+
+    def _semi_join(
+        self,
+        found: SubqueryJoin,
+        scope: Scope,
+        taken: set[str],
+        nested: list[QueryBlock],
+    ) -> JoinStep | None:
+        on: tuple[Condition, ...] = ()
+        plain = None if found.scalar else plain_subquery(found.query)
+        alias = self.relations.alias(plain.factor) if plain else ""
+        if (
+            plain
+            and alias not in taken | scope.relations.keys()
+            and len(plain.columns) >= len(found.operands)
+        ):
+            right = self.relations.relation(plain.factor, scope, nested, joined=False)
+            both = {**scope.relations, right.alias: right}
+            inner = replace(scope, relations=both, nearest=frozenset({right.alias}))
+            refs = [_own(column, right, inner) for column in plain.columns]
+            if relation_columns(right) is not None:
+                on = self._conditions(plain.where, inner)
+        elif found.operands:
+            alias, query = self.relations.new_alias(), found.query
+            names = tuple(f"c{number}" for number, _ in enumerate(found.operands))
+            relation = self.relations.query(alias, query, scope, nested, names)
+            if relation is None:
+                return JoinStep(JoinKind.LEFT_SEMI, OpaqueRelation(alias), ())
+            if found.scalar:
+                branches = tuple(replace(branch, limited=True) for branch in relation.branches)
+                relation = replace(relation, branches=branches)
+            right, refs = relation, [ColumnRef(alias, name) for name in names]
+        else:
+            return None
+        on += tuple(
+            compared_with(operand, found.comparison, ref, self._sql, scope)
+            for operand, ref in zip(found.operands, refs)
+            if ref is not None
+        )
+        return JoinStep(found.kind, right, on)
+
+    def _join_steps(
+        self, relations: list[Relation], joins: list[exp.Join], scope: Scope
+    ) -> tuple[tuple[JoinStep, ...], Scope]:
+        """The joins in order, and the scope that is left after them.
+
+        An ON sees what stands to its left and its own table; what a semi join adds is seen by
+        no one else.
+        """
+        visible = {relations[0].alias: relations[0]}
+        steps = []
+        gone = set()
+        for join, right in zip_strict(joins, relations[1:]):
+            on_scope = replace(scope, relations={**visible, right.alias: right})
+            kind = _join_kind(join, self._sql)
+            on = self._conditions(join.args.get("on"), on_scope)
+            using = _using(join, right, replace(scope, relations=visible))
+            steps.append(JoinStep(kind, right, on + using))
+            if kind in (JoinKind.LEFT_SEMI, JoinKind.LEFT_ANTI):
+                gone.add(right.alias)
+            else:
+                visible[right.alias] = right
+        left = {alias: found for alias, found in scope.relations.items() if alias not in gone}
+        return tuple(steps), replace(scope, relations=left)
+
+    def _conditions(self, node: exp.Expr | None, scope: Scope) -> tuple[Condition, ...]:
+        return tuple(to_condition(part, self._sql, scope) for part in conjuncts(node))
+
+
+def _own(column: exp.Column, right: Relation, scope: Scope) -> ColumnRef | None:
+    """The column of the subquery's own relation, if that is certain."""
+    if relation_columns(right) is None and column.table.lower() != right.alias:
+        return None
+    ref, itself = scope.resolve(column)
+    return ref if ref is not None and itself and ref.alias == right.alias else None
+
+
+def _using(join: exp.Join, right: Relation, scope: Scope) -> tuple[Condition, ...]:
+    conditions = []
+    for identifier in join.args.get("using") or ():
+        name = identifier.name.lower()
+        left = scope.sole_owner(name)
+        if left is not None:
+            pair = ColumnRef(left, name), ColumnRef(right.alias, name)
+            conditions.append(equality(*pair))
+    return tuple(conditions)
+
+
+def _join_kind(join: exp.Join, sql: str) -> JoinKind:
+    if join.kind == "OUTER" and not join.side:  # Spark takes OUTER for the table's alias here
+        raise error_at(sql, join, "OUTER JOIN must be LEFT, RIGHT or FULL")
+    if join.kind in ("SEMI", "ANTI"):
+        return _JOIN_KINDS[join.kind]
+    return _JOIN_KINDS.get(join.side, JoinKind.FULL_OUTER)
+
+
+def _expressions(select: exp.Select) -> Iterator[exp.Expr]:
+    """Where a block may hold subqueries outside FROM."""
+    yield from select.expressions
+    for name in ("where", "having", "group", "order", "qualify"):
+        if select.args.get(name) is not None:
+            yield select.args[name]
+    for join in select.args.get("joins") or ():
+        if join.args.get("on") is not None:
+            yield join.args["on"]
+
+
+def _outermost_queries(node: exp.Expr) -> Iterator[exp.Expr]:
+    for found in node.walk(prune=lambda part: isinstance(part, exp.Query)):
+        if isinstance(found, exp.Query):
+            yield found

@@ -1,0 +1,88 @@
+"""Keys of small tables as a condition on a data column of the scan they are joined with.
+
+Where the join column is no partition column, the small side's keys can tell row groups apart: a
+list that stands in the statement is pushed down to Parquet and ORC, which no key that is found at
+run time is. Rows whose value is not among the keys take no part in the join, by the same rule as
+partitions (:mod:`~airflow_hive_opt.pruning.rules.weakening`). Whether it pays is seen from the
+files, before the join.
+
+>>> from airflow_hive_opt.pruning.example import key_predicates
+>>> print(key_predicates('SELECT amount FROM sales s JOIN src ON s.item = src.key AND value = 1'))
+s.item by SELECT DISTINCT `src`.`key` FROM src AS `src` WHERE (`src`.value = 1) AND ...
+>>> key_predicates('SELECT amount FROM sales s LEFT JOIN src ON s.item = src.key AND value = 1')
+''
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from airflow_hive_opt.pruning.decisions import KeyPredicate, Layer
+from airflow_hive_opt.pruning.operators import GroupBy, Operator, Select, TableScan, relations, walk
+from airflow_hive_opt.pruning.query import Condition
+from airflow_hive_opt.pruning.rules.key_sources import components, key_source, small_relations
+from airflow_hive_opt.pruning.rules.skeletons import Place, itself
+from airflow_hive_opt.pruning.rules.weakening import weaken
+from airflow_hive_opt.statement.settings import KEY_PREDICATE, SMALL_TABLE_FILESIZE, Settings
+
+# A small table's keys cost as much time as reading some ten times its bytes.
+_LARGE = 10
+
+
+def find_key_predicates(trees: Sequence[Operator], settings: Settings) -> tuple[KeyPredicate, ...]:
+    """One for every bare equality of a large table's data column with a small side's column."""
+    if not settings.is_on(KEY_PREDICATE):
+        return ()
+    found: dict[KeyPredicate, None] = {}
+    for tree in trees:
+        for block in _blocks(tree):
+            for leaf in relations(block).values():
+                if isinstance(leaf, TableScan) and _is_large(leaf, settings):
+                    found.update(dict.fromkeys(_of_scan(block, leaf, settings)))
+    return tuple(found)
+
+
+def _blocks(tree: Operator) -> Iterator[Operator]:
+    """What stands below each SELECT: joins, filters, relations."""
+    for operator in walk(tree):
+        if isinstance(operator, Select):
+            below = operator.input
+            yield below.input if isinstance(below, GroupBy) else below
+
+
+def _is_large(scan: TableScan, settings: Settings) -> bool:
+    """Whether reading less of the table can pay; views are left to their tables."""
+    relation = scan.relation
+    total = relation.table.total_bytes
+    known_small = total is not None and total < _LARGE * settings.number(SMALL_TABLE_FILESIZE)
+    is_view = relation.table.definition is not None or relation.table.view is not None
+    return relation.restrictable and not known_small and not is_view
+
+
+def _of_scan(block: Operator, scan: TableScan, settings: Settings) -> Iterator[KeyPredicate]:
+    place = _data_columns(block, scan)
+    weakened = weaken(block, scan)
+    others = weakened.real - {place.alias}
+    small, _ = small_relations(block, others, settings, scan.relation.table.total_bytes)
+    for group, own in components(small, weakened.holding):
+        for link in weakened.holding:
+            # keys from partition names would come back as a filter on those partitions
+            tables = not any(small[alias].names for alias in group)
+            if tables and _is_bare(link, place) and link.aliases - {place.alias} <= group:
+                source = key_source(place, [link], group, own, small)
+                for column in source.partition_columns:
+                    yield KeyPredicate(scan.relation, column, place.columns[column].type, source)
+
+
+def _is_bare(link: Condition, place: Place) -> bool:
+    mine = [column for column in link.columns if column.alias == place.alias]
+    return link.usable and link.comparison == "=" and any(map(place.followed, mine))
+
+
+def _data_columns(block: Operator, scan: TableScan) -> Place:
+    """The scan's data columns, in the part that its partition columns have in pruning."""
+    alias = scan.relation.alias
+    columns = {
+        column.name: itself(alias, column.name, column) for column in scan.relation.table.columns
+    }
+    return Place(block, scan, alias, (Layer(alias),), columns)

@@ -1,0 +1,252 @@
+"""The small sides of a scan: which relations give its keys, and by which queries.
+
+Relations that equalities join with each other are one source, so that a dimension which another
+dimension filters (a snowflake) gives the keys that are left. A relation gives keys if it is small
+and gives the same rows whenever it is read; a partitioned table of any size gives the names of its
+partitions. Each source is one query over the conditions that hold for it (HIVE-5119, step 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_hive_opt.pruning.decisions import KeySource
+from airflow_hive_opt.pruning.operators import (
+    Operator,
+    PassedThrough,
+    TableScan,
+    relations,
+    subquery_of,
+)
+from airflow_hive_opt.pruning.query import (
+    ColumnRef,
+    Condition,
+    OpaqueRelation,
+    SubqueryRelation,
+    TableRelation,
+)
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.pruning.rules.skeletons import Place, column_type
+from airflow_hive_opt.pruning.scope import UNNAMED
+from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.parse import Span
+from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE, Settings
+from airflow_hive_opt.statement.types import family
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+# Bytes that Spark reads in no time: a table this small is read for keys whatever it is for.
+_NO_COST = 1_000_000
+_SKELETON_VIEW = "__partitions_of_"
+
+
+@dataclass(frozen=True)
+class Small:
+    """A relation that can give keys; ``names`` says that its partition names stand for it."""
+
+    alias: str
+    operator: Operator
+    names: bool
+
+    @property
+    def table(self) -> Table | None:
+        """The table, if the relation is one."""
+        return self.operator.relation.table if isinstance(self.operator, TableScan) else None
+
+    def can_tell(self, columns: Iterable[ColumnRef]) -> bool:
+        """Whether the columns of this relation among ``columns`` are all there."""
+        mine = {column.name for column in columns if column.alias == self.alias}
+        return not self.names or mine <= _partition_columns(self.operator)
+
+
+def small_relation(
+    operator: Operator | None, alias: str, settings: Settings, scanned_bytes: int | None
+) -> Small | Reason:
+    """The relation as a giver of keys, or why it can't be one.
+
+    ``scanned_bytes`` is the size of the table that the keys are for, where it is known.
+    """
+    reason = _unfit(operator, settings, scanned_bytes)
+    if reason is None and operator is not None:
+        return Small(alias, operator, names=False)
+    named = isinstance(operator, TableScan) and operator.relation.table.partitions_in_metastore
+    if operator is not None and named and _partition_columns(operator):
+        return Small(alias, operator, names=True)
+    return reason or Reason.KEY_SOURCE_NOT_PLANNED
+
+
+def small_relations(
+    tree: Operator, aliases: Iterable[str], settings: Settings, scanned_bytes: int | None
+) -> tuple[dict[str, Small], dict[str, Reason]]:
+    """The relations below ``tree`` that can give keys, and why those others can't."""
+    small: dict[str, Small] = {}
+    unfit: dict[str, Reason] = {}
+    wanted = frozenset(aliases)
+    for alias, operator in relations(tree).items():
+        if alias in wanted:
+            given = small_relation(operator, alias, settings, scanned_bytes)
+            if isinstance(given, Small):
+                small[alias] = given
+            else:
+                unfit[alias] = given
+    return small, unfit
+
+
+def components(
+    small: Mapping[str, Small], holding: Sequence[Condition]
+) -> list[tuple[frozenset[str], tuple[Condition, ...]]]:
+    """Relations that equalities connect, each group with its own conditions."""
+    own = [
+        condition
+        for condition in holding
+        if condition.usable
+        and condition.aliases
+        and condition.aliases <= small.keys()
+        and all(small[alias].can_tell(condition.columns) for alias in condition.aliases)
+    ]
+    groups = [frozenset({alias}) for alias in small]
+    for condition in own:
+        if condition.comparison == "=" and len(condition.aliases) > 1:
+            met = [group for group in groups if group & condition.aliases]
+            groups = [group for group in groups if group not in met] + [frozenset().union(*met)]
+    return [(group, tuple(c for c in own if c.aliases <= group)) for group in groups]
+
+
+def key_source(
+    place: Place,
+    links: Sequence[Condition],
+    group: frozenset[str],
+    own: Sequence[Condition],
+    small: Mapping[str, Small],
+) -> KeySource:
+    """The source that ``links``, conditions between the scan and ``group``, compare with."""
+    aliases = tuple(alias for alias in small if alias in group)
+    pairs = [_pair(place, link, small) for link in links]
+    columns: list[ColumnRef] = []
+    partition_columns: list[str] = []
+    for link, pair in zip_strict(links, pairs):
+        if pair is not None:
+            if pair not in zip(partition_columns, columns):
+                partition_columns.append(pair[0])
+                columns.append(pair[1])
+            continue
+        theirs = sorted((c for c in link.columns if c.alias != place.alias), key=str)
+        columns += [column for column in theirs if column not in columns]
+    fast = None not in pairs
+    if not fast:
+        columns = list(dict.fromkeys(columns))
+    keys = [f"{quote(column.alias)}.{quote(column.name)}" for column in columns]
+    where = list(dict.fromkeys(f"({condition.sql})" for condition in own))
+    where += [
+        f"{key} IS NOT NULL"
+        for key, column in dict.fromkeys(zip_strict(keys, columns))
+        if any(link.null_rejecting and column in link.columns for link in links)
+    ]
+    from_ = ", ".join(_from_item(small[alias]) for alias in aliases)
+    condition = f" WHERE {' AND '.join(where)}" if where else ""
+    return KeySource(
+        aliases,
+        " and ".join(_name(small[alias]) for alias in aliases),
+        f"SELECT DISTINCT {', '.join(keys)} FROM {from_}{condition}",
+        tuple(columns),
+        tuple(dict.fromkeys(f"({link.sql})" for link in links)),
+        place.layers,
+        any(link.comparison == "=" for link in links),
+        tuple(partition_columns) if fast else (),
+        tuple(
+            (_SKELETON_VIEW + alias, table)
+            for alias in aliases
+            if small[alias].names and (table := small[alias].table) is not None
+        ),
+        _reference([small[alias] for alias in aliases]),
+        tuple(dict.fromkeys(condition.text for condition in own)),
+    )
+
+
+def _pair(
+    place: Place, link: Condition, small: Mapping[str, Small]
+) -> tuple[str, ColumnRef] | None:
+    """Partition column and key of a link that the metastore can answer by a filter."""
+    if link.comparison != "=" or link.operands is None:
+        return None
+    for mine, other in (link.operands, link.operands[::-1]):
+        seen = place.followed(mine.column) if mine.column else None
+        if seen is None or not seen.column or other.column is None:
+            continue
+        if other.column.alias == place.alias:
+            return None
+        theirs = column_type(small[other.column.alias].operator, other.column.name)
+        ours = family(seen.type)
+        alike = ours is not None and (not theirs or family(theirs) == ours)
+        return (seen.column, other.column) if alike else None
+    return None
+
+
+def _unfit(
+    operator: Operator | None, settings: Settings, scanned_bytes: int | None
+) -> Reason | None:
+    """Why the relation can't be read for keys, or ``None`` where it can."""
+    relation = _relation(operator)
+    if relation is None:
+        return Reason.KEY_SOURCE_NOT_PLANNED
+    if isinstance(relation, OpaqueRelation) and not relation.text:
+        return Reason.KEY_SOURCE_NOT_PLANNED
+    if isinstance(relation, SubqueryRelation) and not relation.self_contained:
+        return Reason.KEY_SOURCE_NOT_PLANNED
+    if not relation.stable:
+        return Reason.KEY_SOURCE_NOT_DETERMINISTIC
+    tables = (relation.table,) if isinstance(relation, TableRelation) else relation.tables
+    total = 0
+    for table in tables:
+        if table.total_bytes is None and table.partition_columns:
+            return Reason.KEY_SOURCE_NOT_SMALL
+        total += table.total_bytes or 0
+    if total > settings.number(SMALL_TABLE_FILESIZE):
+        return Reason.KEY_SOURCE_NOT_SMALL
+    larger = scanned_bytes is not None and total > max(scanned_bytes, _NO_COST)
+    return Reason.KEY_SOURCE_LARGER_THAN_TABLE if larger else None
+
+
+def _relation(
+    operator: Operator | None,
+) -> TableRelation | SubqueryRelation | OpaqueRelation | None:
+    if operator is None:
+        return None
+    if isinstance(operator, (TableScan, PassedThrough)):
+        return operator.relation
+    return subquery_of(operator)
+
+
+def _partition_columns(operator: Operator) -> frozenset[str]:
+    if not isinstance(operator, TableScan):
+        return frozenset()
+    return frozenset(column.name for column in operator.relation.table.partition_columns)
+
+
+def _from_item(small: Small) -> str:
+    relation = _relation(small.operator)
+    alias = quote(small.alias)
+    if small.names:
+        return f"{quote(_SKELETON_VIEW + small.alias)} AS {alias}"
+    if isinstance(relation, OpaqueRelation):
+        return relation.text
+    if isinstance(relation, SubqueryRelation):
+        listed = f" ({', '.join(map(quote, relation.names))})" if relation.names else ""
+        return f"({relation.text}) AS {alias}{listed}"
+    if isinstance(relation, TableRelation):
+        return f"{relation.text} AS {alias}"
+    raise TypeError(f"no relation: {small.operator}")
+
+
+def _reference(group: Sequence[Small]) -> Span | None:
+    """The place of the one table that the group is, read as it is."""
+    relation = None if len(group) > 1 or group[0].names else _relation(group[0].operator)
+    return relation.reference if isinstance(relation, TableRelation) else None
+
+
+def _name(small: Small) -> str:
+    relation = _relation(small.operator)
+    if isinstance(relation, TableRelation):
+        return relation.table.short_name
+    return "a subquery" if small.alias.startswith(UNNAMED) else small.alias

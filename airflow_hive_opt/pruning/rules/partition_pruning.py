@@ -1,0 +1,169 @@
+"""Partition pruning by the keys of small tables: HIVE-5119, compile time, steps 4.1 to 4.6.
+
+A scan B may be pruned by the conditions that hold for every row it takes part in
+(:mod:`~airflow_hive_opt.pruning.rules.weakening`) and that read nothing of B but partition columns.
+Those that read other relations too are answered with the keys of small sides
+(:mod:`~airflow_hive_opt.pruning.rules.key_sources`), the others by partition names alone. All of
+them must be fulfilled, so what they call for is intersected.
+
+>>> from airflow_hive_opt.pruning.example import decisions
+>>> print(decisions('''
+...     SELECT amount FROM sales s JOIN days ON s.ds = days.ds AND year = 2000'''))
+s: PRUNED, fast by SELECT DISTINCT `days`.`ds` FROM days AS `days` WHERE (`days`.year...
+>>> print(decisions('SELECT s.amount FROM sales s LEFT JOIN days d ON s.ds = d.ds'))
+s: PRESERVED_SIDE
+>>> print(decisions('SELECT s.amount FROM sales s JOIN days d ON substr(s.ds, 1, 4) = d.year'))
+s: PRUNED, skeleton by SELECT DISTINCT `d`.`year` FROM days AS `d` WHERE `d`.`year` IS NOT NULL
+>>> print(decisions('SELECT s.amount FROM sales s JOIN srcpart p ON s.ds = p.ds AND p.hr = 11'))
+s: PRUNED, static by SELECT DISTINCT `p`.`ds` FROM `__partitions_of_p` AS `p` WHERE (p.hr = 11) ...
+p: PRUNED, static by SELECT DISTINCT `s`.`ds` FROM `__partitions_of_s` AS `s` WHERE ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from airflow_hive_opt.pruning.decisions import KeySource, PartitionCondition, ScanDecision
+from airflow_hive_opt.pruning.operators import Operator, TableScan
+from airflow_hive_opt.pruning.query import Condition
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.pruning.rules.key_sources import (
+    Small,
+    components,
+    key_source,
+    small_relations,
+)
+from airflow_hive_opt.pruning.rules.skeletons import Place, places
+from airflow_hive_opt.pruning.rules.weakening import weaken
+from airflow_hive_opt.statement.settings import PARTITION_PRUNING, Settings
+
+_STEPS = list(Reason)
+
+
+@dataclass
+class _Findings:
+    """What was found for one scan so far."""
+
+    scan: TableScan
+    furthest: Reason = Reason.NO_CONDITION_ON_PARTITION_COLUMN
+    sources: dict[KeySource, None] = field(default_factory=dict)
+    conditions: dict[PartitionCondition, None] = field(default_factory=dict)
+    columns: set[str] = field(default_factory=set)
+
+    def failed(self, reason: Reason) -> None:
+        """Notes why one condition does not prune; the one that got furthest is told."""
+        self.furthest = max(self.furthest, reason, key=_STEPS.index)
+
+
+def prune_partitions(trees: Sequence[Operator], settings: Settings) -> tuple[ScanDecision, ...]:
+    """A decision for every scan of a partitioned table, in the order of the trees."""
+    found: dict[int, _Findings] = {}
+    for tree in trees:
+        for scan, seen_in in places(tree):
+            findings = found.setdefault(scan.relation.reference.start, _Findings(scan))
+            for place in seen_in:
+                _examine(place, findings, settings)
+    return tuple(_decide(findings, settings) for findings in found.values())
+
+
+def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
+    """What the conditions of one block can do for the scan."""
+    weakened = weaken(place.tree, place.relation, place.supplied)
+    links = []
+    for condition in weakened.holding:
+        reason = _unusable(condition, place)
+        if reason is not None:
+            findings.failed(reason)
+        elif not _speaks_of(condition, place):
+            continue
+        elif condition.aliases == {place.alias}:
+            findings.conditions[PartitionCondition(condition.sql, place.layers)] = None
+            findings.columns |= _restricted(condition, place)
+        else:
+            links.append(condition)
+    for condition, reason in weakened.dropped:
+        if len(condition.aliases) > 1 and _speaks_of(condition, place):
+            findings.failed(_unusable(condition, place) or reason)
+    scanned = findings.scan.relation.table.scanned.total_bytes
+    others = weakened.real - {place.alias}
+    small, unfit = small_relations(place.tree, others, settings, scanned)
+    answered = set()
+    for group, own in components(small, weakened.holding):
+        mine = [link for link in links if link.aliases - {place.alias} <= group]
+        mine = [link for link in mine if all(small[a].can_tell(link.columns) for a in group)]
+        if mine and _tells_apart(group, own, small, findings.scan):
+            source = key_source(place, mine, group, own, small)
+            findings.sources[source] = None
+            answered.update(mine)
+            for link in mine:
+                findings.columns |= _restricted(link, place)
+    for link in links:
+        if link not in answered:
+            why = [unfit[alias] for alias in link.aliases if alias in unfit]
+            split = link.aliases - {place.alias} <= small.keys()
+            large = Reason.KEYS_NOT_CONNECTED if split and len(link.aliases) > 2 else None
+            findings.failed(why[0] if why else large or Reason.KEY_SOURCE_NOT_SMALL)
+
+
+def _tells_apart(
+    group: frozenset[str], own: Sequence[Condition], small: dict[str, Small], scan: TableScan
+) -> bool:
+    """Whether the keys can be fewer than the partitions: a table's own names are not."""
+    table = scan.relation.table.scanned
+    return bool(own) or any(
+        not (small[alias].names and small[alias].table == table) for alias in group
+    )
+
+
+def _speaks_of(condition: Condition, place: Place) -> bool:
+    """Whether the condition reads a column that has to do with partition columns."""
+    mine = {column.name for column in condition.columns if column.alias == place.alias}
+    return bool(mine & place.columns.keys())
+
+
+def _unusable(condition: Condition, place: Place) -> Reason | None:
+    """Why a condition on partition columns says nothing about partitions alone, if so."""
+    if not _speaks_of(condition, place):
+        return None
+    mine = [column for column in condition.columns if column.alias == place.alias]
+    if any(column.name in place.columns and not place.followed(column) for column in mine):
+        return Reason.VALUE_CHANGED
+    if any(not place.followed(column) for column in mine):
+        return Reason.MIXED_WITH_DATA_COLUMNS
+    if not (condition.deterministic and condition.known_functions):
+        return Reason.CONDITION_NOT_DETERMINISTIC
+    return None if condition.self_contained else Reason.CONDITION_NOT_SELF_CONTAINED
+
+
+def _restricted(condition: Condition, place: Place) -> set[str]:
+    """The partition columns that a condition reads."""
+    seen = (place.followed(column) for column in condition.columns)
+    return {part for found in seen if found is not None for part in found.parts}
+
+
+def _decide(findings: _Findings, settings: Settings) -> ScanDecision:
+    relation = findings.scan.relation
+    table = relation.table.scanned
+    if not settings.is_on(PARTITION_PRUNING):
+        reason = Reason.DISABLED
+    elif not table.partitions_in_metastore:
+        reason = Reason.PARTITIONS_NOT_IN_METASTORE
+    elif not relation.restrictable:
+        reason = Reason.SCAN_NOT_RESTRICTABLE
+    elif findings.sources or findings.conditions:
+        reason = Reason.PRUNED
+    else:
+        reason = findings.furthest
+    if reason is not Reason.PRUNED:
+        return ScanDecision(relation.alias, table, reason, relation)
+    named = tuple(c.name for c in table.partition_columns if c.name in findings.columns)
+    return ScanDecision(
+        relation.alias,
+        table,
+        reason,
+        relation,
+        tuple(findings.sources),
+        tuple(findings.conditions),
+        named,
+    )

@@ -1,0 +1,126 @@
+"""Outer-join predicate pushdown (Hive's PredicatePushDown and JoinPPD).
+
+During-join predicates are not pushed past preserved tables (case J1) but to null-supplying ones
+(J2); after-join predicates are pushed to preserved tables (W1) but not past null-supplying ones
+(W2). A condition that reads one relation moves to stand right above it.
+
+>>> from airflow_hive_opt.pruning.example import before_and_after
+>>> print(before_and_after(push_down, '''
+...     SELECT s1.key FROM src s1 LEFT JOIN src s2 ON s1.key = s2.key AND s2.value > 'b'
+...     WHERE s1.value > 'a' AND s2.key > 'c' '''))
+FS
+  SEL
+    FIL s1.value > 'a' AND s2.key > 'c'
+      JOIN LEFT OUTER ON s1.key = s2.key AND s2.value > 'b'
+        TS src s1
+        TS src s2
+-->
+FS
+  SEL
+    FIL s2.key > 'c'
+      JOIN LEFT OUTER ON s1.key = s2.key
+        FIL s1.value > 'a'
+          TS src s1
+        FIL s2.value > 'b'
+          TS src s2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from airflow_hive_opt.pruning.operators import (
+    FileSink,
+    Filter,
+    GroupBy,
+    Join,
+    LateralView,
+    Limit,
+    Operator,
+    PassedThrough,
+    Select,
+    TableScan,
+    Union,
+    relations,
+    subquery_of,
+)
+from airflow_hive_opt.pruning.query import Condition
+
+_Conditions = tuple[Condition, ...]
+
+
+def push_down(root: Operator) -> Operator:
+    """The tree with every condition as near to its relation as the outer joins allow."""
+    return _push(root, ())
+
+
+def _push(operator: Operator, falling: _Conditions) -> Operator:
+    """``operator`` with the ``falling`` conditions, true of its output, put at or below it."""
+    if isinstance(operator, (TableScan, PassedThrough)):
+        return _filtered(operator, falling)
+    if isinstance(operator, Union):
+        inputs = tuple(_push(input_, ()) for input_ in operator.inputs)
+        return _filtered(replace(operator, inputs=inputs), falling)
+    if isinstance(operator, (Select, Limit)) and subquery_of(operator) is not None:
+        return _filtered(_descend(operator), falling)
+    if isinstance(operator, Filter):
+        going = tuple(condition for condition in operator.conditions if _may_move(condition))
+        staying = tuple(condition for condition in operator.conditions if not _may_move(condition))
+        return _filtered(_push(operator.input, falling + going), staying)
+    if isinstance(operator, Join):
+        return _push_join(operator, falling)
+    if isinstance(operator, LateralView):
+        below, staying = _split(falling, relations(operator.input))
+        return _filtered(replace(operator, input=_push(operator.input, below)), staying)
+    return _filtered(_descend(operator), falling)
+
+
+def _descend(operator: Operator) -> Operator:
+    """Starts anew below an operator whose output columns are not those of its input."""
+    if isinstance(operator, (Select, Limit, GroupBy, FileSink)):
+        return replace(operator, input=_push(operator.input, ()))
+    raise TypeError(f"no single input: {operator}")
+
+
+def _push_join(join: Join, after: _Conditions) -> Operator:
+    left_names, right_names = relations(join.left), relations(join.right)
+    kind = join.kind
+    to_left: _Conditions = ()
+    to_right: _Conditions = ()
+    during = join.conditions
+    if not kind.supplies_nulls_left:  # W1, W2
+        to_left, after = _split(after, left_names)
+    if not kind.supplies_nulls_right:
+        to_right, after = _split(after, right_names)
+    if not kind.preserves_left:  # J1, J2
+        moved, during = _split(during, left_names)
+        to_left += moved
+    if not kind.preserves_right:
+        moved, during = _split(during, right_names)
+        to_right += moved
+    joined = Join(_push(join.left, to_left), _push(join.right, to_right), kind, during)
+    return _filtered(joined, after)
+
+
+def _split(conditions: _Conditions, names: Iterable[str]) -> tuple[_Conditions, _Conditions]:
+    """Those that read relations of ``names`` only and may move, and the others."""
+    inside = frozenset(names)
+    moving = tuple(
+        condition
+        for condition in conditions
+        if _may_move(condition) and condition.aliases and condition.aliases <= inside
+    )
+    return moving, tuple(condition for condition in conditions if condition not in moving)
+
+
+def _may_move(condition: Condition) -> bool:
+    return condition.deterministic and condition.self_contained
+
+
+def _filtered(operator: Operator, conditions: _Conditions) -> Operator:
+    if not conditions:
+        return operator
+    if isinstance(operator, Filter):
+        return Filter(operator.input, operator.conditions + conditions)
+    return Filter(operator, conditions)

@@ -1,0 +1,223 @@
+"""Where a scan's partition columns can be seen: in its own block and in the blocks around.
+
+A subquery, a CTE that is read once and UNION hand partition columns on, renamed or put through
+deterministic expressions (HIVE-5119, step 4.5: else the value does not reach the join). LIMIT,
+window functions and aggregates end that, but for group keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from airflow_hive_opt.pruning.decisions import Layer
+from airflow_hive_opt.pruning.operators import (
+    FileSink,
+    GroupBy,
+    Limit,
+    Operator,
+    Select,
+    TableScan,
+    Union,
+    relations,
+    subquery_of,
+)
+from airflow_hive_opt.pruning.query import ColumnRef, Projection
+from airflow_hive_opt.pruning.rules.weakening import null_supplied
+from airflow_hive_opt.statement.catalog import Column
+from airflow_hive_opt.statement.identifiers import quote
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A column made of partition columns.
+
+    ``sql`` is its expression over the layer below, empty where the value can't be followed.
+    ``column`` is the partition column that it is, unchanged, and ``type`` its Hive type; else
+    both are empty. ``parts`` are all partition columns it is made of.
+    """
+
+    sql: str
+    column: str = ""
+    type: str = ""
+    parts: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A block in which the scan's partition columns are seen, as columns of one of its relations.
+
+    ``tree`` is what stands below the block's SELECT, ``relation`` one of its leaves. ``supplied``
+    says that outer joins inside the relation may have put NULLs in place of the scan's rows.
+    """
+
+    tree: Operator
+    relation: Operator
+    alias: str
+    layers: tuple[Layer, ...]
+    columns: Mapping[str, Seen]
+    supplied: bool = False
+
+    @property
+    def supplied_outside(self) -> bool:
+        """Whether NULLs may stand in place of the scan's rows in what the block gives."""
+        return self.supplied or null_supplied(self.tree, self.relation)
+
+    def followed(self, column: ColumnRef) -> Seen | None:
+        """The column, if it is made of partition columns and of nothing else."""
+        seen = self.columns.get(column.name) if column.alias == self.alias else None
+        return seen if seen is not None and seen.sql else None
+
+
+def places(root: Operator) -> Iterator[tuple[TableScan, tuple[Place, ...]]]:
+    """Every scan of a partitioned table, with the blocks it is seen in from the inside out."""
+    for scan, found, _ in _places(root):
+        yield scan, found
+
+
+def outputs(root: Operator) -> Iterator[tuple[TableScan, Mapping[str, Seen]]]:
+    """Scans of partitioned tables below a query, with what the query hands on of each.
+
+    Only scans that every value of the column comes from: not those whose rows an outer join may
+    replace or a UNION puts others beside.
+    """
+    for scan, found, columns in _places(root):
+        mixed = any(isinstance(place.relation, Union) for place in found)
+        if not mixed and not found[-1].supplied_outside:
+            yield scan, columns
+
+
+def column_type(operator: Operator, name: str) -> str:
+    """The Hive type of a relation's column, empty where it is not known."""
+    if isinstance(operator, TableScan):
+        types = {column.name: column.type for column in operator.relation.table.all_columns}
+        return types.get(name, "")
+    subquery = subquery_of(operator)
+    if subquery is None or name not in subquery.columns or "*" in subquery.columns:
+        return ""
+    if isinstance(operator, Union) and not _aligned(operator):
+        return ""
+    at = subquery.columns.index(name)
+    types_ = {_output_type(branch, at) for branch in _branches(operator)}
+    return types_.pop() if len(types_) == 1 else ""
+
+
+_Found = tuple[TableScan, tuple[Place, ...], dict[str, Seen]]
+
+
+def _places(operator: Operator) -> Iterator[_Found]:
+    """Scans below a query's top operator, their places, and what the query hands on of each."""
+    if isinstance(operator, FileSink):
+        yield from _places(operator.input)
+    elif isinstance(operator, Union):
+        yield from _through_union(operator)
+    elif isinstance(operator, Limit):
+        for scan, found, outputs in _places(operator.input):
+            yield scan, found, dict.fromkeys(outputs, Seen(""))
+    elif isinstance(operator, Select):
+        below = operator.input
+        tree = below.input if isinstance(below, GroupBy) else below
+        for leaf in relations(tree).values():
+            for scan, found in _in_block(tree, leaf):
+                yield scan, found, _outputs(operator, found[-1])
+
+
+def _in_block(tree: Operator, leaf: Operator) -> Iterator[tuple[TableScan, tuple[Place, ...]]]:
+    if isinstance(leaf, TableScan):
+        table, alias = leaf.relation.table, leaf.relation.alias
+        columns = {
+            name: itself(alias, name, column) for name, column in table.visible_partition_columns
+        }
+        layers: tuple[Layer, ...] = (Layer(alias),)
+        if table.underlying is not None:
+            named = table.underlying.columns
+            handed = tuple((name, f"{quote(alias)}.{quote(column)}") for name, column in named)
+            layers += (Layer(alias, handed),)
+        if columns:
+            yield leaf, (Place(tree, leaf, alias, layers, columns),)
+        return
+    subquery = subquery_of(leaf)
+    if subquery is None:
+        return
+    for scan, found, outputs in _places(leaf):
+        known = tuple((name, seen.sql) for name, seen in outputs.items() if seen.sql)
+        layers = (*found[-1].layers, Layer(subquery.alias, known))
+        inside = found[-1].supplied_outside
+        yield scan, (*found, Place(tree, leaf, subquery.alias, layers, outputs, inside))
+
+
+def _outputs(select: Select, place: Place) -> dict[str, Seen]:
+    """The SELECT's columns that are made of the place's, by output name."""
+    own_names = tuple(projection.name for projection in select.projections)
+    names = (select.subquery.names if select.subquery else ()) or own_names
+    found = ((name, _output(select, at, place)) for at, name in enumerate(names))
+    return {name: seen for name, seen in found if seen is not None}
+
+
+def _output(select: Select, at: int, place: Place) -> Seen | None:
+    """What the SELECT's column at a position is of the place's columns, if it is of them at all."""
+    projection = select.projections[at]
+    mine = {column.name for column in projection.columns if column.alias == place.alias}
+    if not mine & place.columns.keys():
+        return None
+    followed = [place.followed(column) for column in projection.columns]
+    if select.windowed or None in followed or not _survives_grouping(select, projection):
+        return Seen("")
+    bare = place.followed(projection.column) if projection.column else None
+    if bare:
+        return replace(bare, sql=projection.sql)
+    if place.supplied_outside:  # the expression may make a value of the NULLs
+        return Seen("")
+    parts = (seen.parts for seen in followed if seen is not None)
+    return Seen(projection.sql, parts=frozenset().union(*parts))
+
+
+def itself(alias: str, name: str, column: Column) -> Seen:
+    """A scan's own column, by the name it has there."""
+    sql = f"{quote(alias)}.{quote(name)}"
+    return Seen(sql, column.name, column.type, frozenset({column.name}))
+
+
+def _survives_grouping(select: Select, projection: Projection) -> bool:
+    """Whether the column has one value in a group, that of the group's every row."""
+    if not isinstance(select.input, GroupBy):
+        return True
+    keys = {key.column for key in select.input.keys if key.column is not None}
+    return bool(projection.columns) and projection.columns <= keys
+
+
+def _through_union(union: Union) -> Iterator[_Found]:
+    """Columns by position, where every branch gives a bare column of the same type."""
+    aligned = _aligned(union)
+    for branch in union.inputs:
+        for scan, found, _ in _places(branch):
+            outputs: dict[str, Seen] = {}
+            for at, name in enumerate(union.subquery.columns if aligned else ()):
+                select = branch.input if isinstance(branch, Limit) else branch
+                seen = _output(select, at, found[-1]) if isinstance(select, Select) else None
+                if seen is not None:
+                    alike = select is branch and column_type(union, name)
+                    outputs[name] = seen if alike else Seen("")
+            yield scan, found, outputs
+
+
+def _aligned(union: Union) -> bool:
+    """Whether the branches' columns are known one by one."""
+    lengths = {len(branch.projections) for branch in union.subquery.branches}
+    names = (found.name for branch in union.subquery.branches for found in branch.projections)
+    return len(lengths) == 1 and "*" not in names
+
+
+def _branches(operator: Operator) -> tuple[Operator, ...]:
+    return operator.inputs if isinstance(operator, Union) else (operator,)
+
+
+def _output_type(query: Operator, at: int) -> str:
+    """The type of a query's column, if it is a bare one whose type is known."""
+    select = query.input if isinstance(query, Limit) else query
+    if not isinstance(select, Select) or at >= len(select.projections):
+        return ""
+    column = select.projections[at].column
+    below = select.input.input if isinstance(select.input, GroupBy) else select.input
+    source = relations(below).get(column.alias) if column is not None else None
+    return column_type(source, column.name) if source is not None and column is not None else ""

@@ -1,0 +1,154 @@
+"""Names in scope in one query block, and what a column reference means there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from airflow_hive_opt.pruning.query import (
+    ColumnRef,
+    Relation,
+    SubqueryRelation,
+    TableRelation,
+)
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.parse import error_at
+
+# Columns that every file-based table answers to without listing them.
+HIDDEN_COLUMNS = frozenset(
+    {"_metadata", "input__file__name", "block__offset__inside__file", "row__id"}
+)
+
+
+# How relations without an alias are called inside the planner, a number behind it.
+UNNAMED = "__unnamed_"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The relations of a block by alias, and the scope of the query around it, if there is one.
+
+    ``merged`` are columns named in USING, whose value may be either side's. ``aliases`` are names
+    of the select list that expressions may use. ``lenient`` is set where any column may be merged
+    (a NATURAL join). ``nearest`` are relations whose columns hide those of the others.
+    """
+
+    sql: str
+    relations: dict[str, Relation] = field(default_factory=dict)
+    outer: Scope | None = None
+    merged: frozenset[str] = frozenset()
+    aliases: frozenset[str] = frozenset()
+    lenient: bool = False
+    nearest: frozenset[str] = frozenset()
+
+    def resolve(self, column: exp.Column) -> tuple[ColumnRef | None, bool]:
+        """The reference that ``column`` is, and whether it is that column itself.
+
+        ``None`` stands for a column of an outer query or of a relation the planner can't see
+        into; ``False`` for a field inside a struct column. Raises :class:`PlanError` for an
+        unknown or ambiguous name.
+        """
+        name = column.name.lower()
+        qualifier = column.table.lower()
+        database = column.args["db"].name.lower() if column.args.get("db") else ""
+        if database and database in self.relations:  # alias.struct.field
+            return ColumnRef(database, qualifier), False
+        if database and (owners := self._owners(database)):  # struct.field.field
+            return (ColumnRef(owners[0], database), False) if len(owners) == 1 else (None, False)
+        if qualifier:
+            return self._qualified(column, qualifier, name)
+        if name in self.merged or self.lenient:
+            return None, False  # the value may come from either side
+        owners = self._owners(name)
+        if len(owners) > 1:
+            raise self._error(
+                column,
+                f"column {column.name} is ambiguous: it is in {' and in '.join(sorted(owners))}; "
+                "put the table's alias before it",
+            )
+        if len(owners) == 1:
+            return ColumnRef(owners[0], name), True
+        if not owners and not self._may_be_hidden(name):
+            raise self._error(column, f"there is no column {column.name} in {self._names()}")
+        return None, False
+
+    def sole_owner(self, name: str) -> str | None:
+        """The one relation with a column of that name, if all relations' columns are known."""
+        if any(self.columns(alias) is None for alias in self.relations):
+            return None
+        owners = self._owners(name)
+        return owners[0] if len(owners) == 1 else None
+
+    def knows(self, alias: str) -> bool:
+        """Whether ``alias`` is a relation here or in a query around."""
+        return alias in self.relations or (self.outer is not None and self.outer.knows(alias))
+
+    def columns(self, alias: str) -> tuple[str, ...] | None:
+        """The column names of a relation in order, or ``None`` where they are not known."""
+        return relation_columns(self.relations[alias])
+
+    def _qualified(
+        self, column: exp.Column, qualifier: str, name: str
+    ) -> tuple[ColumnRef | None, bool]:
+        if qualifier in self.relations:
+            columns = self.columns(qualifier)
+            if columns is None or name in columns or name in HIDDEN_COLUMNS:
+                return ColumnRef(qualifier, name), True
+            raise self._error(column, f"there is no column {column.name} in {qualifier}")
+        owners = self._owners(qualifier)
+        if owners:  # a field of a struct column
+            return (ColumnRef(owners[0], qualifier), False) if len(owners) == 1 else (None, False)
+        if self.outer is not None and self.outer.knows(qualifier):
+            return None, False
+        if self._may_be_hidden(qualifier):
+            return None, False
+        raise self._error(
+            column, f"there is no table or alias {qualifier} here, only {self._names()}"
+        )
+
+    def _owners(self, name: str) -> list[str]:
+        found = [
+            alias
+            for alias in self.relations
+            if (columns := self.columns(alias)) is not None and name in columns
+        ]
+        return [alias for alias in found if alias in self.nearest] or found
+
+    def _may_be_hidden(self, name: str) -> bool:
+        if self.lenient or name in HIDDEN_COLUMNS or name in self.aliases:
+            return True
+        if any(self.columns(alias) is None for alias in self.relations):
+            return True
+        return self.outer is not None and (
+            bool(self.outer._owners(name)) or self.outer._may_be_hidden(name)
+        )
+
+    def _names(self) -> str:
+        named = [alias for alias in self.relations if not alias.startswith(UNNAMED)]
+        return ", ".join(named) or "the tables here"
+
+    def _error(self, column: exp.Column, message: str) -> PlanError:
+        return error_at(self.sql, column, message)
+
+
+def relation_columns(relation: Relation) -> tuple[str, ...] | None:
+    """Output column names in order, or ``None`` where the planner can't see them."""
+    if isinstance(relation, TableRelation):
+        return tuple(column.name for column in relation.table.all_columns)
+    if isinstance(relation, SubqueryRelation):
+        return None if "*" in relation.columns else relation.columns
+    return relation.columns
+
+
+def by_alias(sql: str, relations: Iterable[tuple[Relation, exp.Expr]]) -> dict[str, Relation]:
+    """Relations by alias; raises :class:`PlanError` where two share one."""
+    found: dict[str, Relation] = {}
+    for relation, node in relations:
+        if relation.alias in found:
+            raise error_at(
+                sql, node, f"two tables here are called {relation.alias}: give one an alias"
+            )
+        found[relation.alias] = relation
+    return found

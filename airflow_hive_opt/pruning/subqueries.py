@@ -1,0 +1,174 @@
+"""Queries inside queries: the joins that IN, EXISTS and comparisons stand for, UNION's branches.
+
+>>> from airflow_hive_opt.statement.parse import parse
+>>> where = parse("SELECT 1 FROM s WHERE s.ds IN (SELECT ds FROM d WHERE y = 1)").args["where"]
+>>> found = subquery_join(where.this)
+>>> print(found.kind, found.comparison, plain_subquery(found.query).where)
+LEFT SEMI = y = 1
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from airflow_hive_opt.pruning.conditions import is_deterministic
+from airflow_hive_opt.pruning.query import JoinKind
+from airflow_hive_opt.statement.parse import span_of
+
+_COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.EQ: ("=", "="),
+    exp.NullSafeEQ: ("<=>", "<=>"),
+    exp.LT: ("<", ">"),
+    exp.LTE: ("<=", ">="),
+    exp.GT: (">", "<"),
+    exp.GTE: (">=", "<="),
+}
+# What a subquery of one SELECT may have, to be nothing but its FROM and WHERE.
+_PLAIN = frozenset({"expressions", "from_", "where", "kind", "hint"})
+# Of these a select list is made where each row of FROM gives one row.
+_VALUES = (
+    *(exp.Alias, exp.Column, exp.Identifier, exp.Literal, exp.Star, exp.Null, exp.Boolean),
+    *(exp.Paren, exp.Cast, exp.DataType, exp.Add, exp.Sub, exp.Mul, exp.Neg),
+)
+_UNSTABLE = (exp.Limit, exp.Offset, exp.Fetch, exp.TableSample, exp.Window)
+
+
+@dataclass(frozen=True)
+class SubqueryJoin:
+    """``operands comparison columns of query``; no operands for EXISTS.
+
+    ``node`` is the query where it hangs in the tree; ``scalar`` says that it gives one row.
+    """
+
+    kind: JoinKind
+    node: exp.Expr
+    query: exp.Query
+    comparison: str
+    operands: tuple[exp.Expr, ...]
+    scalar: bool = False
+
+
+@dataclass(frozen=True)
+class PlainSubquery:
+    """``SELECT columns FROM factor WHERE where``, and nothing else."""
+
+    factor: exp.Expr
+    columns: tuple[exp.Column, ...]
+    where: exp.Expr | None
+
+
+def subquery_join(conjunct: exp.Expr) -> SubqueryJoin | None:
+    """The semi or anti join that a conjunct of WHERE is, if it is one.
+
+    NOT IN is none: one NULL in its list drops every row.
+    """
+    node = conjunct.unnest()
+    if isinstance(node, exp.In) and node.args.get("query") is not None:
+        query = node.args["query"]
+        left = node.this.unnest() if not isinstance(node.this, exp.Tuple) else node.this
+        operands = tuple(left.expressions) if isinstance(left, exp.Tuple) else (node.this,)
+        return SubqueryJoin(JoinKind.LEFT_SEMI, query, _query(query), "=", operands)
+    negated = isinstance(node, exp.Not)
+    exists = node.this.unnest() if negated else node
+    if isinstance(exists, exp.Exists) and isinstance(exists.this, exp.Query):
+        kind = JoinKind.LEFT_ANTI if negated else JoinKind.LEFT_SEMI
+        return SubqueryJoin(kind, exists.this, _query(exists.this), "=", ())
+    if type(node) in _COMPARISONS:
+        forward, backward = _COMPARISONS[type(node)]
+        for mine, other, comparison in (
+            (node.this, node.expression, forward),
+            (node.expression, node.this, backward),
+        ):
+            if isinstance(other, exp.Subquery) and not isinstance(mine, exp.Subquery):
+                query = _query(other)
+                # NULL-safe, it also holds where the query has no row: that is no semi join
+                if comparison != "<=>":
+                    return SubqueryJoin(
+                        JoinKind.LEFT_SEMI, other, query, comparison, (mine,), scalar=True
+                    )
+    return None
+
+
+def plain_subquery(query: exp.Expr) -> PlainSubquery | None:
+    """The query, if its rows are those of one relation that fulfil its WHERE."""
+    if not isinstance(query, exp.Select) or {k for k, v in query.args.items() if v} - _PLAIN:
+        return None
+    factor = query.args["from_"].this if query.args.get("from_") else None
+    where = query.args["where"].this if query.args.get("where") else None
+    columns = tuple(node.unalias() for node in query.expressions)
+    if factor is None or factor.args.get("joins") or any(map(_is_more, query.expressions)):
+        return None
+    if where is not None and where.find(exp.Query) is not None:
+        return None
+    bare = tuple(column for column in columns if isinstance(column, exp.Column))
+    return PlainSubquery(factor, bare if len(bare) == len(columns) else (), where)
+
+
+def union_branches(query: exp.Expr) -> tuple[exp.Select, ...]:
+    """The SELECTs that UNION puts together, one for a plain query; none for other forms."""
+    if isinstance(query, exp.Select):
+        return () if query.args.get("with_") else (query,)
+    if isinstance(query, exp.Subquery) and not _modified(query):
+        return union_branches(query.this)
+    if isinstance(query, exp.Union) and not _modified(query) and not query.args.get("by_name"):
+        left, right = union_branches(query.this), union_branches(query.expression)
+        return left + right if left and right else ()
+    return ()
+
+
+def text_of(query: exp.Expr, sql: str) -> str:
+    """The query's text without parentheses around it; empty where its place is not known."""
+    span = span_of(query)
+    if span is not None:
+        return span.of(sql)
+    parent = query.parent
+    span = span_of(parent) if isinstance(parent, exp.Subquery) and not parent.alias else None
+    return span.of(sql)[1:-1] if span is not None else ""
+
+
+def is_stable(text: str, node: exp.Expr) -> bool:
+    """Whether two reads of the query give the same rows, as far as its text tells."""
+    return is_deterministic(text) and node.find(*_UNSTABLE) is None
+
+
+def is_closed(query: exp.Expr) -> bool:
+    """Whether every qualifier in the query is a relation's inside it.
+
+    An unqualified column of an outer query is not seen; the query then fails on its own.
+    """
+    inside = {
+        node.alias_or_name.lower()
+        for node in query.find_all(exp.Table, exp.Subquery, exp.Values, exp.Lateral, exp.CTE)
+    }
+    columns = query.find_all(exp.Column)
+    return all(not column.table or column.parts[0].name.lower() in inside for column in columns)
+
+
+def has_positions(node: exp.Expr) -> bool:
+    """Whether it has ``?`` markers, whose values depend on their place in the statement."""
+    return any(mark.this is None for mark in node.find_all(exp.Placeholder))
+
+
+def column_list(factor: exp.Expr) -> tuple[str, ...] | None:
+    """The names in ``AS q (a, b)``, or ``None`` without such a list."""
+    alias = factor.args.get("alias")
+    listed = alias.columns if isinstance(alias, exp.TableAlias) else ()
+    return tuple(column.name.lower() for column in listed) or None
+
+
+def _query(node: exp.Expr) -> exp.Query:
+    while isinstance(node, exp.Subquery):
+        node = node.this
+    return node  # type: ignore[return-value]
+
+
+def _is_more(expression: exp.Expr) -> bool:
+    """Whether it may be more than a value of each row: an aggregate, a window, a generator."""
+    return any(not isinstance(part, _VALUES) for part in expression.walk())
+
+
+def _modified(query: exp.Expr) -> bool:
+    names = ("limit", "offset", "fetch", "with_", "joins", "pivots", "sample", "laterals")
+    return any(query.args.get(name) for name in names)

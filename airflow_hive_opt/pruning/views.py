@@ -1,0 +1,64 @@
+"""Views over partitioned tables: which output columns are partition columns, unchanged.
+
+The statement's reference to a view can be narrowed by them, and Spark hands the condition down to
+the table's scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from airflow_hive_opt.pruning.build import build
+from airflow_hive_opt.pruning.query import Statement
+from airflow_hive_opt.pruning.rules.skeletons import outputs
+from airflow_hive_opt.statement.catalog import Catalog, Table, Underlying, ViewDefinition
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.parse import beyond, parse
+
+
+@dataclass(frozen=True)
+class _InDatabase:
+    """A catalog as the view's query sees it: names without a database are in the view's."""
+
+    catalog: Catalog
+    database: str
+
+    def table(self, name: str) -> Table | None:
+        return self.catalog.table(name if "." in name else f"{self.database}.{name}")
+
+
+def opened(
+    table: Table, catalog: Catalog, resolve: Callable[[str, exp.Expr, Catalog], Statement]
+) -> Table:
+    """The view with its underlying table noted, if one partitioned table shows through it.
+
+    A view that the planner can't read is handed back as it is.
+    """
+    definition = table.definition
+    if definition is None or beyond(definition.text):
+        return table
+    try:
+        inside = _InDatabase(catalog, definition.database)
+        statement = resolve(definition.text, parse(definition.text), inside)
+    except (PlanError, RecursionError):
+        return table
+    underlying = _underlying(statement, definition, table)
+    return replace(table, underlying=underlying) if underlying else table
+
+
+def _underlying(statement: Statement, definition: ViewDefinition, view: Table) -> Underlying | None:
+    if not statement.blocks or statement.branches != 1:
+        return None
+    scans = []
+    for scan, found in outputs(build(statement)[0]):
+        pairs = tuple(
+            (column.name, found[name].column)
+            for name, column in zip(definition.columns, view.columns)
+            if name in found and found[name].column
+        )
+        if pairs:
+            scans.append(Underlying(scan.relation.table.scanned, pairs))
+    return scans[0] if len(scans) == 1 else None

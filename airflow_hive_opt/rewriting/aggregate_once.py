@@ -1,0 +1,283 @@
+"""A table that is joined with an aggregate of itself, and aggregated by that join, is read once.
+
+    >>> from airflow_hive_opt.rewriting.example import rewritten
+    >>> print(rewritten('''SELECT i.kind, s.item, sum(s.amount) AS total
+    ... FROM items i, sales s WHERE i.item = s.item AND s.item IN
+    ... (SELECT item FROM sales GROUP BY item HAVING sum(amount) > 300)
+    ... GROUP BY i.kind, s.item''', apply))
+    SELECT i.kind, s.item, CAST(sum(`s`.`__s0`) AS DECIMAL(25,2)) AS total
+    FROM items i, (SELECT `item`, sum(`amount`) AS __s0 FROM sales
+      GROUP BY `item`
+      HAVING sum(amount) > 300) s WHERE i.item = s.item AND (`s`.`item` IS NOT NULL)
+    GROUP BY i.kind, s.item
+
+The block uses the table's rows only by their key and in aggregates, so that rows of one key may
+be added up before the join: every row of a key meets the same rows of the other tables and comes
+into the same groups. A sum is then the sum of the keys' sums (cast back to the type that it had),
+a count the sum of their counts, min and max those of theirs; a group has rows, so none of these
+is NULL where it was not. The other read of the table, by the same key, with the same conditions,
+is the same aggregate: HAVING, or a condition on the derived table's columns, is asked of it. A
+NULL key is a group of its own, which no join or IN matches: ``IS NOT NULL`` drops it.
+
+The keys that the join then drops are added up, too, so a sum must not be one that may overflow,
+and nothing may be computed that may fail.
+
+Refused: other uses of the table's columns, other conditions on them than the aggregate's own,
+aggregates over other tables' columns that count rows (they would count fewer), outer joins.
+
+Source: job-flow correlation of the Correlation Optimizer (HIVE-2206).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from airflow_hive_opt.pruning.query import ColumnRef
+from airflow_hive_opt.rewriting.anchors import Anchor, find_anchor
+from airflow_hive_opt.rewriting.blocks import Block, Edit
+from airflow_hive_opt.rewriting.cost import Cost
+from airflow_hive_opt.rewriting.dropping import drop_factors
+from airflow_hive_opt.rewriting.expressions import (
+    aggregates_of,
+    may_fail,
+    renamed,
+    replaced,
+    require_exact,
+)
+from airflow_hive_opt.rewriting.lookups import Kind, Lookup, lookups
+from airflow_hive_opt.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.statement.identifiers import quote
+
+_OUTER = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
+# Digits to which Spark adds ten for a sum, so that 10**10 rows fit.
+_NEVER_OVERFLOWS = 28
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+
+
+@dataclass
+class _Sums:
+    """The aggregates that the one read of the table computes, by their text, with their names."""
+
+    anchor: Anchor
+    prefix: str
+    names: dict[str, str] = field(default_factory=dict)
+
+    def reference(self, aggregate: str) -> str:
+        """An aggregate's value as text in the block."""
+        name = self.names.setdefault(aggregate, f"{self.prefix}{len(self.names)}")
+        return f"{quote(self.anchor.factor.alias)}.{quote(name)}"
+
+
+def apply(block: Block, cost: Cost) -> list[Edit] | None:
+    """The edits, ``None`` where the block has not the shape; raises :class:`Refused`."""
+    if not block.select.args.get("group") or len(list(block.select.find_all(exp.Select))) < 2:
+        return None
+    refused: list[Refusal] = []
+    for lookup in lookups(block):
+        if isinstance(lookup, Refused):
+            refused.append(lookup.reason)
+        elif lookup.kind in (Kind.IN, Kind.DERIVED):
+            try:
+                return _once(block, lookup, find_anchor(block, lookup), cost)
+            except Refused as error:
+                refused.append(error.reason)
+    if refused:
+        raise Refused(refused[0])
+    return None
+
+
+def _once(block: Block, lookup: Lookup, anchor: Anchor, cost: Cost) -> list[Edit]:
+    group = block.select.args["group"]
+    plain = block.known and not any(
+        value for name, value in group.args.items() if name != "expressions"
+    )
+    if not plain or block.select.args.get("distinct"):
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    if anchor.via is not None or block.shows_all:
+        raise Refused(Refusal.OTHER_USES)
+    if not block.inner_only:
+        raise Refused(Refusal.NULL_SUPPLYING_SIDE)
+    _require_no_other_query(block, lookup)
+    cost.require_large(lookup.table)
+    sums = _Sums(anchor, block.text.fresh("__s"))
+    filters = _same_filters(block, lookup, anchor)
+    _require_no_other_use(block, lookup, anchor, filters)
+    edits = [Edit(block.text.place(each), "(1 = 1)") for each in filters]
+    edits += _aggregates(block, anchor, sums)
+    present = f"({quote(anchor.factor.alias)}.{quote(lookup.keys[0])} IS NOT NULL)"
+    having = ""
+    if lookup.kind is Kind.IN:
+        if lookup.node is None:
+            raise Refused(Refusal.FORM_NOT_KNOWN)
+        edits.append(Edit(block.text.place(lookup.node), present))
+        if lookup.value is not None:
+            bare = renamed(block.text, lookup.value, _bare)
+            having = f"\n  HAVING {bare}"
+        return [*edits, _source(block, lookup, anchor, sums, having)]
+    given = {}
+    for name, value in lookup.columns:
+        given[name] = (
+            anchor.key(lookup.keys.index(value.name.lower()))
+            if isinstance(value, exp.Column)
+            else _value(lookup, value, sums)
+        )
+    conditions = " AND ".join(f"{anchor.key(at)} IS NOT NULL" for at in range(len(anchor.keys)))
+    edits.append(_source(block, lookup, anchor, sums, having))
+    return drop_factors(block, {lookup.alias: (given, conditions)}, edits)
+
+
+def _bare(column: exp.Column) -> str | None:
+    return quote(column.name) if column.table else None
+
+
+def _value(lookup: Lookup, node: exp.Expr, sums: _Sums) -> str:
+    parts = {id(each): sums.reference(_own(lookup.block, each)) for each in aggregates_of(node)}
+    return f"({replaced(lookup.block.text, node, parts)})"
+
+
+def _own(block: Block, node: exp.Expr) -> str:
+    """An aggregate over the table, its columns without their table's name."""
+    if isinstance(node.this, exp.Star):
+        return "count(*)"
+    return f"{node.key}({renamed(block.text, node.this, lambda column: quote(column.name))})"
+
+
+def _source(block: Block, lookup: Lookup, anchor: Anchor, sums: _Sums, having: str) -> Edit:
+    factor = anchor.factor
+    if factor.reference is None:
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    keys = ", ".join(map(quote, lookup.keys))
+    listed = "".join(f", {aggregate} AS {name}" for aggregate, name in sums.names.items())
+    conditions = [
+        f"({renamed(block.text, each, lambda column: quote(column.name))})"
+        for each in lookup.filters
+    ]
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    alias = "" if factor.named else f" AS {quote(factor.alias)}"
+    table = factor.reference.of(block.text.sql)
+    return Edit(
+        factor.reference,
+        f"(SELECT {keys}{listed} FROM {table}{where}\n  GROUP BY {keys}{having}){alias}",
+    )
+
+
+def _same_filters(block: Block, lookup: Lookup, anchor: Anchor) -> list[exp.Expr]:
+    """The block's own conditions on the anchor, which must be the lookup's."""
+
+    def text_of(node: exp.Expr) -> str:
+        return renamed(block.text, node, lambda column: quote(column.name.lower()))
+
+    own = []
+    for conjunct in block.certain:
+        if any(conjunct.find_all(exp.Query)):
+            continue
+        if block.aliases(conjunct) == {anchor.factor.alias}:
+            own.append(conjunct)
+    if {text_of(each) for each in own} != {text_of(each) for each in lookup.filters}:
+        raise Refused(Refusal.OTHER_FILTERS)
+    return own
+
+
+def _require_no_other_query(block: Block, lookup: Lookup) -> None:
+    """Raises :class:`Refused` where another subquery may read the table's columns."""
+    for inner in block.select.find_all(exp.Select):
+        if inner is block.select or inner is lookup.block.select:
+            continue
+        in_from = any(
+            factor.select is inner
+            or (factor.select and inner in factor.select.find_all(exp.Select))
+            for factor in block.factors.values()
+        )
+        if not in_from:
+            raise Refused(Refusal.OTHER_USES)
+
+
+def _require_no_other_use(
+    block: Block, lookup: Lookup, anchor: Anchor, filters: list[exp.Expr]
+) -> None:
+    """Raises :class:`Refused` where the anchor's columns are used but by key and aggregate."""
+    apart = {id(each) for each in filters}
+    keys = {ColumnRef(anchor.factor.alias, key) for key in lookup.keys}
+    listed = {item.alias.lower() for item in block.select.expressions if item.alias}
+
+    def stop(node: exp.Expr) -> bool:
+        return (
+            id(node) in apart
+            or isinstance(node, exp.AggFunc)
+            or (isinstance(node, exp.Query) and node is not block.select)
+        )
+
+    for part in block.select.walk(prune=stop):
+        if not isinstance(part, exp.Column) or id(part) in apart:
+            continue
+        if isinstance(part.parent, exp.Ordered) and not part.table and part.name.lower() in listed:
+            continue
+        owner = block.owner(part)
+        if owner is None:
+            if part.table or part.name.lower() not in listed:
+                raise Refused(Refusal.FORM_NOT_KNOWN)
+        elif owner.alias == anchor.factor.alias and owner not in keys:
+            raise Refused(Refusal.OTHER_USES)
+
+
+def _aggregates(block: Block, anchor: Anchor, sums: _Sums) -> list[Edit]:
+    """The block's aggregates, made of the aggregates by key."""
+    edits: list[Edit] = []
+    for item in block.select.expressions:
+        changed = _edits_in(block, anchor, sums, item)
+        if changed and not item.alias:
+            changed = [Edit(block.text.place(item), f"{changed[0].text} AS {_name(item)}")]
+        edits += changed
+    for name in ("having", "order"):
+        if block.select.args.get(name):
+            edits += _edits_in(block, anchor, sums, block.select.args[name])
+    return edits
+
+
+def _edits_in(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> list[Edit]:
+    found = []
+    for part in node.walk(prune=lambda each: isinstance(each, (exp.AggFunc, exp.Query))):
+        if isinstance(part, (exp.Window, exp.Filter)):
+            raise Refused(Refusal.FORM_NOT_KNOWN)
+        if isinstance(part, exp.AggFunc):
+            text = _outer(block, anchor, sums, part)
+            if text:
+                found.append(Edit(block.text.place(part), text))
+    return found
+
+
+def _outer(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> str | None:
+    star = isinstance(node, exp.Count) and isinstance(node.this, exp.Star)
+    owners = {anchor.factor.alias} if star else block.aliases(node)
+    if owners != {anchor.factor.alias}:
+        if isinstance(node, (exp.Min, exp.Max)) and anchor.factor.alias not in owners:
+            return None  # how often a row is there does not matter to it
+        raise Refused(Refusal.OTHER_USES)
+    require_exact(block, node)
+    if node.key not in _OUTER:
+        raise Refused(Refusal.OTHER_USES)
+    if not star and may_fail((block, node.this)):
+        raise Refused(Refusal.MAY_FAIL)
+    text = f"{_OUTER[node.key]}({sums.reference(_own(block, node))})"
+    if not isinstance(node, exp.Sum):
+        return text
+    ref = block.owner(node.this) if isinstance(node.this, exp.Column) else None
+    type_ = block.type_of(ref) if ref is not None else None
+    if type_ is None:
+        raise Refused(Refusal.OTHER_USES)
+    decimal = _DECIMAL.fullmatch(type_)
+    if type_ == "bigint" or (decimal and int(decimal[1]) > _NEVER_OVERFLOWS):
+        raise Refused(Refusal.MAY_FAIL)
+    return f"CAST({text} AS DECIMAL({int(decimal[1]) + 10},{decimal[2]}))" if decimal else text
+
+
+def _name(item: exp.Expr) -> str:
+    """What Spark calls a column that is one aggregate without an alias."""
+    if isinstance(item, exp.Count) and isinstance(item.this, exp.Star):
+        return "`count(1)`"
+    if isinstance(item, exp.AggFunc) and isinstance(item.this, exp.Column):
+        return quote(f"{item.key}({item.this.name})")
+    raise Refused(Refusal.FORM_NOT_KNOWN)

@@ -1,0 +1,125 @@
+"""The read of a table that a lookup can be answered from, found through equal columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from airflow_hive_opt.pruning.query import ColumnRef
+from airflow_hive_opt.rewriting.blocks import Block, Factor
+from airflow_hive_opt.rewriting.lookups import Kind, Lookup
+from airflow_hive_opt.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A scan of the lookup's table whose key is the lookup's.
+
+    ``block`` holds the scan: the lookup's own block, or, with ``via``, a plain subquery of that
+    alias in it. ``keys`` are the key columns as the lookup's block names them; ``not_null`` says
+    that a join condition keeps rows without a key out.
+    """
+
+    block: Block
+    factor: Factor
+    via: str | None
+    keys: tuple[ColumnRef, ...]
+    not_null: bool
+
+    @property
+    def alias(self) -> str:
+        """How the lookup's block calls what the scan's columns are in."""
+        return self.via or self.factor.alias
+
+    @property
+    def identity(self) -> tuple[str | None, str]:
+        """The same for two lookups that have the same anchor."""
+        return self.via, self.factor.alias
+
+    def key(self, at: int) -> str:
+        """A key column as text in the lookup's block."""
+        return f"{quote(self.keys[at].alias)}.{quote(self.keys[at].name)}"
+
+
+def equal_columns(block: Block) -> list[set[ColumnRef]]:
+    """Sets of columns of one type that every row of the block has equal values in."""
+    classes: list[set[ColumnRef]] = []
+    for conjunct in block.certain:
+        pair = block.equated(conjunct)
+        if pair is None or pair[0] == pair[1]:
+            continue
+        left, right = pair
+        type_ = block.type_of(left)
+        if type_ is None or type_ != block.type_of(right):
+            continue
+        touched = [each for each in classes if left in each or right in each]
+        classes = [each for each in classes if each not in touched]
+        classes.append({left, right}.union(*touched))
+    return classes
+
+
+def find_anchor(block: Block, lookup: Lookup) -> Anchor:
+    """The lookup's anchor. Raises :class:`Refused` where there is none that can serve."""
+    classes = equal_columns(block)
+    members = []
+    for ref in lookup.outer:
+        found = next((each for each in classes if ref in each), {ref})
+        members.append({each for each in found if each.alias != lookup.alias})
+    not_null = all(len(each) > 1 or lookup.kind is Kind.DERIVED for each in members)
+    supplied = False
+    for factor in block.factors.values():
+        keys = []
+        anchor_block, scan, via = block, factor, None
+        if factor.select is not None and factor.alias != lookup.alias:
+            inner = Block(block.text, factor.select)
+            if not _hands_on(inner):
+                continue
+            scans = [each for each in inner.factors.values() if each.table == lookup.table]
+            if len(scans) != 1:
+                continue
+            anchor_block, scan, via = inner, scans[0], factor.alias
+        elif factor.table is None or factor.table != lookup.table:
+            continue
+        for key, refs in zip_strict(lookup.keys, members):
+            wanted = ColumnRef(scan.alias, key)
+            keys += [
+                ref
+                for ref in sorted(refs, key=str)
+                if ref.alias == factor.alias and _source(anchor_block, via, ref) == wanted
+            ][:1]
+        if len(keys) < len(lookup.keys):
+            continue
+        if block.supplied_with_nulls(factor.alias):
+            supplied = True
+            continue
+        return Anchor(anchor_block, scan, via, tuple(keys), not_null)
+    raise Refused(Refusal.NULL_SUPPLYING_SIDE if supplied else Refusal.NO_SHARED_KEY)
+
+
+def _hands_on(inner: Block) -> bool:
+    """Whether a subquery gives the rows of an inner join as they are."""
+    select = inner.select
+    return (
+        inner.known
+        and not any(
+            select.args.get(name)
+            for name in ("group", "having", "limit", "distinct", "order", "with_", "hint")
+        )
+        and not any(select.find_all(exp.AggFunc, exp.Window))
+        and not inner.shows_all
+        and inner.inner_only
+    )
+
+
+def _source(inner: Block, via: str | None, ref: ColumnRef) -> ColumnRef | None:
+    """The column of the scan's block that ``ref`` is."""
+    if via is None:
+        return ref
+    for item in inner.select.expressions:
+        bare = item.unalias()
+        if item.alias_or_name.lower() == ref.name and isinstance(bare, exp.Column):
+            return inner.owner(bare)
+    return None

@@ -1,0 +1,60 @@
+"""A small catalog and a way to show a rewriting at work, for the rules' own examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from airflow_hive_opt.rewriting.blocks import Block, Edit, Text, spliced
+from airflow_hive_opt.rewriting.cost import Cost
+from airflow_hive_opt.rewriting.join_elimination import AnsweredJoin, eliminate_joins
+from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
+from airflow_hive_opt.statement.parse import parse
+from airflow_hive_opt.statement.settings import CORRELATION, Settings
+
+CATALOG = JsonCatalog.of(
+    [
+        Table(
+            "default.sales",
+            (
+                Column("item", "int"),
+                Column("day", "date"),
+                Column("store", "int"),
+                Column("amount", "decimal(15,2)"),
+            ),
+            total_bytes=10**9,
+        ),
+        Table(
+            "default.items",
+            (Column("item", "int"), Column("kind", "string")),
+            total_bytes=10**7,
+        ),
+        Table(
+            "default.facts",
+            (Column("item", "int"), Column("amount", "int")),
+            (Column("day", "string"),),
+        ),
+        Table("default.days", (Column("day", "string"), Column("year", "int"))),
+    ]
+)
+
+
+def rewritten(
+    sql: str, rule: Callable[[Block, Cost], list[Edit] | None], mode: str = "true"
+) -> str:
+    """``sql`` after one rewriting."""
+    text = Text(sql, parse(sql), CATALOG)
+    edits = rule(next(text.blocks()), Cost(Settings.of({CORRELATION: mode})))
+    return spliced(sql, edits or [])
+
+
+def without_join(sql: str, asked: str) -> str:
+    """``sql`` without its join of ``days`` d with ``facts`` f by the day."""
+    text = Text(sql, parse(sql), CATALOG)
+    places = {
+        alias: factor.reference
+        for block in text.blocks()
+        for alias, factor in block.factors.items()
+        if factor.reference is not None
+    }
+    answered = AnsweredJoin(places["f"], places["d"], "days", (("day", "day"),), (asked,))
+    return spliced(sql, eliminate_joins(text, [answered], [])[0])

@@ -1,0 +1,157 @@
+"""Which expressions a rewriting may move, and their text with other names for the columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from sqlglot import exp
+
+from airflow_hive_opt.rewriting.blocks import Block, Edit, Text, spliced
+from airflow_hive_opt.rewriting.refusals import Refusal, Refused
+
+# Total and deterministic: evaluated for rows that the statement did not evaluate them for, they
+# neither fail nor cost much.
+_KNOWN = (
+    exp.Column,
+    exp.Identifier,
+    exp.Literal,
+    exp.Boolean,
+    exp.Null,
+    exp.Paren,
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.EQ,
+    exp.NEQ,
+    exp.LT,
+    exp.LTE,
+    exp.GT,
+    exp.GTE,
+    exp.NullSafeEQ,
+    exp.Is,
+    exp.Between,
+    exp.In,
+    exp.Like,
+    exp.Case,
+    exp.If,
+    exp.Coalesce,
+    exp.Placeholder,
+)
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Neg)
+# Spark averages whole numbers in floating point, which is exact up to 2**53 and so for 32 bits.
+AVERAGED = re.compile(r"(tiny|small)?int(eger)?|decimal\(.*|decimal")
+_EXACT = re.compile(r"(tiny|small|big)?int(eger)?|decimal\(.*|decimal")
+_KEYS = re.compile(r"(tiny|small|big)?int(eger)?|decimal\(.*|decimal|string|date|timestamp|boolean")
+AGGREGATES = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count)
+
+
+def require_known(node: exp.Expr) -> None:
+    """Raises :class:`Refused` unless the expression may be evaluated anywhere."""
+    for part in node.walk(prune=_is_constant):
+        if _is_constant(part):
+            continue
+        if not isinstance(part, (*_KNOWN, *_ARITHMETIC)) or part.args.get("query"):
+            raise Refused(Refusal.EXPRESSION_NOT_KNOWN)
+
+
+def may_fail(*parts: tuple[Block, exp.Expr]) -> bool:
+    """Whether ANSI mode may raise an error for a row that is asked a condition of these parts.
+
+    Arithmetic may overflow, and text that is compared with anything else may not be a number.
+    Subqueries are passed over; an aggregate stands for the value of one.
+    """
+    kinds = {kind for block, node in parts for kind in _kinds(block, node)}
+    return "arithmetic" in kinds or len(kinds) > 1
+
+
+def _kinds(block: Block, node: exp.Expr) -> Iterator[str]:
+    """``text`` or ``other`` for each operand, ``arithmetic`` for what may overflow."""
+    for part in node.walk(prune=lambda each: isinstance(each, (exp.Query, exp.Cast, exp.AggFunc))):
+        if isinstance(part, exp.Column):
+            ref = block.owner(part)
+            yield "text" if ref and block.type_of(ref) == "string" else "other"
+        elif isinstance(part, (exp.Min, exp.Max)):
+            yield from _kinds(block, part.this)
+        elif isinstance(part, exp.AggFunc) or _is_constant(part):
+            yield "other"
+        elif isinstance(part, exp.Literal):
+            if not part.is_string:
+                yield "other"
+        elif not isinstance(part, (*_KNOWN, exp.Query)):
+            yield "arithmetic"
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    """Whether it is ``DATE'2020-01-01'`` and the like."""
+    return isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)
+
+
+def require_key_type(*types: str | None) -> None:
+    """Raises :class:`Refused` unless all are one type for which grouping is equality."""
+    first = types[0]
+    if first is None or any(each != first for each in types) or not _KEYS.fullmatch(first):
+        raise Refused(Refusal.KEY_TYPE)
+
+
+def require_exact(block: Block, aggregate: exp.Expr) -> None:
+    """Raises :class:`Refused` unless the aggregate's value is the same in any order of rows."""
+    if not isinstance(aggregate, AGGREGATES):
+        raise Refused(Refusal.EXPRESSION_NOT_KNOWN)
+    argument = aggregate.this
+    if any(value for name, value in aggregate.args.items() if name not in ("this", "big_int")):
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    if isinstance(argument, exp.Star) and isinstance(aggregate, exp.Count):
+        return
+    require_known(argument)
+    if isinstance(aggregate, exp.Count):
+        return
+    if isinstance(aggregate, exp.Sum):
+        allowed = _EXACT
+    else:
+        allowed = AVERAGED if isinstance(aggregate, exp.Avg) else _KEYS
+    for column in argument.find_all(exp.Column):
+        ref = block.owner(column)
+        type_ = block.type_of(ref) if ref is not None else None
+        if type_ is None or not allowed.fullmatch(type_):
+            raise Refused(Refusal.FLOATING_POINT)
+    for literal in argument.find_all(exp.Literal):
+        if not literal.is_string and not re.fullmatch(r"[\d.]+", literal.name):
+            raise Refused(Refusal.FLOATING_POINT)
+
+
+def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
+    """The aggregates of an expression over a group.
+
+    Raises :class:`Refused` unless it is made of them, literals and arithmetic alone; a bare column
+    would be another's in another place, and a divisor may be 0 only where no row passes.
+    """
+    found: list[exp.Expr] = []
+    for part in node.walk(prune=lambda inner: isinstance(inner, exp.AggFunc)):
+        if isinstance(part, exp.AggFunc):
+            found.append(part)
+        elif isinstance(part, exp.Div):
+            by = part.expression
+            if not isinstance(by, exp.Literal) or by.is_string or not float(by.name):
+                raise Refused(Refusal.EXPRESSION_NOT_KNOWN)
+        elif isinstance(part, (exp.Column, exp.Identifier)) or not isinstance(
+            part, (*_KNOWN, *_ARITHMETIC)
+        ):
+            raise Refused(Refusal.EXPRESSION_NOT_KNOWN)
+    return found
+
+
+def renamed(text: Text, node: exp.Expr, name_of: Callable[[exp.Column], str | None]) -> str:
+    """The node's text with other text for every column that ``name_of`` has one for."""
+    edits = [
+        Edit(text.place(column), name)
+        for column in node.find_all(exp.Column)
+        if (name := name_of(column)) is not None
+    ]
+    return spliced(text.sql, edits, text.place(node))
+
+
+def replaced(text: Text, node: exp.Expr, parts: Mapping[int, str]) -> str:
+    """The node's text with other text for the inner nodes whose ``id`` is listed."""
+    edits = [Edit(text.place(part), parts[id(part)]) for part in node.walk() if id(part) in parts]
+    return spliced(text.sql, edits, text.place(node))

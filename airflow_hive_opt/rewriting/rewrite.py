@@ -1,0 +1,141 @@
+"""Applies the rewritings, in order, until none has anything left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from airflow_hive_opt.pruning.plan import plan
+from airflow_hive_opt.rewriting import (
+    aggregate_once,
+    merged_aggregates,
+    self_join_window,
+    shared_scan,
+)
+from airflow_hive_opt.rewriting.blocks import Block, Edit, Text, spliced
+from airflow_hive_opt.rewriting.cost import Cost
+from airflow_hive_opt.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.rewriting.whole_statement import require_repeatable
+from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.parse import beyond, parse, span_of
+from airflow_hive_opt.statement.settings import CORRELATION, Settings
+
+Rule = Callable[[Block, Cost], "list[Edit] | None"]
+
+AGGREGATE_ONCE = "aggregate_once"
+RULES: tuple[tuple[str, Rule], ...] = (
+    (AGGREGATE_ONCE, aggregate_once.apply),
+    ("self_join_window", self_join_window.apply),
+    ("merged_aggregates", merged_aggregates.apply),
+    ("shared_scan", shared_scan.apply),
+)
+_MOST = 16
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """A statement for Spark in ``sql``.
+
+    ``applied`` are the rules in the order in which they were; ``refused`` those that found their
+    shape and did not take it, with the reason.
+    """
+
+    sql: str
+    applied: tuple[str, ...] = ()
+    refused: tuple[tuple[str, Refusal], ...] = ()
+
+
+def rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
+    """The statement, rewritten where that keeps its rows and is expected to win.
+
+    What can't be parsed comes back as it is, and no table is looked up for a statement that
+    reads none twice. Never raises for a statement's sake.
+    """
+    if settings.values[CORRELATION] == "false":
+        return Rewriting(sql, refused=(("*", Refusal.OFF),))
+    try:
+        return _rewrite(sql, catalog, settings)
+    except (PlanError, RecursionError):
+        return Rewriting(sql, refused=(("*", Refusal.FORM_NOT_KNOWN),))
+
+
+def query_of(sql: str) -> str:
+    """The query of a SELECT, INSERT or CREATE TABLE AS.
+
+    Raises :class:`PlanError` where there is none that stands on its own.
+    """
+    tree = parse(sql)
+    if isinstance(tree, exp.Query):
+        return sql
+    query = tree.args.get("expression")
+    span = span_of(query) if isinstance(query, exp.Query) else None
+    if span is None or tree.args.get("with_"):
+        raise PlanError("SEMANTIC", "the statement has no query of its own")
+    return span.of(sql)
+
+
+def _rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
+    if beyond(sql):
+        return Rewriting(sql, refused=(("*", Refusal.FORM_NOT_KNOWN),))
+    tree = parse(sql)
+    found = Rewriting(sql)
+    if not _reads_twice(tree):
+        return found
+    for _ in range(_MOST):
+        text = Text(found.sql, tree, catalog)
+        refused: dict[tuple[str, Refusal], None] = {}
+        done = _first(text, Cost(settings), refused)
+        found = Rewriting(found.sql, found.applied, tuple(refused))
+        if done is None:
+            return Rewriting(found.sql, found.applied, _told(found))
+        name, rewritten = done
+        if _prunes(sql, catalog, settings) - _prunes(rewritten, catalog, settings):
+            reason = (name, Refusal.PRUNING_WOULD_BE_LOST)
+            return Rewriting(found.sql, found.applied, (*found.refused, reason))
+        found = Rewriting(rewritten, (*found.applied, name), found.refused)
+        tree = parse(rewritten)
+    return found
+
+
+def _reads_twice(tree: exp.Expr) -> bool:
+    """Whether a table may be read more than once, without which nothing is correlated."""
+    names = [table.name.lower() for table in tree.find_all(exp.Table)]
+    return len(set(names)) < len(names)
+
+
+def _told(found: Rewriting) -> tuple[tuple[str, Refusal], ...]:
+    """The refusals, less those of what a rule left behind that did its work."""
+    vague = (Refusal.FORM_NOT_KNOWN, Refusal.NO_SHARED_KEY)
+    return tuple(
+        (name, reason)
+        for name, reason in found.refused
+        if not (name in found.applied and reason in vague)
+    )
+
+
+def _first(
+    text: Text, cost: Cost, refused: dict[tuple[str, Refusal], None]
+) -> tuple[str, str] | None:
+    """The first rule that applies, and the text after it."""
+    for name, rule in RULES:
+        for block in text.blocks():
+            try:
+                edits = rule(block, cost)
+                if edits:
+                    require_repeatable(text.sql, text.tree, text.catalog)
+                    return name, spliced(text.sql, edits)
+            except Refused as error:
+                refused[(name, error.reason)] = None
+    return None
+
+
+def _prunes(sql: str, catalog: Catalog, settings: Settings) -> set[str]:
+    """The tables of which keys leave something unread."""
+    return {
+        decision.table.name
+        for decision in plan(sql, catalog, settings).decisions
+        if decision.sources
+    }

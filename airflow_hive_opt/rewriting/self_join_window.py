@@ -1,0 +1,324 @@
+"""A table joined with an aggregate of itself, or tested against itself, is read once.
+
+    >>> from airflow_hive_opt.rewriting.example import rewritten
+    >>> print(rewritten('''SELECT sum(s.amount) FROM sales s WHERE s.amount <
+    ... (SELECT avg(amount) FROM sales WHERE item = s.item)''', apply))
+    SELECT sum(s.amount) FROM (SELECT *,
+      avg(`amount`) OVER (PARTITION BY `item`) AS __w0 FROM sales) s WHERE s.amount <
+    (CASE WHEN `s`.`item` IS NOT NULL THEN `s`.`__w0` END)
+
+The aggregate becomes a window over the table's rows. Spark shuffles them by the key once and need
+not join. That is the same, row by row:
+
+- The lookup reads all rows of the table with the key of the row at hand, that passed its own
+  filters; the window is over all rows of the key, the filters are CASE WHEN inside its aggregate,
+  and what the block itself asks of the row is asked outside of the window.
+- A key that is NULL equals nothing, so the lookup finds no row: NULL, or 0 for a count. A window
+  puts NULL keys together, hence the CASE. It is left out where a join on the key drops such rows.
+- The row at hand may itself be filtered out by the lookup's filters, so that no row is found:
+  sum, avg, min and max over nothing but NULLs are NULL, and count is 0, as in the lookup. A join
+  with a derived table, and IN, need a row that passes: one more window tells.
+- ``EXISTS`` with ``b.v <> a.v`` holds if and only if the least or the greatest v of the key is not
+  a.v; with ``<`` or ``>`` the least or the greatest alone decides. min and max pass over NULLs,
+  which no comparison matches; compared with NULL they give NULL, which WHERE takes as false and
+  ``NOT coalesce(..., false)`` as true, as NOT EXISTS does.
+- The anchor's rows stay as many as they were, and an anchor that an outer join may replace by
+  NULLs is refused.
+
+The windowed read is restricted to the rows and keys that are needed, as ``windowed_read`` says.
+
+Source: the job-flow and transit correlations of the Correlation Optimizer (HIVE-2206), in the form
+that Spark can run in one stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from airflow_hive_opt.rewriting.anchors import Anchor, find_anchor
+from airflow_hive_opt.rewriting.blocks import Block, Edit, Text
+from airflow_hive_opt.rewriting.cost import Cost
+from airflow_hive_opt.rewriting.dropping import drop_factors
+from airflow_hive_opt.rewriting.expressions import (
+    aggregates_of,
+    may_fail,
+    renamed,
+    replaced,
+)
+from airflow_hive_opt.rewriting.join_below import joined_below, may_join_below
+from airflow_hive_opt.rewriting.lookups import Kind, Lookup, lookups
+from airflow_hive_opt.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.rewriting.windowed_read import (
+    KeyTable,
+    Windowed,
+    key_table,
+    needed,
+    own_conditions,
+)
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.parse import Span
+
+
+def apply(block: Block, cost: Cost) -> list[Edit] | None:
+    """The edits, ``None`` where the block has no lookup; raises :class:`Refused`."""
+    if not block.select.args.get("from_") or not _may_have(block):
+        return None
+    refused: list[Refusal] = []
+    found: dict[tuple[str | None, str], Windowed] = {}
+    for lookup in lookups(block):
+        if isinstance(lookup, Refused):
+            refused.append(lookup.reason)
+            continue
+        try:
+            anchor = find_anchor(block, lookup)
+            cost.require_large(lookup.table)
+        except Refused as error:
+            refused.append(error.reason)
+            continue
+        found.setdefault(anchor.identity, Windowed(anchor)).lookups.append((lookup, anchor))
+    if not found:
+        if refused:
+            raise Refused(refused[0])
+        return None
+    if not block.known:
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    if block.shows_all:
+        raise Refused(Refusal.SELECT_STAR)
+    _require_safe(block, [lookup for each in found.values() for lookup, _ in each.lookups])
+    try:
+        return _edits(block, list(found.values()), cost, below=True)
+    except Refused:
+        return _edits(block, list(found.values()), cost, below=False)
+
+
+def _edits(block: Block, found: list[Windowed], cost: Cost, below: bool) -> list[Edit]:
+    """The windows in place of the lookups; ``below`` makes joins with key tables below them."""
+    edits: list[Edit] = []
+    derived: dict[str, tuple[Mapping[str, str], str]] = {}
+    gone: list[exp.Expr] = []
+    prefix = block.text.fresh("__w")
+    for windowed in found:
+        for lookup, anchor in windowed.lookups:
+            gone.append(lookup.block.select)
+            if lookup.kind is Kind.DERIVED:
+                derived[lookup.alias] = _columns(lookup, anchor, windowed, prefix)
+            else:
+                edits.append(_conjunct(lookup, anchor, windowed, prefix))
+    for windowed in found:
+        keys = key_table(windowed.anchor, [lookup for lookup, _ in windowed.lookups], cost)
+        cost.require(_wins(block, windowed, keys, cost))
+        windowed.handed = None
+        if keys is not None and below and may_join_below(block, found, windowed, keys, derived):
+            names, moved = joined_below(block, windowed, keys)
+            derived[keys.factor.alias] = (names, "")
+            gone += moved
+        edits += _source(block.text, windowed, keys)
+    return drop_factors(block, derived, edits, gone) if derived else edits
+
+
+def _may_have(block: Block) -> bool:
+    """Whether there is a subquery, without which there is nothing to do or to refuse."""
+    return any(inner is not block.select for inner in block.select.find_all(exp.Select))
+
+
+def _wins(block: Block, windowed: Windowed, keys: KeyTable | None, cost: Cost) -> bool:
+    """The cost rule.
+
+    A window shuffles and sorts rows by the key. Where the lookups test for rows, so does their
+    plain plan: the anchor's rows once, and those of each lookup. An aggregate is hashed where the
+    rows are read and shuffled when it is small; if it stays small, Spark broadcasts it. So a window
+    in its place wins where few keys' rows are sorted, or where statistics say that the aggregate is
+    large and no other join leaves few of the anchor's rows.
+    """
+    anchor = windowed.anchor
+    own = cost.share(own_conditions(anchor.block, anchor.factor))
+    asked = [own, *(cost.share(each.filters) for each, _ in windowed.lookups)]
+    share = cost.share(keys.conditions) if keys is not None else min(1, sum(asked))
+    tests = [
+        cost.share(each.filters)
+        for each, _ in windowed.lookups
+        if each.kind in (Kind.EXISTS, Kind.NOT_EXISTS)
+    ]
+    if tests:
+        return cost.sorts_less(share, own + sum(tests))
+    large = all(cost.aggregates_to_much(each.table, each.keys) for each, _ in windowed.lookups)
+    if keys is not None:
+        return cost.leaves_few(keys.conditions, large)
+    names = {each.alias for each, _ in windowed.lookups}
+    others = [
+        factor
+        for factor in (*anchor.block.factors.values(), *block.factors.values())
+        if factor.alias not in names | {anchor.factor.alias, anchor.via}
+    ]
+    return large and not any(each.table is None or cost.is_small(each.table) for each in others)
+
+
+def _aggregate(lookup: Lookup, node: exp.Expr) -> str:
+    """The aggregate as a window over the anchor's table."""
+    text = lookup.block.text
+    condition = _filters(lookup)
+    argument = "*" if isinstance(node.this, exp.Star) else _own(text, node.this)
+    if condition:
+        value = "1" if argument == "*" else argument
+        argument = f"CASE WHEN {condition} THEN {value} END"
+    return f"{node.key}({argument}) OVER (PARTITION BY {', '.join(map(quote, lookup.keys))})"
+
+
+def _passing(lookup: Lookup) -> str | None:
+    """A window that is not NULL where a row of the key passes the filters; ``None`` if all do."""
+    condition = _filters(lookup)
+    if not condition:
+        return None
+    keys = ", ".join(map(quote, lookup.keys))
+    return f"max(CASE WHEN {condition} THEN 1 END) OVER (PARTITION BY {keys})"
+
+
+def _filters(lookup: Lookup) -> str:
+    return " AND ".join(f"({_own(lookup.block.text, each)})" for each in lookup.filters)
+
+
+def _own(text: Text, node: exp.Expr) -> str:
+    """Text over one table, its columns without their table's name."""
+    return renamed(text, node, lambda column: quote(column.name))
+
+
+def _value(lookup: Lookup, node: exp.Expr, windowed: Windowed, prefix: str, guard: str) -> str:
+    """An expression over aggregates, with windows in their place."""
+    parts = {}
+    for aggregate in aggregates_of(node):
+        reference = windowed.reference(_aggregate(lookup, aggregate), prefix)
+        if guard:
+            otherwise = " ELSE 0" if isinstance(aggregate, exp.Count) else ""
+            reference = f"CASE WHEN {guard} THEN {reference}{otherwise} END"
+        parts[id(aggregate)] = reference
+    return f"({replaced(lookup.block.text, node, parts)})"
+
+
+def _not_null(anchor: Anchor) -> str:
+    return " AND ".join(f"{anchor.key(at)} IS NOT NULL" for at in range(len(anchor.keys)))
+
+
+def _conjunct(lookup: Lookup, anchor: Anchor, windowed: Windowed, prefix: str) -> Edit:
+    """What stands in the place of a lookup in a condition."""
+    text = lookup.block.text
+    if lookup.node is None:
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    span = text.place(lookup.node)
+    present = _not_null(anchor)
+    if lookup.kind is Kind.SCALAR:
+        if lookup.value is None:
+            raise Refused(Refusal.FORM_NOT_KNOWN)
+        guard = "" if anchor.not_null else present
+        return Edit(span, _value(lookup, lookup.value, windowed, prefix, guard))
+    conditions = [present]
+    passing = _passing(lookup)
+    if passing and lookup.comparison is None:
+        conditions.append(f"{windowed.reference(passing, prefix)} IS NOT NULL")
+    if lookup.kind is Kind.IN:
+        if lookup.value is not None:
+            conditions.append(_value(lookup, lookup.value, windowed, prefix, ""))
+        return Edit(span, f"({' AND '.join(conditions)})")
+    if lookup.comparison is not None:
+        conditions.append(_differs(lookup, windowed, prefix))
+    if lookup.kind is Kind.NOT_EXISTS:
+        return Edit(span, f"NOT coalesce({' AND '.join(conditions)}, false)")
+    return Edit(span, f"({' AND '.join(conditions)})")
+
+
+def _differs(lookup: Lookup, windowed: Windowed, prefix: str) -> str:
+    """Whether a row of the key compares as asked: its least or its greatest value tells."""
+    comparison = lookup.comparison
+    if comparison is None:
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    condition = _filters(lookup)
+    column = quote(comparison.column)
+    value = f"CASE WHEN {condition} THEN {column} END" if condition else column
+    keys = ", ".join(map(quote, lookup.keys))
+    names = {"<>": ("min", "max"), "<": ("min",), "<=": ("min",), ">": ("max",), ">=": ("max",)}
+    other = lookup.block.text.of(comparison.with_)
+    tests = []
+    for name in names[comparison.operator]:
+        window = f"{name}({value}) OVER (PARTITION BY {keys})"
+        tests.append(f"{windowed.reference(window, prefix)} {comparison.operator} {other}")
+    return f"({' OR '.join(tests)})"
+
+
+def _columns(
+    lookup: Lookup, anchor: Anchor, windowed: Windowed, prefix: str
+) -> tuple[dict[str, str], str]:
+    """Text for each column of a derived table, and the condition that the join was."""
+    found = {}
+    for name, value in lookup.columns:
+        if isinstance(value, exp.Column):
+            found[name] = anchor.key(lookup.keys.index(value.name.lower()))
+        else:
+            found[name] = _value(lookup, value, windowed, prefix, "")
+    conditions = [_not_null(anchor)]
+    if passing := _passing(lookup):
+        conditions.append(f"{windowed.reference(passing, prefix)} IS NOT NULL")
+    return found, " AND ".join(conditions)
+
+
+def _source(text: Text, windowed: Windowed, keys: KeyTable | None) -> list[Edit]:
+    """The anchor's scan with its windows; a subquery around it hands them on."""
+    anchor = windowed.anchor
+    factor = anchor.factor
+    if factor.reference is None:
+        raise Refused(Refusal.FORM_NOT_KNOWN)
+    if not windowed.windows:
+        return []
+    listed = ",".join(f"\n  {window} AS {name}" for window, name in windowed.windows.items())
+    alias = "" if factor.named else f" AS {quote(factor.alias)}"
+    table = factor.reference.of(text.sql)
+    found = [lookup for lookup, _ in windowed.lookups]
+    if keys is not None and windowed.handed is not None:
+        own = quote(factor.alias)
+        handed = "".join(
+            f", {keys.name}.{quote(column)} AS {name}" for column, name in windowed.handed.items()
+        )
+        conditions = [f"{own}.{quote(keys.key)} = {keys.name}.{quote(keys.column)}"]
+        conditions += [keys.asked(text), needed(anchor, found, f"{own}.")]
+        read = (
+            f"(SELECT {own}.*{handed} FROM {table} AS {own}, {keys.listed(text)}"
+            f"\n  WHERE {' AND '.join(filter(None, conditions))})"
+        )
+    else:
+        conditions = [needed(anchor, found)]
+        if keys is not None:
+            conditions.append(
+                f"{quote(keys.key)} IN (SELECT {keys.name}.{quote(keys.column)} "
+                f"FROM {keys.listed(text)} WHERE {keys.asked(text)})"
+            )
+        where = " AND ".join(filter(None, conditions))
+        read = f"{table}\n  WHERE {where}" if where else table
+    edits = [Edit(factor.reference, f"(SELECT *,{listed} FROM {read}){alias}")]
+    if anchor.via is not None:
+        last = text.place(anchor.block.select.expressions[-1]).stop
+        handed = "".join(
+            f", {quote(factor.alias)}.{quote(name)} AS {name}" for name in windowed.windows.values()
+        )
+        edits.append(Edit(Span(last, last), handed))
+    return edits
+
+
+def _require_safe(block: Block, found: list[Lookup]) -> None:
+    """Raises :class:`Refused` where a comparison with a lookup's value may fail for some row.
+
+    It is asked of the anchor's rows now, before other tables' joins drop some of them.
+    """
+    derived = {lookup.alias for lookup in found if lookup.kind is Kind.DERIVED}
+    if len(block.factors.keys() - derived) == 1:
+        return
+    for conjunct in block.certain:
+        inside = {id(part) for part in conjunct.walk()}
+        reads = not any(conjunct.find_all(exp.Query)) and block.aliases(conjunct) & derived
+        values = [
+            (lookup.block, aggregate)
+            for lookup in found
+            if lookup.kind is Kind.SCALAR and id(lookup.node) in inside and lookup.value is not None
+            for aggregate in aggregates_of(lookup.value)
+        ]
+        if (values or reads) and may_fail((block, conjunct), *values):
+            raise Refused(Refusal.MAY_FAIL)

@@ -1,0 +1,286 @@
+"""One Spark application that prunes and joins: what the operator and the CLI run."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from airflow_hive_opt.pruning.plan import Plan, passing_through, plan
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.rewriting.join_elimination import AnsweredJoin
+from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime.binding import Binding, OtherSession, check_same
+from airflow_hive_opt.runtime.descriptor import (
+    Decision,
+    Descriptor,
+    StoragePath,
+    Target,
+    query_digest,
+)
+from airflow_hive_opt.runtime.report import Joinless, Report, changes, keep_report, left_whole
+from airflow_hive_opt.spark.application.request import Request, Result
+from airflow_hive_opt.spark.application.session_binding import binding
+from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog, catalog_of
+from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.local_task.answered_joins import without_joins
+from airflow_hive_opt.spark.local_task.correlate import broadcasting, correlate
+from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
+from airflow_hive_opt.spark.local_task.local_task import run_local_task
+from airflow_hive_opt.spark.map_join.execution import execute
+from airflow_hive_opt.spark.map_join.prelaunch import accepts, check_tables, prelaunch
+from airflow_hive_opt.spark.narrowing.restrict import restrict, scan_way
+from airflow_hive_opt.spark.narrowing.scan import scanning
+from airflow_hive_opt.spark.session.afterwards import told
+from airflow_hive_opt.spark.session.clock import Clock
+from airflow_hive_opt.spark.session.dialect import other_reading
+from airflow_hive_opt.spark.session.driver_memory import peak_heap
+from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.spark.session.progress import progress
+from airflow_hive_opt.statement.errors import PlanError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+
+def prune(
+    session: SparkSession, request: Request, path: StoragePath, hand_over: bool = True
+) -> Report:
+    """The local task: plans, collects keys, asks the metastore, writes the descriptor to ``path``.
+
+    With ``hand_over`` another application may read the list, so it is bound to what this session
+    makes of the statement. What ``request`` sets stays set in ``session``.
+    Raises ``PlanError`` only where Spark rejects the statement too, and ``DescriptorError``.
+    """
+    for name, value in request.session_conf.items():
+        session.conf.set(name, value)
+    catalog = catalog_of(session)
+    with PartitionsOf(session, catalog) as metastore:
+        clock = Clock(metastore.work)
+        with clock.phase("local task"), progress(session, "local task"):
+            descriptor, answered = _descriptor(session, catalog, metastore, request)
+            if hand_over:
+                descriptor = replace(
+                    descriptor, binding=_binding(session, catalog, request, descriptor)
+                )
+            sql = descriptor.statement or request.sql
+            joinless = without_joins(sql, catalog, descriptor, answered)
+    descriptors.write(descriptor, path)
+    log.info("descriptor written to %s", path)
+    for line in left_whole(descriptor):
+        log.info("%s", line)
+    return Report(
+        descriptor,
+        str(path),
+        clock.seconds,
+        clock.work,
+        _application_id(session),
+        driver_peak_heap=peak_heap(session),
+        joinless=joinless,
+    )
+
+
+def join(session: SparkSession, request: Request, pruned: Report, path: StoragePath) -> Result:
+    """The map join after its local task in the same application; see :func:`map_join`.
+
+    The local task was there a moment ago, so the metastore is not asked again, nor are small tables
+    read whose keys said all. The report of both is written beside the descriptor.
+    """
+    descriptor = _verified(request, path, pruned.descriptor.digest)
+    catalog, targets = catalog_of(session), descriptor.targets
+    result = _run(session, catalog, request, path, descriptor, targets, pruned.joinless)
+    report = replace(
+        result.report,
+        seconds={**pruned.seconds, **result.report.seconds},
+        work={**pruned.work, **result.report.work},
+    )
+    keep_report(report, path)
+    return replace(result, report=report)
+
+
+def map_join(session: SparkSession, request: Request, path: StoragePath, digest: str) -> Result:
+    """The map join: prelaunch from the descriptor at ``path``, gates, then the statement.
+
+    ``digest`` is what the local task announced. Raises
+    :class:`~airflow_hive_opt.runtime.gates.GateClosed`,
+    :class:`~airflow_hive_opt.runtime.gates.NothingToDo`, ``DescriptorError``, and
+    :class:`~airflow_hive_opt.runtime.binding.OtherSession` where this session reads the statement
+    in another way than the local task's.
+    """
+    descriptor = _verified(request, path, digest)
+    for name, value in request.session_conf.items():
+        session.conf.set(name, value)
+    catalog = catalog_of(session)
+    clock = Clock(catalog.work)
+    with clock.phase("prelaunch"):
+        _check_binding(session, catalog, request, descriptor)
+        check_tables(session, catalog, descriptor)
+        targets = prelaunch(catalog, descriptor, request.parameters)
+        if request.max_bytes is not None:
+            targets = tuple(catalog.with_bytes(target) for target in targets)
+    vanished, appeared = changes(descriptor.targets, targets)
+    result = _run(session, catalog, request, path, descriptor, targets)
+    report = replace(
+        result.report,
+        seconds={**clock.seconds, **result.report.seconds},
+        work={**clock.work, **result.report.work},
+        vanished=vanished,
+        appeared=appeared,
+    )
+    return replace(result, report=report)
+
+
+def _binding(
+    session: SparkSession, catalog: SessionCatalog, request: Request, descriptor: Descriptor
+) -> Binding:
+    scanned = {target.table for target in descriptor.targets}
+    return binding(session, catalog, request.sql, scanned)
+
+
+def _check_binding(
+    session: SparkSession, catalog: SessionCatalog, request: Request, descriptor: Descriptor
+) -> None:
+    """Refuses the list of another session; a list that narrows nothing is right in any."""
+    if not (descriptor.targets or descriptor.row_filters or descriptor.statement):
+        return
+    if descriptor.binding is None:
+        raise OtherSession(
+            "the partition list is refused: it is for the application that made it alone, which "
+            "joined by itself. Give this task the output of a local task"
+        )
+    check_same(descriptor.binding, _binding(session, catalog, request, descriptor))
+
+
+def _application_id(session: SparkSession) -> str | None:
+    return session.conf.get("spark.app.id", None)
+
+
+def _verified(request: Request, path: StoragePath, digest: str) -> Descriptor:
+    return descriptors.read(path, query_digest(request.sql, request.parameters), digest)
+
+
+def _run(
+    session: SparkSession,
+    catalog: SessionCatalog,
+    request: Request,
+    path: StoragePath,
+    descriptor: Descriptor,
+    targets: tuple[Target, ...],
+    joinless: Joinless | None = None,
+) -> Result:
+    """Gates, then the statement on the targets' partitions, without joins where that is given."""
+    request.gates.check(replace(descriptor, targets=targets))
+    clock = Clock(catalog.work)
+    filters = descriptor.row_filters
+    sql = descriptor.statement or request.sql
+    narrowed = restrict(sql, targets, filters)
+    fewest_joins = joinless.text if joinless else narrowed
+    ways = {target.alias: scan_way(target) for target in targets}
+    locations = {target.location for target in targets}
+    for alias, way in ways.items():
+        log.info("Spark finds the partitions of %s by %s", alias, way.value)
+    texts = (fewest_joins, narrowed, request.sql)
+    application_id = _application_id(session)
+    with (
+        clock.phase("map join"),
+        progress(session, "map join"),
+        scanning(session, set(ways.values()), locations, longest_list(filters)),
+    ):
+        answer = execute(session, texts, request.parameters, request.show_rows)
+    eliminated = joinless.tables if joinless and answer.text == joinless.text else ()
+    for table in eliminated:
+        log.info("%s has each key once: its keys answered the join", table)
+    fell_back = answer.objection if answer.text not in (fewest_joins, narrowed) else None
+    report = Report(
+        _passed_through(request, fell_back) if fell_back else descriptor,
+        str(path),
+        clock.seconds,
+        clock.work,
+        application_id,
+        scans={} if fell_back else {alias: way.value for alias, way in ways.items()},
+        driver_peak_heap=told(lambda: peak_heap(session)),
+        eliminated=eliminated,
+    )
+    return Result(report, answer.columns, answer.rows, answer.text)
+
+
+def plan_on_spark(session: SparkSession, catalog: SessionCatalog, request: Request) -> Plan:
+    """The plan of the request's statement; what only Spark understands passes through.
+
+    Raises ``PlanError`` where Spark rejects the statement too.
+    """
+    sql = request.sql
+    if setting := other_reading(session, sql):
+        return passing_through(sql, f"{setting} changes how the statement is read")
+    try:
+        return plan(sql, catalog, request.settings)
+    except PlanError as error:
+        if not accepts(session, sql, request.parameters):
+            raise
+        return passing_through(sql, f"the planner says {error}, but Spark accepts it")
+    except (PySparkException, Py4JJavaError) as error:
+        return passing_through(sql, f"a table can't be looked up: {str(error).splitlines()[0]}")
+    except Exception as error:
+        log.warning("the planner fails on this statement", exc_info=True)
+        return passing_through(sql, f"the planner fails on it ({type(error).__name__})")
+
+
+def _descriptor(
+    session: SparkSession,
+    catalog: SessionCatalog,
+    metastore: PartitionsOf,
+    request: Request,
+) -> tuple[Descriptor, tuple[AnsweredJoin, ...]]:
+    digest = query_digest(request.sql, request.parameters)
+    rewritten = _rewritten(session, catalog, request)
+    if rewritten is not None:
+        request = replace(request, sql=rewritten)
+    planned = plan_on_spark(session, catalog, request)
+    for warning in planned.warnings:
+        log.warning("%s", warning)
+    answered: tuple[AnsweredJoin, ...] = ()
+    if planned.passed_through:
+        found = _passed_through(request, planned.passed_through)
+    else:
+        metastore.ask_ahead(found.table for found in planned.decisions if found.pruned)
+        found, answered = run_local_task(
+            session, catalog, metastore, planned, request.bounds, request.parameters
+        )
+    if request.max_bytes is not None:
+        found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
+    return replace(found, query_digest=digest, statement=rewritten), answered
+
+
+def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request) -> str | None:
+    """The statement as the correlation rules and map join sizes make it, where they apply."""
+    if other_reading(session, request.sql):
+        return None
+    if not isinstance(catalog, SparkCatalog):  # Spark's analysis, the JVM's, has the last word
+        return None
+    try:
+        found = correlate(session, catalog, request.sql, request.settings, request.parameters)
+        sql = broadcasting(session, catalog, found.sql, request.settings)
+    except (PySparkException, Py4JJavaError) as error:  # a table can't be looked up
+        log.info("not rewritten: %s", in_words(error))
+        return None
+    except Exception:
+        log.warning("the rewriting fails on this statement", exc_info=True)
+        return None
+    if found.applied:
+        log.info("rewritten for its correlations: %s", ", ".join(found.applied))
+    for name, reason in found.refused:
+        log.debug("not rewritten (%s): %s", name, reason.sentence)
+    return sql if sql != request.sql else None
+
+
+def _passed_through(request: Request, why: str) -> Descriptor:
+    message = f"{Reason.PASSED_THROUGH.sentence}: {why}"
+    digest = query_digest(request.sql, request.parameters)
+    decision = Decision("the statement", "", Reason.PASSED_THROUGH, message)
+    return Descriptor(digest, descriptors.now(), (), (decision,))

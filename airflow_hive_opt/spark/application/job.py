@@ -1,0 +1,276 @@
+"""One application's work as plain data: handed to a Spark in this process or on a cluster.
+
+A job says what to do, an outcome how it went. Both are documents, so that the driver may be
+anywhere that reaches the storage they lie in; ``submitted`` is what runs there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Optional
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+from upath import UPath
+
+from airflow_hive_opt.runtime import descriptor as descriptors
+from airflow_hive_opt.runtime import required
+from airflow_hive_opt.runtime.binding import OtherSession
+from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
+from airflow_hive_opt.runtime.documents import Format
+from airflow_hive_opt.runtime.gates import GateClosed, Gates, NothingToDo
+from airflow_hive_opt.runtime.report import headline, keep_report
+from airflow_hive_opt.runtime.required import RequiredPartitions, TooMuchToWaitFor
+from airflow_hive_opt.spark.application.application import join, map_join, prune
+from airflow_hive_opt.spark.application.request import Request, Result
+from airflow_hive_opt.spark.application.required_partitions import required_partitions
+from airflow_hive_opt.spark.keys.key_set import MAX_KEY_BYTES, MAX_KEYS
+from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.spark.session.session import own_session
+from airflow_hive_opt.spark.session.statement_errors import is_refusal
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.text_enum import StrEnum
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_hive_opt.runtime.descriptor import StoragePath
+    from airflow_hive_opt.runtime.report import Report
+
+log = logging.getLogger(__name__)
+
+
+class Stages(StrEnum):
+    """Which of the two stages an application runs; or only what the local task begins with.
+
+    :attr:`KEYS` writes down the partitions that the keys call for, there or not.
+    """
+
+    KEYS = "keys"
+    LOCAL_TASK = "local task"
+    MAP_JOIN = "map join"
+    BOTH = "both"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A statement with its settings, and the stages to run.
+
+    ``path`` is where this attempt writes: the descriptor if it runs the local task, the report
+    beside it. ``descriptor`` and ``digest`` are the local task's announcement, for
+    :attr:`Stages.MAP_JOIN` alone; ``columns`` bounds what :attr:`Stages.KEYS` asks for. ``sql`` may
+    begin with ``SET`` lines. ``token`` is what the job's outcome bears, and the list of
+    :attr:`Stages.KEYS`, so that those of another are refused.
+    """
+
+    sql: str
+    path: str
+    stages: Stages
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    hive_conf: Mapping[str, Any] = field(default_factory=dict)
+    max_keys: int = MAX_KEYS
+    max_key_bytes: int = MAX_KEY_BYTES
+    show_rows: int = 20
+    gates: Gates = field(default_factory=Gates)
+    descriptor: Optional[str] = None
+    digest: Optional[str] = None
+    columns: tuple[str, ...] = ()
+    token: str = ""
+
+    def request(self) -> Request:
+        """What the stages' functions take; raises ``ValueError``."""
+        return Request.of(
+            self.sql,
+            self.hive_conf,
+            parameters=self.parameters,
+            max_keys=self.max_keys,
+            max_key_bytes=self.max_key_bytes,
+            show_rows=self.show_rows,
+            **dataclasses.asdict(self.gates),
+        )
+
+    def digest_of_work(self) -> str:
+        """SHA-256 of what is to be done, wherever it is written.
+
+        Raises ``ValueError`` for a parameter that JSON has no word for.
+        """
+        try:
+            return _JOB.digest(dataclasses.replace(self, path="", token=""))
+        except DescriptorError as error:
+            raise ValueError(
+                f"parameters and hive_conf must be text, numbers or booleans: {error}"
+            ) from error
+
+    def query_digest(self) -> str:
+        """The digest that this statement's descriptor must bear; raises ``ValueError``."""
+        request = self.request()
+        return query_digest(request.sql, request.parameters)
+
+
+class Status(StrEnum):
+    """How an application ended."""
+
+    DONE = "done"
+    NOTHING_TO_DO = "nothing to do"
+    REFUSED = "refused"
+    """Trying again gives the same: the statement is wrong, or a gate is closed."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job went: for the log, for XCom and for the task's page.
+
+    ``summary`` is there once the local task has run; ``statement`` is what Spark was given;
+    ``token`` is the job's.
+    """
+
+    status: Status
+    message: str
+    summary: Optional[Mapping[str, Any]] = None
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    statement: Optional[str] = None
+    token: str = ""
+
+
+_JOB = Format("job", 1, Job)
+_OUTCOME = Format("outcome", 1, Outcome)
+
+
+def run_job(
+    session: SparkSession, job: Job, open_path: Callable[[str], StoragePath] = UPath
+) -> Outcome:
+    """Runs the job's stages; what goes wrong is in the outcome, in words.
+
+    ``open_path`` gives the place that a URI stands for.
+    """
+    outcome = _run(session, job, open_path)
+    return dataclasses.replace(outcome, token=job.token)
+
+
+def _run(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath]) -> Outcome:
+    pruned: Report | None = None
+    try:
+        request, path = job.request(), open_path(job.path)
+        descriptor = open_path(job.descriptor or job.path)
+    except (ValueError, ImportError) as error:
+        return _stopped(Status.REFUSED, error, None)
+    try:
+        session = own_session(session)
+        if job.stages is Stages.KEYS:
+            return _call_for(session, job, request, path)
+        if job.stages is Stages.MAP_JOIN:
+            result = map_join(session, request, descriptor, job.digest or "")
+            announced = job.digest
+        else:
+            pruned = prune(session, request, path, hand_over=job.stages is Stages.LOCAL_TASK)
+            if job.stages is Stages.LOCAL_TASK:
+                request.gates.check(pruned.descriptor)
+                keep_report(pruned, path)
+                return Outcome(Status.DONE, headline(pruned.descriptor), pruned.summary())
+            result = join(session, request, pruned, path)
+            announced = pruned.descriptor.digest
+    except NothingToDo as nothing:
+        return _stopped(Status.NOTHING_TO_DO, nothing, pruned)
+    except (PlanError, GateClosed, OtherSession, TooMuchToWaitFor) as error:
+        return _stopped(Status.REFUSED, error, pruned)
+    except (DescriptorError, PySparkException, Py4JError) as error:
+        status = Status.REFUSED if is_refusal(error) else Status.FAILED
+        return _stopped(status, error, pruned)
+    return _done(result, announced, job, path)
+
+
+def _done(result: Result, announced: str | None, job: Job, path: StoragePath) -> Outcome:
+    """The outcome of a statement that has run: nothing from here on may run it again."""
+    report = _in_effect(result.report, announced, path)
+    if job.stages is Stages.MAP_JOIN:  # join has kept its own
+        keep_report(report, path)
+    return Outcome(
+        Status.DONE,
+        headline(report.descriptor),
+        report.summary(),
+        result.columns,
+        tuple(tuple(map(_text, row)) for row in result.rows),
+        result.statement,
+    )
+
+
+def write_job(job: Job, path: StoragePath) -> StoragePath:
+    """Writes the job beside ``path`` for a submitted application; returns where.
+
+    Raises ``DescriptorError``.
+    """
+    at = path.with_name(f"{path.stem}.job.json")
+    _JOB.write(job, at)
+    return at
+
+
+def read_job(at: StoragePath) -> Job:
+    """The job that :func:`write_job` wrote; raises ``DescriptorError``."""
+    return _JOB.read(at)
+
+
+def write_outcome(outcome: Outcome, path: StoragePath) -> None:
+    """Leaves the outcome beside ``path`` for the task that waits for it.
+
+    Without its rows where they are too long, since the statement has run. Raises
+    ``DescriptorError``.
+    """
+    try:
+        _OUTCOME.write(outcome, outcome_path(path))
+    except DescriptorError:
+        if not outcome.rows:
+            raise
+        _OUTCOME.write(replace(outcome, rows=()), outcome_path(path))
+
+
+def read_outcome(path: StoragePath, token: str) -> Outcome:
+    """The outcome of the job with this token that wrote at ``path``; raises ``DescriptorError``."""
+    at = outcome_path(path)
+    outcome = _OUTCOME.read(at)
+    if not token or outcome.token != token:
+        raise DescriptorError(f"the outcome {at} is refused: it belongs to another application")
+    return outcome
+
+
+def outcome_path(path: StoragePath) -> StoragePath:
+    """Where a submitted application leaves its outcome."""
+    return path.with_name(f"{path.stem}.outcome.json")
+
+
+def _in_effect(report: Report, announced: str | None, path: StoragePath) -> Report:
+    """The report of a run that left its list aside, with the descriptor that says so at ``path``.
+
+    Whatever follows the report's URI must not find a list that was not followed.
+    """
+    if report.descriptor.digest == announced:
+        return report
+    try:
+        descriptors.write(report.descriptor, path)
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        log.warning("the descriptor still has the list that was left aside: %s", error)
+    return dataclasses.replace(report, uri=str(path))
+
+
+def _call_for(session: SparkSession, job: Job, request: Request, path: StoragePath) -> Outcome:
+    found = tuple(required_partitions(session, request, job.columns))
+    digest = query_digest(request.sql, request.parameters)
+    required.write(RequiredPartitions(digest, job.columns, job.token, found), path)
+    count = sum(len(entry.tuples) for entry in found)
+    tables = ", ".join(entry.table for entry in found) or "no table"
+    message = f"the keys call for {count:,} partitions of {tables}"
+    return Outcome(Status.DONE, message, {"uri": str(path), "required": count})
+
+
+def _stopped(status: Status, error: Exception, pruned: Report | None) -> Outcome:
+    raised = error.java_exception if isinstance(error, Py4JJavaError) else error
+    message = in_words(raised)
+    return Outcome(status, message, pruned.summary() if pruned else None)
+
+
+def _text(value: object) -> str:
+    return "NULL" if value is None else str(value)

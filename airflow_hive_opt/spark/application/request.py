@@ -1,0 +1,86 @@
+"""What a run is asked, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.runtime.arguments import named_values, parameters_of_sql, whole_number
+from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
+from airflow_hive_opt.runtime.report import Report
+from airflow_hive_opt.spark.keys.key_set import MAX_KEY_BYTES, MAX_KEYS, KeyBounds
+from airflow_hive_opt.statement.script import split_settings
+from airflow_hive_opt.statement.settings import Settings
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Request:
+    """A statement to run and how.
+
+    The gates are :class:`~airflow_hive_opt.runtime.gates.Gates`'; of a SELECT the first
+    ``show_rows`` rows are brought back; with 0 it is only planned. ``max_key_bytes`` bounds what
+    the keys of one small table weigh together. Raises ``ValueError`` for what can't be meant.
+    """
+
+    sql: str
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings.of)
+    session_conf: Mapping[str, str] = field(default_factory=dict)
+    max_keys: int = MAX_KEYS
+    max_key_bytes: int = MAX_KEY_BYTES
+    max_partitions: int | None = None
+    max_bytes: int | None = None
+    show_rows: int = 20
+    on_empty: str = OnEmpty.RUN
+    on_no_prune: str = OnNoPrune.RUN
+
+    @classmethod
+    def of(
+        cls, script: str, hive_conf: Mapping[str, object] | None = None, **options: Any
+    ) -> Request:
+        """A request for a script: ``SET`` lines at its head, then the statement.
+
+        What is set goes to Spark's session, as Spark would take it, and where it is one of
+        Hive's names the planner reads it over ``hive_conf``.
+        """
+        if not isinstance(script, str):
+            raise ValueError(f"sql must be a statement, not {script!r}")
+        named_values("hive_conf", hive_conf or {})
+        own, sql = split_settings(script)
+        for_hive = {name: value for name, value in own.items() if not name.startswith("spark.")}
+        settings = Settings.for_run(hive_conf or {}, for_hive)
+        return cls(sql, settings=settings, session_conf=own, **options)
+
+    def __post_init__(self) -> None:
+        """Checks statement, parameters and bounds."""
+        if not isinstance(self.sql, str) or not self.sql.strip():
+            raise ValueError(f"sql must be a statement, not {self.sql!r}")
+        parameters_of_sql(self.parameters)
+        whole_number("max_keys", self.max_keys, 1)
+        whole_number("max_key_bytes", self.max_key_bytes, 1)
+        whole_number("show_rows", self.show_rows)
+        _ = self.gates
+
+    @property
+    def bounds(self) -> KeyBounds:
+        """How many keys are taken."""
+        return KeyBounds(self.max_keys, self.max_key_bytes)
+
+    @property
+    def gates(self) -> Gates:
+        """What the descriptor must fulfil before the join."""
+        return Gates(self.max_partitions, self.max_bytes, self.on_empty, self.on_no_prune)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run's report, of a SELECT the first rows, and the statement that Spark was given."""
+
+    report: Report
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    statement: str

@@ -1,0 +1,88 @@
+"""Which partitions a statement's keys call for, whether they are there or not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.runtime.partitions import Value
+from airflow_hive_opt.runtime.required import Required, combined
+from airflow_hive_opt.spark.application.application import plan_on_spark
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
+from airflow_hive_opt.spark.local_task.local_task import LocalTask
+from airflow_hive_opt.statement.errors import PlanError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_hive_opt.pruning.decisions import ScanDecision
+
+log = logging.getLogger(__name__)
+
+
+def required_partitions(
+    session: SparkSession, request: Request, only: Sequence[str] = ()
+) -> list[Required]:
+    """One entry for every scan that keys prune.
+
+    Only keys that bare equalities compare with partition columns can be waited for. Where several
+    small tables prune a scan, every combination of their keys is called for, as the join may read
+    each of them; with ``only``, partition columns, those columns' values alone are. A scan
+    whose keys can't be used calls for nothing, with a line in the log. Raises ``PlanError`` where
+    Spark rejects the statement too, or no scan is pruned by one of ``only``; ``TooMuchToWaitFor``
+    for too many combinations, and what Spark raises where keys can't be read.
+    """
+    for name, value in request.session_conf.items():
+        session.conf.set(name, value)
+    catalog = catalog_of(session)
+    planned = plan_on_spark(session, catalog, request)
+    if planned.passed_through:
+        log.warning("nothing is called for: %s", planned.passed_through)
+        return []
+    pruned = {name for decision in planned.decisions for name in decision.columns}
+    if unknown := [name for name in only if name.lower() not in pruned]:
+        raise PlanError(
+            "SEMANTIC",
+            f"{', '.join(unknown)} can't be waited for: keys prune "
+            f"{', '.join(sorted(pruned)) or 'no partition column'} here",
+        )
+    task = LocalTask(session, catalog, catalog, request.bounds, request.parameters)
+    chosen = frozenset(map(str.lower, only))
+    found = []
+    for decision in planned.decisions:
+        if not decision.pruned:
+            log.info("%s calls for nothing: %s", decision.alias, decision.reason.sentence)
+        elif entry := _required(task, decision, chosen):
+            found.append(entry)
+    return found
+
+
+def _required(task: LocalTask, decision: ScanDecision, only: frozenset[str]) -> Required | None:
+    types = {column.name: column.type for column in decision.table.partition_columns}
+    usable: list[tuple[tuple[str, ...], frozenset[tuple[Value, ...]]]] = []
+    for source in decision.sources:
+        names = source.partition_columns
+        if not names or source.skeletons:  # what it calls for is not said by values
+            log.warning("the keys of %s are not waited for: no bare equalities", source.name)
+            continue
+        if only and only.isdisjoint(names):
+            continue
+        keys = task.collect(source)
+        tuples = None if isinstance(keys, Reason) else keys.tuples([types[name] for name in names])
+        if tuples is None:
+            reason = keys if isinstance(keys, Reason) else Reason.TYPE_NOT_COMPARABLE
+            log.warning("the keys of %s are not waited for: %s", source.name, reason.sentence)
+        else:
+            usable.append((names, tuples))
+    if not usable:
+        return None
+    rows = list(combined(usable))
+    named = {name for names, _ in usable for name in names}
+    columns = tuple(name for name in types if name in named and (not only or name in only))
+    wanted = sorted({tuple(row[name] for name in columns) for row in rows})
+    return Required(
+        decision.table.name, tuple(types), tuple(types.values()), columns, tuple(wanted)
+    )

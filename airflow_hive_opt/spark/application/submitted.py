@@ -1,0 +1,102 @@
+"""The application that spark-submit runs: a job in, an outcome out, both in storage.
+
+spark-submit --py-files airflow_hive_opt.zip main.py JOB_URI
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+from upath import UPath
+
+from airflow_hive_opt.runtime.storage import DescriptorError
+from airflow_hive_opt.spark.application.job import Outcome, Status, read_job, run_job, write_outcome
+
+TASK_PID_VARIABLE = "AIRFLOW_HIVE_OPT_TASK_PID"
+"""Process id of the Airflow task, on the same machine as a driver in client mode."""
+
+_SECONDS_BETWEEN_LOOKS = 2.0
+log = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the job at the given URI; exit code 1 where trying again may help, else 0.
+
+    A cluster manager that starts a failed application again would run a refused statement, or one
+    that had nothing to do, for nothing, and one that has run a second time.
+    """
+    (uri,) = sys.argv[1:] if arguments is None else arguments
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("airflow_hive_opt").setLevel(logging.INFO)
+    _end_with_the_task()
+    try:
+        job = read_job(UPath(uri))
+    except DescriptorError as error:
+        log.error("%s", error)
+        return 1
+    session = SparkSession.builder.enableHiveSupport().getOrCreate()
+    session.sparkContext.setLogLevel("WARN")
+    outcome = Outcome(Status.FAILED, "the driver ended before the job did", token=job.token)
+    try:
+        log.info("application %s", session.sparkContext.applicationId)
+        outcome = run_job(session, job)
+    finally:
+        told = _tell(outcome, UPath(job.path))
+        _stop(session)
+    if outcome.status is Status.DONE:
+        return 0
+    return int(outcome.status is Status.FAILED or not told)
+
+
+def _tell(outcome: Outcome, path: UPath) -> bool:
+    """Whether the outcome could be left for the task."""
+    try:
+        write_outcome(outcome, path)
+    except DescriptorError as error:
+        log.error("the outcome is %s, which can't be told: %s", outcome.status, error)
+        return False
+    return True
+
+
+def _stop(session: SparkSession) -> None:
+    try:
+        session.stop()
+    except Exception:
+        log.warning("the session can't be stopped", exc_info=True)
+
+
+def _end_with_the_task() -> None:
+    """Sees to it that a killed task leaves no driver behind that still writes to its table."""
+    task = int(os.environ.get(TASK_PID_VARIABLE, "0"))
+    if not task:
+        return
+
+    def watch() -> None:
+        while _lives(task):
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        log.warning("the Airflow task %d is gone, so its application ends", task)
+        os.kill(os.getppid(), signal.SIGTERM)  # spark-submit's JVM, with its shutdown hooks
+        os._exit(1)
+
+    threading.Thread(target=watch, name="watch-the-task", daemon=True).start()
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it runs as another user
+        return True
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Where tables and partitions are looked up: Spark's catalog, Spark Connect, or Thrift."""

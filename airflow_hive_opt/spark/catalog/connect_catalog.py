@@ -1,0 +1,216 @@
+"""A Spark Connect server's catalog, in SQL, as the planner's catalog and as a metastore."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Union
+
+from pyspark.errors import AnalysisException
+
+from airflow_hive_opt.pruning.decisions import Layer
+from airflow_hive_opt.runtime.descriptor import Target
+from airflow_hive_opt.runtime.metastore import KeySet
+from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name
+from airflow_hive_opt.spark.catalog.spark_catalog import (
+    NOT_FOUND,
+    SparkCatalog,
+    read_by_serde,
+    type_of,
+    view_definition,
+)
+from airflow_hive_opt.spark.keys.skeleton import fulfilling
+from airflow_hive_opt.spark.narrowing.literals import literal
+from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.spark_compat import condition_of
+from airflow_hive_opt.statement.catalog import Column, Table
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.E+]+) ([KMGTPE]?)i?B")
+_POWERS = {prefix: 1 << 10 * power for power, prefix in enumerate(("", *"KMGTPE"))}
+
+
+class ConnectCatalog:
+    """A :class:`~airflow_hive_opt.runtime.metastore.Metastore` over Spark Connect.
+
+    Tables come from ``DESCRIBE ... AS JSON``, partitions from ``SHOW PARTITIONS``: their names,
+    without location and statistics. Each table is looked up once and its names are listed once, so
+    an instance is for one stage. What the server's metastore does for that is not known.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._tables: dict[str, Table | None] = {}
+        self._names: dict[str, list[Partition]] = {}
+
+    def table(self, name: str) -> Table | None:
+        """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
+        key = name.lower()
+        if key not in self._tables:
+            self._tables[key] = self._look_up(key)
+        return self._tables[key]
+
+    def location(self, name: str) -> str | None:
+        """Where a table lies; ``None`` for a view and for what is not there."""
+        try:
+            return self._described(_quoted(name)).get("location")
+        except AnalysisException as error:
+            if condition_of(error) in NOT_FOUND:
+                return None
+            raise
+
+    def default_location(self) -> str | None:
+        """Where the metastore's database ``default`` lies."""
+        return self._session.catalog.getDatabase("default").locationUri
+
+    def partition_count(self, table: Table) -> int:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; SQL can only list names."""
+        return len(self.partition_names(table))
+
+    def partition_names(self, table: Table) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        if table.name not in self._names:
+            rows = self._session.sql(f"SHOW PARTITIONS {_quoted(table.name)}").collect()
+            self._names[table.name] = [parse_name(name) for (name,) in rows]
+        return self._names[table.name]
+
+    def partitions_by_keys(
+        self,
+        table: Table,
+        keys: Sequence[KeySet],
+        total: int,  # noqa: ARG002 - the names are here already, by counting
+    ) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        types = [column.type for column in table.partition_columns]
+        return list(matching(self.partition_names(table), types, keys))
+
+    def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        wanted = {part.values for part in partitions}
+        return [part for part in self.partition_names(table) if part.values in wanted]
+
+    def existing(
+        self, table: Table, partitions: Iterable[Partition]
+    ) -> frozenset[tuple[str | None, ...]]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        return frozenset(part.values for part in self.partitions_by_names(table, partitions))
+
+    def partitions_by_filter(
+        self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]
+    ) -> list[Partition]:
+        """The partitions for which ``condition``, on ``alias``'s partition columns, is true."""
+        names = self.partition_names(table)
+        layers = [Layer(alias, ())]
+        found = fulfilling(self._session, table, layers, names, [condition], parameters)
+        if found is None:
+            raise ValueError(f"the condition on {table.name} may change its mind: {condition}")
+        return found
+
+    def with_bytes(self, target: Target) -> Target:
+        """The target with the size that the metastore has for each partition, asked one by one."""
+        table = self.table(target.table)
+        if table is None:
+            return target
+        sized = (
+            part if part.bytes is not None else replace(part, bytes=self._bytes(table, part))
+            for part in target.partitions
+        )
+        return replace(target, partitions=tuple(sized))
+
+    def storage(self, table: Table) -> tuple[str, str]:  # noqa: ARG002
+        """Nothing: files' footers can't be read through the server."""
+        return "", ""
+
+    def work(self) -> None:
+        """Nothing: the server counts for all its sessions, and does not tell."""
+        return
+
+    def _look_up(self, name: str) -> Table | None:
+        try:
+            told = self._described(_quoted(name))
+        except AnalysisException as error:
+            if condition_of(error) in NOT_FOUND:
+                return None
+            raise
+        full = f"{told['schema_name']}.{told['table_name']}".lower()
+        if told["catalog_name"] != "spark_catalog":  # a temporary view
+            full = name
+        # the description has CHAR and VARCHAR as STRING
+        fields = self._session.table(_quoted(name)).schema.fields
+        columns = [Column(field.name.lower(), type_of(field)) for field in fields]
+        partitioned = [column.lower() for column in told.get("partition_columns", ())]
+        if not partitioned:
+            size = self._estimated(name)
+            definition = view_definition(
+                told.get("view_text"),
+                str(told.get("view_catalog_and_namespace", "")).split("."),
+                told.get("view_query_output_columns", ()),
+            )
+            return Table(full, tuple(columns), total_bytes=size, definition=definition)
+        return Table(
+            full,
+            tuple(column for column in columns if column.name not in partitioned),
+            tuple(column for column in columns if column.name in partitioned),
+            told.get("statistics", {}).get("size_in_bytes"),
+            partitions_in_metastore=told.get("partition_provider") == "Catalog"
+            or told.get("provider") == "hive",
+            by_serde=self._is_read_by_serde(told),
+        )
+
+    def _described(self, what: str) -> dict[str, Any]:
+        ((text,),) = self._session.sql(f"DESCRIBE TABLE EXTENDED {what} AS JSON").collect()
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def _estimated(self, name: str) -> int | None:
+        """Spark's own estimate, enormous where it knows nothing."""
+        ((plan,),) = self._session.sql(f"EXPLAIN COST SELECT * FROM {_quoted(name)}").collect()
+        return size_of(plan)
+
+    def _bytes(self, table: Table, partition: Partition) -> int | None:
+        values = zip_strict(table.partition_columns, partition.values)
+        texts = [f"{quote(c.name)} = {'NULL' if v is None else literal(v)}" for c, v in values]
+        try:
+            told = self._described(f"{_quoted(table.name)} PARTITION ({', '.join(texts)})")
+        except AnalysisException:  # it has gone, or its value has no literal there
+            return None
+        size = told.get("partition_parameters", {}).get("totalSize", "")
+        return int(size) if size.isdigit() else None
+
+    def _is_read_by_serde(self, told: Mapping[str, Any]) -> bool:
+        """Whether Hive's classes read the table, not Spark's own Parquet and ORC readers."""
+        if told.get("provider") != "hive":
+            return False
+        return read_by_serde(self._session, str(told.get("serde_library", "")))
+
+
+SessionCatalog = Union[SparkCatalog, ConnectCatalog]
+
+
+def catalog_of(session: SparkSession) -> SessionCatalog:
+    """The session's catalog, through its JVM or over Spark Connect; for one stage."""
+    return ConnectCatalog(session) if is_remote(session) else SparkCatalog(session)
+
+
+def size_of(plan: str) -> int | None:
+    """The bytes that ``EXPLAIN COST`` gives for the whole plan, its rounding rounded up.
+
+    >>> size_of("Project [1 AS a], Statistics(sizeInBytes=867.0 B)")
+    868
+    >>> size_of("Relation db.t[k] parquet, Statistics(sizeInBytes=23.8 MiB)") > 23.8 * 1024**2
+    True
+    """
+    found = _SIZE.search(plan)
+    return math.ceil((float(found[1]) + 0.05) * _POWERS[found[2]]) if found else None
+
+
+def _quoted(name: str) -> str:
+    database, _, short = name.rpartition(".")
+    return f"{quote(database)}.{quote(short)}" if database else quote(short)

@@ -1,0 +1,344 @@
+"""Spark's session catalog as the planner's catalog and as the local task's metastore."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql.types import StructField, StructType
+
+from airflow_hive_opt.runtime.descriptor import Target
+from airflow_hive_opt.runtime.metastore import KeySet
+from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed, value_of
+from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.spark.catalog.statistics import with_statistics
+from airflow_hive_opt.spark.catalog.work import work_of
+from airflow_hive_opt.spark.narrowing.scan import asking, list_condition, way
+from airflow_hive_opt.spark.session.spark_compat import active, condition_of, to_scala
+from airflow_hive_opt.statement.catalog import Column, Table, ViewDefinition
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_EXACT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+_ALIAS = "__partitions"
+# What Spark raises for a name that stands for nothing.
+NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+
+
+class SparkCatalog:
+    """Spark's session catalog, a :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
+
+    Works with whatever metastore Spark has: embedded, secured, a vendor's. Each table is looked up
+    once and its names are listed once, so an instance is for one stage. Where a name goes to the
+    session catalog, it checks again that database and table exist; the external catalog below it
+    does not, which halves the calls.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._jvm: Any = session._jvm
+        self._state: Any = session._jsparkSession.sessionState()
+        self._catalog: Any = self._state.catalog()
+        self._external: Any = session._jsparkSession.sharedState().externalCatalog()
+        self._tables: dict[str, Table | None] = {}
+        self._names: dict[str, list[Partition]] = {}
+        self._own_names: dict[str, list[str]] = {}
+        self._found: dict[str, Any] = {}
+
+    def table(self, name: str) -> Table | None:
+        """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
+        key = name.lower()
+        if key not in self._tables:
+            self._tables[key] = self._look_up(key)
+        return self._tables[key]
+
+    def described(self, table: Table) -> Table:
+        """A table that was looked up here with its buckets and statistics, where there are any."""
+        metadata = self._found.get(table.name)
+        return table if metadata is None else with_statistics(table, metadata)
+
+    def location(self, name: str) -> str | None:
+        """Where a table lies; ``None`` for a view and for what is not there."""
+        database, _, short = name.lower().rpartition(".")
+        if not database and self._catalog.isTempView(self._table_identifier(short, None)):
+            return None
+        database = database or self._catalog.getCurrentDatabase()
+        metadata = self._found.get(f"{database}.{short}") or self._metadata(short, database)
+        return _location(metadata) if metadata is not None else None
+
+    def default_location(self) -> str | None:
+        """Where the metastore's database ``default`` lies."""
+        return unquote(str(self._external.getDatabase("default").locationUri().toString()))
+
+    def partition_count(self, table: Table) -> int:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; Spark can only list names."""
+        return len(self.partition_names(table))
+
+    def partition_names(self, table: Table) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        if table.name not in self._names:
+            names = self._external.listPartitionNames(
+                *self._database_and_name(table), self._jvm.scala.Option.empty()
+            )
+            # as one text: a call to the JVM for each of many thousand names would take seconds
+            text = names.mkString("\n")
+            self._names[table.name] = [parse_name(name) for name in text.split("\n") if name]
+        return self._names[table.name]
+
+    def partitions_by_keys(
+        self,
+        table: Table,
+        keys: Sequence[KeySet],
+        total: int,  # noqa: ARG002 - the names are here already, by counting
+    ) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        types = [column.type for column in table.partition_columns]
+        return list(matching(self.partition_names(table), types, keys))
+
+    def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
+
+        Spark has no such question; a condition on the values says it. A value that can't be read
+        as its type can't be said: such a partition stays a name.
+        """
+        wanted = list(dict.fromkeys(Partition(part.values) for part in partitions))
+        types = [column.type for column in table.partition_columns]
+        rows, unreadable = set(), []
+        for part in wanted:
+            row = tuple(
+                None if text is None else typed(text, type_)
+                for text, type_ in zip_strict(part.values, types)
+            )
+            if any(v is None and t is not None for v, t in zip_strict(row, part.values)):
+                unreadable.append(part)
+            else:
+                rows.add(row)
+        if not rows:
+            return unreadable
+        columns = [column.name for column in table.partition_columns]
+        total = self.partition_count(table)
+        condition = list_condition(_ALIAS, columns, rows, total)
+        with asking(self._session, {way(rows, total)}):
+            found = self.partitions_by_filter(table, _ALIAS, condition, {})
+        named = {part.values for part in wanted}  # '08' and '8' are one number
+        return [part for part in found if part.values in named] + unreadable
+
+    def existing(
+        self, table: Table, partitions: Iterable[Partition]
+    ) -> frozenset[tuple[str | None, ...]]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        wanted = {part.values for part in partitions}
+        return frozenset(part.values for part in self.partition_names(table)) & wanted
+
+    def partitions_by_filter(
+        self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]
+    ) -> list[Partition]:
+        """The partitions for which ``condition``, on ``alias``'s partition columns, is true.
+
+        The metastore filters as far as its language goes and Spark checks what comes back, so
+        the answer is exact and typed as the table types it.
+        """
+        columns = ", ".join(
+            f"CAST(NULL AS {column.type}) AS {quote(name)}"
+            for name, column in zip_strict(self._own_columns(table), table.partition_columns)
+        )
+        # analysed over typed NULLs: over the table it would be looked up again
+        sql = f"SELECT 1 FROM (SELECT {columns}) AS {quote(alias)} WHERE {condition}"
+        frame = self._session.sql(sql, args=dict(parameters))
+        filter_ = frame._jdf.queryExecution().analyzed().children().head()
+        # columns named in the table's own case, which the catalog expects
+        strategy = self._object("org.apache.spark.sql.execution.datasources.DataSourceStrategy")
+        named = strategy.normalizeExprs(
+            to_scala(self._jvm, [filter_.condition()]), filter_.child().output()
+        )
+        zone = self._state.conf().sessionLocalTimeZone()
+        with active(self._session):
+            found = self._external.listPartitionsByFilter(
+                *self._database_and_name(table), named, zone
+            )
+        return self._partitions(table, found)
+
+    def with_bytes(self, target: Target) -> Target:
+        """The target with the size of every partition: the metastore's figure, else the files'."""
+        table = self.table(target.table)
+        bare = [part for part in target.partitions if part.bytes is None and part.location is None]
+        if table is None or all(part.bytes is not None for part in target.partitions):
+            return target
+        known = {part.values: part for part in self.partitions_by_names(table, bare)}
+        partitions = (known.get(part.values, part) for part in target.partitions)
+        return replace(target, partitions=tuple(map(self._measured, partitions)))
+
+    def storage(self, table: Table) -> tuple[str, str]:
+        """``parquet`` or ``orc`` where Spark's own reader reads the table, else empty; location."""
+        database, _, short = table.name.rpartition(".")
+        if not database:
+            return "", ""
+        metadata = self._catalog.getTableMetadata(self._table_identifier(short, database))
+        told = (metadata.provider().getOrElse(None), metadata.storage().serde().getOrElse(None))
+        name = " ".join(str(text) for text in told if text).lower()
+        formats = [format_ for format_ in ("parquet", "orc") if format_ in name]
+        if not formats or self._is_read_by_serde(metadata):
+            return "", ""
+        return formats[0], unquote(metadata.location().toString())
+
+    def work(self) -> Work:
+        """What this JVM's sessions have asked for so far."""
+        return work_of(self._jvm)
+
+    def _measured(self, partition: Partition) -> Partition:
+        """With its files' bytes; a partition that has gone, or has no readable name, has none."""
+        if partition.bytes is not None or partition.location is None:
+            return partition
+        path = self._jvm.org.apache.hadoop.fs.Path(partition.location)
+        files = path.getFileSystem(self._state.newHadoopConf())
+        size = files.getContentSummary(path).getLength() if files.exists(path) else 0
+        return replace(partition, bytes=int(size))
+
+    def _object(self, name: str) -> Any:
+        """A Scala object."""
+        return getattr(getattr(self._jvm, f"{name}$"), "MODULE$")
+
+    def _look_up(self, name: str) -> Table | None:
+        database, _, short = name.rpartition(".")
+        if not database and self._catalog.isTempView(self._table_identifier(short, None)):
+            return self._sized(short, self._session.table(quote(short))._jdf.queryExecution())
+        database = database or self._catalog.getCurrentDatabase()
+        metadata = self._metadata(short, database)
+        if metadata is None:
+            return None
+        full = f"{database}.{short}".lower()
+        self._found[full] = metadata
+        own_names = self._texts(metadata.partitionColumnNames())
+        size = metadata.stats()
+        # without a figure in the metastore Spark asks the files; a view has its own plan
+        if not own_names and (not size.isDefined() or metadata.viewText().isDefined()):
+            # a relation wants CHAR and VARCHAR as STRING, as the session catalog has them
+            relation = self._catalog.getRelation(
+                self._catalog.getTableMetadata(self._table_identifier(short, database)),
+                getattr(self._catalog, "getRelation$default$2")(),
+            )
+            table = self._sized(full, self._executed(relation))
+            view = metadata.viewText()
+            definition = view_definition(
+                view.get() if view.isDefined() else None,
+                self._texts(metadata.viewCatalogAndNamespace()),
+                self._texts(metadata.viewQueryColumnNames()),
+            )
+            location = None if view.isDefined() else _location(metadata)
+            return replace(table, definition=definition, location=location)
+        self._own_names[full] = own_names
+        partitioned = {column.lower() for column in own_names}
+        schema = StructType.fromJson(json.loads(metadata.schema().json()))
+        columns = [Column(field.name.lower(), type_of(field)) for field in schema.fields]
+        return Table(
+            full,
+            tuple(column for column in columns if column.name not in partitioned),
+            tuple(column for column in columns if column.name in partitioned),
+            int(size.get().sizeInBytes()) if size.isDefined() else None,
+            partitions_in_metastore=not own_names
+            or bool(metadata.tracksPartitionsInCatalog())
+            or metadata.provider().getOrElse(None) == "hive",
+            by_serde=bool(own_names) and self._is_read_by_serde(metadata),
+            location=_location(metadata),
+        )
+
+    def _is_read_by_serde(self, metadata: Any) -> bool:
+        """Whether Hive's classes read the table, not Spark's own Parquet and ORC readers."""
+        if metadata.provider().getOrElse(None) != "hive":
+            return False
+        serde = metadata.storage().serde()
+        return read_by_serde(self._session, str(serde.get()) if serde.isDefined() else "")
+
+    def _metadata(self, short: str, database: str) -> Any | None:
+        try:
+            return self._external.getTable(database, short)
+        except AnalysisException as error:
+            if condition_of(error) in NOT_FOUND:
+                return None
+            raise
+
+    def _executed(self, relation: Any) -> Any:
+        """The execution of a relation whose metadata is here: it is not looked up again."""
+        return self._state.executePlan(relation, getattr(self._state, "executePlan$default$2")())
+
+    def _sized(self, full: str, execution: Any) -> Table:
+        """A table or view; its size is Spark's own estimate, enormous where it knows nothing."""
+        schema = StructType.fromJson(json.loads(execution.analyzed().schema().json()))
+        return Table(
+            full,
+            tuple(Column(field.name.lower(), type_of(field)) for field in schema.fields),
+            total_bytes=int(execution.optimizedPlan().stats().sizeInBytes()),
+        )
+
+    def _own_columns(self, table: Table) -> list[str]:
+        """The partition columns in the table's own case."""
+        if table.name not in self._own_names:
+            self._look_up(table.name)
+        return self._own_names[table.name]
+
+    def _partitions(self, table: Table, found: Any) -> list[Partition]:
+        """Spark's partitions; through JSON, since each call to the JVM takes most of a millisecond.
+
+        A location is the path as the metastore has it, not Spark's URI of it.
+        """
+        mapper = self._jvm.com.fasterxml.jackson.databind.ObjectMapper()
+        mapper.registerModule(self._object("com.fasterxml.jackson.module.scala.DefaultScalaModule"))
+        partitions = []
+        for part in json.loads(mapper.writeValueAsString(found)):
+            values = {name.lower(): text for name, text in part["spec"].items()}
+            location, stats = part["storage"]["locationUri"], part["stats"] or {}
+            partitions.append(
+                Partition(
+                    tuple(value_of(values[column.name]) for column in table.partition_columns),
+                    None if location is None else unquote(location),
+                    stats.get("rowCount"),
+                    stats.get("sizeInBytes"),
+                )
+            )
+        return partitions
+
+    def _database_and_name(self, table: Table) -> tuple[str, str]:
+        database, _, short = table.name.rpartition(".")
+        return database, short
+
+    def _table_identifier(self, short: str, database: str | None) -> Any:
+        name = quote(short) if database is None else f"{quote(database)}.{quote(short)}"
+        return self._state.sqlParser().parseTableIdentifier(name)
+
+    def _texts(self, sequence: Any) -> list[str]:
+        """A Scala sequence of names, in one call; no name has a NUL."""
+        return [text for text in sequence.mkString("\0").split("\0") if text]
+
+
+def _location(metadata: Any) -> str | None:
+    """Where the table lies, as the metastore has it."""
+    found = str(metadata.storage().locationUri().toString())
+    return unquote(found[len("Some(") : -1]) if found.startswith("Some(") else None
+
+
+def read_by_serde(session: SparkSession, serde: str) -> bool:
+    """Whether Hive's classes read a Hive table of this serde, not Spark's own readers."""
+    own = [format_ for format_ in ("parquet", "orc") if format_ in serde.lower()]
+    return not own or session.conf.get(f"spark.sql.hive.convertMetastore{own[0].title()}") != "true"
+
+
+def view_definition(
+    text: str | None, namespace: Sequence[str], columns: Iterable[str]
+) -> ViewDefinition | None:
+    """A view's query as Spark stores it; ``None`` for what is no view of its own catalog."""
+    if text is None or len(namespace) != 2 or namespace[0] != "spark_catalog":
+        return None
+    return ViewDefinition(text, namespace[1].lower(), tuple(name.lower() for name in columns))
+
+
+def type_of(field: StructField) -> str:
+    """The column's type in Hive's words, CHAR and VARCHAR with their lengths."""
+    exact = (field.metadata or {}).get(_EXACT_TYPE)
+    return str(exact or field.dataType.simpleString()).lower()

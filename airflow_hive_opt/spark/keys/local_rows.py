@@ -1,0 +1,102 @@
+"""Rows that the driver holds: as a relation that Spark reads without a job, and as values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.runtime.partitions import Value
+from airflow_hive_opt.spark.session import connect_frames
+from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.session_conf import conf_set
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+# Java's older classes for dates know neither all days nor all years.
+_WHOLE_CALENDAR = {"spark.sql.datetime.java8API.enabled": "true"}
+
+
+class LocalRows:
+    """The rows of ``frame``, which is run once; ``count`` is how many they are.
+
+    As a relation they never become Python values, which would change some types.
+    """
+
+    def __init__(self, session: SparkSession, frame: DataFrame) -> None:
+        self._session = session
+        self._collected = frame
+        self._java: Any = None  # a list in the JVM
+        if is_remote(session):
+            self._relation, self.count, self._bytes = connect_frames.local_relation(session, frame)
+            return
+        with conf_set(session, _WHOLE_CALENDAR):
+            rows = frame._jdf.toDF()  # which encodes them by the settings of now
+            self._java, self._java_schema = rows.collectAsList(), rows.schema()
+        self.count = int(self._java.size())
+
+    def size(self) -> int:
+        """About how many bytes the values are, of text; they stay where they are."""
+        if self._java is None:
+            return self._bytes
+        builder = self._session._jvm.java.lang.StringBuilder()  # type: ignore[union-attr]
+        return int(builder.append(self._java).length())
+
+    @cached_property
+    def schema(self) -> StructType:
+        """Columns and types."""
+        return self._collected.schema
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The rows as a local relation."""
+        if self._java is None:
+            return self._relation
+        from pyspark.sql import DataFrame
+
+        session: Any = self._session._jsparkSession
+        return DataFrame(session.createDataFrame(self._java, self._java_schema), self._session)
+
+    def values(self, families: Sequence[str | None]) -> list[tuple[Value | None, ...]]:
+        """The rows in Python, of columns of these :func:`~airflow_hive_opt.statement.types.family`.
+
+        A socket of their own, as ``collect`` opens one, would cost more than few rows do. Raises
+        ``ValueError`` for days that Python does not know.
+        """
+        text = None if self._java is None else str(self._java.toString())
+        rows = None if text is None else rows_in(text, families, self.count)
+        return [tuple(row) for row in self.frame.collect()] if rows is None else rows
+
+
+def rows_in(
+    text: str, families: Sequence[str | None], count: int
+) -> list[tuple[Value | None, ...]] | None:
+    """The ``count`` rows in Java's text of a list of them; ``None`` where it has two meanings.
+
+    >>> rows_in("[[8,a], [null,b c]]", ["integer", "string"], 2)
+    [(8, 'a'), (None, 'b c')]
+    >>> rows_in("[[a,b]]", ["string"], 1), rows_in("[[null]]", ["string"], 1)
+    (None, None)
+    """
+    if not count:
+        return []
+    # where strings have separators too, there are more of them than rows and columns need
+    rows = [row.split(",") for row in text[2:-2].split("], [")]
+    if len(rows) != count or any(len(row) != len(families) for row in rows):
+        return None
+    strings = [at for at, family in enumerate(families) if family == "string"]
+    if any(row[at] == "null" for at in strings for row in rows):
+        return None
+    return [tuple(map(_value, row, families)) for row in rows]
+
+
+def _value(text: str, family: str | None) -> Value | None:
+    if text == "null":
+        return None
+    if family == "integer":
+        return int(text)
+    return date.fromisoformat(text) if family == "date" else text

@@ -1,0 +1,135 @@
+"""Partition names as a relation: Spark itself evaluates conditions on them.
+
+The skeleton of a table has a row for every partition and nothing but the partition columns, typed
+as a scan types them. Queries that stand around the scan in the statement are laid around the
+skeleton too, so that a condition is asked in the user's own words. Names are local data: Spark
+lists and reads nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from airflow_hive_opt.pruning.decisions import Layer
+from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.spark.keys.key_set import Keys, is_stable
+from airflow_hive_opt.spark.keys.local_rows import LocalRows
+from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.identifiers import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def unique_view(name: str) -> str:
+    """A name for a temporary view that no other run in the session has."""
+    return f"{name}_{uuid4().hex}"
+
+
+def typed_nulls(table: Table) -> str:
+    """A relation with the table's partition columns: what conditions are analysed over.
+
+    Over the table itself Spark would look it up again.
+    """
+    columns = (
+        f"CAST(NULL AS {column.type}) AS {quote(column.name)}" for column in table.partition_columns
+    )
+    return f"(SELECT {', '.join(columns)})"
+
+
+@contextmanager
+def skeleton_view(
+    session: SparkSession, name: str, table: Table, partitions: Sequence[Partition]
+) -> Iterator[None]:
+    """A temporary view of the partitions.
+
+    It has the partition columns, ``__row``, the position in ``partitions``, and ``__odd``, true
+    where the value of a scan is not known from the name: a text that can't be read as its column's
+    type, and the NULL partition that a serde reads.
+    """
+    # one text for all: a value at a time would take most of a millisecond each to the JVM
+    document = json.dumps([partition.values for partition in partitions])
+    rows = session.sql(
+        "SELECT posexplode(from_json(:names, 'array<array<string>>')) AS (__row, __texts)",
+        args={"names": document},
+    )
+    frame = LocalRows(session, rows).frame
+    typed = [
+        (f"__texts[{number}]", f"try_cast(__texts[{number}] AS {column.type})", quote(column.name))
+        for number, column in enumerate(table.partition_columns)
+    ]
+    known = "true" if table.by_serde else "{} IS NOT NULL"
+    odd = " OR ".join(f"({known.format(text)} AND {value} IS NULL)" for text, value, _ in typed)
+    values = [f"{value} AS {column}" for _, value, column in typed]
+    frame = frame.selectExpr("__row", f"{odd} AS __odd", *values)
+    frame.createOrReplaceTempView(quote(name))
+    try:
+        yield
+    finally:
+        session.catalog.dropTempView(name)
+
+
+def fulfilling(
+    session: SparkSession,
+    table: Table,
+    layers: Sequence[Layer],
+    partitions: Sequence[Partition],
+    conditions: Sequence[str],
+    parameters: Mapping[str, object],
+    keys: Keys | None = None,
+) -> list[Partition] | None:
+    """The partitions for which all ``conditions`` are true, with some of the keys where given.
+
+    ``None`` where Spark says that the conditions may change their mind.
+    """
+    names_view, keys_view = unique_view("__partition_names"), unique_view("__keys")
+    with skeleton_view(session, names_view, table, partitions):
+        skeleton = _from(names_view, layers)
+        condition = " AND ".join(conditions)
+        if keys is None:
+            sql = f"SELECT __row FROM {skeleton} WHERE {condition}"
+        else:
+            keys.frame.createOrReplaceTempView(keys_view)
+            known = _keys_from(keys_view, keys)
+            sql = f"SELECT __row FROM {skeleton} LEFT SEMI JOIN {known} ON {condition}"
+        frame = session.sql(
+            f"{sql} UNION SELECT __row FROM {names_view} WHERE __odd", args=dict(parameters)
+        )
+        try:
+            if not is_stable(frame):
+                return None
+            return [partitions[number] for number in sorted(row[0] for row in frame.collect())]
+        finally:
+            session.catalog.dropTempView(keys_view)
+
+
+def _from(names_view: str, layers: Sequence[Layer]) -> str:
+    sql = f"{names_view} AS {quote(layers[0].alias)}"
+    for layer in layers[1:]:
+        columns = [f"{text} AS {quote(name)}" for name, text in layer.columns]
+        sql = f"(SELECT {', '.join(['__row', *columns])} FROM {sql}) AS {quote(layer.alias)}"
+    return sql
+
+
+def _keys_from(keys_view: str, keys: Keys) -> str:
+    """The keys under the aliases that the conditions know.
+
+    Several relations become struct columns of one, so that ``alias.column`` is a field there.
+    """
+    fields: dict[str, list[tuple[str, str]]] = {}
+    for number, column in enumerate(keys.source.columns):
+        fields.setdefault(column.alias, []).append((column.name, f"c{number}"))
+    if len(fields) == 1:
+        ((alias, columns),) = fields.items()
+        listed = ", ".join(f"{key} AS {quote(name)}" for name, key in dict(columns).items())
+        return f"(SELECT {listed} FROM {keys_view}) AS {quote(alias)}"
+    structs = (
+        f"struct({', '.join(f'{key} AS {quote(name)}' for name, key in dict(columns).items())}) "
+        f"AS {quote(alias)}"
+        for alias, columns in fields.items()
+    )
+    return f"(SELECT {', '.join(structs)} FROM {keys_view}) AS {keys_view}"

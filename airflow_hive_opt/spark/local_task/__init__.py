@@ -1,0 +1,1 @@
+"""The first stage: plan, collect keys, ask the metastore, describe the partitions to scan."""

@@ -1,0 +1,74 @@
+"""Which joins the local task's keys answer whole, and the statement without them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+
+from airflow_hive_opt.pruning.decisions import ScanDecision
+from airflow_hive_opt.rewriting.blocks import Text, spliced
+from airflow_hive_opt.rewriting.join_elimination import AnsweredJoin, eliminate_joins
+from airflow_hive_opt.runtime.descriptor import Descriptor, Target
+from airflow_hive_opt.runtime.partitions import Value, matching
+from airflow_hive_opt.runtime.report import Joinless
+from airflow_hive_opt.spark.keys.key_set import Keys
+from airflow_hive_opt.spark.narrowing.restrict import is_exact, narrowings
+from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.parse import Span, parse
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+log = logging.getLogger(__name__)
+
+
+def answered_joins(
+    decision: ScanDecision,
+    target: Target,
+    found: Sequence[tuple[Keys, frozenset[tuple[Value, ...]]]],
+) -> Iterator[AnsweredJoin]:
+    """The joins of a pruned scan of which ``found``, keys with their tuples, know all.
+
+    The restricted scan must give no partition but those that the keys call for, and no key may
+    stand for two rows of its table.
+    """
+    relation = decision.relation
+    if relation is None or decision.table.by_serde or relation.table.definition is not None:
+        return
+    known = [(k.source, k.source.reference, tuples) for k, tuples in found if k.unique]
+    if not any(place for _, place, _ in known) or not is_exact(target):
+        return
+    for source, place, tuples in known:
+        if place is None:
+            continue
+        at = [target.columns.index(name) for name in source.partition_columns]
+        called_for = matching(target.partitions, target.types, [(at, tuples)])
+        if len(list(called_for)) == target.kept:
+            yield AnsweredJoin(
+                Span(*target.reference),
+                place,
+                source.name,
+                tuple(
+                    (column.name, name)
+                    for column, name in zip_strict(source.columns, source.partition_columns)
+                ),
+                source.asked,
+            )
+
+
+def without_joins(
+    sql: str, catalog: Catalog, descriptor: Descriptor, answered: Sequence[AnsweredJoin]
+) -> Joinless | None:
+    """``sql`` with its scans narrowed and without the joins that keys answer, if there are any.
+
+    The descriptor is the statement's, straight from the local task.
+    """
+    if not answered:
+        return None
+    try:
+        edits = narrowings(sql, descriptor.targets, descriptor.row_filters)
+        edits, left_out = eliminate_joins(Text(sql, parse(sql), catalog), answered, edits)
+    except Exception:  # the statement with all its joins is as good
+        log.warning("joins can't be left out of this statement", exc_info=True)
+        return None
+    if not left_out:
+        return None
+    return Joinless(spliced(sql, edits), tuple(dict.fromkeys(found.name for found in left_out)))

@@ -1,0 +1,289 @@
+"""The local task: keys, metastore, descriptor (HIVE-5119, execution, the local work)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from airflow_hive_opt.pruning.decisions import (
+    KeyPredicate,
+    KeySource,
+    Layer,
+    PartitionCondition,
+    ScanDecision,
+)
+from airflow_hive_opt.pruning.plan import Plan
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.pruning.scan_way import is_worth_narrowing
+from airflow_hive_opt.rewriting.join_elimination import AnsweredJoin
+from airflow_hive_opt.runtime.descriptor import (
+    Decision,
+    Descriptor,
+    RowFilter,
+    Target,
+    now,
+    query_digest,
+)
+from airflow_hive_opt.runtime.metastore import MetastoreError, PartitionCatalog
+from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
+from airflow_hive_opt.runtime.partitions import (
+    DEFAULT_PARTITION,
+    Partition,
+    comparable,
+    matching,
+)
+from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys, collect_keys, is_stable
+from airflow_hive_opt.spark.keys.skeleton import fulfilling, skeleton_view, typed_nulls, unique_view
+from airflow_hive_opt.spark.local_task.answered_joins import answered_joins
+from airflow_hive_opt.spark.local_task.data_column_keys import promising_row_groups, row_filter
+from airflow_hive_opt.spark.local_task.selection import Selection, filter_of, length_of, target_of
+from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.identifiers import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+# Names times keys that Spark may compare pair by pair, some seconds' work.
+_COMPARISONS = 50_000_000
+
+# Characters of one scan's partitions in the descriptor, half of what may be in one.
+_LONGEST_LIST = 32 << 20
+
+_FAILURES = (PySparkException, Py4JError, MetastoreError, ValueError, OverflowError)
+
+
+def run_local_task(
+    session: SparkSession,
+    catalog: SessionCatalog,
+    metastore: PartitionCatalog,
+    plan: Plan,
+    bounds: KeyBounds,
+    parameters: Mapping[str, object] | None,
+) -> tuple[Descriptor, tuple[AnsweredJoin, ...]]:
+    """Collects the keys of every scan that may be pruned and finds the partitions they call for.
+
+    ``metastore`` is asked for partitions, ``catalog`` for nothing but where files lie. The joins
+    are those that the keys answer whole, as long as the small tables are as they are now.
+    """
+    task = LocalTask(session, catalog, metastore, bounds, parameters or {})
+    targets = []
+    decisions = []
+    for decision in plan.decisions:
+        outcome = task.outcome(decision)
+        if isinstance(outcome, Target):
+            targets.append(outcome)
+        reason = Reason.PRUNED if isinstance(outcome, Target) else outcome
+        decisions.append(Decision(decision.alias, decision.table.name, reason, reason.sentence))
+    row_filters = []
+    for predicate in plan.predicates:
+        found = task.row_filter(predicate, targets)
+        if isinstance(found, RowFilter):
+            row_filters.append(found)
+        else:
+            column = f"{predicate.relation.alias}.{predicate.column}"
+            log.info("the keys do not go to %s, %s: %s", column, found, found.sentence)
+    descriptor = Descriptor(
+        query_digest(plan.sql, parameters),
+        now(),
+        tuple(targets),
+        tuple(decisions),
+        tuple(row_filters),
+    )
+    written = (plan.target or "").rpartition(".")[2]  # Spark may refuse to write what it reads
+    return descriptor, tuple(found for found in task.answered if found.name != written)
+
+
+class LocalTask:
+    """The work of one statement: no key query runs twice, no table's names are listed twice."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        catalog: SessionCatalog,
+        metastore: PartitionCatalog,
+        bounds: KeyBounds,
+        parameters: Mapping[str, object],
+    ) -> None:
+        self._session = session
+        self._catalog = catalog
+        self._metastore = metastore
+        self._bounds = bounds
+        self._parameters = parameters
+        self._silent = False  # a metastore that failed once is not waited for again
+        self._names: dict[str, list[Partition]] = {}
+        self._totals: dict[str, int] = {}
+        self.answered: list[AnsweredJoin] = []
+        self._keys: dict[tuple[str, tuple[tuple[str, Table], ...]], Keys | Reason] = {}
+
+    def outcome(self, decision: ScanDecision) -> Target | Reason:
+        """The scan's target, or why it is read whole; what fails costs its pruning only."""
+        if not decision.pruned or decision.relation is None:
+            return decision.reason
+        if not all(comparable(column.type) for column in decision.table.partition_columns):
+            return Reason.TYPE_NOT_COMPARABLE
+        if self._silent:
+            return Reason.KEY_SOURCE_FAILED
+        selection = Selection(decision)
+        failure = Reason.KEY_SOURCE_FAILED
+        try:
+            for source in decision.sources:
+                keys = self._collected(source)
+                if isinstance(keys, Keys):
+                    selection.add(keys)
+                else:
+                    failure = keys
+            total = self._total(decision.table)  # last: it may be counted meanwhile
+            if total < 2:
+                return Reason.TOO_FEW_PARTITIONS
+            if not self._narrow(selection, total):
+                return selection.failure or failure
+        except _FAILURES as error:
+            self._silent = isinstance(error, MetastoreError)
+            return _failed(f"{decision.alias} can't be pruned", error)
+        if len(selection.partitions) >= total:
+            return Reason.ALL_PARTITIONS_MATCH
+        if not is_worth_narrowing(len(selection.partitions), total):
+            return Reason.MOST_PARTITIONS_MATCH
+        if length_of(selection.partitions) > _LONGEST_LIST:
+            return Reason.LIST_TOO_LARGE
+        target = target_of(decision, decision.relation, selection, total)
+        self.answered += answered_joins(decision, target, selection.tuples)
+        return target
+
+    def _total(self, table: Table) -> int:
+        if table.name not in self._totals:
+            self._totals[table.name] = self._metastore.partition_count(table)
+        return self._totals[table.name]
+
+    def row_filter(self, predicate: KeyPredicate, targets: Sequence[Target]) -> RowFilter | Reason:
+        """The keys as a condition on a data column, or why they are not; files decide first."""
+        table, at = predicate.relation.table, predicate.relation.reference
+        if table.partition_columns and not table.partitions_in_metastore:
+            return Reason.PARTITIONS_NOT_IN_METASTORE
+        if self._silent:
+            return Reason.KEY_SOURCE_FAILED
+        target = next((found for found in targets if found.reference == (at.start, at.stop)), None)
+        try:
+            partitions = target.partitions if target else None
+            if target is None and table.partition_columns:
+                partitions = tuple(self._partition_names(table))
+            groups = promising_row_groups(self._session, self._catalog, predicate, partitions)
+            if not groups:
+                return Reason.KEYS_IN_MOST_ROW_GROUPS
+            keys = self._collected(predicate.source)
+            return keys if isinstance(keys, Reason) else row_filter(predicate, keys, groups)
+        except _FAILURES as error:
+            self._silent = isinstance(error, MetastoreError)
+            return _failed(f"the files of {predicate.relation.alias} can't be read", error)
+
+    def _partition_names(self, table: Table) -> list[Partition]:
+        if table.name not in self._names:
+            self._names[table.name] = self._metastore.partition_names(table)
+        return self._names[table.name]
+
+    def _collected(self, source: KeySource) -> Keys | Reason:
+        """The source's keys; a source that fails is not asked again."""
+        asked = (source.sql, source.skeletons)  # one view name may stand for different tables
+        if asked not in self._keys:
+            try:
+                self._keys[asked] = self.collect(source)
+            except _FAILURES as error:
+                self._keys[asked] = _failed(f"the keys of {source.name} can't be read", error)
+        found = self._keys[asked]
+        if isinstance(found, Reason):
+            log.info("the keys of %s are not used, %s", source.name, found)
+            return found
+        log.info("%s gives %d keys", source.name, found.count)
+        return replace(found, source=source)
+
+    def collect(self, source: KeySource) -> Keys | Reason:
+        """The source's keys, or why they can't be used; what fails is raised."""
+        with ExitStack() as views:
+            asked = source
+            for planned, table in source.skeletons:
+                view = unique_view(planned)
+                names = self._partition_names(table)
+                views.enter_context(skeleton_view(self._session, view, table, names))
+                if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
+                    raise ValueError(f"a partition of {table.name} has no readable value")
+                asked = replace(asked, sql=asked.sql.replace(quote(planned), quote(view)))
+            keys = collect_keys(self._session, asked, self._bounds, self._parameters)
+            return keys if isinstance(keys, Reason) else replace(keys, source=source)
+
+    def _narrow(self, selection: Selection, total: int) -> bool:
+        """Finds the selection's partitions; false where nothing could be asked."""
+        decision = selection.decision
+        conditions = [c for c in decision.conditions if self._is_stable(decision, c)]
+        if len(conditions) < len(decision.conditions):
+            selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
+        if any(not keys.count for keys in selection.keys):
+            selection.asked([], selection.keys)
+            return True
+        kept = self._candidates(selection, total)
+        if selection.tuples:
+            selection.asked(kept, [keys for keys, _ in selection.tuples])
+            selection.filter = filter_of(selection, conditions)
+        by_layers: dict[tuple[Layer, ...], list[str]] = {}
+        for condition in conditions:
+            by_layers.setdefault(condition.layers, []).append(f"({condition.sql})")
+        questions: list[tuple[Sequence[Layer], Sequence[str], Keys | None]] = [
+            *((layers, texts, None) for layers, texts in by_layers.items()),
+            *((k.source.layers, k.source.conditions, k) for k in selection.compared),
+        ]
+        for layers, texts, keys in questions:
+            if keys and not keys.source.hashable and len(kept) * keys.count > _COMPARISONS:
+                selection.failure = Reason.TOO_MANY_KEYS
+                continue
+            try:
+                answer = fulfilling(
+                    self._session,
+                    decision.table,
+                    layers,
+                    kept,
+                    texts,
+                    self._parameters,
+                    keys,
+                )
+            except _FAILURES as error:
+                selection.failure = _failed(f"{decision.alias} can't be pruned by this", error)
+                selection.filter = None  # it would fail another stage too
+                continue
+            if answer is None:
+                selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
+                selection.filter = None
+                continue
+            kept = answer
+            selection.asked(kept, [keys] if keys else [])
+        return selection.answered
+
+    def _candidates(self, selection: Selection, total: int) -> list[Partition]:
+        """The partitions that the tuples call for; without tuples all."""
+        table, wanted = selection.decision.table, selection.wanted()
+        names_the_null = table.by_serde and DEFAULT_PARTITION in selection.values
+        if wanted and len(selection.values) <= VALUES_A_FILTER and not names_the_null:
+            return self._metastore.partitions_by_keys(table, wanted, total)
+        names = self._partition_names(table)
+        return list(matching(names, selection.types, wanted, table.by_serde))
+
+    def _is_stable(self, decision: ScanDecision, condition: PartitionCondition) -> bool:
+        """Whether Spark knows a condition of the statement to give the same answer each time."""
+        if len(condition.layers) > 1:
+            return True  # asked with its layers, when it is evaluated
+        nulls = typed_nulls(decision.table)
+        sql = f"SELECT 1 FROM {nulls} AS {quote(decision.alias)} WHERE {condition.sql}"
+        return is_stable(self._session.sql(sql, args=dict(self._parameters)))
+
+
+def _failed(what: str, error: Exception) -> Reason:
+    log.warning("%s: %s", what, in_words(error))
+    return Reason.KEY_SOURCE_FAILED

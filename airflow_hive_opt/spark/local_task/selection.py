@@ -1,0 +1,137 @@
+"""What has been found for one scan: keys, partitions, and the descriptor's entry made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.pruning.decisions import (
+    PartitionCondition,
+    Path,
+    ScanDecision,
+)
+from airflow_hive_opt.pruning.query import TableRelation
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.runtime.descriptor import (
+    SourceKeys,
+    Target,
+)
+from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
+from airflow_hive_opt.runtime.partitions import (
+    DEFAULT_PARTITION,
+    Partition,
+    Value,
+)
+from airflow_hive_opt.spark.keys.key_set import Keys
+from airflow_hive_opt.spark.narrowing.literals import is_plain, tuples_condition
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+if TYPE_CHECKING:
+    pass
+
+
+_A_PARTITION = 64  # characters beside values and location
+
+
+Tuples = frozenset[tuple[Value, ...]]
+
+
+class Selection:
+    """What has been found for one scan so far."""
+
+    def __init__(self, decision: ScanDecision) -> None:
+        self.decision = decision
+        columns = decision.table.partition_columns
+        self.names = [column.name for column in columns]
+        self.types = [column.type for column in columns]
+        self.keys: list[Keys] = []
+        self.tuples: list[tuple[Keys, Tuples]] = []
+        self.compared: list[Keys] = []
+        self.used: list[Keys] = []
+        self.partitions: list[Partition] = []
+        self.filter: str | None = None
+        self.failure: Reason | None = None
+        self.answered = False
+
+    def add(self, keys: Keys) -> None:
+        """Takes keys, as tuples for the metastore where they compare as they are."""
+        types = dict(zip_strict(self.names, self.types))
+        tuples = keys.tuples([types[name] for name in keys.source.partition_columns])
+        self.keys.append(keys)
+        if tuples is None:
+            self.compared.append(keys)
+        else:
+            self.tuples.append((keys, tuples))
+
+    def wanted(self) -> list[tuple[list[int], Tuples]]:
+        """The tuples with the positions of their columns."""
+        return [
+            ([self.names.index(name) for name in keys.source.partition_columns], tuples)
+            for keys, tuples in self.tuples
+        ]
+
+    @property
+    def values(self) -> list[Value]:
+        """All values of the tuples."""
+        return [value for _, tuples in self.tuples for row in tuples for value in row]
+
+    def asked(self, partitions: list[Partition], keys: Sequence[Keys]) -> None:
+        """Notes an answer and the keys it came by."""
+        self.partitions = partitions
+        self.used.extend(keys)
+        self.answered = True
+
+    @property
+    def path(self) -> Path:
+        """The path that was gone."""
+        if all(keys.source.from_names for keys in self.used):
+            return Path.STATIC
+        return Path.SKELETON if any(keys in self.compared for keys in self.used) else Path.FAST
+
+
+def target_of(
+    decision: ScanDecision, relation: TableRelation, selection: Selection, total: int
+) -> Target:
+    """The descriptor's entry for a scan."""
+    names = {column.name: name for name, column in relation.table.visible_partition_columns}
+    return Target(
+        alias=decision.alias,
+        table=decision.table.name,
+        text=relation.text,
+        aliased=relation.aliased,
+        reference=(relation.reference.start, relation.reference.stop),
+        columns=tuple(selection.names),
+        types=tuple(selection.types),
+        pruned_columns=decision.columns,
+        visible_columns=tuple(names[column] for column in decision.columns),
+        location=decision.table.location,
+        partitions=tuple(selection.partitions),
+        total=total,
+        path=selection.path.value,
+        filter=selection.filter,
+        sources=tuple(
+            SourceKeys(keys.source.aliases, keys.source.name, keys.source.sql, keys.count)
+            for keys in selection.used
+        ),
+    )
+
+
+def filter_of(selection: Selection, conditions: Sequence[PartitionCondition]) -> str | None:
+    """Keys and conditions as the one condition that another stage can ask again, if they are."""
+    values, alias = selection.values, selection.decision.alias
+    plain = len(values) <= VALUES_A_FILTER and all(map(is_plain, values))
+    names_the_null = selection.decision.table.by_serde and DEFAULT_PARTITION in values
+    at_the_scan = all(len(condition.layers) == 1 for condition in conditions)
+    if selection.compared or not plain or names_the_null or not at_the_scan:
+        return None
+    parts = [
+        f"({tuples_condition(alias, keys.source.partition_columns, tuples)})"
+        for keys, tuples in selection.tuples
+    ]
+    return " AND ".join([*parts, *(f"({condition.sql})" for condition in conditions)])
+
+
+def length_of(partitions: Sequence[Partition]) -> int:
+    """About how many characters of a descriptor the partitions are."""
+    texts = (text for part in partitions for text in (*part.values, part.location) if text)
+    return _A_PARTITION * len(partitions) + sum(map(len, texts))

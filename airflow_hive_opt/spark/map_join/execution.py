@@ -1,0 +1,122 @@
+"""Runs a statement once: its text is chosen by analysis and planning, before any work begins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from airflow_hive_opt.spark.map_join.command import Command
+from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.spark.session.statement_errors import is_refusal, objection_in
+from airflow_hive_opt.statement.tables import is_query, table_of_a_partition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+Parameters = Mapping[str, object]
+_Found = tuple[tuple[str, ...], tuple[tuple[object, ...], ...]]
+# Spark's optimizer gave up, which it does before anything runs.
+_INVALID_PLAN = "PLAN_VALIDATION_FAILED"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A statement's columns and first rows; ``text`` is what ran, ``objection`` why none before."""
+
+    text: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    objection: str | None
+
+
+def execute(
+    session: SparkSession, texts: Sequence[str], parameters: Parameters, show_rows: int
+) -> Answer:
+    """Runs the first of ``texts`` that Spark can plan, and brings a SELECT's first rows.
+
+    The texts mean the same: the narrowest comes first, the user's own comes last. Once a text that
+    writes has begun to run, no other text is tried: Spark raises an ``AnalysisException`` also for
+    a metastore that fails after the files are committed.
+    """
+    *narrowed, plain = dict.fromkeys(texts)
+    prepare = _query if is_query(plain) else _command
+    objection = None
+    for text in narrowed:
+        try:
+            run = prepare(session, text, parameters, show_rows)
+        except (PySparkException, Py4JJavaError) as error:
+            if not _refuses(error):
+                raise
+            objection = in_words(error)
+            log.warning("Spark refuses the narrowed statement, a wider one runs: %s", objection)
+        else:
+            log.debug("running: %s", text)
+            return Answer(text, *run(), objection)
+    prepare = _query if is_query(plain) else _plain
+    return Answer(plain, *prepare(session, plain, parameters, show_rows)(), objection)
+
+
+def _refuses(error: Exception) -> bool:
+    return is_refusal(error) or _INVALID_PLAN in str(error)
+
+
+def _query(
+    session: SparkSession, text: str, parameters: Parameters, show_rows: int
+) -> Callable[[], _Found]:
+    """A SELECT that is planned. Over Spark Connect it has run too, since only that plans it."""
+    frame = session.sql(text, args=dict(parameters))
+    shown = frame.limit(show_rows) if show_rows else frame
+    columns = tuple(frame.columns)
+
+    def run() -> _Found:
+        return columns, tuple(map(tuple, shown.collect())) if show_rows else ()
+
+    if is_remote(session):
+        found = run()
+        return lambda: found
+    shown._jdf.queryExecution().executedPlan()
+    return run
+
+
+def _command(
+    session: SparkSession, text: str, parameters: Parameters, show_rows: int
+) -> Callable[[], _Found]:
+    """A statement that writes, planned and not begun."""
+    if not is_remote(session):
+        command = Command(session, text, parameters)
+        command.plan()
+        return lambda: _run(session, command, show_rows)
+    explained = session.sql(f"EXPLAIN {text}", args=dict(parameters)).collect()
+    if objection := objection_in(explained):
+        raise objection
+    return lambda: _sql(session, text, parameters, show_rows)
+
+
+def _plain(
+    session: SparkSession, text: str, parameters: Parameters, show_rows: int
+) -> Callable[[], _Found]:
+    """The user's own text, planned when it runs: its plan may have every partition in it."""
+    if is_remote(session) or table_of_a_partition(text) is None:
+        return lambda: _sql(session, text, parameters, show_rows)
+    return lambda: _run(session, Command(session, text, parameters), show_rows)
+
+
+def _run(session: SparkSession, command: Command, show_rows: int) -> _Found:
+    if command.overwrites_one_partition() and command.overwrite():
+        return (), ()
+    if command.run_as_planned():
+        return (), ()
+    return _sql(session, command.text, command.parameters, show_rows)
+
+
+def _sql(session: SparkSession, text: str, parameters: Parameters, show_rows: int) -> _Found:
+    frame = session.sql(text, args=dict(parameters))
+    columns = tuple(frame.columns)
+    return columns, tuple(map(tuple, frame.take(show_rows))) if columns else ()

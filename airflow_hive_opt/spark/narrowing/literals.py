@@ -1,0 +1,128 @@
+"""Values to SQL: literals, and conditions that hold for a list of partitions and no others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date
+
+from airflow_hive_opt.runtime.partitions import CastText, Value
+from airflow_hive_opt.statement.identifiers import quote
+
+# No quote, no escape, nothing that Spark would take for a ${variable}.
+_PLAIN = re.compile(r"[\w .:/=+%,@-]*")
+
+
+def literal(value: Value | None) -> str:
+    r"""A Spark SQL literal.
+
+    Text goes through hexadecimal unless it is plain, whatever the session's rules for escapes.
+
+    >>> print(literal("a b"), literal(3), literal(date(2020, 1, 31)))
+    'a b' 3 DATE'2020-01-31'
+    >>> literal("it's")
+    "CAST(X'69742773' AS STRING)"
+    """
+    if isinstance(value, str):
+        if not is_plain(value):
+            return f"CAST(X'{value.encode().hex()}' AS STRING)"
+        return f"'{value}'"
+    if isinstance(value, date):
+        return f"DATE'{value.isoformat()}'"
+    if isinstance(value, CastText):
+        return f"CAST({literal(value.text)} AS {value.type})"
+    return str(value)
+
+
+def is_plain(value: Value | None) -> bool:
+    """Whether the value means itself in SQL and in the metastore's filter language."""
+    return not isinstance(value, str) or _PLAIN.fullmatch(value) is not None
+
+
+def tuples_condition(
+    alias: str, columns: Sequence[str], tuples: Iterable[Sequence[Value | None]]
+) -> str:
+    """A condition that is true for exactly the given tuples of columns, false where there are none.
+
+    Leading columns are grouped, ``(a = 1 AND b IN (2, 3)) OR ...``, the form that Spark hands to
+    the metastore whole. A text value with quotes or backslashes is compared out of the
+    metastore's sight, since its filter language has no escape for it.
+
+    >>> tuples_condition("s", ["ds"], [("b",), ("a",)])
+    "`s`.`ds` IN ('a', 'b')"
+    >>> tuples_condition("s", ["a", "b"], [(1, 2), (1, 3), (4, 2)])
+    '(`s`.`a` = 1 AND `s`.`b` IN (2, 3)) OR (`s`.`a` = 4 AND `s`.`b` IN (2))'
+    >>> tuples_condition("s", ["ds"], [("a",), (None,)])
+    "`s`.`ds` IN ('a') OR `s`.`ds` IS NULL"
+    >>> tuples_condition("s", ["ds"], [])
+    '1 = 0'
+    """
+    rows = sorted(set(map(tuple, tuples)), key=repr)
+    if not rows:
+        return "1 = 0"
+    name = f"{quote(alias)}.{quote(columns[0])}"
+    if len(columns) == 1:
+        values = [row[0] for row in rows if row[0] is not None]
+        plain = [literal(value) for value in values if is_plain(value)]
+        parts = [f"{name} IN ({', '.join(plain)})"] if plain else []
+        hidden = [literal(value) for value in values if not is_plain(value)]
+        if hidden:
+            parts.append(f"concat({name}, '') IN ({', '.join(hidden)})")
+        if len(values) < len(rows):
+            parts.append(f"{name} IS NULL")
+        return " OR ".join(parts)
+    groups: dict[Value | None, list[Sequence[Value | None]]] = {}
+    for row in rows:
+        groups.setdefault(row[0], []).append(row[1:])
+    return " OR ".join(
+        f"({_equals(name, first)} AND {_nested(alias, columns[1:], rest)})"
+        for first, rest in groups.items()
+    )
+
+
+def names_condition(
+    alias: str, columns: Sequence[str], tuples: Iterable[Sequence[Value | None]]
+) -> str:
+    """Like :func:`tuples_condition`, in a form that Spark can't hand to the metastore.
+
+    One look-up in a set of texts, however many tuples. It may hold for a tuple with a slash more,
+    of which a statement's own condition judges. Types that have no one text are compared as
+    themselves: Spark does not hand those on either.
+
+    >>> names_condition("s", ["a", "b"], [("x", 2), ("x", None), ("it's", 3)])  # doctest: +ELLIPSIS
+    "concat(`s`.`a`, '/', `s`.`b`) IN (CAST(X'...' AS STRING), 'x/2') OR (`s`.`a` = 'x' AND ...)"
+    """
+    rows = set(map(tuple, tuples))
+    texts = sorted("/".join(map(_text, row)) for row in rows if all(map(_has_text, row)))
+    others = [row for row in rows if not all(map(_has_text, row))]
+    parts = []
+    if texts:
+        names = [f"{quote(alias)}.{quote(column)}" for column in columns]
+        whole = ", '/', ".join(names) if len(names) > 1 else f"{names[0]}, ''"
+        parts.append(f"concat({whole}) IN ({', '.join(map(literal, texts))})")
+    if others or not parts:
+        parts.append(tuples_condition(alias, columns, others))
+    return " OR ".join(parts)
+
+
+def _has_text(value: Value | None) -> bool:
+    return value is not None and not isinstance(value, CastText)
+
+
+def _text(value: Value | None) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _equals(name: str, value: Value | None) -> str:
+    if value is None:
+        return f"{name} IS NULL"
+    return (
+        f"{name} = {literal(value)}"
+        if is_plain(value)
+        else f"concat({name}, '') = {literal(value)}"
+    )
+
+
+def _nested(alias: str, columns: Sequence[str], rows: Iterable[Sequence[Value | None]]) -> str:
+    condition = tuples_condition(alias, columns, rows)
+    return f"({condition})" if " OR " in condition else condition

@@ -1,0 +1,97 @@
+"""The statement with each pruned scan narrowed to what it needs; the rest is the user's text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_hive_opt.pruning.scan_way import Way
+from airflow_hive_opt.rewriting.blocks import Edit, spliced
+from airflow_hive_opt.runtime.descriptor import RowFilter, Target
+from airflow_hive_opt.runtime.partitions import Value, typed
+from airflow_hive_opt.spark.narrowing.literals import literal
+from airflow_hive_opt.spark.narrowing.scan import list_condition, way
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.parse import Span
+
+
+def restrict(sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilter] = ()) -> str:
+    """``sql`` with ``table`` replaced by ``(SELECT * FROM table WHERE ...)`` for every target.
+
+    An alias that stands behind the reference stays; where there is none the table's name becomes
+    it.
+    """
+    return spliced(sql, narrowings(sql, targets, row_filters))
+
+
+def narrowings(
+    sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilter] = ()
+) -> list[Edit]:
+    """The edits that narrow the scans; raises ``ValueError`` where one is not at its place."""
+    scans: dict[tuple[int, int], list[Target | RowFilter]] = {}
+    for target in targets:
+        scans.setdefault(target.reference, []).append(target)
+    for row_filter in row_filters:
+        scans.setdefault(row_filter.reference, []).append(row_filter)
+    edits = []
+    for (start, stop), narrowing in scans.items():
+        first, several = narrowing[0], len(narrowing) > 1
+        if sql[start:stop] != first.text:
+            raise ValueError(f"{first.text} is not at {start} of the statement")
+        alias = "" if first.aliased else f" AS {quote(first.alias)}"
+        inner = f"{first.text} AS {quote(first.alias)}"
+        conditions = [_condition(found) for found in narrowing]
+        condition = " AND ".join(f"({c})" for c in conditions) if several else conditions[0]
+        edits.append(Edit(Span(start, stop), f"(SELECT * FROM {inner} WHERE {condition}){alias}"))
+    return edits
+
+
+def _condition(found: Target | RowFilter) -> str:
+    if isinstance(found, Target):
+        return partition_condition(found)
+    column = f"{quote(found.alias)}.{quote(found.column)}"
+    values = [literal(typed(text, found.type)) for text in found.values]
+    if found.is_range:
+        return f"{column} BETWEEN {values[0]} AND {values[1]}"
+    return f"{column} IN ({', '.join(values)})" if values else "1 = 0"
+
+
+def partition_condition(target: Target) -> str:
+    """A condition that holds in the target's partitions and, if need be, in few others.
+
+    Values that can't be read as their column's type are not compared: the statement itself
+    decides there.
+    """
+    rows = _rows(target)
+    if rows is None:
+        return "1 = 1"
+    return list_condition(target.alias, target.visible_columns, rows, target.total)
+
+
+def is_exact(target: Target) -> bool:
+    """Whether :func:`partition_condition` holds in the target's partitions alone."""
+    rows = _rows(target)
+    if rows is None:
+        return False
+    return len(target.pruned_columns) == 1 or way(rows, target.total) is Way.FILTER
+
+
+def scan_way(target: Target) -> Way:
+    """How Spark will find the target's partitions."""
+    rows = _rows(target)
+    return Way.WHOLE if rows is None else way(rows, target.total)
+
+
+def _rows(target: Target) -> set[tuple[Value | None, ...]] | None:
+    """The pruned columns' values, typed; ``None`` where one can't be read."""
+    at = [target.columns.index(name) for name in target.pruned_columns]
+    rows: set[tuple[Value | None, ...]] = set()
+    for partition in target.partitions:
+        values = []
+        for position in at:
+            text = partition.values[position]
+            value = None if text is None else typed(text, target.types[position])
+            if value is None and text is not None:
+                return None
+            values.append(value)
+        rows.add(tuple(values))
+    return rows

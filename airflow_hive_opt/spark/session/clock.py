@@ -1,0 +1,30 @@
+"""Seconds and work by phase."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.spark.session.afterwards import told
+
+
+class Clock:
+    """Seconds and work by phase; work that can't be told any more is ``None``."""
+
+    def __init__(self, work: Callable[[], Work | None]) -> None:
+        self.seconds: dict[str, float] = {}
+        self.work: dict[str, Work | None] = {}
+        self._work = work
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Counts what happens inside under ``name``."""
+        began, before = time.monotonic(), self._work()
+        try:
+            yield
+        finally:
+            self.seconds[name] = time.monotonic() - began
+            after = told(self._work)
+            self.work[name] = after - before if after and before else None

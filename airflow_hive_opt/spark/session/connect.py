@@ -1,0 +1,141 @@
+"""Spark Connect: a session on a server elsewhere.
+
+Of a remote session there are SQL, data frames and settings, and no JVM below them: what this
+package otherwise asks of that one ``connect_frames`` and ``connect_catalog`` ask in SQL.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pyspark.errors import AnalysisException, PySparkException
+
+from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+_DEFAULT_PORT = 15002
+# A server that has never answered gets some seconds.
+_FIRST_RETRIES = 4
+_PATIENCE_TO_STOP = 10  # seconds
+
+
+def is_remote(session_or_frame: object) -> bool:
+    """Whether a session, or a frame of one, is Spark Connect's."""
+    return ".connect." in type(session_or_frame).__module__
+
+
+@contextmanager
+def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
+    """A new session of the server at ``url``, ``sc://host:port/;parameters``, until the block ends.
+
+    Of ``conf`` it gets what a session may set; the server's own settings stay. Raises
+    :class:`SparkStartError`, which names the server and never the URL's parameters.
+    """
+    session = _opened(url)
+    try:
+        for name, value in conf.items():
+            try:
+                session.conf.set(name, value)
+            except AnalysisException:
+                log.warning("%s is the Spark Connect server's own, and is left alone", name)
+            except PySparkException as error:
+                raise WrongSettingError(f"conf: {in_words(error)}") from None
+        yield session
+    finally:
+        try:
+            session.stop()
+        except Exception as error:  # noqa: BLE001 - a statement that has run does not fail for it
+            log.warning("the session is not closed: %s", in_words(error))
+
+
+def end(session: SparkSession) -> None:
+    """Stops what the server does for the session, and whatever would come; for signal handlers too.
+
+    In a thread of its own, since the interrupted one may be in the middle of a call.
+    """
+    stopping = threading.Thread(target=_release, args=(session,), daemon=True)
+    stopping.start()
+    stopping.join(_PATIENCE_TO_STOP)
+
+
+@contextmanager
+def stages_told(session: Any) -> Iterator[dict[int, str]]:
+    """A line by stage number for the stages that run, kept up to date until the block ends."""
+    lines: dict[int, str] = {}
+
+    def told(stages: Any, inflight_tasks: int, operation_id: Any, done: bool) -> None:  # noqa: ARG001
+        lines.clear()
+        for stage in stages or ():
+            if not stage.done and not done:
+                lines[stage.stage_id] = (
+                    f"stage {stage.stage_id}, {stage.num_completed_tasks:,} of "
+                    f"{stage.num_tasks:,} tasks, {stage.num_bytes_read:,} bytes read"
+                )
+
+    session.registerProgressHandler(told)
+    try:
+        yield lines
+    finally:
+        session.removeProgressHandler(told)
+
+
+def _opened(url: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of versions of packages that we do not use
+            from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+            from airflow_hive_opt.spark.session.connect_patience import Patience
+    except ImportError as error:
+        raise SparkStartError(
+            "Spark Connect needs PySpark 4.0, and further packages: "
+            f"pip install airflow-hive-opt[connect] ({error})"
+        ) from None
+    server = _server(url)
+    try:
+        session = RemoteSession(url)
+    except (PySparkException, ValueError):  # its words have the parameters in them
+        raise SparkStartError(f"{server} is no address of a Spark Connect server") from None
+    client = session.client
+    try:
+        client.set_retry_policies([Patience(_FIRST_RETRIES)])
+        log.info("Spark %s at %s", session.version, server)
+        client.set_retry_policies([Patience()])
+    except PySparkException as error:
+        client.close()
+        raise SparkStartError(
+            f"no Spark Connect server answers at {server}: {in_words(error)}. Is it running, may "
+            "this machine connect to it, does it want a token or TLS?"
+        ) from None
+    return session
+
+
+def _server(url: str) -> str:
+    """Host and port alone.
+
+    >>> _server("sc://spark:15003/;token=secret"), _server("sc://me:secret@spark")
+    ('spark:15003', 'spark:15002')
+    """
+    try:
+        parts = urlsplit(url)
+        return f"{parts.hostname}:{parts.port or _DEFAULT_PORT}"
+    except ValueError:
+        return "what the connection names"
+
+
+def _release(session: Any) -> None:
+    try:
+        session.client.release_session()
+    except Exception as error:  # noqa: BLE001 - whoever waits for the server will say so
+        log.warning("the server was not told to stop: %s", in_words(error))

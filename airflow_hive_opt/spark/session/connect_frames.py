@@ -1,0 +1,46 @@
+"""Data frames of a Spark Connect session: their analysed plans, and their rows as local data."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.spark.session.session_conf import conf_set
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ALL_FIELDS = {"spark.sql.debug.maxToStringFields": "1000000"}
+_HEADING = re.compile(r"^== (?:Parsed|Analyzed|Optimized) Logical Plan ==$", re.MULTILINE)
+# Of a function of the user's in a view the text does not say whether it is deterministic; and two
+# of Spark's own, besides those that the planner knows, are not.
+_NOT_TOLD = re.compile(
+    r"\bHive\w+#|\b(?:Scala|Python)?(?:UDF|UDAF|Aggregator)\w*\(|\btry_reflect\(|\baes_?encrypt\(",
+    re.IGNORECASE,
+)
+
+
+def analyzed_plan(frame: DataFrame) -> str | None:
+    """Spark's analysed plan of a frame as text, views opened.
+
+    ``None`` where the text does not tell all: it has functions of the user's, or is redacted.
+    """
+    with conf_set(frame.sparkSession, _ALL_FIELDS):
+        text = str(frame._explain_string(extended=True))  # type: ignore[operator]
+    parts = _HEADING.split(text)
+    if len(parts) != 4 or "redacted" in text or _NOT_TOLD.search(parts[2]):
+        return None
+    return parts[2]
+
+
+def local_relation(session: SparkSession, frame: DataFrame) -> tuple[DataFrame, int, int]:
+    """The frame's rows as local data, how many they are, and of how many bytes.
+
+    They travel as Arrow both ways and never become Python values, which would change some types.
+    Raises ``ValueError`` for types that Arrow has no form for.
+    """
+    try:
+        table = frame.toArrow()
+        return session.createDataFrame(table, schema=frame.schema), table.num_rows, table.nbytes
+    except (TypeError, NotImplementedError) as error:  # Arrow's own, of types that it has not
+        raise ValueError(f"these rows can't travel as Arrow: {error}") from error

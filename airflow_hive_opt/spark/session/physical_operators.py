@@ -1,0 +1,31 @@
+"""The physical operators of Spark's plans, those of adaptive execution among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.spark.session.spark_compat import items
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def operators_of(frame: DataFrame) -> Iterator[tuple[str, Any]]:
+    """The operators that a frame is planned to run, or has run; see :func:`operators`."""
+    yield from operators(frame._jdf.queryExecution().executedPlan())
+
+
+def operators(plan: Any) -> Iterator[tuple[str, Any]]:
+    """The operators below and with ``plan``, a physical plan of the JVM's, each with its kind."""
+    waiting: list[Any] = [plan]
+    while waiting:
+        plan = waiting.pop()
+        kind = plan.getClass().getSimpleName()
+        if kind == "AdaptiveSparkPlanExec":
+            waiting.append(plan.executedPlan())
+        elif kind.endswith("QueryStageExec"):
+            waiting.append(plan.plan())
+        elif kind != "ReusedExchangeExec":
+            waiting += [*items(plan.children()), *items(plan.subqueries())]
+        yield kind, plan

@@ -1,0 +1,209 @@
+"""The embedded Spark: a local session on a warehouse in a folder."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+# It says again, as JSON, what the exception says.
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+
+WAREHOUSE_VARIABLE = "AIRFLOW_HIVE_OPT_WAREHOUSE"
+_WAREHOUSE_DIR = "spark.sql.warehouse.dir"
+_METASTORE_URIS = ("hive.metastore.uris", "spark.hadoop.hive.metastore.uris")
+_DERBY_URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
+
+
+def default_warehouse() -> Path:
+    """The folder of the embedded warehouse: ``$AIRFLOW_HIVE_OPT_WAREHOUSE``, else in the home."""
+    named = os.environ.get(WAREHOUSE_VARIABLE)
+    return Path(named) if named else Path.home() / ".airflow-hive-opt" / "warehouse"
+
+
+def embedded_conf(warehouse: Path, master: str = "local[*]") -> dict[str, str]:
+    """Spark's settings for an embedded warehouse: tables and a Derby metastore in one folder."""
+    folder = warehouse.absolute()
+    return {
+        "spark.master": master,
+        _WAREHOUSE_DIR: str(folder / "tables"),
+        _DERBY_URL: f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "localhost",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # Derby overflows its stack at about 600 values in one filter; above this Spark asks for a
+        # range, and where even its filter fails, for all partitions. Slower, never wrong.
+        "spark.sql.hive.metastorePartitionPruningInSetThreshold": "400",
+        "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
+        # Dynamic partitions in INSERT OVERWRITE, as Hive users have them.
+        "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+    }
+
+
+@contextmanager
+def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
+    """A session with Hive support; where this process has a Spark, a new session of that one.
+
+    Raises :class:`SparkStartError`.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:
+        log.info("using the Spark that this process has")
+        session = SparkSession.builder.getOrCreate().newSession()
+        for key, value in conf.items():
+            if session.conf.isModifiable(key):
+                set_setting(session, key, value)
+        yield session
+        return
+    _check_versions()
+    ensure_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = _start(name, conf)
+    try:
+        yield session
+    finally:
+        stop_spark()
+
+
+def set_setting(session: SparkSession, name: str, value: str) -> None:
+    """Sets one of the session's settings; raises :class:`WrongSettingError`."""
+    from pyspark.errors import PySparkException
+
+    try:
+        session.conf.set(name, value)
+    except PySparkException as error:
+        raise WrongSettingError(f"conf: {in_words(error)}") from error
+
+
+def own_session(session: SparkSession) -> SparkSession:
+    """A session of one run's own, as ``session`` is now: views, functions, settings, database.
+
+    What a run sets for its scans, another run in ``session`` must not see. Over Spark Connect
+    every task has opened a session of its own already.
+    """
+    from pyspark.sql import SparkSession
+
+    if is_remote(session):
+        return session
+    java: Any = session._jsparkSession
+    return SparkSession(session.sparkContext, java.cloneSession())
+
+
+def stop_spark() -> None:
+    """Stops this process's Spark and ends its JVM; never fails. Does nothing where none runs."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        with suppress(Py4JError, OSError):  # a JVM that is dead already has stopped
+            SparkContext._active_spark_context.stop()
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        with suppress(Py4JError, OSError):
+            gateway.shutdown()
+            gateway.proc.stdin.close()  # the JVM ends with its standard input
+        try:
+            gateway.proc.wait(timeout=60)
+        except subprocess.TimeoutExpired:  # a statement that has run does not fail for it
+            gateway.proc.kill()
+            gateway.proc.wait()
+        SparkContext._gateway = None
+        SparkContext._jvm = None
+
+
+def kill_spark() -> None:
+    """Ends this process's JVM, and with it what Spark is doing, from a signal handler too.
+
+    A call that waits for the JVM in another frame fails then.
+    """
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        gateway.proc.terminate()  # runs Spark's shutdown hooks
+        try:
+            gateway.proc.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            gateway.proc.kill()
+
+
+def _start(name: str, conf: Mapping[str, str]) -> SparkSession:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    from airflow_hive_opt.spark.session.spark_compat import root_cause
+    from airflow_hive_opt.spark.session.statement_errors import is_refusal
+
+    builder = SparkSession.builder.appName(name).enableHiveSupport()
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    try:
+        if not any(key in conf for key in _METASTORE_URIS) and _WAREHOUSE_DIR in conf:
+            Path(conf[_WAREHOUSE_DIR].removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("WARN")
+        session.catalog.databaseExists("default")  # opens the metastore now
+    except OSError as error:
+        stop_spark()
+        raise SparkStartError(f"the warehouse can't be made: {error}") from error
+    except PySparkException as error:
+        # its words come from the JVM, so before that ends
+        kind, words = root_cause(error)
+        refused = is_refusal(error) or kind.endswith("IllegalArgumentException")
+        message = _start_failure(str(error), words, conf)
+        stop_spark()
+        if refused:
+            raise WrongSettingError(f"conf: {words}") from None
+        raise SparkStartError(message) from None
+    except Exception as error:  # noqa: BLE001 - Py4J has no class for a driver that dies at once
+        message = in_words(error)
+        stop_spark()
+        raise SparkStartError(f"Spark could not start: {message}") from None
+    return session
+
+
+def _start_failure(message: str, cause: str, conf: Mapping[str, str]) -> str:
+    if (
+        "XSDB6" in message
+        or "another instance of Derby" in message
+        or "SessionHiveMetaStore" in message
+    ):
+        return (
+            f"the embedded metastore of {conf.get(_WAREHOUSE_DIR)} can't be opened. Another Spark "
+            "application is probably using it: Derby serves one at a time. Wait for it, put the "
+            "tasks in an Airflow pool of one slot, or use a metastore service"
+        )
+    return f"Spark could not start: {cause}"
+
+
+def _check_versions() -> None:
+    """pyspark-client writes into pyspark's own folder; a mixture of two releases fails oddly.
+
+    Patch releases of one line work together.
+    """
+    from pyspark.version import __version__ as files
+
+    installed = version("pyspark")
+    if files.split(".")[:2] != installed.split(".")[:2]:
+        raise SparkStartError(
+            f"pyspark {installed} is installed, but files of version {files} lie over it, from "
+            "pyspark-client. Repair it: "
+            f"pip install --force-reinstall --no-deps pyspark=={installed}"
+        )

@@ -1,0 +1,58 @@
+"""Settings of a session that hold for a block, and leave no trace."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.spark_compat import settings_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def conf_set(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Sets ``conf`` for the block; what was not set before is not set after it either.
+
+    The block may have written rows, so it does not fail for a Spark that ends before it is put
+    back.
+    """
+    before = {name: session.conf.get(name) if is_set(session, name) else None for name in conf}
+    try:
+        for name, value in conf.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        try:
+            for name, old in before.items():
+                if old is None:
+                    session.conf.unset(name)
+                else:
+                    session.conf.set(name, old)
+        except (PySparkException, Py4JError, OSError) as error:
+            log.warning("settings of the session are not put back: %s", error)
+
+
+def in_effect(session: SparkSession, name: str) -> str | None:
+    """Its value, set or by default; ``None`` where this version of Spark has no such setting."""
+    try:
+        return str(session.conf.get(name))
+    except (PySparkException, Py4JError):
+        return None
+
+
+def is_set(session: SparkSession, name: str) -> bool:
+    """Whether somebody has set it: its default does not count."""
+    if is_remote(session):
+        return name in settings_of(session)
+    conf: Any = session._jsparkSession.sessionState().conf()
+    return bool(conf.contains(name))

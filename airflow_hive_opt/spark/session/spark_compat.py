@@ -1,0 +1,169 @@
+"""What differs between Spark 3.5 and 4.3, in Python and below it in the JVM.
+
+Each difference is told by what is there, not by a version's number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from py4j.java_gateway import JavaPackage
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from airflow_hive_opt.runtime.log_text import plain
+from airflow_hive_opt.spark.session.error_text import in_words
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ALL_FIELDS = 1_000_000
+# Of Spark's InsertIntoHadoopFsRelationCommand; Scala 2.12 can't tell them.
+_INSERT_FIELDS = (
+    "outputPath",
+    "staticPartitions",
+    "ifPartitionNotExists",
+    "partitionColumns",
+    "bucketSpec",
+    "fileFormat",
+    "options",
+    "query",
+    "mode",
+    "catalogTable",
+    "fileIndex",
+    "outputColumnNames",
+)
+
+
+def items(sequence: Any) -> list[Any]:
+    """The items of a short Scala sequence; Scala 2.12 has no converters for Java."""
+    return [sequence.apply(at) for at in range(sequence.size())]
+
+
+def to_scala(jvm: Any, objects: list[Any]) -> Any:
+    """A Scala sequence of the objects."""
+    array = jvm.java.util.ArrayList(len(objects))
+    for found in objects:
+        array.add(found)
+    return jvm.org.apache.spark.api.python.PythonUtils.toSeq(array)
+
+
+def plan_text(plan: Any) -> str:
+    """A plan of the JVM's as text, with all columns of every operator."""
+    try:
+        return str(plan.treeString(True, False, _ALL_FIELDS, False, False))
+    except Py4JJavaError:
+        raise
+    except Py4JError:  # before Spark 4.0 the method has no last parameter
+        return str(plan.treeString(True, False, _ALL_FIELDS, False))
+
+
+def frame_of(session: SparkSession, execution: Any) -> Any:
+    """A frame of the JVM's that runs what Spark has planned already."""
+    jvm: Any = session._jvm
+    frames = jvm.org.apache.spark.sql.classic.Dataset
+    if isinstance(frames, JavaPackage):  # no such class before Spark 4.0
+        frames = jvm.org.apache.spark.sql.Dataset
+    encoders = jvm.org.apache.spark.sql.Encoders
+    return frames(execution, encoders.row(execution.analyzed().schema()))
+
+
+def unexecuted(session: SparkSession, text: str, parameters: Mapping[str, object]) -> Any:
+    """Spark's execution of a statement, analysed and planned when asked, that runs no command.
+
+    Raises what Spark's parser raises.
+    """
+    plan = parsed(session, text)
+    if parameters:
+        plan = _bound(session, text, plan, parameters)
+    return execution_of(session, plan)
+
+
+def execution_of(session: SparkSession, plan: Any) -> Any:
+    """Spark's execution of a logical plan, which runs no command while it is planned."""
+    jvm: Any = session._jvm
+    modes = jvm.org.apache.spark.sql.execution.CommandExecutionMode
+    return session._jsparkSession.sessionState().executePlan(plan, modes.SKIP())
+
+
+def parsed(session: SparkSession, text: str) -> Any:
+    """Spark's plan of a statement before analysis; raises what Spark's parser raises.
+
+    The parser reads the time zone of literals, variables and quotes from the active session.
+    """
+    with active(session):
+        return session._jsparkSession.sessionState().sqlParser().parsePlan(text)
+
+
+def _bound(session: SparkSession, text: str, plan: Any, parameters: Mapping[str, object]) -> Any:
+    jvm: Any = session._jvm
+    if not isinstance(jvm.org.apache.spark.sql.classic.Dataset, JavaPackage):
+        # only Spark's own EXPLAIN gives the plan with the values bound
+        explain = session.sql(f"EXPLAIN {text}", args=dict(parameters))
+        return explain._jdf.queryExecution().analyzed().logicalPlan()
+    from pyspark.sql.functions import lit  # before Spark 4.0 EXPLAIN binds nothing
+
+    values = jvm.java.util.HashMap()
+    for name, value in parameters.items():
+        column: Any = lit(value)
+        values.put(name, column._jc.expr())
+    to_map = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap
+    return jvm.org.apache.spark.sql.catalyst.analysis.NameParameterizedQuery(plan, to_map(values))
+
+
+@contextmanager
+def active(session: SparkSession) -> Iterator[None]:
+    """Makes a session the JVM's active one: below statements, settings are read from it."""
+    sessions = _sessions_of(session)
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
+
+
+def _sessions_of(session: SparkSession) -> Any:
+    """The JVM's class of sessions, which knows the active one."""
+    find = getattr(type(session), "_get_j_spark_session_class", None)
+    jvm: Any = session._jvm
+    return find(jvm) if find else jvm.org.apache.spark.sql.SparkSession
+
+
+def condition_of(error: Any) -> str:
+    """The name of an error's condition in Spark's list of them; empty where it has none."""
+    find = getattr(error, "getCondition", None) or error.getErrorClass  # before Spark 4.0
+    return str(find() or "")
+
+
+def root_cause(error: Any) -> tuple[str, str]:
+    """The Java class of the error below an error, and its words in one line."""
+    found = getattr(error, "_origin", None)
+    if found is None:
+        return type(error).__name__, in_words(error).partition("\n")[0]
+    while (cause := found.getCause()) is not None:
+        found = cause
+    words = str(found.getMessage()).partition("\n")[0]
+    return str(found.getClass().getName()), plain(words)
+
+
+def settings_of(session: SparkSession) -> dict[str, str]:
+    """The settings of a session, those of its application included."""
+    if (found := getattr(session.conf, "getAll", None)) is not None:
+        return dict(found)
+    own: Any = session._jsparkSession  # before Spark 4.0
+    entries = own.conf().getAll().mkString("\0").split("\0")
+    return dict(entry.split(" -> ", 1) for entry in entries if " -> " in entry)
+
+
+def insert_fields(insert: Any) -> tuple[str, ...] | None:
+    """The names of an InsertIntoHadoopFsRelationCommand's fields; ``None`` if it has others."""
+    count = insert.productArity()
+    try:
+        return tuple(insert.productElementName(at) for at in range(count))
+    except Py4JError:  # Scala 2.12
+        return _INSERT_FIELDS if count == len(_INSERT_FIELDS) else None

@@ -1,0 +1,195 @@
+"""SQL text to a syntax tree whose conditions and subqueries know their place in the text.
+
+Rewritings cut and splice the user's own text, so that Spark reads every expression as it was
+written; the tree only says where to cut.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlglot import TokenType, exp
+from sqlglot.dialects.hive import Hive
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+
+from airflow_hive_opt.statement.errors import PlanError, position
+
+_SPAN = "span"
+# What it warns of, statements that it does not read, is said in our own words.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Characters ``start`` up to, not including, ``stop`` of the SQL text."""
+
+    start: int
+    stop: int
+
+    def of(self, sql: str) -> str:
+        """The text the span covers."""
+        return sql[self.start : self.stop]
+
+
+class _Spans:
+    """Parser mix-in: notes the span of what may be cut out in the node's meta.
+
+    That is conditions and operands, table factors and CTEs, function calls, items of a list,
+    queries and parentheses.
+    """
+
+    def _parse_statement(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_statement, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_select_or_expression(self, *args: Any, **kwargs: Any) -> Any:
+        parse = super()._parse_select_or_expression  # type: ignore[misc]
+        return self._noting_span(parse, *args, **kwargs)
+
+    def _parse_cte(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_cte, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_bitwise(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_bitwise, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_disjunction(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_disjunction, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_expression(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_expression, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_function(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_function, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_select(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_select, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_paren(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_paren, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_equality(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_equality, *args, **kwargs)  # type: ignore[misc]
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noting_span(super()._parse_table, *args, **kwargs)  # type: ignore[misc]
+
+    def _noting_span(self, parse: Any, *args: Any, **kwargs: Any) -> Any:
+        first = self._curr  # type: ignore[attr-defined]
+        node = parse(*args, **kwargs)
+        if node is not None and first:
+            last = self._prev  # type: ignore[attr-defined]
+            node.meta[_SPAN] = Span(first.start, last.end + 1)
+        return node
+
+
+class _HiveWithSpans(Hive):
+    class Parser(_Spans, Hive.Parser):  # type: ignore[misc, valid-type]
+        pass
+
+
+class _SparkWithSpans(Spark):
+    class Parser(_Spans, Spark.Parser):  # type: ignore[misc, valid-type]
+        pass
+
+
+# Ways of Spark's to make other SQL of the text, or to name things, that the planner can't follow.
+_BEYOND = (
+    (re.compile(r"\$\{"), "it has a ${variable}"),
+    (re.compile(r"\|>"), "it is written with pipes"),
+    (re.compile(r"\\\r?\n"), "it has a line that ends in a backslash"),
+    (re.compile(r"\bidentifier\s*\(", re.IGNORECASE), "it names things through IDENTIFIER()"),
+)
+# A statement that has a query, which sqlglot gave up on.
+_HAS_QUERY = re.compile(r"\s*(select|with|from|insert|create\s.*\bas\s+select)\b", re.I | re.S)
+
+
+def beyond(sql: str) -> str | None:
+    """Why the planner must not interpret this text, if so; Spark may well run it."""
+    return next((why for pattern, why in _BEYOND if pattern.search(sql)), None)
+
+
+def has_doubled_quote(sql: str) -> bool:
+    """Whether a literal has its quote twice in it, which Spark reads as one quote or as none.
+
+    >>> has_doubled_quote("SELECT 'it''s'"), has_doubled_quote("SELECT '' = '' -- ''''")
+    (True, False)
+    """
+    try:
+        tokens = Spark().tokenize(sql)
+    except TokenError:
+        return False
+    strings = [token for token in tokens if token.token_type is TokenType.STRING]
+    return any(
+        before.end + 1 == after.start and sql[before.end] == sql[after.start]
+        for before, after in zip(strings, strings[1:])
+    )
+
+
+@lru_cache(maxsize=8)
+def parse(sql: str) -> exp.Expr:
+    """The tree of the one statement in ``sql``: Hive's dialect, else Spark's.
+
+    One tree serves all who ask for the same text; nobody changes it.
+
+    Raises :class:`PlanError` with code ``PARSE`` where neither dialect reads it, or where there
+    is not exactly one statement.
+    """
+    try:
+        statements = _HiveWithSpans().parse(sql)
+    except (ParseError, TokenError) as error:
+        try:
+            statements = _SparkWithSpans().parse(sql)
+        except (ParseError, TokenError):
+            raise _parse_error(sql, error) from None
+    trees = [
+        tree for tree in statements if tree is not None and not isinstance(tree, exp.Semicolon)
+    ]
+    if len(trees) != 1:
+        found = error_at(sql, trees[1], "") if trees else PlanError("PARSE", "")
+        message = f"one SQL statement is expected, here are {len(trees)}"
+        raise PlanError("PARSE", message, found.line, found.column)
+    if isinstance(trees[0], exp.Command) and _HAS_QUERY.match(sql):
+        raise PlanError("PARSE", "the statement's form is not understood")
+    return trees[0]
+
+
+def span_of(node: exp.Expr) -> Span | None:
+    """The node's place in the text, where it was noted."""
+    span = node.meta.get(_SPAN)
+    return span if isinstance(span, Span) else None
+
+
+def identifier_span(identifier: exp.Identifier) -> Span:
+    """An identifier's place in the text, its quotes included."""
+    return Span(identifier.meta["start"], identifier.meta["end"] + 1)
+
+
+def error_at(sql: str, node: exp.Expr, message: str) -> PlanError:
+    """A semantic error that points at the first word of ``node``."""
+    starts = [found.meta["start"] for found in node.find_all(exp.Expr) if "start" in found.meta]
+    if not starts:
+        return PlanError("SEMANTIC", message)
+    return PlanError("SEMANTIC", message, *position(sql, min(starts)))
+
+
+def _parse_error(sql: str, error: ParseError | TokenError) -> PlanError:
+    if isinstance(error, TokenError):
+        missing = re.search(r"Missing (.+) from \d+:(\d+)", str(error.__cause__))
+        if missing:
+            at = position(sql, int(missing[2]))
+            return PlanError("PARSE", f"{missing[1]} is never closed", *at)
+        return PlanError("PARSE", "the SQL holds characters that can't be read")
+    first = error.errors[0]
+    word = first.get("highlight") or ""
+    column = max(1, first["col"] - max(len(word) - 1, 0))
+    incomplete = re.search(r"missing for <class '.*\.(\w+)'>", first["description"])
+    message = (
+        f"incomplete {incomplete[1].upper()}"
+        if incomplete
+        else first["description"].partition(" / ")[0].rstrip(".").lower()
+    )
+    return PlanError("PARSE", f"{message} near {word!r}", first["line"], column)

@@ -1,0 +1,115 @@
+"""Which tables a statement names, by its text alone: no catalog is asked, no view opened."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.parse import parse
+from airflow_hive_opt.statement.script import split_settings
+
+
+@dataclass(frozen=True)
+class Tables:
+    """``database.table``, or ``catalog.database.table``, of what is read and what is written.
+
+    Lower case, sorted.
+    """
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+def tables_of(script: str, database: str = "default") -> Tables:
+    """The tables and views that a statement names; CTEs are none.
+
+    ``database`` is that of names without one. Raises
+    :class:`~airflow_hive_opt.statement.errors.PlanError` where the text can't be parsed.
+
+    >>> tables_of("INSERT OVERWRITE TABLE dw.r WITH f AS (SELECT * FROM F) SELECT * FROM f, d.k")
+    Tables(reads=('d.k', 'default.f'), writes=('dw.r',))
+    """
+    tree = parse(split_settings(script)[1])
+    targets = list(_targets(tree))
+    reads = {
+        _name(table, database)
+        for table in tree.find_all(exp.Table)
+        if isinstance(table.this, exp.Identifier)  # a function in FROM is no table
+        and not any(table is target for target in targets)
+        and not _names_a_cte(table)
+    }
+    writes = {_name(table, database) for table in targets}
+    return Tables(tuple(sorted(reads)), tuple(sorted(writes)))
+
+
+def is_query(sql: str) -> bool:
+    """Whether the statement only reads; false where its text can't be parsed.
+
+    >>> is_query("SELECT 1 UNION ALL SELECT 2"), is_query("WITH a AS (SELECT 1) FROM a SELECT *")
+    (True, True)
+    >>> is_query("FROM a INSERT INTO b SELECT 1"), is_query("MAP x USING 'cat' FROM a")
+    (False, False)
+    """
+    try:
+        return isinstance(parse(sql), exp.Query)
+    except (PlanError, RecursionError):
+        return False
+
+
+def table_of_a_partition(sql: str) -> str | None:
+    """The table that a statement inserts one partition into, all of whose values are written out.
+
+    >>> table_of_a_partition("INSERT OVERWRITE TABLE dw.r PARTITION (ds = 'a') SELECT 1")
+    'dw.r'
+    >>> table_of_a_partition("INSERT OVERWRITE TABLE r PARTITION (ds = 'a', hour) SELECT 1, 2")
+    """
+    if "partition" not in sql.lower():  # most statements need not be parsed for it
+        return None
+    try:
+        tree = parse(sql)
+    except (PlanError, RecursionError):
+        return None
+    for target in _targets(tree):
+        partition = target.args.get("partition")
+        if partition and all(isinstance(each, exp.EQ) for each in partition.expressions):
+            return exp.table_name(target)
+    return None
+
+
+def _targets(tree: exp.Expr) -> Iterator[exp.Table]:
+    for statement in tree.find_all(exp.Insert, exp.Create):
+        target = statement.this
+        if isinstance(target, exp.Schema):  # with a list of columns
+            target = target.this
+        if isinstance(target, exp.Table):
+            yield target
+
+
+def _names_a_cte(table: exp.Table) -> bool:
+    """Whether an enclosing WITH defines the name, before where it stands."""
+    if table.db:
+        return False
+    inside: exp.Expr = table
+    while (around := inside.parent) is not None:
+        for cte in _visible(around, inside):
+            if cte.alias.lower() == table.name.lower():
+                return True
+        inside = around
+    return False
+
+
+def _visible(around: exp.Expr, inside: exp.Expr) -> list[exp.Expr]:
+    """The CTEs that ``around`` defines for ``inside``: for a CTE, those before it."""
+    if isinstance(around, exp.With):
+        return list(itertools.takewhile(lambda cte: cte is not inside, around.expressions))
+    defined = around.args.get("with_")
+    return defined.expressions if defined is not None and defined is not inside else []
+
+
+def _name(table: exp.Table, database: str) -> str:
+    parts = (table.catalog, table.db or database, table.name)
+    return ".".join(filter(None, parts)).lower()

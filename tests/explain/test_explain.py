@@ -1,0 +1,48 @@
+import json
+
+from airflow_hive_opt.explain.plan_text import to_json, to_text
+from airflow_hive_opt.pruning.plan import plan
+from tests.pruning.catalogs import STAR
+
+SQL = """SELECT s.item FROM sales s LEFT JOIN items i ON s.item = i.item JOIN days d ON s.ds = d.ds
+         WHERE d.year = 2000 AND i.category = 'x' AND s.ds > '2'"""
+
+
+def test_json_follows_the_contract():
+    found = json.loads(json.dumps(to_json(plan(SQL, STAR))))
+    assert found["verdict"] == "ok"
+    assert found["filters"] == [
+        {"alias": "i", "at": "after_join", "predicate": "i.category = 'x'"},
+        {"alias": "s", "at": "scan", "predicate": "s.ds > '2'"},
+        {"alias": "d", "at": "scan", "predicate": "d.year = 2000"},
+    ]
+    assert found["pruning"] == [
+        {
+            "alias": "s",
+            "table": "default.sales",
+            "columns": ["ds"],
+            "path": "fast",
+            "sources": [
+                {
+                    "aliases": ["d"],
+                    "sql": "SELECT DISTINCT `d`.`ds` FROM days AS `d` "
+                    "WHERE (d.year = 2000) AND `d`.`ds` IS NOT NULL",
+                }
+            ],
+            "reason": "PRUNED",
+            "message": "only the partitions that the small tables' keys call for are scanned",
+        }
+    ]
+
+
+def test_text_shows_trees_and_decisions():
+    text = to_text(plan(SQL, STAR))
+    assert "JOIN LEFT OUTER ON s.item = i.item" in text
+    assert "s (default.sales): PRUNED" in text
+    assert "and of the statement itself: s.ds > '2'" in text
+
+
+def test_text_of_what_passes_through():
+    text = to_text(plan("SHOW TABLES", STAR))
+    assert "passes through" in text
+    assert "none: the statement is not planned" in text

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import unquote
+
+import pytest
+
+from airflow_hive_opt.provider.asset_events import (
+    MOST_KEYS,
+    NoPartitionKeysError,
+    partition_keys_in,
+)
+from airflow_hive_opt.runtime.descriptor import Decision, Descriptor
+from airflow_hive_opt.runtime.partitions import Partition
+from tests.operators.test_lineage import FACT
+
+
+def descriptor(*targets):
+    decisions = [Decision(each.alias, each.table, "PRUNED", "") for each in targets]
+    return Descriptor("q", "2026-01-01T00:00:00+00:00", targets, tuple(decisions))
+
+
+@pytest.mark.parametrize("table", ["dw.fact", "FACT"])
+def test_values_in_the_order_of_the_columns(table):
+    found = partition_keys_in(descriptor(FACT), table)
+    assert found == ["a/b|__HIVE_DEFAULT_PARTITION__", "c|2"]
+
+
+def test_no_two_partitions_share_a_key():
+    values = [("a|b", "c"), ("a", "b|c"), ("a%7Cb", "c"), ("100%", "x y/z=ü")]
+    target = replace(FACT, partitions=tuple(map(Partition, values)))
+    found = partition_keys_in(descriptor(target), "fact")
+    assert found == ["a%7Cb|c", "a|b%7Cc", "a%257Cb|c", "100%25|x y/z=ü"]
+    assert [tuple(map(unquote, key.split("|"))) for key in found] == values
+
+
+def test_airflows_mappers_read_the_keys():
+    pytest.importorskip("airflow.partition_mappers", reason="this Airflow has no mappers")
+    from airflow.partition_mappers.identity import IdentityMapper
+    from airflow.partition_mappers.product import ProductMapper
+    from airflow.partition_mappers.temporal import StartOfDayMapper
+
+    target = replace(FACT, partitions=(Partition(("n|s", "2026-01-31T05:00:00")),))
+    (key,) = partition_keys_in(descriptor(target), "fact")
+    mapper = ProductMapper(IdentityMapper(), StartOfDayMapper())
+    assert mapper.to_downstream(key) == "n%7Cs|2026-01-31"
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        ((replace(FACT, table="dw.other"),), "its scan was not pruned"),
+        ((FACT, replace(FACT, table="x.fact")), "tables of this name were pruned"),
+        ((replace(FACT, partitions=(Partition(("x" * 250, "1")),)),), "1 to 250 characters"),
+        (
+            (replace(FACT, partitions=tuple(Partition((str(n), "1")) for n in range(1001))),),
+            f"1,001 partitions would be as many asset events, and {MOST_KEYS:,} are the most",
+        ),
+    ],
+)
+def test_no_keys(targets, message):
+    with pytest.raises(NoPartitionKeysError, match=message):
+        partition_keys_in(descriptor(*targets), "fact")

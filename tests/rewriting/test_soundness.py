@@ -1,0 +1,251 @@
+"""Rules of soundness, each stated by a statement that gives wrong rows without it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_hive_opt.pruning.example import surviving
+from airflow_hive_opt.pruning.plan import plan
+from airflow_hive_opt.rewriting import Refusal
+from airflow_hive_opt.rewriting.blocks import Text, spliced
+from airflow_hive_opt.rewriting.example import CATALOG as EXAMPLE
+from airflow_hive_opt.rewriting.example import without_join
+from airflow_hive_opt.rewriting.join_elimination import AnsweredJoin, eliminate_joins
+from airflow_hive_opt.statement.catalog import JsonCatalog, ViewDefinition
+from airflow_hive_opt.statement.parse import parse
+from tests.pruning.catalogs import STAR
+from tests.rewriting.test_rewriting import outcome, reasons
+
+
+def decision(sql: str, alias: str):
+    return next(found for found in plan(sql, STAR).decisions if found.alias == alias)
+
+
+@pytest.mark.parametrize(
+    ("from_", "seen"),
+    [
+        ("days d FULL JOIN sales s ON s.ds = d.ds", "dropped, PRESERVED_SIDE: s.ds = d.ds"),
+        (
+            "sales s LEFT JOIN days d ON d.year = 2000 WHERE s.ds <=> d.ds",
+            "dropped, PRESERVED_SIDE: d.year = 2000\ndropped, NULLS_MAY_MATCH: s.ds <=> d.ds",
+        ),
+    ],
+)
+def test_what_nulls_in_place_of_a_row_fulfil(from_, seen):
+    assert surviving(from_, "s") == seen
+
+
+OUTER = "days d LEFT JOIN sales s ON s.item = d.year"
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        # NULLs that the outer join puts in place of the partition
+        f"(SELECT s.ds AS x FROM {OUTER}) t JOIN days e ON t.x <=> e.ds",
+        f"(SELECT coalesce(s.ds, 'a') AS x FROM {OUTER}) t JOIN days e ON t.x = e.ds",
+        f"(SELECT coalesce(u.y, 'a') AS x FROM (SELECT s.ds AS y FROM {OUTER}) u) t "
+        "JOIN days e ON t.x = e.ds",
+        # of two relations' columns one is the partition's
+        "(SELECT concat(s.ds, d.ds) AS x FROM sales s JOIN days d ON s.item = d.year) t "
+        "JOIN days e ON t.x = e.ds",
+        # LIMIT chooses its rows before
+        "((SELECT s.ds AS x FROM sales s LIMIT 3) UNION ALL (SELECT ds FROM returns)) t "
+        "JOIN days e ON t.x = e.ds",
+        # an aggregate beside the group's key
+        "(SELECT concat(s.ds, max(s.item)) AS x FROM sales s GROUP BY s.ds) t "
+        "JOIN days e ON t.x = e.ds",
+        "(SELECT concat(s.hr, s.ds) AS x, count(*) FROM returns s GROUP BY s.ds) t "
+        "JOIN days e ON t.x = e.ds",
+    ],
+)
+def test_a_value_that_is_not_the_partitions_alone(inner):
+    assert not decision(f"SELECT 1 FROM {inner}", "s").pruned
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT s.ds FROM {OUTER}",
+        "SELECT t.ds FROM (SELECT ds FROM sales UNION ALL SELECT ds FROM customers) t",
+    ],
+)
+def test_a_view_whose_rows_are_not_the_tables(query):
+    view = replace(
+        STAR.table("days"),
+        name="default.seen",
+        columns=STAR.table("customers").columns,
+        definition=ViewDefinition(query, "default", ("ds",)),
+    )
+    names = ("sales", "days", "customers")
+    catalog = JsonCatalog.of([view, *(STAR.table(name) for name in names)])
+    found = plan("SELECT 1 FROM seen v JOIN days e ON v.ds = e.ds", catalog).decisions
+    assert [each for each in found if each.pruned] == []
+
+
+def test_names_tell_no_data_column():
+    (source,) = decision(
+        "SELECT 1 FROM sales s JOIN returns r ON s.ds = r.ds AND r.item = 3", "s"
+    ).sources
+    assert "item" not in source.sql
+
+
+def test_a_null_key_matches_null_safely():
+    (source,) = decision("SELECT 1 FROM sales s JOIN days d ON s.ds <=> d.ds", "s").sources
+    assert "IS NOT NULL" not in source.sql
+
+
+@pytest.mark.parametrize(
+    ("joined", "alias"),
+    [
+        ("sales s JOIN days d ON s.ds >= d.ds", "s"),
+        ("sales s JOIN days d ON s.ds <=> d.ds", "s"),
+        ("sales s WHERE s.ds > (SELECT max(ds) FROM days)", "s"),
+        ("sales s JOIN items i ON s.ds = i.item", "s"),
+        ("returns r JOIN days d ON r.ds = d.ds AND r.hr + 0 = d.year", "r"),
+    ],
+)
+def test_what_the_metastore_does_not_compare_as_spark_does(joined, alias):
+    (source,) = decision(f"SELECT 1 FROM {joined}", alias).sources
+    assert source.partition_columns == ()
+
+
+@pytest.mark.parametrize(
+    "subquery",
+    [
+        "LATERAL (SELECT ds FROM days d WHERE d.year = s.item) t",
+        "(SELECT ds FROM days WHERE year = ?) t",  # whose value is known by its place
+    ],
+)
+def test_a_subquery_that_can_not_run_alone(subquery):
+    assert not decision(f"SELECT 1 FROM sales s, {subquery} WHERE s.ds = t.ds", "s").pruned
+
+
+JOINED = "FROM facts f JOIN days d ON f.day = d.day WHERE d.year = 2000"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT f.item, rand() {JOINED}",
+        f"SELECT * {JOINED}",
+        f"SELECT f.item, d.year {JOINED}",
+        f"SELECT f.item, year {JOINED}",
+        f"SELECT f.item, year.part {JOINED}",
+        f"SELECT f.item {JOINED} ORDER BY year",
+        f"SELECT f.item {JOINED} AND d.day > '2'",
+        f"INSERT INTO other SELECT f.item {JOINED}",  # days has no location: a view
+        "SELECT f.item FROM facts f, days d WHERE d.year = 2000",
+        "SELECT i.item FROM facts f JOIN days d ON f.day = d.day "
+        "RIGHT JOIN items i ON i.item = f.item WHERE d.year = 2000",
+        "SELECT f.item FROM facts f LEFT JOIN days d ON f.day = d.day",
+        "SELECT i.item FROM facts f, days d RIGHT JOIN items i ON i.item = 5 "
+        "WHERE f.day = d.day AND d.year = 2000",
+    ],
+)
+def test_a_join_that_stays(sql):
+    assert without_join(sql, asked="d.year = 2000") == sql
+
+
+def test_a_table_that_chose_partitions_is_not_left_out_after_its_own_join():
+    sql = "SELECT f.item FROM facts f, days d, days e WHERE f.day = d.day AND d.day = e.day"
+    text = Text(sql, parse(sql), EXAMPLE)
+    (block,) = text.blocks()
+    places = {alias: factor.reference for alias, factor in block.factors.items()}
+    key = (("day", "day"),)
+    chain = [
+        AnsweredJoin(places["f"], places["d"], "days", key, ()),
+        AnsweredJoin(places["d"], places["e"], "days", key, ()),
+    ]
+    for answered in (chain, chain[::-1]):
+        edits, left_out = eliminate_joins(text, answered, [])
+        assert len(left_out) == 1
+        assert spliced(sql, edits).count("days") == 1
+
+
+def test_not_exists_takes_null_for_no_match():
+    exists = (
+        "SELECT ord FROM lines a WHERE NOT EXISTS (SELECT 1 FROM lines b WHERE b.ord = a.ord {})"
+    )
+    assert "NOT coalesce(" in outcome(exists.format("AND b.supp <> a.supp")).sql
+
+
+def test_some_value_is_greater_if_the_greatest_is():
+    sql = "SELECT ord FROM lines a WHERE EXISTS (SELECT 1 FROM lines b WHERE b.ord = a.ord AND {})"
+    greater = outcome(sql.format("b.supp > a.supp")).sql
+    assert "max(`supp`) OVER" in greater
+    assert "min(" not in greater
+
+
+def test_a_derived_table_needs_a_row_that_passes():
+    sql = (
+        "SELECT a.ord FROM lines a JOIN (SELECT ord, sum(qty) AS s FROM lines WHERE late "
+        "GROUP BY ord) g ON g.ord = a.ord WHERE a.qty < g.s"
+    )
+    assert "max(CASE WHEN (`late`) THEN 1 END) OVER" in outcome(sql).sql
+
+
+def test_equal_by_a_cast_is_not_the_same_key():
+    sql = (
+        "SELECT o.name FROM orders o, orders p, lines a WHERE o.ord = p.text_ord "
+        "AND p.text_ord = a.ord AND a.qty < (SELECT avg(qty) FROM lines b WHERE b.ord = o.ord)"
+    )
+    assert reasons(sql) == {Refusal.NO_SHARED_KEY}
+
+
+ONCE = (
+    "SELECT o.name, {} FROM orders o JOIN lines a ON a.ord = o.ord {} "
+    "WHERE o.ord IN (SELECT ord FROM lines GROUP BY ord) GROUP BY o.name{}"
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "joined", "group"),
+    [
+        ("sum(a.qty) AS s", "LEFT JOIN orders p ON p.ord = o.ord", ""),
+        ("a.part, sum(a.qty) AS s", "", ", a.part"),
+        ("sum(a.qty) AS s, sum(o.ord) AS t", "", ""),
+        ("sum(a.qty) AS s", "", " ORDER BY a.part"),
+    ],
+)
+def test_what_can_not_be_added_up_before_the_join(given, joined, group):
+    assert "aggregate_once" not in outcome(ONCE.format(given, joined, group)).applied
+
+
+def test_a_count_is_the_sum_of_the_keys_counts():
+    found = outcome(ONCE.format("count(*) AS n", "", ""))
+    assert found.applied == ("aggregate_once",)
+    assert "sum(`a`.`__s0`)" in found.sql
+
+
+def test_aggregates_over_other_rows_do_not_become_one():
+    sql = (
+        "SELECT a.ord, a.s, b.m FROM (SELECT ord, sum(qty) AS s FROM lines WHERE late "
+        "GROUP BY ord) a JOIN (SELECT ord, max(qty) AS m FROM lines WHERE part = 1 GROUP BY ord) b "
+        "ON a.ord = b.ord"
+    )
+    assert "merged_aggregates" not in outcome(sql).applied
+
+
+def test_what_may_fail_is_not_asked_of_more_rows():
+    asked = "a.supp * 1000000 > 5"
+    sql = (
+        f"SELECT o.name FROM orders o, lines a WHERE o.ord = a.ord AND o.name = 'x' AND {asked} "
+        "AND EXISTS (SELECT 1 FROM lines b WHERE b.ord = a.ord AND b.supp <> a.supp "
+        "AND b.part = 1)"
+    )
+    found = outcome(sql)
+    assert found.applied
+    assert found.sql.count("1000000") == 1
+
+
+def test_sums_do_not_go_above_a_join_that_repeats_rows():
+    sql = (
+        "SELECT o.name FROM orders o, lines a WHERE o.ord = a.ord AND o.name = 'x' AND a.qty < "
+        "(SELECT avg(qty) FROM lines b WHERE b.ord = a.ord)"
+    )
+    found = outcome(sql)
+    assert found.applied
+    assert "__j" not in found.sql

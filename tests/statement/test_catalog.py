@@ -1,0 +1,58 @@
+import json
+
+import pytest
+
+from airflow_hive_opt.statement.catalog import CatalogFileError, Column, JsonCatalog
+
+
+def test_reads_tables(tmp_path):
+    path = tmp_path / "tables.json"
+    table = {
+        "name": "DW.Sales",
+        "columns": [["Item", "INT"]],
+        "partition_columns": [["ds", "string"]],
+        "total_bytes": 10,
+    }
+    path.write_text(json.dumps({"tables": [table, {"name": "t", "columns": []}]}))
+    catalog = JsonCatalog.read(path)
+    assert catalog.table("dw.SALES").all_columns == (Column("item", "int"), Column("ds", "string"))
+    assert catalog.table("T") is catalog.table("default.t")
+    assert catalog.table("sales") is None
+
+
+def test_reads_what_the_cost_rule_and_spark_ask_for():
+    buckets = {"columns": ["K"], "count": 4, "sort": ["k"]}
+    own = {"name": "a", "columns": [["k", "int"]], "distinct": {"K": 7, "v": 9}}
+    catalog = JsonCatalog.of_documents(
+        [
+            {**own, "buckets": {**buckets, "engine": "spark"}},
+            {"name": "b", "columns": [], "buckets": buckets},
+        ]
+    )
+    one, other = catalog.table("a"), catalog.table("b")
+    assert (one.distinct_keys(["k"]), one.distinct_keys(["k", "v"])) == (7, 9)
+    assert one.distinct_keys(["x"]) is None
+    assert (one.buckets.by_spark, other.buckets.by_spark) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "must hold"),
+        ('{"tables": [{"columns": []}]}', "'name'"),
+        ('{"tables": [{"name": "t", "columns": [["a"]]}]}', "must hold"),
+        ('{"tables": ["t"]}', "must hold"),
+    ],
+)
+def test_a_bad_file_is_said_to_be_one(tmp_path, content, message):
+    path = tmp_path / "tables.json"
+    path.write_text(content)
+    with pytest.raises(CatalogFileError, match="tables.json") as caught:
+        JsonCatalog.read(path)
+    assert message in str(caught.value)
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(CatalogFileError, match=r"No such file"):
+        JsonCatalog.read(tmp_path / "nowhere.json")
