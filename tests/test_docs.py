@@ -54,6 +54,9 @@ def test_links_lead_somewhere():
         "hive-differences",
         "guarantees",
         "surprises",
+        "limits",
+        "what-prunes",
+        "versions",
     ):
         assert f"(docs/{target}.md)" in readme
         assert (PROJECT / "docs" / f"{target}.md").exists()

@@ -10,12 +10,3 @@ def quote(name: str) -> str:
     '`a``b`'
     """
     return "`" + name.replace("`", "``") + "`"
-
-
-def quote_table(name: str) -> str:
-    """``db.table`` with each part in backquotes.
-
-    >>> quote_table("dw.sales")
-    '`dw`.`sales`'
-    """
-    return ".".join(map(quote, name.split(".")))
