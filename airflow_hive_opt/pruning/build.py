@@ -1,4 +1,4 @@
-"""Query blocks to operator trees, before any rule: Hive's plan generation."""
+"""Builds operator trees from query blocks, before any rule, as Hive's plan generation does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from airflow_hive_opt.pruning.query import (
 
 
 def build(statement: Statement) -> tuple[FileSink, ...]:
-    """One tree for each outermost block; only the first can write to the target."""
+    """Builds one tree for each outermost block; only the first can write to the target."""
     return tuple(
         FileSink(_block(block, None), statement.target if index == 0 else None)
         for index, block in enumerate(statement.blocks)

@@ -1,4 +1,4 @@
-"""Conjuncts of ON and WHERE, with what the rules ask of them."""
+"""Conjuncts of ON and WHERE, with the properties that the rules need."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from airflow_hive_opt.pruning.scope import Scope
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import span_of
 
-# Functions whose value may differ between two runs of the same text. Time is among them, since
-# the stages may run on either side of midnight.
+# Functions whose value may differ between two runs of the same text. They include the current
+# time and date, since midnight may pass between the two stages.
 NOT_DETERMINISTIC = re.compile(
     r"\b(?:current_date|current_timestamp|current_time|localtimestamp)\b"
     r"|\b(?:rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id"
     r"|spark_partition_id|input_file_name|input_file_block_start|input_file_block_length"
     r"|curdate|now|sysdate|getdate|unix_timestamp|reflect|reflect2|java_method"
-    # which row they take depends on the order of rows
+    # the result depends on the order of rows
     r"|first|first_value|last|last_value|any_value|min_by|max_by|mode|collect_list|collect_set"
     r"|array_agg|listagg|string_agg|approx_percentile|percentile_approx|approx_count_distinct"
     r"|approx_top_k)\s*\("
-    # typed literals that are read off the clock
+    # typed literals whose value depends on the current date
     r"|\b(?:date|timestamp\w*)\s*'\s*(?:now|today|tomorrow|yesterday)",
     re.IGNORECASE,
 )
 _COMPARISONS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NullSafeEQ: "<=>"}
 _NOT_TRUE_OF_NULL = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like)
-# exp.Any is any(), an aggregate in Spark; exp.Anonymous may be one of the user's.
+# exp.Any is any(), an aggregate in Spark; exp.Anonymous may be the user's own aggregate.
 AGGREGATES = (exp.AggFunc, exp.Any)
 _NOT_OF_ONE_ROW = (*AGGREGATES, exp.Window, exp.UDTF, exp.Explode, exp.Anonymous)
-# NULL whenever one of their arguments is.
+# Expressions that are NULL whenever one of their arguments is NULL.
 _STRICT = (
     *(exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Paren, exp.Cast, exp.TryCast),
     *(exp.Upper, exp.Lower, exp.Substring, exp.Length, exp.Year, exp.Month, exp.Day),
@@ -49,7 +49,7 @@ def is_deterministic(text: str) -> bool:
 
 
 def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
-    """The parts of ``node`` that AND joins, left to right, parentheses opened."""
+    """The conjuncts of ``node``, left to right, also those inside parentheses."""
     waiting = [node] if node is not None else []
     while waiting:
         part = waiting.pop()
@@ -61,7 +61,7 @@ def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
 
 
 def to_condition(node: exp.Expr, sql: str, scope: Scope) -> Condition:
-    """The condition that a conjunct is; raises ``PlanError`` for unknown or ambiguous columns."""
+    """Makes a condition of a conjunct; raises ``PlanError`` for unknown or ambiguous columns."""
     span = span_of(node)
     text = span.of(sql) if span else ""
     columns, complete = _columns(node, scope)
@@ -83,7 +83,7 @@ def to_condition(node: exp.Expr, sql: str, scope: Scope) -> Condition:
 
 
 def equality(left: ColumnRef, right: ColumnRef) -> Condition:
-    """``left = right``, as USING means it."""
+    """The condition ``left = right`` for a column of USING."""
     columns = frozenset({left, right})
     operands = (Operand(left, frozenset({left})), Operand(right, frozenset({right})))
     text = f"{_quoted(left)} = {_quoted(right)}"
@@ -93,7 +93,7 @@ def equality(left: ColumnRef, right: ColumnRef) -> Condition:
 def compared_with(
     node: exp.Expr, comparison: str, right: ColumnRef, sql: str, scope: Scope
 ) -> Condition:
-    """``node comparison right``, for an expression whose other side is a subquery's column."""
+    """The condition ``node comparison right``, where ``right`` is a column of a subquery."""
     columns, complete = _columns(node, scope)
     left = qualified(node, sql, scope)
     text = f"{left} {comparison} {_quoted(right)}"
@@ -111,7 +111,7 @@ def compared_with(
 
 
 def qualified(node: exp.Expr, sql: str, scope: Scope) -> str:
-    """The node's text with an alias before every column that has none; empty without a place."""
+    """The node's text with every column qualified; empty if its position is not known."""
     span = span_of(node)
     if span is None:
         return ""
@@ -130,7 +130,7 @@ def qualified(node: exp.Expr, sql: str, scope: Scope) -> str:
 
 
 def own_columns(node: exp.Expr) -> Iterator[exp.Column]:
-    """Columns of this block's expression: not those of subqueries or lambdas."""
+    """The columns of an expression, without those inside subqueries and lambdas."""
     for found in node.walk(prune=lambda part: isinstance(part, (exp.Query, exp.Lambda))):
         if isinstance(found, exp.Column) and not isinstance(found.this, exp.Star):
             yield found
@@ -149,7 +149,7 @@ def _is_null_rejecting(node: exp.Expr) -> bool:
 
 
 def _is_strict(node: exp.Expr) -> bool:
-    """Whether the value is NULL where any column in it is."""
+    """Whether the value is NULL if any column in it is NULL."""
     if isinstance(node, exp.Column):
         return not isinstance(node.this, exp.Star)
     if isinstance(node, (exp.Literal, exp.Placeholder, exp.DataType, exp.Boolean)):
@@ -158,7 +158,10 @@ def _is_strict(node: exp.Expr) -> bool:
 
 
 def is_self_contained(node: exp.Expr, scope: Scope) -> bool:
-    """Whether an expression reads columns of this block only, and is no aggregate or window."""
+    """Whether an expression reads only columns of this block and has no aggregate or window.
+
+    Generators and functions that the parser does not know are not self-contained either.
+    """
     if node.find(*_NOT_OF_ONE_ROW) is not None:
         return False
     return _columns(node, scope)[1] and not _positional(node)
@@ -171,7 +174,7 @@ def _operand(node: exp.Expr, scope: Scope) -> Operand:
 
 
 def _columns(node: exp.Expr, scope: Scope) -> tuple[frozenset[ColumnRef], bool]:
-    """The columns of this block in ``node``, and whether those are all it reads."""
+    """The columns of this block in ``node``, and whether ``node`` reads nothing else."""
     found = set()
     complete = True
     for part in node.walk(prune=lambda inner: isinstance(inner, (exp.Query, exp.Lambda))):
@@ -183,7 +186,7 @@ def _columns(node: exp.Expr, scope: Scope) -> tuple[frozenset[ColumnRef], bool]:
             ref, _ = scope.resolve(part)
             if ref is not None:
                 found.add(ref)
-            # db.table.column means nothing once the table has another alias
+            # db.table.column can't be resolved if the table gets another alias
             complete = complete and ref is not None and not part.args.get("db")
     return frozenset(found), complete
 

@@ -1,4 +1,4 @@
-"""The common table expressions of a statement's outermost WITH, and who reads them."""
+"""The common table expressions of a statement's outermost WITH, and their readers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from airflow_hive_opt.statement.parse import span_of
 
 
 class CommonTables:
-    """CTEs by name. Those of an inner WITH, recursive ones and names used twice stay unknown."""
+    """CTEs by name.
+
+    A CTE is not known if it is in an inner WITH, is recursive or shares its name with another one.
+    """
 
     def __init__(self, sql: str, tree: exp.Expr) -> None:
         self._sql = sql
@@ -28,7 +31,7 @@ class CommonTables:
         )
 
     def _forget_read_before(self) -> None:
-        """A name that a CTE reads before it is defined is a table's there."""
+        """Removes CTEs whose name is read before its definition: there the name means a table."""
         order = list(self._known)
         for at, cte in enumerate(list(self._known.values())):
             read = {table.name.lower() for table in cte.this.find_all(exp.Table)}
@@ -36,25 +39,25 @@ class CommonTables:
                 self._known.pop(name, None)
 
     def knows(self, name: str) -> bool:
-        """Whether an unqualified table name is a CTE's somewhere in the statement."""
+        """Whether any CTE of the statement has this unqualified name."""
         return name.lower() in self._names
 
     def read_once(self, name: str) -> exp.CTE | None:
-        """The CTE, if one FROM reads it and it keeps its columns' names."""
+        """The CTE, if the statement reads it exactly once and its alias renames no columns."""
         cte = self._known.get(name)
         once = cte is not None and self._reads[name] == 1 and not cte.args["alias"].columns
         return cte if once else None
 
     def body(self, name: str) -> exp.Expr | None:
-        """The CTE's query, if the CTE is known."""
+        """The CTE's query, or ``None`` if the CTE is not known."""
         return self._known[name].this if name in self._known else None
 
     def bodies(self, node: exp.Expr) -> tuple[exp.Expr, ...]:
-        """The queries of the CTEs that the node reads, through others too."""
+        """The queries of the known CTEs that the node reads, directly or through other CTEs."""
         return tuple(self._known[name].this for name in self._read_by(node) if name in self._known)
 
     def columns(self, name: str) -> tuple[str, ...] | None:
-        """Output column names, where they can be read off the text."""
+        """Output column names, or ``None`` if the text does not tell them."""
         cte = self._known[name]
         if listed := cte.args["alias"].columns:
             return tuple(column.name.lower() for column in listed)
@@ -62,11 +65,11 @@ class CommonTables:
         return None if "*" in names or not all(names) else names
 
     def covers(self, node: exp.Expr) -> bool:
-        """Whether every CTE that the node reads, through others too, is known."""
+        """Whether every CTE that the node reads, directly or through other CTEs, is known."""
         return all(name in self._known for name in self._read_by(node))
 
     def definitions(self, node: exp.Expr) -> str:
-        """``WITH ...`` with the CTEs that the node reads, empty if it reads none."""
+        """A WITH clause with the CTEs that the node reads; empty if it reads none."""
         read = self._read_by(node)
         texts = [
             span.of(self._sql)
@@ -76,7 +79,7 @@ class CommonTables:
         return f"WITH {', '.join(texts)} " if texts else ""
 
     def tables(self, node: exp.Expr) -> tuple[str, ...]:
-        """The names of the tables that the node reads, through CTEs too."""
+        """The names of the tables that the node reads, directly or through CTEs."""
         return tuple(
             ".".join(part.name for part in table.parts)
             for part in (node, *self.bodies(node))

@@ -1,4 +1,4 @@
-"""What partition pruning decided for each scan."""
+"""The decisions of partition pruning for each scan."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from airflow_hive_opt.statement.text_enum import StrEnum
 
 
 class Path(StrEnum):
-    """How a scan's partitions are found.
+    """The method that finds the partitions that a scan reads.
 
-    FAST: keys are compared with partition values. SKELETON: Spark evaluates the conditions on the
-    partitions' names. STATIC: no table is read, partition names and literals decide. PREDICATE:
-    keys go to the scan as a condition on a data column. NONE: the scan is read whole.
+    - FAST: the keys are compared with partition values.
+    - SKELETON: Spark evaluates the conditions on the partitions' names.
+    - STATIC: partition names and literals decide; no table is read.
+    - PREDICATE: the keys become a condition on a data column of the scan.
+    - NONE: the scan reads the whole table.
     """
 
     FAST = "fast"
@@ -28,9 +30,10 @@ class Path(StrEnum):
 
 @dataclass(frozen=True)
 class Layer:
-    """A relation whose columns are made of partition columns: the scan, or a query around it.
+    """A relation whose columns derive from partition columns: the scan, or a query around it.
 
-    ``columns`` are name and SQL, said with the alias of the layer below; the scan has none.
+    ``columns`` has pairs of a name and its SQL expression over the layer below. It is empty for
+    the scan itself.
     """
 
     alias: str
@@ -39,7 +42,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class PartitionCondition:
-    """A condition of the statement that reads nothing but the columns of the last of ``layers``."""
+    """A condition of the statement that reads only columns of the last of ``layers``."""
 
     sql: str
     layers: tuple[Layer, ...]
@@ -47,15 +50,19 @@ class PartitionCondition:
 
 @dataclass(frozen=True)
 class KeySource:
-    """A query that gives the distinct keys of one small side.
+    """A query that returns the distinct keys of one or more joined small tables.
 
-    ``columns`` says what its columns are, relation by relation. ``conditions`` compare them with
-    the last of ``layers``; where all are equalities of bare columns of like types,
-    ``partition_columns`` are the other sides, in the order of ``columns``, else it is empty.
-    ``skeletons`` are views of partition names that ``sql`` reads in place of tables. ``hashable``
-    says that an equality is among the conditions. ``name`` is what to call the source to people.
-    Where ``sql`` reads one table as it is, ``reference`` is its place in the statement and
-    ``asked`` are the statement's own conditions on it that ``sql`` has, as they stand there.
+    - ``aliases`` are the relations that ``sql`` reads, and ``name`` is their name in logs.
+    - ``columns`` are the output columns of ``sql``, as columns of these relations.
+    - ``conditions`` compare them with the columns of the last of ``layers``.
+    - ``partition_columns`` are the partition columns that equal ``columns``, in the same order. It
+      is empty unless all conditions are equalities of bare columns of comparable types.
+    - ``skeletons`` has pairs of a view name and a table. ``sql`` reads these views of partition
+      names instead of the tables.
+    - ``hashable`` says that at least one condition is an equality.
+    - ``reference`` is the table's position in the statement if ``sql`` reads exactly one table,
+      unchanged; otherwise ``None``.
+    - ``asked`` are the statement's conditions that ``sql`` contains, in their original text.
     """
 
     aliases: tuple[str, ...]
@@ -72,9 +79,9 @@ class KeySource:
 
     @property
     def counting_sql(self) -> str:
-        """The keys as ``c0``, ``c1``, ... and, as ``__rows``, the number of rows that have them.
+        """SQL for the keys as ``c0``, ``c1``, ..., with their numbers of rows as ``__rows``.
 
-        The source is small: one task counts without a shuffle, in half the time.
+        The source is small: a single task counts without a shuffle, in half the time.
         """
         names = ", ".join(f"c{number}" for number, _ in enumerate(self.columns))
         rows = self.sql.replace("SELECT DISTINCT ", "SELECT /*+ COALESCE(1) */ ", 1)
@@ -84,16 +91,17 @@ class KeySource:
 
     @property
     def from_names(self) -> bool:
-        """Whether partition names alone give the keys."""
+        """Whether the keys come from partition names alone."""
         return len(self.skeletons) == len(self.aliases)
 
 
 @dataclass(frozen=True)
 class ScanDecision:
-    """One scan of a partitioned table: pruned by ``sources`` and ``conditions``, or left whole.
+    """The decision for one scan of a partitioned table.
 
-    ``relation`` is ``None`` for a scan in a part of the statement that passes through.
-    ``columns`` are the partition columns that are restricted.
+    ``sources`` and ``conditions`` prune the scan if ``reason`` is ``PRUNED``; otherwise the scan
+    reads the whole table. ``relation`` is ``None`` for a scan in a part of the statement that
+    passes through. ``columns`` are the partition columns that are restricted.
     """
 
     alias: str
@@ -106,12 +114,12 @@ class ScanDecision:
 
     @property
     def pruned(self) -> bool:
-        """Whether partitions will be chosen."""
+        """Whether the scan is pruned."""
         return self.reason is Reason.PRUNED
 
     @property
     def path(self) -> Path:
-        """How partitions will be found, as far as it is known before keys are read."""
+        """The method that will find the partitions, as known before the keys are read."""
         if not self.pruned:
             return Path.NONE
         if all(source.from_names for source in self.sources):
@@ -122,7 +130,7 @@ class ScanDecision:
 
 @dataclass(frozen=True)
 class KeyPredicate:
-    """A data column of a scan, and the keys of a small side that its rows must have."""
+    """A data column of a scan, and the small table's keys that its rows must have."""
 
     relation: TableRelation
     column: str

@@ -1,4 +1,4 @@
-"""Operator trees as indented text."""
+"""Prints operator trees as indented text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airflow_hive_opt.pruning.query import Condition
 
 
 def draw(operator: Operator, depth: int = 0) -> str:
-    """The tree, one operator a line, inputs below and two spaces further in."""
+    """The tree with one operator on each line; inputs follow, indented by two more spaces."""
     lines = ["  " * depth + _label(operator)]
     lines.extend(draw(input_, depth + 1) for input_ in operator.inputs)
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Ways to show a pruning rule at work, for the examples in the rules."""
+"""Functions that show the effect of a pruning rule, for the examples in docstrings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 
 
 def before_and_after(rule: Callable[[Operator], Operator], sql: str) -> str:
-    """The trees of ``sql`` before and after ``rule``, an arrow between them."""
+    """The trees of ``sql`` before and after ``rule``, with an arrow between them."""
     (tree,) = build(resolve(sql, parse(sql), CATALOG))
     return f"{draw(tree)}\n-->\n{draw(rule(tree))}"
 
@@ -32,7 +32,7 @@ def decisions(sql: str) -> str:
 
 
 def surviving(from_: str, alias: str) -> str:
-    """The conditions that the relation ``alias`` sees hold, and those it sees dropped."""
+    """The conditions that hold for the relation ``alias``, and those that are dropped."""
     sql = f"SELECT 1 FROM {from_}"
     (tree,) = build(resolve(sql, parse(sql), CATALOG))
     (select,) = tree.inputs
@@ -45,7 +45,7 @@ def surviving(from_: str, alias: str) -> str:
 
 
 def key_predicates(sql: str) -> str:
-    """One line for each data column that a small side's keys can restrict."""
+    """One line for each data column that a small table's keys can restrict."""
     settings = Settings.of({KEY_PREDICATE: "true"})
     return "\n".join(
         f"{found.relation.alias}.{found.column} by {found.source.sql}"

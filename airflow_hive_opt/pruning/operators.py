@@ -1,6 +1,6 @@
-"""The operator tree: what a query does, from its scans up to its sink, as Hive draws it.
+"""The operator tree of a query, from its scans up to its sink, as in Hive.
 
-Every operator is frozen and names its inputs; a rule returns a new tree.
+Every operator is frozen and refers to its inputs. A rule returns a new tree.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ class TableScan:
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
-        """None: a scan is a leaf."""
+        """Empty: a scan is a leaf."""
         return ()
 
 
 @dataclass(frozen=True)
 class PassedThrough:
-    """A relation the planner can't see into, left to Spark."""
+    """A relation that the planner can't analyze; it passes through to Spark."""
 
     relation: OpaqueRelation
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
-        """None that the planner knows."""
+        """Empty: the planner does not know its inputs."""
         return ()
 
 
@@ -67,7 +67,7 @@ class Join:
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
-        """Left, right."""
+        """The left input, then the right one."""
         return (self.left, self.right)
 
 
@@ -86,7 +86,7 @@ class LateralView:
 
 @dataclass(frozen=True)
 class GroupBy:
-    """Groups by ``keys``; no keys: one group (Hive's GBY)."""
+    """Groups by ``keys``, or all rows into one group if there are none (Hive's GBY)."""
 
     input: Operator
     keys: tuple[Projection, ...]
@@ -99,10 +99,10 @@ class GroupBy:
 
 @dataclass(frozen=True)
 class Select:
-    """Gives a block's output columns (Hive's SEL).
+    """Computes a block's output columns (Hive's SEL).
 
-    ``subquery`` is set for a subquery in FROM; ``windowed`` where a window function looks at
-    other rows.
+    ``subquery`` is set for a subquery in FROM. ``windowed`` is true if the block has a window
+    function, which reads other rows.
     """
 
     input: Operator
@@ -118,7 +118,7 @@ class Select:
 
 @dataclass(frozen=True)
 class Limit:
-    """Keeps some rows, whichever come first (Hive's LIM)."""
+    """Keeps a number of rows, those that come first (Hive's LIM)."""
 
     input: Operator
 
@@ -130,7 +130,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Union:
-    """Puts the rows of several blocks together (Hive's UNION); distinct or not."""
+    """Combines the rows of several blocks, distinct or not (Hive's UNION)."""
 
     inputs: tuple[Operator, ...]
     subquery: SubqueryRelation
@@ -138,7 +138,7 @@ class Union:
 
 @dataclass(frozen=True)
 class FileSink:
-    """Writes the result to ``target``, or gives it back where that is ``None`` (Hive's FS)."""
+    """Writes the result to ``target``, or returns it if that is ``None`` (Hive's FS)."""
 
     input: Operator
     target: str | None
@@ -155,16 +155,16 @@ Operator = typing.Union[
 
 
 def walk(operator: Operator) -> Iterator[Operator]:
-    """The operator and everything below it, top down, left before right."""
+    """The operator and all operators below it, top down, left before right."""
     yield operator
     for input_ in operator.inputs:
         yield from walk(input_)
 
 
 def relations(operator: Operator) -> dict[str, Operator]:
-    """The relations of a block by alias: what stands right below its joins and filters.
+    """The relations of a block by alias: the operators directly below its joins and filters.
 
-    A subquery counts as one relation, whatever is inside it.
+    A subquery is one relation, whatever it contains.
     """
     if isinstance(operator, (TableScan, PassedThrough)):
         return {operator.relation.alias: operator}
@@ -180,6 +180,6 @@ def relations(operator: Operator) -> dict[str, Operator]:
 
 
 def subquery_of(operator: Operator) -> SubqueryRelation | None:
-    """The FROM subquery whose top operator this is, if it is one."""
+    """The subquery in FROM whose top operator this is, or ``None``."""
     below = operator.input if isinstance(operator, Limit) else operator
     return below.subquery if isinstance(below, (Select, Union)) else None

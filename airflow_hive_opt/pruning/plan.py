@@ -1,4 +1,4 @@
-"""From SQL text to a plan: parse, resolve, build, apply the rules."""
+"""Makes a plan from SQL text: parse, resolve, build, apply the rules."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from airflow_hive_opt.statement.settings import Settings
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be done with ``sql``.
+    """The plan for the statement ``sql``.
 
     ``kind`` is ``None`` for a statement that passes through to Spark, and ``passed_through`` says
-    why. ``trees`` holds the main query's operator tree first, then those of CTEs and of
-    subqueries in expressions.
+    why. ``trees`` has the main query's operator trees first, one for each branch of a set
+    operation, then those of CTEs and of subqueries in expressions.
     """
 
     sql: str
@@ -38,7 +38,7 @@ class Plan:
 
 
 def passing_through(sql: str, why: str) -> Plan:
-    """The plan that leaves a statement to Spark as it is."""
+    """The plan of a statement that passes through to Spark; ``why`` is the reason."""
     return Plan(sql, None, None, (), (), passed_through=why)
 
 

@@ -1,4 +1,4 @@
-"""The select list and the group keys of a block, column by column."""
+"""Resolves the select list and the group keys of a block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from airflow_hive_opt.statement.identifiers import quote
 
 
 def group_by(select: exp.Select, scope: Scope) -> tuple[Projection, ...] | None:
-    """The group keys; empty for one group of all rows, ``None`` without aggregation."""
+    """The group keys; empty for a single group of all rows, ``None`` without aggregation."""
     group = select.args.get("group")
     if group is None:
         return () if outside_subqueries(select, *AGGREGATES) else None
@@ -32,13 +32,13 @@ def group_by(select: exp.Select, scope: Scope) -> tuple[Projection, ...] | None:
             keys.extend(named[position : position + 1])
         else:
             keys.append(_projection(key, key.alias_or_name, scope))
-    # ROLLUP, CUBE and GROUPING SETS put NULLs into key columns: no key passes unchanged.
+    # ROLLUP, CUBE and GROUPING SETS put NULLs into key columns: no key stays unchanged.
     plain = not any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals"))
     return tuple(key if plain else replace(key, column=None) for key in keys)
 
 
 def projections(select: exp.Select, scope: Scope) -> tuple[Projection, ...]:
-    """The output columns in order, stars opened where their columns are known."""
+    """The output columns in order; a star becomes its columns if they are known."""
     found: list[Projection] = []
     for node in select.expressions:
         star = node.this if isinstance(node, exp.Column) else node
@@ -80,7 +80,7 @@ def _projection(node: exp.Expr, name: str, scope: Scope) -> Projection:
 
 
 def outside_subqueries(select: exp.Select, *kinds: type[exp.Expr]) -> bool:
-    """Whether the select list itself, not a subquery in it, has such an expression."""
+    """Whether the select list has an expression of these kinds outside its subqueries."""
     return any(
         isinstance(found, kinds)
         for expression in select.expressions

@@ -1,4 +1,4 @@
-"""A statement after name resolution: query blocks, their relations and their conditions."""
+"""A statement after name resolution: its query blocks, their relations and conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_hive_opt.statement.text_enum import StrEnum
 
 @dataclass(frozen=True)
 class ColumnRef:
-    """A column of one relation of the block, both lower case."""
+    """A column of one relation of the block; alias and name are in lower case."""
 
     alias: str
     name: str
@@ -33,11 +33,13 @@ class Operand:
 class Condition:
     """One conjunct of ON or WHERE, as the user wrote it.
 
-    ``comparison`` is ``=``, ``<=>`` or ``None`` for any other form; only a comparison has
-    ``operands``. ``self_contained`` says that the text means the same wherever its columns are in
-    scope: no subquery, no column of an outer query, no positional parameter. ``known_functions``
-    says that it calls no function of the user's. ``null_rejecting``: it is never true where all
-    columns of one of its relations are NULL. ``sql`` is the text with every column qualified.
+    - ``comparison`` is ``=``, ``<=>``, or ``None`` for any other form.
+    - ``operands`` are the two sides of a comparison.
+    - ``self_contained`` says that the text means the same wherever its columns are in scope: it has
+      no subquery, no column of an outer query and no positional parameter.
+    - ``known_functions`` says that it calls no user-defined function.
+    - ``null_rejecting`` says that it is never true if all columns of one of its relations are NULL.
+    - ``sql`` is the text with every column qualified.
     """
 
     text: str
@@ -52,7 +54,7 @@ class Condition:
 
     @property
     def usable(self) -> bool:
-        """Whether it may be asked elsewhere and earlier with the same answer."""
+        """Whether the condition has the same result if it is evaluated elsewhere and earlier."""
         return self.deterministic and self.self_contained
 
     @property
@@ -62,7 +64,7 @@ class Condition:
 
 
 class JoinKind(StrEnum):
-    """Hive's joins, and Spark's anti join."""
+    """The kinds of Hive's joins, and Spark's anti join."""
 
     INNER = "INNER"
     LEFT_OUTER = "LEFT OUTER"
@@ -94,10 +96,11 @@ class JoinKind(StrEnum):
 
 @dataclass(frozen=True)
 class TableRelation:
-    """A table or view in FROM. ``reference`` is its name in the text, without the alias.
+    """A table or view in FROM.
 
-    ``restrictable`` is false where ``(SELECT * FROM name WHERE ...) alias`` can't stand in the
-    name's place; ``stable`` is false where two reads may differ (TABLESAMPLE).
+    ``reference`` is the position of its name in the text, without the alias; ``text`` is the name.
+    ``restrictable`` is false if ``(SELECT * FROM name WHERE ...) alias`` can't replace the name.
+    ``stable`` is false if two reads may return different rows (TABLESAMPLE).
     """
 
     alias: str
@@ -113,9 +116,10 @@ class TableRelation:
 class SubqueryRelation:
     """A subquery in FROM, a CTE that is read once, or the query of IN or of a scalar comparison.
 
-    ``branches`` are what UNION puts together, mostly one. ``text`` is the query without alias, the
-    CTEs it reads included; ``self_contained`` as for :class:`Condition`. ``tables`` are all that
-    the text reads; ``names`` are its columns' names where an alias with a list gives them.
+    ``branches`` are the branches of UNION, mostly one. ``text`` is the query without its alias,
+    with a WITH clause for the CTEs that it reads. ``self_contained`` and ``stable`` are as for
+    :class:`Condition` and :class:`TableRelation`. ``tables`` are all tables that the text reads.
+    ``names`` are the column names of an alias with a column list, and empty without one.
     """
 
     alias: str
@@ -128,7 +132,7 @@ class SubqueryRelation:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Output column names in order; ``*`` for columns that are not known."""
+        """Output column names in order; ``*`` stands for columns that are not known."""
         return self.names or tuple(found.name for found in self.branches[0].projections)
 
 
@@ -136,8 +140,8 @@ class SubqueryRelation:
 class OpaqueRelation:
     """Anything else in FROM: VALUES, some CTEs and set operations, table functions, lateral views.
 
-    ``text`` is what stands in FROM, with alias; empty where it can't stand elsewhere.
-    ``columns`` is ``None`` where they are not known, ``tables`` what the text reads.
+    ``text`` is the FROM item with its alias; it is empty if the item can't be used elsewhere.
+    ``columns`` is ``None`` if they are not known. ``tables`` are the tables that the text reads.
     """
 
     alias: str
@@ -161,10 +165,11 @@ class JoinStep:
 
 @dataclass(frozen=True)
 class Projection:
-    """An output column: its name, and the column it hands on unchanged, if it does.
+    """An output column of a block.
 
-    ``sql`` is its expression, every column qualified, where that is deterministic and reads
-    nothing but ``columns``.
+    ``column`` is the input column that it returns unchanged, or ``None``. ``columns`` are the input
+    columns that it reads. ``sql`` is its expression with every column qualified; it is empty unless
+    the expression is deterministic and reads nothing but ``columns``.
     """
 
     name: str
@@ -175,7 +180,10 @@ class Projection:
 
 @dataclass(frozen=True)
 class QueryBlock:
-    """One SELECT. ``group_by`` is ``None`` without aggregation; ``lateral`` names lateral views."""
+    """One SELECT.
+
+    ``group_by`` is ``None`` without aggregation. ``lateral`` are the lateral views.
+    """
 
     first: Relation
     joins: tuple[JoinStep, ...]
@@ -188,7 +196,7 @@ class QueryBlock:
 
     @property
     def relations(self) -> tuple[Relation, ...]:
-        """Everything in FROM, left to right."""
+        """All relations in FROM, left to right, then the lateral views."""
         return (self.first, *(step.right for step in self.joins), *self.lateral)
 
 
@@ -196,12 +204,12 @@ class QueryBlock:
 class Statement:
     """A resolved statement.
 
-    ``kind`` is SELECT, INSERT OVERWRITE, INSERT INTO or CREATE TABLE AS, or ``None`` where the
+    ``kind`` is SELECT, INSERT OVERWRITE, INSERT INTO or CREATE TABLE AS, or ``None`` if the
     planner does not know the form. ``blocks`` are the query blocks that are not subqueries in
     another block's FROM: the main query (each branch of a set operation), bodies of CTEs, and
-    subqueries inside expressions. ``branches`` is how many of them, from the first, are the main
-    query. ``passed_through`` are partitioned tables, by alias, in parts
-    of the statement that no block stands for.
+    subqueries inside expressions. The first ``branches`` blocks are the main query.
+    ``passed_through`` has pairs of an alias and a partitioned table, for the parts of the statement
+    that no block represents.
     """
 
     kind: str | None

@@ -1,4 +1,4 @@
-"""Why a scan is pruned or left whole: a closed list, one sentence each."""
+"""The reasons why a scan is pruned or not: a closed list, with one sentence for each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from airflow_hive_opt.statement.text_enum import StrEnum
 
 
 class Reason(StrEnum):
-    """A reason code; :attr:`sentence` says it to people."""
+    """A reason code; :attr:`sentence` explains it."""
 
     PRUNED = "PRUNED"
     DISABLED = "DISABLED"
@@ -37,7 +37,7 @@ class Reason(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """What the code means, for people."""
+        """The meaning of the code, for logs and reports."""
         return _SENTENCES[self]
 
 

@@ -1,4 +1,4 @@
-"""What stands in FROM: tables, subqueries, CTEs, and what is known by its text alone."""
+"""Makes relations of the items in FROM: tables, subqueries, CTEs and other items."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span, error_at, identifier_span, span_of
 
-# What may stand on a table reference that is a plain scan of the whole table.
+# The parts that a table reference may have if it is a plain scan of the whole table.
 _PLAIN_TABLE = frozenset({"this", "db", "alias"})
 _PLAIN_SUBQUERY = ("joins", "pivots", "sample", "laterals")
 
@@ -38,9 +38,9 @@ _PLAIN_SUBQUERY = ("joins", "pivots", "sample", "laterals")
 class Relations:
     """Makes the relations of one statement.
 
-    ``block`` resolves one SELECT, ``queries`` every block of a query, both with the scope around,
-    and ``statement`` a view's query. Blocks that no relation holds are given to the ``nested``
-    list of each call.
+    ``block`` resolves one SELECT, ``queries`` every block of a query; both take the enclosing
+    scope. ``statement`` resolves a view's query. Blocks that are not part of a relation are
+    appended to the ``nested`` list of each call.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Relations:
         self._ctes = CommonTables(sql, tree)
         self._planned: set[int] = set()
         self._numbered = 0
-        # Spark resolves db.table.column only while the table keeps its name.
+        # Spark resolves db.table.column only if the table keeps its name.
         self._named_with_database = {
             part.name.lower()
             for column in tree.find_all(exp.Column)
@@ -73,22 +73,25 @@ class Relations:
         )
 
     def alias(self, factor: exp.Expr) -> str:
-        """The factor's alias, one of the planner's own where it has none."""
+        """The alias of a FROM item, or a new internal alias if it has none."""
         return factor.alias_or_name.lower() or self.new_alias()
 
     def new_alias(self) -> str:
-        """A name that no user gave."""
+        """A new internal alias."""
         self._numbered += 1
         return f"{UNNAMED}{self._numbered}"
 
     def holds(self, cte: exp.CTE) -> bool:
-        """Whether the CTE's blocks are in a relation."""
+        """Whether the CTE's blocks are part of a relation."""
         return id(cte) in self._planned
 
     def relation(
         self, factor: exp.Expr, outer: Scope | None, nested: list[QueryBlock], joined: bool
     ) -> Relation:
-        """A table factor; ``joined`` says that joins on its node are the block's own."""
+        """The relation of a FROM item.
+
+        ``joined`` says that the joins attached to its node are joins of the block.
+        """
         alias = self.alias(factor)
         if isinstance(factor, exp.Table):
             return self._table(factor, alias, nested, joined)
@@ -110,7 +113,10 @@ class Relations:
         nested: list[QueryBlock],
         names: tuple[str, ...] = (),
     ) -> SubqueryRelation | None:
-        """A query as a relation, or ``None``, its blocks given to ``nested``, where it is none."""
+        """Makes a relation of a query.
+
+        If that is not possible, returns ``None`` and appends the query's blocks to ``nested``.
+        """
         selects = union_branches(query)
         branches = [self._block(select, outer, nested) for select in selects]
         found = tuple(branch for branch in branches if branch is not None)
@@ -132,7 +138,7 @@ class Relations:
         )
 
     def passed_through(self, query: exp.Expr) -> Iterator[tuple[str, Table]]:
-        """Partitioned tables of the query that no block holds, by alias."""
+        """Aliases and partitioned tables of the query, for tables that are in no block."""
         for node in query.find_all(exp.Table):
             if id(node) in self._planned or self._ctes.knows(node.name):
                 continue
@@ -173,7 +179,7 @@ class Relations:
         )
 
     def _cte(self, node: exp.Table, alias: str, nested: list[QueryBlock]) -> Relation:
-        """A CTE where it is read: its own query where it is read once, else by its text."""
+        """A reference to a CTE: its resolved query if it is read once, otherwise its text."""
         name = node.name.lower()
         cte = self._ctes.read_once(name)
         if cte is not None and id(cte) not in self._planned:
@@ -197,7 +203,7 @@ class Relations:
         return all(is_stable(self._ctes.definitions(node), body) for body in bodies)
 
     def _by_text(self, factor: exp.Expr, alias: str) -> OpaqueRelation:
-        """A relation that is known by its text alone."""
+        """A relation of which the planner knows the text, but not the blocks."""
         span = span_of(factor)
         movable = is_closed(factor) and self._ctes.covers(factor) and not has_positions(factor)
         if span is None or alias.startswith(UNNAMED) or not movable:
@@ -209,6 +215,6 @@ class Relations:
         return OpaqueRelation(alias, text, column_list(factor), self._tables(factor), stable)
 
     def _tables(self, node: exp.Expr) -> tuple[Table, ...]:
-        """Every table that the node's text reads, through CTEs too."""
+        """Every table that the node's text reads, directly or through CTEs."""
         found = (self._catalog.table(name) for name in self._ctes.tables(node))
         return tuple(table for table in found if table is not None)

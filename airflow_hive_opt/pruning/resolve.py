@@ -1,4 +1,4 @@
-"""Syntax tree to query blocks: every table looked up, every column given its relation."""
+"""Resolves names: makes query blocks of a syntax tree, with a relation for every column."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _JOIN_KINDS = {
 
 
 def resolve(sql: str, tree: exp.Expr, catalog: Catalog) -> Statement:
-    """The statement that ``tree``, the parse of ``sql``, stands for.
+    """Resolves the statement ``sql``, whose syntax tree is ``tree``.
 
     Raises :class:`PlanError` for unknown tables and columns and for ambiguous names.
     """
@@ -81,14 +81,14 @@ def _form(tree: exp.Expr) -> tuple[str | None, str | None, exp.Expr | None]:
 
 
 class _Resolver:
-    """Walks one statement; holds what every block of it needs."""
+    """Resolves the blocks of one statement."""
 
     def __init__(self, sql: str, tree: exp.Expr, catalog: Catalog) -> None:
         self._sql = sql
         self.relations = Relations(sql, tree, catalog, self._block, self._queries, resolve)
 
     def outermost(self, tree: exp.Expr, query: exp.Expr) -> Iterator[QueryBlock]:
-        """The blocks of the query, of its CTEs and of subqueries in its expressions."""
+        """The blocks of the query, of its CTEs and of the subqueries in its expressions."""
         yield from self._queries(query, None)
         if tree is not query:
             yield from self._cte_bodies(tree)
@@ -108,7 +108,10 @@ class _Resolver:
         yield from self._cte_bodies(query)
 
     def _cte_bodies(self, node: exp.Expr) -> Iterator[QueryBlock]:
-        """Bodies that no FROM holds as a relation; the last first, as it may read the others."""
+        """Blocks of CTEs that are not part of a relation.
+
+        The last CTE comes first, because it may read the others.
+        """
         ctes = node.args["with_"].expressions if node.args.get("with_") else ()
         for cte in reversed(ctes):
             if not self.relations.holds(cte):
@@ -120,14 +123,17 @@ class _Resolver:
         outer: Scope | None,
         nested: list[QueryBlock],
     ) -> QueryBlock | None:
-        """One SELECT with FROM; blocks in its expressions and set operations go to ``nested``."""
+        """Resolves one SELECT; returns ``None`` if it has no FROM.
+
+        Blocks in its expressions and set operations are appended to ``nested``.
+        """
         from_ = select.args.get("from_")
         if from_ is None or from_.this is None:
             for expression in _expressions(select):
                 for subquery in _outermost_queries(expression):
                     nested.extend(self._queries(subquery, outer))
             return None
-        # FROM a JOIN b SELECT ... hangs its joins on the first table
+        # the parser attaches the joins of FROM a JOIN b SELECT ... to the first table
         first_joins = from_.this.args.get("joins") if isinstance(from_.this, exp.Table) else None
         joins: list[exp.Join] = [*(first_joins or ()), *(select.args.get("joins") or ())]
         lateral_nodes: list[exp.Expr] = select.args.get("laterals") or []
@@ -171,9 +177,9 @@ class _Resolver:
     def _semi_joins(
         self, where: exp.Expr | None, scope: Scope, taken: set[str], nested: list[QueryBlock]
     ) -> tuple[tuple[JoinStep, ...], frozenset[int]]:
-        """The joins that subqueries in WHERE stand for, and which subqueries those are.
+        """The joins that are equivalent to subqueries in WHERE, and the ids of these subqueries.
 
-        ``taken`` are the aliases of the block, those that a semi join hides too.
+        ``taken`` are all aliases of the block, also those that a semi join hides.
         """
         steps: list[JoinStep] = []
         replaced = set()
@@ -229,10 +235,10 @@ class _Resolver:
     def _join_steps(
         self, relations: list[Relation], joins: list[exp.Join], scope: Scope
     ) -> tuple[tuple[JoinStep, ...], Scope]:
-        """The joins in order, and the scope that is left after them.
+        """The joins in order, and the scope after them.
 
-        An ON sees what stands to its left and its own table; what a semi join adds is seen by
-        no one else.
+        An ON condition can read the relations to its left and its own. Only the ON condition of a
+        semi or anti join can read that join's right side.
         """
         visible = {relations[0].alias: relations[0]}
         steps = []
@@ -255,7 +261,7 @@ class _Resolver:
 
 
 def _own(column: exp.Column, right: Relation, scope: Scope) -> ColumnRef | None:
-    """The column of the subquery's own relation, if that is certain."""
+    """The column of the subquery's own relation, or ``None`` if that is not certain."""
     if relation_columns(right) is None and column.table.lower() != right.alias:
         return None
     ref, itself = scope.resolve(column)
@@ -274,7 +280,7 @@ def _using(join: exp.Join, right: Relation, scope: Scope) -> tuple[Condition, ..
 
 
 def _join_kind(join: exp.Join, sql: str) -> JoinKind:
-    if join.kind == "OUTER" and not join.side:  # Spark takes OUTER for the table's alias here
+    if join.kind == "OUTER" and not join.side:  # Spark parses OUTER as the table's alias
         raise error_at(sql, join, "OUTER JOIN must be LEFT, RIGHT or FULL")
     if join.kind in ("SEMI", "ANTI"):
         return _JOIN_KINDS[join.kind]
@@ -282,7 +288,7 @@ def _join_kind(join: exp.Join, sql: str) -> JoinKind:
 
 
 def _expressions(select: exp.Select) -> Iterator[exp.Expr]:
-    """Where a block may hold subqueries outside FROM."""
+    """The expressions of a block that may contain subqueries outside FROM."""
     yield from select.expressions
     for name in ("where", "having", "group", "order", "qualify"):
         if select.args.get(name) is not None:

@@ -1,7 +1,7 @@
-"""How Spark will find the partitions of a scan: which way at which number of partitions.
+"""Decides by the number of partitions how Spark finds the partitions of a scan.
 
-``spark/scan.py`` goes these ways and says what they are; docs/metastore.md has the figures that the
-numbers come from.
+``spark/narrowing/scan.py`` implements and describes the ways. The numbers come from the
+measurements in docs/metastore.md.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 VALUES_A_SCAN = 200
-"""An IN list of so many values is handed to the metastore."""
-# Up to so many partitions no choice matters.
+"""The longest IN list, in values, that Spark passes to the metastore."""
+# In partitions. Up to this number, all ways take about the same time.
 _FEW = 1_000
 _NAMED_UP_TO = 0.3
 _NARROWED_UP_TO = 0.9
 
 
 class Way(StrEnum):
-    """How Spark finds a scan's partitions: by a filter, by their names, or all of them at once."""
+    """How Spark fetches a scan's partitions: by a filter, by their names, or all at once."""
 
     FILTER = "filter"
     NAMES = "names"
@@ -29,13 +29,13 @@ WAYS = (
     f"{_FEW:,} partitions or {_NAMED_UP_TO:.0%} of all, else as a {Way.WHOLE}; not narrowed above "
     f"{_NARROWED_UP_TO:.0%}"
 )
-"""The rule in words; which it will be is known once keys are read."""
+"""The rule in words, for plans that are made before the keys are read."""
 
 
 def way_for(values: int, plain: bool, partitions: int, total: int) -> Way:
-    """How to find ``partitions`` of ``total``, told by so many values.
+    """The way to find ``partitions`` of ``total`` partitions with a list of ``values`` values.
 
-    ``plain`` says that each value means itself in a filter.
+    ``plain`` says that every value can be written unchanged in a filter.
 
     >>> [way_for(number, True, number, 10_000).value for number in (10, 1_000, 4_000)]
     ['filter', 'names', 'whole']
@@ -48,7 +48,7 @@ def way_for(values: int, plain: bool, partitions: int, total: int) -> Way:
 
 
 def is_worth_narrowing(kept: int, total: int) -> bool:
-    """Whether a list of ``kept`` of ``total`` partitions saves more than telling it costs.
+    """Whether pruning to ``kept`` of ``total`` partitions saves more than the list costs.
 
     >>> is_worth_narrowing(9_000, 10_000), is_worth_narrowing(9_900, 10_000)
     (True, False)

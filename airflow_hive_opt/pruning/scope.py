@@ -1,4 +1,4 @@
-"""Names in scope in one query block, and what a column reference means there."""
+"""The names in scope in one query block, and the resolution of column references."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from airflow_hive_opt.pruning.query import (
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.parse import error_at
 
-# Columns that every file-based table answers to without listing them.
+# Columns that every file-based table has, but does not list.
 HIDDEN_COLUMNS = frozenset(
     {"_metadata", "input__file__name", "block__offset__inside__file", "row__id"}
 )
 
 
-# How relations without an alias are called inside the planner, a number behind it.
+# The prefix of the internal aliases of relations without an alias; a number follows.
 UNNAMED = "__unnamed_"
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The relations of a block by alias, and the scope of the query around it, if there is one.
+    """The relations of a block by alias, and the scope of the enclosing query, if any.
 
-    ``merged`` are columns named in USING, whose value may be either side's. ``aliases`` are names
-    of the select list that expressions may use. ``lenient`` is set where any column may be merged
-    (a NATURAL join). ``nearest`` are relations whose columns hide those of the others.
+    ``merged`` are columns named in USING, whose value may come from either side. ``aliases`` are
+    names of the select list that expressions may use. ``lenient`` is true if any column may be
+    merged (a NATURAL join). ``nearest`` are relations whose columns hide those of the others.
     """
 
     sql: str
@@ -44,11 +44,12 @@ class Scope:
     nearest: frozenset[str] = frozenset()
 
     def resolve(self, column: exp.Column) -> tuple[ColumnRef | None, bool]:
-        """The reference that ``column`` is, and whether it is that column itself.
+        """The column to which ``column`` refers, and whether it is that column itself.
 
-        ``None`` stands for a column of an outer query or of a relation the planner can't see
-        into; ``False`` for a field inside a struct column. Raises :class:`PlanError` for an
-        unknown or ambiguous name.
+        The reference is ``None`` for a column of an outer query, for one that USING or NATURAL may
+        merge, and for one of a relation that the planner can't analyze. The second value is
+        ``False`` also for a field inside a struct column. Raises :class:`PlanError` for an unknown
+        or ambiguous name.
         """
         name = column.name.lower()
         qualifier = column.table.lower()
@@ -75,18 +76,21 @@ class Scope:
         return None, False
 
     def sole_owner(self, name: str) -> str | None:
-        """The one relation with a column of that name, if all relations' columns are known."""
+        """The alias of the only relation with a column of that name.
+
+        ``None`` if there is no such relation, or if the columns of any relation are not known.
+        """
         if any(self.columns(alias) is None for alias in self.relations):
             return None
         owners = self._owners(name)
         return owners[0] if len(owners) == 1 else None
 
     def knows(self, alias: str) -> bool:
-        """Whether ``alias`` is a relation here or in a query around."""
+        """Whether ``alias`` is a relation of this block or of an enclosing query."""
         return alias in self.relations or (self.outer is not None and self.outer.knows(alias))
 
     def columns(self, alias: str) -> tuple[str, ...] | None:
-        """The column names of a relation in order, or ``None`` where they are not known."""
+        """The column names of a relation in order, or ``None`` if they are not known."""
         return relation_columns(self.relations[alias])
 
     def _qualified(
@@ -134,7 +138,7 @@ class Scope:
 
 
 def relation_columns(relation: Relation) -> tuple[str, ...] | None:
-    """Output column names in order, or ``None`` where the planner can't see them."""
+    """The column names of a relation in order, or ``None`` if they are not known."""
     if isinstance(relation, TableRelation):
         return tuple(column.name for column in relation.table.all_columns)
     if isinstance(relation, SubqueryRelation):
@@ -143,7 +147,7 @@ def relation_columns(relation: Relation) -> tuple[str, ...] | None:
 
 
 def by_alias(sql: str, relations: Iterable[tuple[Relation, exp.Expr]]) -> dict[str, Relation]:
-    """Relations by alias; raises :class:`PlanError` where two share one."""
+    """Relations by alias; raises :class:`PlanError` if two have the same alias."""
     found: dict[str, Relation] = {}
     for relation, node in relations:
         if relation.alias in found:

@@ -1,4 +1,4 @@
-"""Queries inside queries: the joins that IN, EXISTS and comparisons stand for, UNION's branches.
+"""Subqueries: the equivalent joins of subqueries in WHERE, and the branches of UNION.
 
 >>> from airflow_hive_opt.statement.parse import parse
 >>> where = parse("SELECT 1 FROM s WHERE s.ds IN (SELECT ds FROM d WHERE y = 1)").args["where"]
@@ -25,9 +25,9 @@ _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.GT: (">", "<"),
     exp.GTE: (">=", "<="),
 }
-# What a subquery of one SELECT may have, to be nothing but its FROM and WHERE.
+# The clauses that a plain subquery may have: its rows are those of its FROM and WHERE.
 _PLAIN = frozenset({"expressions", "from_", "where", "kind", "hint"})
-# Of these a select list is made where each row of FROM gives one row.
+# The expressions of a select list that returns one row for each row of FROM.
 _VALUES = (
     *(exp.Alias, exp.Column, exp.Identifier, exp.Literal, exp.Star, exp.Null, exp.Boolean),
     *(exp.Paren, exp.Cast, exp.DataType, exp.Add, exp.Sub, exp.Mul, exp.Neg),
@@ -37,9 +37,10 @@ _UNSTABLE = (exp.Limit, exp.Offset, exp.Fetch, exp.TableSample, exp.Window)
 
 @dataclass(frozen=True)
 class SubqueryJoin:
-    """``operands comparison columns of query``; no operands for EXISTS.
+    """A condition ``operands comparison (query)``; EXISTS has no operands.
 
-    ``node`` is the query where it hangs in the tree; ``scalar`` says that it gives one row.
+    ``node`` is the query's node in the syntax tree, possibly in parentheses. ``scalar`` says that
+    the query returns one row.
     """
 
     kind: JoinKind
@@ -52,7 +53,10 @@ class SubqueryJoin:
 
 @dataclass(frozen=True)
 class PlainSubquery:
-    """``SELECT columns FROM factor WHERE where``, and nothing else."""
+    """A query of the form ``SELECT columns FROM factor WHERE where``.
+
+    ``columns`` is empty if not all of them are bare columns.
+    """
 
     factor: exp.Expr
     columns: tuple[exp.Column, ...]
@@ -60,9 +64,9 @@ class PlainSubquery:
 
 
 def subquery_join(conjunct: exp.Expr) -> SubqueryJoin | None:
-    """The semi or anti join that a conjunct of WHERE is, if it is one.
+    """The semi or anti join that is equivalent to a conjunct of WHERE, or ``None``.
 
-    NOT IN is none: one NULL in its list drops every row.
+    NOT IN is not an anti join: a single NULL in its list drops every row.
     """
     node = conjunct.unnest()
     if isinstance(node, exp.In) and node.args.get("query") is not None:
@@ -83,7 +87,7 @@ def subquery_join(conjunct: exp.Expr) -> SubqueryJoin | None:
         ):
             if isinstance(other, exp.Subquery) and not isinstance(mine, exp.Subquery):
                 query = _query(other)
-                # NULL-safe, it also holds where the query has no row: that is no semi join
+                # <=> can also be true if the query has no row, so it is not a semi join
                 if comparison != "<=>":
                     return SubqueryJoin(
                         JoinKind.LEFT_SEMI, other, query, comparison, (mine,), scalar=True
@@ -92,7 +96,7 @@ def subquery_join(conjunct: exp.Expr) -> SubqueryJoin | None:
 
 
 def plain_subquery(query: exp.Expr) -> PlainSubquery | None:
-    """The query, if its rows are those of one relation that fulfil its WHERE."""
+    """The query, or ``None`` unless its rows are those of one relation that fulfil its WHERE."""
     if not isinstance(query, exp.Select) or {k for k, v in query.args.items() if v} - _PLAIN:
         return None
     factor = query.args["from_"].this if query.args.get("from_") else None
@@ -107,7 +111,7 @@ def plain_subquery(query: exp.Expr) -> PlainSubquery | None:
 
 
 def union_branches(query: exp.Expr) -> tuple[exp.Select, ...]:
-    """The SELECTs that UNION puts together, one for a plain query; none for other forms."""
+    """The branches of a UNION; one for a plain query, none for other forms."""
     if isinstance(query, exp.Select):
         return () if query.args.get("with_") else (query,)
     if isinstance(query, exp.Subquery) and not _modified(query):
@@ -119,7 +123,7 @@ def union_branches(query: exp.Expr) -> tuple[exp.Select, ...]:
 
 
 def text_of(query: exp.Expr, sql: str) -> str:
-    """The query's text without parentheses around it; empty where its place is not known."""
+    """The query's text without enclosing parentheses; empty if its position is not known."""
     span = span_of(query)
     if span is not None:
         return span.of(sql)
@@ -129,14 +133,15 @@ def text_of(query: exp.Expr, sql: str) -> str:
 
 
 def is_stable(text: str, node: exp.Expr) -> bool:
-    """Whether two reads of the query give the same rows, as far as its text tells."""
+    """Whether two reads of the query return the same rows, as far as its text tells."""
     return is_deterministic(text) and node.find(*_UNSTABLE) is None
 
 
 def is_closed(query: exp.Expr) -> bool:
-    """Whether every qualifier in the query is a relation's inside it.
+    """Whether every qualifier in the query names a relation inside it.
 
-    An unqualified column of an outer query is not seen; the query then fails on its own.
+    An unqualified column of an outer query is not detected. If it is one, the query fails when it
+    runs alone.
     """
     inside = {
         node.alias_or_name.lower()
@@ -147,12 +152,12 @@ def is_closed(query: exp.Expr) -> bool:
 
 
 def has_positions(node: exp.Expr) -> bool:
-    """Whether it has ``?`` markers, whose values depend on their place in the statement."""
+    """Whether it has ``?`` markers, whose values depend on their position in the statement."""
     return any(mark.this is None for mark in node.find_all(exp.Placeholder))
 
 
 def column_list(factor: exp.Expr) -> tuple[str, ...] | None:
-    """The names in ``AS q (a, b)``, or ``None`` without such a list."""
+    """The column names in ``AS q (a, b)``, or ``None`` without such a list."""
     alias = factor.args.get("alias")
     listed = alias.columns if isinstance(alias, exp.TableAlias) else ()
     return tuple(column.name.lower() for column in listed) or None
@@ -165,7 +170,7 @@ def _query(node: exp.Expr) -> exp.Query:
 
 
 def _is_more(expression: exp.Expr) -> bool:
-    """Whether it may be more than a value of each row: an aggregate, a window, a generator."""
+    """Whether it may be more than one value for each row: an aggregate, a window, a generator."""
     return any(not isinstance(part, _VALUES) for part in expression.walk())
 
 

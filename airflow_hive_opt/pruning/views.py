@@ -1,7 +1,7 @@
-"""Views over partitioned tables: which output columns are partition columns, unchanged.
+"""Finds the output columns of a view that are unchanged partition columns of a table.
 
-The statement's reference to a view can be narrowed by them, and Spark hands the condition down to
-the table's scan.
+A condition on these columns can restrict the statement's reference to the view. Spark pushes the
+condition down to the table's scan.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from airflow_hive_opt.statement.parse import beyond, parse
 
 @dataclass(frozen=True)
 class _InDatabase:
-    """A catalog as the view's query sees it: names without a database are in the view's."""
+    """A catalog for a view's query: unqualified names are in the view's database."""
 
     catalog: Catalog
     database: str
@@ -33,9 +33,9 @@ class _InDatabase:
 def opened(
     table: Table, catalog: Catalog, resolve: Callable[[str, exp.Expr, Catalog], Statement]
 ) -> Table:
-    """The view with its underlying table noted, if one partitioned table shows through it.
+    """Sets ``underlying`` of a view if its columns show those of exactly one partitioned table.
 
-    A view that the planner can't read is handed back as it is.
+    A table, or a view that the planner can't analyze, is returned unchanged.
     """
     definition = table.definition
     if definition is None or beyond(definition.text):

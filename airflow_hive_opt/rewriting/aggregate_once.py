@@ -1,4 +1,4 @@
-"""A table that is joined with an aggregate of itself, and aggregated by that join, is read once.
+"""Reads a table once if it is joined with an aggregate of itself and then aggregated.
 
     >>> from airflow_hive_opt.rewriting.example import rewritten
     >>> print(rewritten('''SELECT i.kind, s.item, sum(s.amount) AS total
@@ -11,19 +11,20 @@
       HAVING sum(amount) > 300) s WHERE i.item = s.item AND (`s`.`item` IS NOT NULL)
     GROUP BY i.kind, s.item
 
-The block uses the table's rows only by their key and in aggregates, so that rows of one key may
-be added up before the join: every row of a key meets the same rows of the other tables and comes
-into the same groups. A sum is then the sum of the keys' sums (cast back to the type that it had),
-a count the sum of their counts, min and max those of theirs; a group has rows, so none of these
-is NULL where it was not. The other read of the table, by the same key, with the same conditions,
-is the same aggregate: HAVING, or a condition on the derived table's columns, is asked of it. A
-NULL key is a group of its own, which no join or IN matches: ``IS NOT NULL`` drops it.
+The block uses the table's rows only by their key and in aggregates, so the rows of one key may be
+aggregated before the join: every row of a key joins the same rows of the other tables and falls
+into the same groups. A sum is then the sum of the keys' sums (cast back to its original type), a
+count is the sum of their counts, and min and max are those of theirs. A group has rows, so none of
+these is NULL where it was not NULL before. The other read of the table, by the same key and with
+the same conditions, is the same aggregate: HAVING, or a condition on the derived table's columns,
+applies to it. A NULL key is a group of its own, which no join or IN matches: ``IS NOT NULL`` drops
+it.
 
-The keys that the join then drops are added up, too, so a sum must not be one that may overflow,
-and nothing may be computed that may fail.
+The rewriting also aggregates keys that the join then drops. So a sum must not be able to overflow,
+and no computed expression may fail.
 
-Refused: other uses of the table's columns, other conditions on them than the aggregate's own,
-aggregates over other tables' columns that count rows (they would count fewer), outer joins.
+The rule refuses other uses of the table's columns, conditions on them other than the aggregate's,
+aggregates over other tables' columns that count rows (they would count fewer), and outer joins.
 
 Source: job-flow correlation of the Correlation Optimizer (HIVE-2206).
 """
@@ -52,27 +53,27 @@ from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.statement.identifiers import quote
 
 _OUTER = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
-# Digits to which Spark adds ten for a sum, so that 10**10 rows fit.
+# In digits. Spark adds ten digits to a decimal for its sum, enough for 10**10 rows.
 _NEVER_OVERFLOWS = 28
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
 @dataclass
 class _Sums:
-    """The aggregates that the one read of the table computes, by their text, with their names."""
+    """The aggregates that the single read of the table computes; ``names`` are by their text."""
 
     anchor: Anchor
     prefix: str
     names: dict[str, str] = field(default_factory=dict)
 
     def reference(self, aggregate: str) -> str:
-        """An aggregate's value as text in the block."""
+        """The SQL text for an aggregate's value in the block."""
         name = self.names.setdefault(aggregate, f"{self.prefix}{len(self.names)}")
         return f"{quote(self.anchor.factor.alias)}.{quote(name)}"
 
 
 def apply(block: Block, cost: Cost) -> list[Edit] | None:
-    """The edits, ``None`` where the block has not the shape; raises :class:`Refused`."""
+    """Returns the edits, or ``None`` if the block lacks the shape; raises :class:`Refused`."""
     if not block.select.args.get("group") or len(list(block.select.find_all(exp.Select))) < 2:
         return None
     refused: list[Refusal] = []
@@ -139,7 +140,7 @@ def _value(lookup: Lookup, node: exp.Expr, sums: _Sums) -> str:
 
 
 def _own(block: Block, node: exp.Expr) -> str:
-    """An aggregate over the table, its columns without their table's name."""
+    """The text of an aggregate over the table, with unqualified columns."""
     if isinstance(node.this, exp.Star):
         return "count(*)"
     return f"{node.key}({renamed(block.text, node.this, lambda column: quote(column.name))})"
@@ -165,7 +166,10 @@ def _source(block: Block, lookup: Lookup, anchor: Anchor, sums: _Sums, having: s
 
 
 def _same_filters(block: Block, lookup: Lookup, anchor: Anchor) -> list[exp.Expr]:
-    """The block's own conditions on the anchor, which must be the lookup's."""
+    """The block's own conditions on the anchor.
+
+    Raises :class:`Refused` unless they are the same as the lookup's.
+    """
 
     def text_of(node: exp.Expr) -> str:
         return renamed(block.text, node, lambda column: quote(column.name.lower()))
@@ -182,7 +186,7 @@ def _same_filters(block: Block, lookup: Lookup, anchor: Anchor) -> list[exp.Expr
 
 
 def _require_no_other_query(block: Block, lookup: Lookup) -> None:
-    """Raises :class:`Refused` where another subquery may read the table's columns."""
+    """Raises :class:`Refused` if another subquery may read the table's columns."""
     for inner in block.select.find_all(exp.Select):
         if inner is block.select or inner is lookup.block.select:
             continue
@@ -198,7 +202,7 @@ def _require_no_other_query(block: Block, lookup: Lookup) -> None:
 def _require_no_other_use(
     block: Block, lookup: Lookup, anchor: Anchor, filters: list[exp.Expr]
 ) -> None:
-    """Raises :class:`Refused` where the anchor's columns are used but by key and aggregate."""
+    """Raises :class:`Refused` if the anchor's columns have uses other than key and aggregate."""
     apart = {id(each) for each in filters}
     keys = {ColumnRef(anchor.factor.alias, key) for key in lookup.keys}
     listed = {item.alias.lower() for item in block.select.expressions if item.alias}
@@ -224,7 +228,7 @@ def _require_no_other_use(
 
 
 def _aggregates(block: Block, anchor: Anchor, sums: _Sums) -> list[Edit]:
-    """The block's aggregates, made of the aggregates by key."""
+    """Edits that compute the block's aggregates from the aggregates by key."""
     edits: list[Edit] = []
     for item in block.select.expressions:
         changed = _edits_in(block, anchor, sums, item)
@@ -254,7 +258,7 @@ def _outer(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> str | N
     owners = {anchor.factor.alias} if star else block.aliases(node)
     if owners != {anchor.factor.alias}:
         if isinstance(node, (exp.Min, exp.Max)) and anchor.factor.alias not in owners:
-            return None  # how often a row is there does not matter to it
+            return None  # its value does not depend on the number of equal rows
         raise Refused(Refusal.OTHER_USES)
     require_exact(block, node)
     if node.key not in _OUTER:
@@ -275,7 +279,7 @@ def _outer(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> str | N
 
 
 def _name(item: exp.Expr) -> str:
-    """What Spark calls a column that is one aggregate without an alias."""
+    """Spark's name for a column that is an aggregate without an alias."""
     if isinstance(item, exp.Count) and isinstance(item.this, exp.Star):
         return "`count(1)`"
     if isinstance(item, exp.AggFunc) and isinstance(item.this, exp.Column):

@@ -1,4 +1,4 @@
-"""The read of a table that a lookup can be answered from, found through equal columns."""
+"""Finds the scan of a table that can replace a lookup, through equal columns."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 @dataclass(frozen=True)
 class Anchor:
-    """A scan of the lookup's table whose key is the lookup's.
+    """A scan of the lookup's table whose key equals the lookup's key.
 
-    ``block`` holds the scan: the lookup's own block, or, with ``via``, a plain subquery of that
-    alias in it. ``keys`` are the key columns as the lookup's block names them; ``not_null`` says
-    that a join condition keeps rows without a key out.
+    ``block`` contains the scan. It is the block around the lookup or, if ``via`` is set, a plain
+    subquery with that alias in its FROM. ``keys`` are the key columns as the block around the
+    lookup names them. ``not_null`` says that a join condition excludes rows whose key is NULL.
     """
 
     block: Block
@@ -31,21 +31,21 @@ class Anchor:
 
     @property
     def alias(self) -> str:
-        """How the lookup's block calls what the scan's columns are in."""
+        """The alias that has the scan's columns in the block around the lookup."""
         return self.via or self.factor.alias
 
     @property
     def identity(self) -> tuple[str | None, str]:
-        """The same for two lookups that have the same anchor."""
+        """A value that is equal for two lookups with the same anchor."""
         return self.via, self.factor.alias
 
     def key(self, at: int) -> str:
-        """A key column as text in the lookup's block."""
+        """The SQL text of the key column at position ``at`` in the block around the lookup."""
         return f"{quote(self.keys[at].alias)}.{quote(self.keys[at].name)}"
 
 
 def equal_columns(block: Block) -> list[set[ColumnRef]]:
-    """Sets of columns of one type that every row of the block has equal values in."""
+    """Sets of columns of one type that have equal values in every row of the block."""
     classes: list[set[ColumnRef]] = []
     for conjunct in block.certain:
         pair = block.equated(conjunct)
@@ -62,7 +62,7 @@ def equal_columns(block: Block) -> list[set[ColumnRef]]:
 
 
 def find_anchor(block: Block, lookup: Lookup) -> Anchor:
-    """The lookup's anchor. Raises :class:`Refused` where there is none that can serve."""
+    """The lookup's anchor; raises :class:`Refused` if there is no suitable one."""
     classes = equal_columns(block)
     members = []
     for ref in lookup.outer:
@@ -100,7 +100,7 @@ def find_anchor(block: Block, lookup: Lookup) -> Anchor:
 
 
 def _hands_on(inner: Block) -> bool:
-    """Whether a subquery gives the rows of an inner join as they are."""
+    """Whether a subquery returns the rows of a scan or an inner join without change."""
     select = inner.select
     return (
         inner.known
@@ -115,7 +115,7 @@ def _hands_on(inner: Block) -> bool:
 
 
 def _source(inner: Block, via: str | None, ref: ColumnRef) -> ColumnRef | None:
-    """The column of the scan's block that ``ref`` is."""
+    """The column of the scan's block to which ``ref`` refers."""
     if via is None:
         return ref
     for item in inner.select.expressions:

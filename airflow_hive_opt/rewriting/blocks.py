@@ -1,7 +1,7 @@
-"""A SELECT as rewritings see it: its FROM items, its conjuncts, and what each column is.
+"""A SELECT for rewritings: its FROM items, its conjuncts, and the owner of each column.
 
-Rewritings work on the syntax tree for its structure and on the user's text for every expression.
-What is put into the text is built of pieces of it, at spans that the parser noted.
+Rewritings use the syntax tree for the structure, and the user's text for every expression. New text
+is composed of parts of the user's text, at the spans that the parser recorded.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ _SELECT_PARTS = frozenset({"expressions", "from_", "joins", "where", "group", "h
 
 @dataclass(frozen=True)
 class Edit:
-    """``text`` in place of a span; an edit inside another one's span is that one's to apply."""
+    """The replacement of a span by ``text``.
+
+    An edit inside the span of another edit is not applied: the text of the outer one includes it.
+    """
 
     span: Span
     text: str
 
 
 def spliced(sql: str, edits: list[Edit], within: Span | None = None) -> str:
-    """The text of ``within``, else all of it, with the outermost edits applied."""
+    """The text of ``within``, or all of ``sql``, with the outermost edits applied."""
     start, stop = (within.start, within.stop) if within else (0, len(sql))
     inside = [edit for edit in edits if start <= edit.span.start and edit.span.stop <= stop]
     parts = []
@@ -45,10 +48,11 @@ def spliced(sql: str, edits: list[Edit], within: Span | None = None) -> str:
 
 @dataclass(frozen=True)
 class Factor:
-    """One item of FROM. ``join`` is ``INNER`` for the first item and for a comma, too.
+    """One item of FROM.
 
-    ``table`` is set for a plain reference to a table, at ``reference``; ``select`` for a plain
-    subquery.
+    ``join`` is also ``INNER`` for the first item and after a comma. ``table`` and its position
+    ``reference`` are set for a plain reference to a table, ``select`` for a plain subquery.
+    ``named`` says that the text gives a table an alias.
     """
 
     alias: str
@@ -63,7 +67,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Text:
-    """The statement: its text, its tree, and where tables are looked up."""
+    """The statement: its text, its syntax tree, and the catalog of its tables."""
 
     sql: str
     tree: exp.Expr
@@ -71,15 +75,15 @@ class Text:
 
     @cached_property
     def ctes(self) -> frozenset[str]:
-        """Names of WITH, which are no tables."""
+        """The names of CTEs, which are not tables."""
         return frozenset(cte.alias.lower() for cte in self.tree.find_all(exp.CTE))
 
     def of(self, node: exp.Expr) -> str:
-        """The node's own text. Raises :class:`Refused` where its place is not known."""
+        """The node's text; raises :class:`Refused` if its position is not known."""
         return self.place(node).of(self.sql)
 
     def place(self, node: exp.Expr) -> Span:
-        """The node's span. Raises :class:`Refused` where it was not noted."""
+        """The node's span; raises :class:`Refused` if the parser did not record it."""
         if isinstance(node, exp.Column):
             spans = [
                 identifier_span(part)
@@ -94,19 +98,19 @@ class Text:
         return span
 
     def fresh(self, prefix: str) -> str:
-        """``prefix``, or one like it, that the statement does not have."""
+        """``prefix``, with underscores before it until the statement does not contain it."""
         while prefix in self.sql.lower():
             prefix = f"_{prefix}"
         return prefix
 
     def blocks(self) -> Iterator[Block]:
-        """Every SELECT, the outermost first."""
+        """Every SELECT of the statement, outermost first."""
         for select in self.tree.find_all(exp.Select, bfs=True):
             yield Block(self, select)
 
 
 class Block:
-    """One SELECT. Raises :class:`Refused` where it has parts that no rewriting knows."""
+    """One SELECT; its members raise :class:`Refused` for parts that no rewriting supports."""
 
     def __init__(self, text: Text, select: exp.Select) -> None:
         self.text = text
@@ -114,7 +118,7 @@ class Block:
 
     @cached_property
     def known(self) -> bool:
-        """Whether all clauses are known to rewritings; LIMIT is the caller's to judge."""
+        """Whether rewritings support all clauses; the caller must check LIMIT."""
         clauses = {name for name, value in self.select.args.items() if value}
         return clauses <= _SELECT_PARTS | {"limit", "distinct", "with_", "hint"}
 
@@ -136,12 +140,12 @@ class Block:
 
     @cached_property
     def inner_only(self) -> bool:
-        """Whether no join of the block is an outer one."""
+        """Whether the block has no outer join."""
         return all(factor.join == "INNER" for factor in self.factors.values())
 
     @cached_property
     def shows_all(self) -> bool:
-        """Whether a ``*`` would show columns that are added; the one of ``count(*)`` does not."""
+        """Whether a ``*`` would show added columns; the one in ``count(*)`` does not."""
         return any(
             isinstance(part, exp.Star) and not isinstance(part.parent, exp.Count)
             for part in self.select.walk(
@@ -157,9 +161,10 @@ class Block:
 
     @cached_property
     def certain(self) -> tuple[exp.Expr, ...]:
-        """Conjuncts that hold for every row of the join: WHERE's and those of inner ONs.
+        """Conjuncts that hold for every row of the join: those of WHERE and of inner joins' ON.
 
-        None of the latter where a RIGHT or FULL join could bring rows that did not pass them.
+        If the block has a RIGHT or FULL join, only those of WHERE: such a join could add rows that
+        did not pass the ON conditions.
         """
         factors = self.factors.values()
         if any(factor.join in ("RIGHT", "FULL") for factor in factors):
@@ -168,14 +173,14 @@ class Block:
         return (*on, *self.where)
 
     def supplied_with_nulls(self, alias: str) -> bool:
-        """Whether an outer join may put NULLs in place of the factor's rows."""
+        """Whether an outer join may put NULLs in place of the rows of the item ``alias``."""
         joins = [factor.join for factor in self.factors.values()]
         return self.factors[alias].join == "LEFT" or any(
             each in ("RIGHT", "FULL") for each in joins
         )
 
     def columns(self, alias: str) -> tuple[str, ...] | None:
-        """A factor's column names, ``None`` where they are not known."""
+        """The column names of the item ``alias``, or ``None`` if they are not known."""
         factor = self.factors[alias]
         if factor.table is not None:
             return tuple(column.name for column in factor.table.all_columns)
@@ -189,7 +194,11 @@ class Block:
         return tuple(names)
 
     def owner(self, column: exp.Column) -> ColumnRef | None:
-        """Which factor's column it is; ``None`` for one of a query around, or not known."""
+        """The column of a FROM item to which ``column`` refers.
+
+        ``None`` for a column of an enclosing query or an unknown one. Raises :class:`Refused` if
+        the owner is not certain.
+        """
         name, qualifier = column.name.lower(), column.table.lower()
         if column.args.get("db") or isinstance(column.this, exp.Star):
             raise Refused(Refusal.FORM_NOT_KNOWN)
@@ -201,15 +210,18 @@ class Block:
         return ColumnRef(owners[0], name) if owners else None
 
     def owners(self, node: exp.Expr) -> set[ColumnRef | None]:
-        """What the columns of an expression belong to."""
+        """The owners of the columns of an expression, with ``None`` as :meth:`owner` returns it."""
         return {self.owner(column) for column in node.find_all(exp.Column)}
 
     def aliases(self, node: exp.Expr) -> set[str | None]:
-        """The factors that an expression reads, ``None`` among them for a query around."""
+        """The aliases of the FROM items that an expression reads.
+
+        They include ``None`` if it reads an enclosing query.
+        """
         return {None if ref is None else ref.alias for ref in self.owners(node)}
 
     def equated(self, conjunct: exp.Expr) -> tuple[ColumnRef, ColumnRef] | None:
-        """The two columns of the block that ``a = b`` compares as they are."""
+        """The two bare columns of the block in ``a = b``, or ``None`` for another conjunct."""
         bare = conjunct.unnest()
         if not isinstance(bare, exp.EQ):
             return None
@@ -220,7 +232,7 @@ class Block:
         return None if left is None or right is None else (left, right)
 
     def type_of(self, ref: ColumnRef) -> str | None:
-        """A column's type where it is a table's, through plain subqueries too."""
+        """The type of a table's column, also through plain subqueries; ``None`` if not known."""
         factor = self.factors.get(ref.alias)
         if factor is None:
             return None

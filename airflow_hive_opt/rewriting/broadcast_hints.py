@@ -1,4 +1,4 @@
-"""Map joins by Hive's size settings, where those allow more than Spark broadcasts by itself.
+"""Adds broadcast hints where Hive's size settings allow larger map joins than Spark's threshold.
 
     >>> from airflow_hive_opt.rewriting.example import CATALOG
     >>> settings = Settings.of({MAP_JOIN_SIZE: 20_000_000})
@@ -6,9 +6,9 @@
     ...     CATALOG, settings, threshold=1_000_000))
     SELECT /*+ BROADCAST(`i`) */ i.kind FROM sales s JOIN items i ON i.item = s.item
 
-As in Hive, the small tables of a block must be within the size together, the largest is read in
-parts, and a table whose rows an outer join preserves is not a small one. A statement with hints of
-its own is left to them.
+As in Hive, the small tables of a block together must be within the size, the largest table is the
+big table, and a table on the preserved side of an outer join can't be a small table. A SELECT with
+hints of its own is not changed.
 
 Source: "Hive Joins", map join conversion by ``hive.auto.convert.join.noconditionaltask.size``.
 """
@@ -29,9 +29,10 @@ from airflow_hive_opt.statement.settings import Settings
 
 
 def with_broadcasts(sql: str, catalog: Catalog, settings: Settings, threshold: int) -> str:
-    """The statement with hints for tables of more than ``threshold`` bytes within Hive's size.
+    """Adds hints for tables of more than ``threshold`` bytes that are within Hive's size.
 
-    ``threshold`` is what Spark broadcasts anyway. Never raises for a statement's sake.
+    ``threshold`` is the size in bytes up to which Spark broadcasts without a hint. A statement
+    that can't be analyzed is returned unchanged.
     """
     limit = settings.number(MAP_JOIN_SIZE)
     if limit <= threshold or not settings.is_on("hive.auto.convert.join") or beyond(sql):
@@ -55,7 +56,7 @@ def with_broadcasts(sql: str, catalog: Catalog, settings: Settings, threshold: i
 
 
 def _after_select(text: Text, select: exp.Select) -> int:
-    """Where a hint goes; the first SELECT of a UNION begins where the UNION does."""
+    """The offset after the SELECT keyword; a UNION starts where its first SELECT does."""
     node: exp.Expr = select
     while isinstance(node.parent, exp.SetOperation) and node is node.parent.this:
         node = node.parent
@@ -90,7 +91,7 @@ def _bytes(factor: Factor) -> float:
 
 
 def _not_preserved(factors: list[Factor]) -> list[Factor]:
-    """Factors of which no outer join keeps rows that match nothing."""
+    """The FROM items that are not on the preserved side of an outer join."""
     if any(factor.join == "FULL" for factor in factors):
         return []
     return [

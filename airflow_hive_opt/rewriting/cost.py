@@ -1,8 +1,8 @@
-"""What a rewriting is expected to win, from table sizes and statistics.
+"""Estimates the gain of a rewriting from table sizes and statistics.
 
-``hive.optimize.correlation`` is ``true`` to rewrite wherever the rows stay the same, ``auto`` to
-do so only where a gain of 10 % is expected. The figures behind the rule are those of
-``benchmarks/correlation.py``.
+If ``hive.optimize.correlation`` is ``true``, a statement is rewritten wherever the rows stay the
+same. If it is ``auto``, a gain of 10 % must also be expected. The rule is based on the measurements
+of ``benchmarks/correlation.py``.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.settings import CORRELATION, Settings
 
 MAP_JOIN_SIZE = "hive.auto.convert.join.noconditionaltask.size"
-# What is left of a table by a condition, where nothing is known of the values.
+# The assumed share of a table's rows that fulfil a condition, if nothing is known of the values.
 _EQUALITY, _OTHER = 0.1, 0.5
-# Spark's size of a table of which it knows none is 2**63 - 1, of a join of two the product.
+# In bytes. Spark assumes 2**63 - 1 for a table of unknown size, and the product for a join.
 _NOT_KNOWN = 2**60
-# A row of an aggregate: a key and a value.
+# The assumed size of a row of an aggregate: a key and a value.
 _GROUP_BYTES = 32
-# What shuffling and sorting a row with all its columns for windows takes beside a join's rows.
+# The cost of shuffling and sorting a row with all its columns for a window, relative to a row of
+# a join.
 _WINDOW = 1.5
-# The share of a key table's rows up to which windows win against an aggregate that is shuffled
-# with its rows, and against one that is broadcast.
+# The largest share of a key table's rows for which windows are faster than an aggregate that is
+# shuffled with its rows, and than an aggregate that is broadcast.
 _FEW_KEYS, _VERY_FEW_KEYS = 0.35, 0.05
-# A key set pays if the table it is read from is small beside the one it restricts.
+# The largest size of the table that supplies a key set, relative to the table that it restricts.
 _KEY_SET_SHARE = 1 / 3
 
 
@@ -40,11 +41,15 @@ class Cost:
 
     @property
     def asked(self) -> bool:
-        """Whether to rewrite without asking for a gain."""
+        """Whether to rewrite even if no gain is expected."""
         return self.settings.values[CORRELATION] == "true"
 
     def require_large(self, table: Table) -> None:
-        """Raises :class:`Refused` where the table's joins shuffle nothing anyway."""
+        """Raises :class:`Refused` if the table may be small enough to broadcast.
+
+        Its joins then have no shuffle that a rewriting could avoid. Also raises it if the size is
+        not known. Does nothing if no gain is required.
+        """
         if self.asked:
             return
         if table.total_bytes is None or table.total_bytes >= _NOT_KNOWN:
@@ -53,7 +58,7 @@ class Cost:
             raise Refused(Refusal.TABLE_SMALL)
 
     def require(self, gain: bool) -> None:
-        """Raises :class:`Refused` where no gain is expected, unless one need not be."""
+        """Raises :class:`Refused` if no gain is expected, but one is required."""
         if not (gain or self.asked):
             raise Refused(Refusal.NOT_EXPECTED_TO_WIN)
 
@@ -64,7 +69,7 @@ class Cost:
         )
 
     def share(self, conditions: Iterable[exp.Expr]) -> float:
-        """What conditions leave of a table's rows, by their form."""
+        """The estimated share of a table's rows that fulfil the conditions, by their form."""
         share = 1.0
         for condition in conditions:
             bare = condition.unnest()
@@ -73,13 +78,17 @@ class Cost:
         return share
 
     def sorts_less(self, windowed: float, plain: float) -> bool:
-        """Whether windows over a share of a table's rows win against joins that sort ``plain``."""
+        """Whether windows over a share of a table's rows are faster than joins that sort ``plain``.
+
+        Both arguments are shares of the table's rows.
+        """
         return windowed * _WINDOW <= 0.9 * plain
 
     def leaves_few(self, conditions: Iterable[exp.Expr], large: bool) -> bool:
-        """Whether sorting the rows of the keys that are left is cheap.
+        """Whether sorting the rows of the keys that fulfil the conditions is cheap.
 
-        That is, beside an aggregate that is known to be ``large``, or else may be broadcast.
+        The comparison is with an aggregate that is known to be ``large``, or else with one that
+        Spark may broadcast.
         """
         return self.share(conditions) <= (_FEW_KEYS if large else _VERY_FEW_KEYS)
 
@@ -89,7 +98,7 @@ class Cost:
         return groups is not None and groups * _GROUP_BYTES > self.settings.number(MAP_JOIN_SIZE)
 
     def restricts(self, small: Table, large: Table) -> bool:
-        """Whether reading ``small`` once more, for its keys, is cheap beside ``large``."""
+        """Whether a second read of ``small``, for its keys, is cheap compared with ``large``."""
         if small.total_bytes is None or large.total_bytes is None:
             return False
         return small.total_bytes <= large.total_bytes * _KEY_SET_SHARE

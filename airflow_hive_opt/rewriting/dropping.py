@@ -1,4 +1,4 @@
-"""A block without those items of FROM whose columns another one has."""
+"""Removes items of FROM from a block if another item has their columns."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ def drop_factors(
     edits: list[Edit],
     gone: Collection[exp.Expr] = (),
 ) -> list[Edit]:
-    """``edits`` and those that take ``dropped`` items of FROM out.
+    """``edits``, and edits that remove the ``dropped`` items from FROM.
 
-    It has, by alias, the text for each column that is read and the condition that its join was;
-    columns in ``gone`` need none. FROM becomes a list with commas and all conditions go to WHERE,
-    which is the same for inner joins; any other join is refused, and so is a subquery that reads a
-    dropped column. ``gone`` are conjuncts that are asked elsewhere, and subqueries that ``edits``
-    replace.
+    ``dropped`` has for each alias the replacement text of its columns that are read, and the
+    condition that replaces its join. ``gone`` are conjuncts that are evaluated elsewhere, and
+    subqueries that ``edits`` replace; columns in them need no replacement text.
+
+    FROM becomes a list with commas and all conditions move to WHERE, which is equivalent for inner
+    joins. Raises :class:`Refused` for any other join, and for a subquery that reads a dropped
+    column.
     """
     if not block.inner_only:
         raise Refused(Refusal.NULL_SUPPLYING_SIDE)
     text = block.text
     inside = list(edits)
-    named = {(edit.span.start, edit.span.stop) for edit in edits}  # whole items bring their name
+    named = {(edit.span.start, edit.span.stop) for edit in edits}  # these include the column's name
     elsewhere = {id(each) for each in gone}
     dropped_selects = {id(each.select) for name, each in block.factors.items() if name in dropped}
     dropped_selects |= elsewhere
@@ -42,14 +44,14 @@ def drop_factors(
         if not column.table and column.name.lower() in listed:
             clause = column.find_ancestor(exp.Order, exp.Having, exp.Query)
             if isinstance(clause, exp.Order) and clause.parent is block.select:
-                continue  # the item of that name, not the column
+                continue  # means the select item, not the column
             if isinstance(clause, exp.Having):
-                raise Refused(Refusal.FORM_NOT_KNOWN)  # either
+                raise Refused(Refusal.FORM_NOT_KNOWN)  # may mean the item or the column
         owner = block.owner(column)
         if owner is None or owner.alias not in dropped:
             continue
         if isinstance(column.find_ancestor(exp.Hint, exp.Query), exp.Hint):
-            raise Refused(Refusal.FORM_NOT_KNOWN)  # places in hints count from the hint's start
+            raise Refused(Refusal.FORM_NOT_KNOWN)  # positions count from the hint's start
         inside.append(Edit(text.place(column), dropped[owner.alias][0][owner.name]))
     places = {(edit.span.start, edit.span.stop) for edit in inside}
     for item in block.select.expressions:
@@ -59,7 +61,7 @@ def drop_factors(
         if (span.start, span.stop) in named:
             continue
         if not isinstance(item, exp.Column):
-            raise Refused(Refusal.FORM_NOT_KNOWN)  # its name comes from its text
+            raise Refused(Refusal.FORM_NOT_KNOWN)  # Spark derives its name from its text
         inside.append(Edit(Span(span.stop, span.stop), f" AS {quote(item.name)}"))
     kept = [factor for name, factor in block.factors.items() if name not in dropped]
     conditions = [
@@ -78,7 +80,7 @@ def drop_factors(
 
 
 def _own_columns(block: Block, apart: set[int], names: set[str]) -> list[exp.Column]:
-    """The block's own columns; raises :class:`Refused` where a subquery reads a dropped table."""
+    """The block's own columns; raises :class:`Refused` if a subquery reads a dropped table."""
     found = []
     for part in block.select.walk(
         prune=lambda node: isinstance(node, exp.Query) and node is not block.select
@@ -101,7 +103,7 @@ def _require_apart(block: Block, inner: exp.Expr, names: set[str]) -> None:
 
 
 def _in_factor(block: Block, inner: exp.Expr) -> bool:
-    """Whether the query stands in FROM, where it can't see the block's columns."""
+    """Whether the query is in FROM, where the block's columns are not visible."""
     return any(
         factor.select is inner or (factor.select is not None and factor.select is inner.this)
         for factor in block.factors.values()
@@ -109,7 +111,7 @@ def _in_factor(block: Block, inner: exp.Expr) -> bool:
 
 
 def _from_to_where(block: Block) -> Span:
-    """From the first item of FROM to the end of WHERE, or of FROM where there is no WHERE."""
+    """The span from the first item of FROM to the end of WHERE, or of FROM without WHERE."""
     start = min(factor.span.start for factor in block.factors.values())
     ends = [factor.span.stop for factor in block.factors.values()]
     where = block.select.args.get("where")

@@ -1,4 +1,4 @@
-"""A small catalog and a way to show a rewriting at work, for the rules' own examples."""
+"""A small catalog and functions that show a rewriting, for the examples in docstrings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def rewritten(
 
 
 def without_join(sql: str, asked: str) -> str:
-    """``sql`` without its join of ``days`` d with ``facts`` f by the day."""
+    """``sql`` without its join of ``days`` d and ``facts`` f by the day.
+
+    ``asked`` is the condition that the keys fulfil.
+    """
     text = Text(sql, parse(sql), CATALOG)
     places = {
         alias: factor.reference

@@ -1,4 +1,4 @@
-"""Which expressions a rewriting may move, and their text with other names for the columns."""
+"""Checks which expressions a rewriting may move, and renames columns in their text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sqlglot import exp
 from airflow_hive_opt.rewriting.blocks import Block, Edit, Text, spliced
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 
-# Total and deterministic: evaluated for rows that the statement did not evaluate them for, they
-# neither fail nor cost much.
+# Total and deterministic expressions. A rewriting may evaluate them for more rows than the original
+# statement: they neither fail nor cost much.
 _KNOWN = (
     exp.Column,
     exp.Identifier,
@@ -39,7 +39,7 @@ _KNOWN = (
     exp.Placeholder,
 )
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Neg)
-# Spark averages whole numbers in floating point, which is exact up to 2**53 and so for 32 bits.
+# Spark averages whole numbers in floating point. That is exact up to 2**53, so for 32-bit numbers.
 AVERAGED = re.compile(r"(tiny|small)?int(eger)?|decimal\(.*|decimal")
 _EXACT = re.compile(r"(tiny|small|big)?int(eger)?|decimal\(.*|decimal")
 _KEYS = re.compile(r"(tiny|small|big)?int(eger)?|decimal\(.*|decimal|string|date|timestamp|boolean")
@@ -56,17 +56,17 @@ def require_known(node: exp.Expr) -> None:
 
 
 def may_fail(*parts: tuple[Block, exp.Expr]) -> bool:
-    """Whether ANSI mode may raise an error for a row that is asked a condition of these parts.
+    """Whether a condition with these parts may raise an error in ANSI mode.
 
-    Arithmetic may overflow, and text that is compared with anything else may not be a number.
-    Subqueries are passed over; an aggregate stands for the value of one.
+    Arithmetic may overflow. Text that is compared with a value of another type may not be a number.
+    Subqueries are ignored; an aggregate stands for the value of one.
     """
     kinds = {kind for block, node in parts for kind in _kinds(block, node)}
     return "arithmetic" in kinds or len(kinds) > 1
 
 
 def _kinds(block: Block, node: exp.Expr) -> Iterator[str]:
-    """``text`` or ``other`` for each operand, ``arithmetic`` for what may overflow."""
+    """``text`` or ``other`` for each operand, ``arithmetic`` for a part that may overflow."""
     for part in node.walk(prune=lambda each: isinstance(each, (exp.Query, exp.Cast, exp.AggFunc))):
         if isinstance(part, exp.Column):
             ref = block.owner(part)
@@ -83,12 +83,12 @@ def _kinds(block: Block, node: exp.Expr) -> Iterator[str]:
 
 
 def _is_constant(node: exp.Expr) -> bool:
-    """Whether it is ``DATE'2020-01-01'`` and the like."""
+    """Whether it is a typed literal such as ``DATE'2020-01-01'``."""
     return isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)
 
 
 def require_key_type(*types: str | None) -> None:
-    """Raises :class:`Refused` unless all are one type for which grouping is equality."""
+    """Raises :class:`Refused` unless all types are the same and group exactly by equality."""
     first = types[0]
     if first is None or any(each != first for each in types) or not _KEYS.fullmatch(first):
         raise Refused(Refusal.KEY_TYPE)
@@ -121,10 +121,12 @@ def require_exact(block: Block, aggregate: exp.Expr) -> None:
 
 
 def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
-    """The aggregates of an expression over a group.
+    """The aggregates in an expression over a group.
 
-    Raises :class:`Refused` unless it is made of them, literals and arithmetic alone; a bare column
-    would be another's in another place, and a divisor may be 0 only where no row passes.
+    Raises :class:`Refused` unless the expression has only aggregates, literals and operators. A
+    bare column could mean another table's column in another position. A divisor must be a literal
+    other than 0, because another expression might be 0 in rows for which the original statement
+    does not evaluate it.
     """
     found: list[exp.Expr] = []
     for part in node.walk(prune=lambda inner: isinstance(inner, exp.AggFunc)):
@@ -142,7 +144,10 @@ def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
 
 
 def renamed(text: Text, node: exp.Expr, name_of: Callable[[exp.Column], str | None]) -> str:
-    """The node's text with other text for every column that ``name_of`` has one for."""
+    """The node's text with columns replaced by the text that ``name_of`` returns.
+
+    A column for which it returns ``None`` stays.
+    """
     edits = [
         Edit(text.place(column), name)
         for column in node.find_all(exp.Column)
@@ -152,6 +157,6 @@ def renamed(text: Text, node: exp.Expr, name_of: Callable[[exp.Column], str | No
 
 
 def replaced(text: Text, node: exp.Expr, parts: Mapping[int, str]) -> str:
-    """The node's text with other text for the inner nodes whose ``id`` is listed."""
+    """The node's text with inner nodes replaced by ``parts``, which has texts by ``id``."""
     edits = [Edit(text.place(part), parts[id(part)]) for part in node.walk() if id(part) in parts]
     return spliced(text.sql, edits, text.place(node))

@@ -1,4 +1,4 @@
-r"""The join with a key table made below the windows instead of above them.
+r"""Moves the join with a key table below the windows.
 
     >>> from airflow_hive_opt.rewriting.example import rewritten
     >>> from airflow_hive_opt.rewriting.self_join_window import apply
@@ -12,9 +12,9 @@ r"""The join with a key table made below the windows instead of above them.
       WHERE `s`.`item` = `i`.`item` AND (i.kind = 'food'))) s
     WHERE ((`s`.`item` IS NOT NULL AND (`s`.`__w0` < s.store)))
 
-A row of the table comes as often as the key table has its key, which it did above the windows,
-too; the least and the greatest of a group don't mind. All rows of a key meet the same rows of the
-key table, so that a group stays whole or goes.
+The join repeats a row of the table as often as the key table has its key, below the windows as
+above them. Repeated rows do not change the minimum and the maximum of a group. All rows of a key
+join the same rows of the key table, so a group stays complete or disappears.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def may_join_below(
     keys: KeyTable,
     dropped: Collection[str],
 ) -> bool:
-    """Whether the join with the key table may be made below the windows, and only there."""
+    """Whether the join with the key table may be below the windows, and only there."""
     alias = keys.factor.alias
     if windowed.anchor.via is not None or not windowed.windows or not block.inner_only:
         return False
     if block.select.args.get("hint"):
-        return False  # which may name the table that would go
+        return False  # it may name the table that would be removed
     if alias in dropped or any(alias == each.anchor.alias for each in found):
         return False
     compared = [
@@ -58,7 +58,7 @@ def may_join_below(
 def joined_below(
     block: Block, windowed: Windowed, keys: KeyTable
 ) -> tuple[Mapping[str, str], list[exp.Expr]]:
-    """The key table's columns as the windowed read has them, and the conjuncts that go there."""
+    """The texts for the key table's columns, and the conjuncts that move below the windows."""
     alias, prefix = keys.factor.alias, block.text.fresh("__j")
     names = {keys.column: windowed.anchor.key(0)}
     windowed.handed = {}
@@ -81,5 +81,5 @@ def joined_below(
 def _owner(block: Block, part: exp.Expr) -> ColumnRef | None:
     try:
         return block.owner(part) if isinstance(part, exp.Column) else None
-    except Refused:  # a column of another query, which dropping.py judges
+    except Refused:  # a column of another query, which dropping.py checks
         return None

@@ -1,20 +1,20 @@
-"""A join left out whose small table only chose partitions.
+"""Eliminates a join whose small table only prunes partitions.
 
     >>> from airflow_hive_opt.rewriting.example import without_join
     >>> print(without_join('''SELECT f.item, f.day FROM facts f JOIN days d ON f.day = d.day
     ... WHERE d.year = 2000 AND f.amount > 1''', asked="d.year = 2000"))
     SELECT f.item, f.day FROM facts f WHERE (f.amount > 1)
 
-The small table's keys were read to choose the partitions. Where each key was there once, among the
-rows that the statement's conditions leave, an inner join with the table neither drops nor repeats a
-row of the partitions that were chosen. All that the statement asks of the table must have been
-asked of the keys, and nothing else of it be read.
+The local task read the small table's keys to prune partitions. If each key occurred once among the
+rows that fulfil the statement's conditions, an inner join with the table neither drops nor repeats
+a row of the partitions that remain. Every condition of the statement on the table must have applied
+to the keys, and the statement must read nothing else of the table.
 
-This holds for the small table as it was when the keys were read, so it is for a statement that
-runs at once, not for one that another application runs later.
+This holds for the small table as it was when the keys were read. So the rule is for a statement
+that runs at once, not for one that another application runs later.
 
-Source: HIVE-5119, where the map join reads the small tables as the local task left them; the rule
-is known as join elimination.
+Source: HIVE-5119, where the map join uses the small tables as the local task read them. The rule is
+known as join elimination.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class AnsweredJoin:
-    """A small table at ``table`` whose keys, each there once, chose all partitions of ``scan``.
+    """A join with a small table whose keys, each of which occurs once, chose all partitions.
 
-    ``keys`` are pairs of a column of it and the partition column that equals it; ``asked`` the
-    conditions of the statement that the keys fulfil. ``name`` is the small table's.
+    ``scan`` and ``table`` are the positions of the pruned scan and of the small table. ``name`` is
+    the small table's name. ``keys`` has pairs of a column of it and the partition column that
+    equals it. ``asked`` are the statement's conditions that the keys fulfil, as text.
     """
 
     scan: Span
@@ -54,15 +55,15 @@ class AnsweredJoin:
 def eliminate_joins(
     text: Text, answered: Sequence[AnsweredJoin], edits: list[Edit]
 ) -> tuple[list[Edit], tuple[AnsweredJoin, ...]]:
-    """``edits`` and those that leave out as many of the joins as can be, and these joins.
+    """``edits`` with edits that eliminate as many of the joins as possible, and these joins.
 
-    ``edits`` narrow the scans; nothing is left out of a statement that may give other rows each
-    time.
+    The given ``edits`` prune the scans. No join is eliminated in a statement that may return
+    different rows each time.
     """
     if not answered or not is_deterministic(text.sql) or has_positions(text.tree):
         return edits, ()
     left_out: list[AnsweredJoin] = []
-    for block in reversed(list(text.blocks())):  # the innermost first
+    for block in reversed(list(text.blocks())):  # innermost first
         try:
             joins, dropped, gone = _found(block, answered)
             if joins:
@@ -76,7 +77,7 @@ def eliminate_joins(
 def _found(
     block: Block, answered: Sequence[AnsweredJoin]
 ) -> tuple[list[AnsweredJoin], Mapping[str, tuple[Mapping[str, str], str]], list[exp.Expr]]:
-    """The block's joins that can be left out, the items of FROM and the conjuncts that go."""
+    """The block's joins that can be eliminated, and the FROM items and conjuncts to remove."""
     joins: list[AnsweredJoin] = []
     dropped: dict[str, tuple[Mapping[str, str], str]] = {}
     gone: list[exp.Expr] = []
@@ -102,7 +103,11 @@ def _found(
 
 
 def _answers(block: Block, join: AnsweredJoin, scan: str, table: str) -> list[exp.Expr]:
-    """The block's conjuncts that the keys fulfil; raises :class:`Refused` where not all do."""
+    """The block's conjuncts on the table, all of which the keys fulfil.
+
+    Raises :class:`Refused` if the keys do not fulfil one of them, or if the block lacks the
+    equality for a key.
+    """
     if not isinstance(block.text.tree, exp.Query):
         small = block.factors[table].table
         if small is None or small.location is None:
@@ -126,10 +131,11 @@ def _answers(block: Block, join: AnsweredJoin, scan: str, table: str) -> list[ex
 
 
 def _require_unread(block: Block, table: str, gone: Sequence[exp.Expr]) -> None:
-    """Raises :class:`Refused` where a name outside ``gone`` may mean a column of the table.
+    """Raises :class:`Refused` if a name outside ``gone`` may mean a column of the table.
 
-    Names without a qualifier, and structs' names before a field, are taken for the table's columns
-    wherever they could be, in subqueries too; not in those of FROM, which can't see them.
+    An unqualified name, or a struct's name before a field, counts as the table's column wherever it
+    could be one, also in subqueries. Subqueries in FROM are excluded: the table is not visible
+    there.
     """
     factor, columns = block.factors[table], block.columns(table)
     if columns is None or factor.table is None:

@@ -1,6 +1,6 @@
-"""Second reads of a table by key: what a self-join asks of the rows that share a row's key.
+"""Finds lookups: second reads of a table by key, for the rows that have the same key as a row.
 
-All of these, in the WHERE or FROM of a block that also reads the table ``t`` itself, are lookups:
+All of these are lookups, in the WHERE or FROM of a block that also reads the table ``t`` itself:
 
 - ``x < (SELECT 0.2 * avg(v) FROM t WHERE t.k = o.k)``
 - ``EXISTS (SELECT * FROM t b WHERE b.k = a.k AND b.v <> a.v)``, and ``NOT EXISTS``
@@ -50,7 +50,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """``column`` of the table, ``operator``, and an expression of the block around."""
+    """The condition ``column operator with_``.
+
+    ``column`` is of the lookup's table, ``with_`` an expression of the enclosing block.
+    """
 
     column: str
     operator: str
@@ -59,11 +62,13 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Lookup:
-    """One lookup. ``keys`` are the table's columns, ``outer`` what the block around calls them.
+    """One lookup.
 
-    ``filters`` are the lookup's own conditions on the table; ``node`` is what goes from the text:
-    the conjunct or the scalar subquery; ``value`` the scalar's expression, or the HAVING of IN;
-    ``columns`` what a derived table gives, by name; ``alias`` how it is called.
+    ``keys`` are columns of the table, and ``outer`` the columns of the enclosing block that equal
+    them. ``filters`` are the lookup's own conditions on the table. ``node`` is the part of the text
+    to replace: the conjunct or the scalar subquery. ``value`` is the scalar subquery's expression,
+    or the HAVING condition of IN. ``columns`` and ``alias`` are the output columns of a derived
+    table, with their names, and its alias.
     """
 
     kind: Kind
@@ -81,7 +86,7 @@ class Lookup:
 
 
 def lookups(block: Block) -> Iterator[Lookup | Refused]:
-    """The block's lookups; where one has the shape but can't be taken, why not."""
+    """The block's lookups, and a :class:`Refused` for each that has the shape but no support."""
     for conjunct in block.certain:
         if not _reads_again(block, conjunct):
             continue
@@ -112,7 +117,7 @@ def lookups(block: Block) -> Iterator[Lookup | Refused]:
 
 
 def _reads_again(block: Block, part: exp.Expr) -> bool:
-    """Whether a table that ``part`` reads is read elsewhere in the block, too."""
+    """Whether the block also reads a table of ``part`` outside ``part``."""
     inside = [exp.table_name(table).lower() for table in part.find_all(exp.Table)]
     everywhere = [exp.table_name(table).lower() for table in block.select.find_all(exp.Table)]
     return any(everywhere.count(name) > inside.count(name) for name in inside)
@@ -189,7 +194,7 @@ def _correlated(outer: Block, kind: Kind, node: exp.Expr, select: exp.Expr | Non
 
 
 def _sides(inner: Block, factor: Factor, bare: exp.Expr) -> tuple[str, exp.Expr, str]:
-    """The table's column, the other side, and the operator as seen from the column."""
+    """The table's column, the other side, and the operator with the column on its left."""
     operator = "=" if isinstance(bare, exp.EQ) else _COMPARISONS.get(type(bare))
     if operator is None:
         raise Refused(Refusal.FORM_NOT_KNOWN)

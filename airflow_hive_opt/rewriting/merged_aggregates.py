@@ -1,4 +1,4 @@
-r"""Two aggregates of one table by one key, joined by it, become one aggregate.
+r"""Merges two aggregates of one table by one key, joined on that key, into one aggregate.
 
     >>> from airflow_hive_opt.rewriting.example import rewritten
     >>> print(rewritten('''SELECT a.item, a.total, b.most FROM
@@ -11,10 +11,11 @@ r"""Two aggregates of one table by one key, joined by it, become one aggregate.
       max(CASE WHEN (`store` = 7) THEN 1 END) AS __m0 FROM sales GROUP BY item) a
     WHERE (a.item = `a`.`item`) AND (`a`.`item` IS NOT NULL AND `a`.`__m0` IS NOT NULL)
 
-The first aggregate must be over all rows, so that its groups hold those of the second, or both
-over the same. The second's conditions become CASE WHEN inside its aggregates, which pass over
-NULLs. The join was on the whole key: a NULL key matched nothing, and a key of which no row passes
-the second's conditions had no group there; both are asked for. Inner joins only.
+The first aggregate must be over all rows, so that its groups include those of the second, or both
+must have the same conditions. The second's conditions become CASE WHEN inside its aggregates, which
+ignore NULLs. The join was on the whole key: a NULL key matched nothing, and a key without a row
+that passes the second's conditions had no group there. The new conditions exclude both. The rule
+supports only inner joins.
 
 Source: input correlation of the Correlation Optimizer (HIVE-2206).
 """
@@ -36,7 +37,7 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
 def apply(block: Block, cost: Cost) -> list[Edit] | None:
-    """The edits, ``None`` where the block has not the shape; raises :class:`Refused`."""
+    """Returns the edits, or ``None`` if the block lacks the shape; raises :class:`Refused`."""
     grouped = [select for select in block.select.find_all(exp.Select) if select.args.get("group")]
     if not block.select.args.get("from_") or len(grouped) < 2:
         return None
@@ -78,7 +79,7 @@ def _same_filters(kept: Lookup, gone: Lookup) -> bool:
 
 
 def _joined(block: Block, kept: Lookup, gone: Lookup) -> bool:
-    """Whether the two are joined on all of their keys, each with its own."""
+    """Whether the two are joined on all of their keys, each key with the same key."""
     classes = equal_columns(block)
     for key, ref in zip_strict(kept.keys, kept.outer):
         other = gone.outer[gone.keys.index(key)]
@@ -121,7 +122,7 @@ def _merged(block: Block, kept: Lookup, gone: Lookup) -> list[Edit]:
 
 
 def _conditional(block: Block, node: exp.Expr, condition: str) -> str:
-    """The aggregate over the rows that meet the condition."""
+    """The aggregate over the rows that fulfil the condition."""
     star = isinstance(node.this, exp.Star)
     argument = "*" if star else renamed(block.text, node.this, lambda column: quote(column.name))
     if condition:

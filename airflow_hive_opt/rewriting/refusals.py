@@ -1,4 +1,4 @@
-"""Why a statement is not rewritten: a closed list, one sentence each."""
+"""The reasons why a statement is not rewritten: a closed list, with one sentence for each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from airflow_hive_opt.statement.text_enum import StrEnum
 
 
 class Refusal(StrEnum):
-    """A reason code; :attr:`sentence` says it to people."""
+    """A reason code; :attr:`sentence` explains it."""
 
     OFF = "OFF"
     FORM_NOT_KNOWN = "FORM_NOT_KNOWN"
@@ -29,12 +29,12 @@ class Refusal(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """What the code means, for people."""
+        """The meaning of the code, for logs and reports."""
         return _SENTENCES[self]
 
 
 class Refused(Exception):
-    """A rewriting that found its shape but may not or should not be applied to it."""
+    """A rewriting found its shape, but must not or should not be applied to it."""
 
     def __init__(self, reason: Refusal) -> None:
         super().__init__(reason.sentence)

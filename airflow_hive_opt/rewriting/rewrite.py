@@ -1,4 +1,4 @@
-"""Applies the rewritings, in order, until none has anything left to do."""
+"""Applies the rewritings, in order, until none of them applies."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _MOST = 16
 
 @dataclass(frozen=True)
 class Rewriting:
-    """A statement for Spark in ``sql``.
+    """The statement for Spark to run, in ``sql``.
 
-    ``applied`` are the rules in the order in which they were; ``refused`` those that found their
-    shape and did not take it, with the reason.
+    ``applied`` are the applied rules, in their order. ``refused`` has pairs of a rule that found
+    its shape but was not applied, and the reason.
     """
 
     sql: str
@@ -49,10 +49,10 @@ class Rewriting:
 
 
 def rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
-    """The statement, rewritten where that keeps its rows and is expected to win.
+    """Rewrites the statement where its rows stay the same and a gain is expected.
 
-    What can't be parsed comes back as it is, and no table is looked up for a statement that
-    reads none twice. Never raises for a statement's sake.
+    A statement that can't be parsed is returned unchanged; the function raises no error for it. No
+    table is looked up for a statement that reads no table twice.
     """
     if settings.values[CORRELATION] == "false":
         return Rewriting(sql, refused=(("*", Refusal.OFF),))
@@ -65,7 +65,7 @@ def rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
 def query_of(sql: str) -> str:
     """The query of a SELECT, INSERT or CREATE TABLE AS.
 
-    Raises :class:`PlanError` where there is none that stands on its own.
+    Raises :class:`PlanError` if the statement has no query that can run on its own.
     """
     tree = parse(sql)
     if isinstance(tree, exp.Query):
@@ -101,13 +101,13 @@ def _rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
 
 
 def _reads_twice(tree: exp.Expr) -> bool:
-    """Whether a table may be read more than once, without which nothing is correlated."""
+    """Whether a table may be read more than once; otherwise no query is correlated."""
     names = [table.name.lower() for table in tree.find_all(exp.Table)]
     return len(set(names)) < len(names)
 
 
 def _told(found: Rewriting) -> tuple[tuple[str, Refusal], ...]:
-    """The refusals, less those of what a rule left behind that did its work."""
+    """The refusals, without vague reasons of rules that were also applied."""
     vague = (Refusal.FORM_NOT_KNOWN, Refusal.NO_SHARED_KEY)
     return tuple(
         (name, reason)
@@ -133,7 +133,7 @@ def _first(
 
 
 def _prunes(sql: str, catalog: Catalog, settings: Settings) -> set[str]:
-    """The tables of which keys leave something unread."""
+    """The tables whose partitions are pruned by keys."""
     return {
         decision.table.name
         for decision in plan(sql, catalog, settings).decisions

@@ -1,4 +1,4 @@
-"""A table joined with an aggregate of itself, or tested against itself, is read once.
+"""Reads a table once if it is joined with an aggregate of itself or tested against itself.
 
     >>> from airflow_hive_opt.rewriting.example import rewritten
     >>> print(rewritten('''SELECT sum(s.amount) FROM sales s WHERE s.amount <
@@ -7,25 +7,26 @@
       avg(`amount`) OVER (PARTITION BY `item`) AS __w0 FROM sales) s WHERE s.amount <
     (CASE WHEN `s`.`item` IS NOT NULL THEN `s`.`__w0` END)
 
-The aggregate becomes a window over the table's rows. Spark shuffles them by the key once and need
-not join. That is the same, row by row:
+The aggregate becomes a window over the table's rows. Spark shuffles them by the key once and does
+not need a join. The result is the same for every row:
 
-- The lookup reads all rows of the table with the key of the row at hand, that passed its own
-  filters; the window is over all rows of the key, the filters are CASE WHEN inside its aggregate,
-  and what the block itself asks of the row is asked outside of the window.
-- A key that is NULL equals nothing, so the lookup finds no row: NULL, or 0 for a count. A window
-  puts NULL keys together, hence the CASE. It is left out where a join on the key drops such rows.
-- The row at hand may itself be filtered out by the lookup's filters, so that no row is found:
-  sum, avg, min and max over nothing but NULLs are NULL, and count is 0, as in the lookup. A join
-  with a derived table, and IN, need a row that passes: one more window tells.
-- ``EXISTS`` with ``b.v <> a.v`` holds if and only if the least or the greatest v of the key is not
-  a.v; with ``<`` or ``>`` the least or the greatest alone decides. min and max pass over NULLs,
-  which no comparison matches; compared with NULL they give NULL, which WHERE takes as false and
+- The lookup reads all rows of the table that have the current row's key and pass its own filters.
+  The window is over all rows of the key, and the filters become CASE WHEN inside its aggregate. The
+  block's own conditions on the row apply outside the window.
+- A NULL key equals nothing, so the lookup finds no row: its value is NULL, or 0 for a count. A
+  window groups NULL keys together, hence the CASE. It is omitted if a join on the key drops such
+  rows.
+- The lookup's filters may exclude the current row itself, so that no row is found: sum, avg, min
+  and max over only NULLs are NULL, and count is 0, as in the lookup. A join with a derived
+  table, and IN, need a row that passes: one more window checks that.
+- ``EXISTS`` with ``b.v <> a.v`` holds if and only if the minimum or the maximum of v for the key is
+  not a.v. With ``<`` or ``>``, the minimum or the maximum alone decides. min and max ignore NULLs,
+  which no comparison matches. Compared with NULL they return NULL: WHERE treats it as false, and
   ``NOT coalesce(..., false)`` as true, as NOT EXISTS does.
-- The anchor's rows stay as many as they were, and an anchor that an outer join may replace by
-  NULLs is refused.
+- The number of the anchor's rows does not change. An anchor that an outer join may replace by NULLs
+  is refused.
 
-The windowed read is restricted to the rows and keys that are needed, as ``windowed_read`` says.
+``windowed_read`` restricts the windowed read to the rows and keys that are needed.
 
 Source: the job-flow and transit correlations of the Correlation Optimizer (HIVE-2206), in the form
 that Spark can run in one stage.
@@ -62,7 +63,7 @@ from airflow_hive_opt.statement.parse import Span
 
 
 def apply(block: Block, cost: Cost) -> list[Edit] | None:
-    """The edits, ``None`` where the block has no lookup; raises :class:`Refused`."""
+    """Returns the edits, or ``None`` if the block has no lookup; raises :class:`Refused`."""
     if not block.select.args.get("from_") or not _may_have(block):
         return None
     refused: list[Refusal] = []
@@ -94,7 +95,10 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
 
 
 def _edits(block: Block, found: list[Windowed], cost: Cost, below: bool) -> list[Edit]:
-    """The windows in place of the lookups; ``below`` makes joins with key tables below them."""
+    """Edits that replace the lookups by windows.
+
+    ``below`` allows joins with key tables below the windows.
+    """
     edits: list[Edit] = []
     derived: dict[str, tuple[Mapping[str, str], str]] = {}
     gone: list[exp.Expr] = []
@@ -119,18 +123,18 @@ def _edits(block: Block, found: list[Windowed], cost: Cost, below: bool) -> list
 
 
 def _may_have(block: Block) -> bool:
-    """Whether there is a subquery, without which there is nothing to do or to refuse."""
+    """Whether there is a subquery; without one there is no lookup."""
     return any(inner is not block.select for inner in block.select.find_all(exp.Select))
 
 
 def _wins(block: Block, windowed: Windowed, keys: KeyTable | None, cost: Cost) -> bool:
-    """The cost rule.
+    """The cost rule: whether windows are expected to be faster.
 
-    A window shuffles and sorts rows by the key. Where the lookups test for rows, so does their
-    plain plan: the anchor's rows once, and those of each lookup. An aggregate is hashed where the
-    rows are read and shuffled when it is small; if it stays small, Spark broadcasts it. So a window
-    in its place wins where few keys' rows are sorted, or where statistics say that the aggregate is
-    large and no other join leaves few of the anchor's rows.
+    A window shuffles and sorts rows by the key. If the lookups test for rows (EXISTS), the plain
+    plan does so too: for the anchor's rows, and for the rows of each lookup. An aggregate is hashed
+    where the rows are read, so that little is shuffled; if its result is small, Spark broadcasts
+    it. A window in its place is faster if only the rows of few keys are sorted, or if statistics
+    show that the aggregate is large and no other join leaves few of the anchor's rows.
     """
     anchor = windowed.anchor
     own = cost.share(own_conditions(anchor.block, anchor.factor))
@@ -156,7 +160,7 @@ def _wins(block: Block, windowed: Windowed, keys: KeyTable | None, cost: Cost) -
 
 
 def _aggregate(lookup: Lookup, node: exp.Expr) -> str:
-    """The aggregate as a window over the anchor's table."""
+    """The SQL text of the aggregate as a window over the anchor's table."""
     text = lookup.block.text
     condition = _filters(lookup)
     argument = "*" if isinstance(node.this, exp.Star) else _own(text, node.this)
@@ -167,7 +171,10 @@ def _aggregate(lookup: Lookup, node: exp.Expr) -> str:
 
 
 def _passing(lookup: Lookup) -> str | None:
-    """A window that is not NULL where a row of the key passes the filters; ``None`` if all do."""
+    """A window that is not NULL if a row of the key passes the filters.
+
+    ``None`` if there are no filters.
+    """
     condition = _filters(lookup)
     if not condition:
         return None
@@ -180,12 +187,15 @@ def _filters(lookup: Lookup) -> str:
 
 
 def _own(text: Text, node: exp.Expr) -> str:
-    """Text over one table, its columns without their table's name."""
+    """The text of an expression over one table, with unqualified columns."""
     return renamed(text, node, lambda column: quote(column.name))
 
 
 def _value(lookup: Lookup, node: exp.Expr, windowed: Windowed, prefix: str, guard: str) -> str:
-    """An expression over aggregates, with windows in their place."""
+    """The text of an expression over aggregates, with windows in their place.
+
+    ``guard`` is a condition under which the windows count, or empty.
+    """
     parts = {}
     for aggregate in aggregates_of(node):
         reference = windowed.reference(_aggregate(lookup, aggregate), prefix)
@@ -201,7 +211,7 @@ def _not_null(anchor: Anchor) -> str:
 
 
 def _conjunct(lookup: Lookup, anchor: Anchor, windowed: Windowed, prefix: str) -> Edit:
-    """What stands in the place of a lookup in a condition."""
+    """The edit that replaces a lookup in a condition."""
     text = lookup.block.text
     if lookup.node is None:
         raise Refused(Refusal.FORM_NOT_KNOWN)
@@ -228,7 +238,7 @@ def _conjunct(lookup: Lookup, anchor: Anchor, windowed: Windowed, prefix: str) -
 
 
 def _differs(lookup: Lookup, windowed: Windowed, prefix: str) -> str:
-    """Whether a row of the key compares as asked: its least or its greatest value tells."""
+    """A condition that some row of the key fulfils the comparison, by its minimum or maximum."""
     comparison = lookup.comparison
     if comparison is None:
         raise Refused(Refusal.FORM_NOT_KNOWN)
@@ -248,7 +258,7 @@ def _differs(lookup: Lookup, windowed: Windowed, prefix: str) -> str:
 def _columns(
     lookup: Lookup, anchor: Anchor, windowed: Windowed, prefix: str
 ) -> tuple[dict[str, str], str]:
-    """Text for each column of a derived table, and the condition that the join was."""
+    """The text for each column of a derived table, and the condition that replaces its join."""
     found = {}
     for name, value in lookup.columns:
         if isinstance(value, exp.Column):
@@ -262,7 +272,7 @@ def _columns(
 
 
 def _source(text: Text, windowed: Windowed, keys: KeyTable | None) -> list[Edit]:
-    """The anchor's scan with its windows; a subquery around it hands them on."""
+    """Edits that add the windows to the anchor's scan, and to the subquery around it, if any."""
     anchor = windowed.anchor
     factor = anchor.factor
     if factor.reference is None:
@@ -304,9 +314,10 @@ def _source(text: Text, windowed: Windowed, keys: KeyTable | None) -> list[Edit]
 
 
 def _require_safe(block: Block, found: list[Lookup]) -> None:
-    """Raises :class:`Refused` where a comparison with a lookup's value may fail for some row.
+    """Raises :class:`Refused` if a comparison with a lookup's value may fail for some row.
 
-    It is asked of the anchor's rows now, before other tables' joins drop some of them.
+    The rewritten statement evaluates it for the anchor's rows before the joins with other tables
+    drop some of them.
     """
     derived = {lookup.alias for lookup in found if lookup.kind is Kind.DERIVED}
     if len(block.factors.keys() - derived) == 1:

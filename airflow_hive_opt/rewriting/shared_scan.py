@@ -1,4 +1,4 @@
-"""Operators that need one table by one key share one shuffled scan.
+"""Shares one shuffled scan between operators that read one table by the same key.
 
     >>> from airflow_hive_opt.rewriting.example import rewritten
     >>> print(rewritten('''SELECT a.item, b.amount FROM
@@ -13,15 +13,17 @@
     (SELECT item, count(DISTINCT day) AS days FROM __shared AS `sales` GROUP BY item) c, __shared b
     WHERE a.item = b.item AND c.item = b.item
 
-The rows are those of the table, whatever the statement does with them. Spark writes a CTE out at
-each use if it is deterministic, and prunes columns and pushes filters into each copy, so that no
-two are the same; one that is not deterministic stays one, gets all columns and rows that any use
-needs, and its shuffle, by the key, serves them all. ``rand() IS NOT NULL`` is always true and only
-there to be not deterministic; Spark's optimizer drops it later. Columns that the statement has no
-word for are left out: with one more than it needs, Spark puts a projection above the shuffle and,
-no longer seeing it, another shuffle above that.
+The shared scan returns the rows of the table, so the rule is correct for all uses of them. Spark
+inlines a deterministic CTE at each use. It prunes columns and pushes filters into each copy, so
+that no two copies are the same. Spark does not copy a CTE that is not deterministic: this CTE reads
+all columns and rows that any use needs, and its shuffle by the key serves all uses.
+``rand() IS NOT NULL`` is always true; it only makes the CTE non-deterministic, and Spark's
+optimizer drops it later. The CTE omits columns that the statement does not mention: if there is one
+more than needed, Spark puts a projection above the shuffle, which hides the shuffle, and adds
+another shuffle above that.
 
-Only tables whose partitions no condition chooses: the shared scan would read them all.
+The rule applies only to tables whose partitions no condition prunes: the shared scan would read all
+of them.
 
 Source: input and transit correlation of the Correlation Optimizer (HIVE-2206).
 """
@@ -42,14 +44,19 @@ from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
 
-# How often the plain plan must shuffle the table's rows for one shuffle of all of them to pay.
+# The number of times that the plain plan must shuffle the table's rows for a shared shuffle to be
+# faster.
 _WORTH = 2.5
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class _Use:
-    """One read of the table by ``keys``, and how often its rows, ``share`` of all, are shuffled."""
+    """One read of the table by ``keys``.
+
+    ``share`` is the share of the table's rows that it uses; ``shuffles`` is the number of times
+    that the plain plan shuffles them.
+    """
 
     factor: Factor
     keys: frozenset[str]
@@ -58,12 +65,15 @@ class _Use:
 
     @property
     def rows(self) -> float:
-        """The shuffled rows, in tables."""
+        """The number of shuffled rows, relative to the rows of the table."""
         return self.share * self.shuffles
 
 
 def apply(block: Block, cost: Cost) -> list[Edit] | None:
-    """The edits, ``None`` where no table is used twice by one key; raises :class:`Refused`."""
+    """Returns the edits, or ``None`` if no table is read twice by one key.
+
+    Raises :class:`Refused`.
+    """
     if block.select is not _outermost(block.text.tree):
         return None
     by_table: dict[str, list[_Use]] = {}
@@ -98,7 +108,7 @@ def _require(block: Block, table: Table, key: str, uses: list[_Use], cost: Cost)
     if any(column.args.get("db") for column in tree.find_all(exp.Column)) or block.text.ctes:
         raise Refused(Refusal.FORM_NOT_KNOWN)
     if table.buckets and table.buckets.by_spark and table.buckets.columns == (key,):
-        cost.require(False)  # no read of it is shuffled
+        cost.require(False)  # Spark does not shuffle any read of it
     partitioned = {column.name for column in table.partition_columns}
     if any(column.name.lower() in partitioned for column in tree.find_all(exp.Column)):
         raise Refused(Refusal.PRUNING_WOULD_BE_LOST)
@@ -126,10 +136,11 @@ def _edits(block: Block, table: Table, key: str, uses: list[_Use]) -> list[Edit]
 
 
 def _columns(text: Text, table: Table, uses: list[_Use]) -> tuple[str, ...] | None:
-    """The table's columns that the statement may mean, ``None`` where a star may mean any.
+    """The table's columns that the statement may read, or ``None`` if a star may mean any.
 
-    By the words of its text: the tree has some columns as functions (``current_user``) or as parts
-    of one. A word that follows another item's alias, each time, is none of them.
+    They are found by the words of the text, because the syntax tree represents some columns as
+    functions (``current_user``) or as parts of one. A word does not count if it always follows
+    the alias of another item.
     """
     aliases = {use.factor.alias for use in uses}
     if any(_shows_any(star, aliases) for star in text.tree.find_all(exp.Star)):
@@ -160,7 +171,7 @@ def _outermost(tree: exp.Expr) -> exp.Expr | None:
 
 
 def _blocks_in_from(block: Block) -> list[Block]:
-    """The block and the plain subqueries in its FROM, and in theirs."""
+    """The block and, recursively, the plain subqueries in its FROM."""
     found = [block]
     for factor in block.factors.values():
         if factor.select is not None:
@@ -169,7 +180,7 @@ def _blocks_in_from(block: Block) -> list[Block]:
 
 
 def _uses(block: Block, cost: Cost) -> list[tuple[Table, _Use]]:
-    """The tables that the block reads by key."""
+    """The block's reads of tables by key, each with the table."""
     found = []
     group = block.select.args.get("group")
     for factor in block.factors.values():
@@ -181,7 +192,7 @@ def _uses(block: Block, cost: Cost) -> list[tuple[Table, _Use]]:
             keys = {key.name.lower() for key in group.expressions} if group else set()
             bare = group and all(isinstance(key, exp.Column) for key in group.expressions)
             distinct = any(block.select.find_all(exp.Distinct))
-            # a group-by adds rows up before it shuffles them, unless they are to be distinct
+            # GROUP BY aggregates rows before it shuffles them, except for DISTINCT aggregates
             shuffles = 2 if bare and distinct else 0
         elif not cost.is_small(factor.table):
             for members in equal_columns(block):
@@ -196,13 +207,13 @@ def _uses(block: Block, cost: Cost) -> list[tuple[Table, _Use]]:
 
 
 def _shuffled(block: Block, alias: str, factor: Factor, cost: Cost) -> bool:
-    """Whether a join with that item shuffles the factor's rows."""
+    """Whether a join with the item ``alias`` shuffles the factor's rows."""
     other = block.factors[alias]
     return alias != factor.alias and (other.table is None or not cost.is_small(other.table))
 
 
 def _share(block: Block, factor: Factor, cost: Cost) -> float:
-    """What the block's conditions leave of the factor's rows."""
+    """The estimated share of the factor's rows that fulfil the block's conditions."""
     return cost.share(
         conjunct
         for conjunct in block.certain

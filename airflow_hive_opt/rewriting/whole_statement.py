@@ -1,4 +1,4 @@
-"""What must hold of the whole statement before any part of it is rewritten."""
+"""Conditions that the whole statement must fulfil before any part of it is rewritten."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from airflow_hive_opt.rewriting.expressions import AVERAGED
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.statement.catalog import Catalog
 
-# Sums of text are floating-point numbers, too.
+# Without string: Spark sums text as floating-point numbers.
 _EXACT = re.compile(r"(tiny|small|big)?int(eger)?|decimal\(.*|decimal|boolean")
 _EXACT_CAST = re.compile(r"(tiny|small|big)?int(eger)?\b|decimal\b", re.IGNORECASE)
-# Their value depends on the order of rows: between equals, or since they count in floating point.
+# Functions whose value depends on the order of rows: of equal rows, or of floating-point additions.
 _IN_ORDER = re.compile(
     r"\b(?:row_number|ntile|lag|lead|nth_value|mean|median|std|stddev\w*|variance|var_\w+|corr"
     r"|covar_\w+|regr_\w+|skewness|kurtosis|try_sum|try_avg|histogram_numeric|\w*sketch\w*)\s*\("
@@ -29,11 +29,11 @@ _OF_PARTS = (
 
 
 def require_repeatable(sql: str, tree: exp.Expr, catalog: Catalog) -> None:
-    """Raises :class:`Refused` where another plan for the same rows could give others."""
+    """Raises :class:`Refused` if another plan could return different rows for the same data."""
     if not is_run(tree):
         raise Refused(Refusal.FORM_NOT_KNOWN)
     if has_positions(tree):
-        raise Refused(Refusal.FORM_NOT_KNOWN)  # moved text would take another's value
+        raise Refused(Refusal.FORM_NOT_KNOWN)  # a moved marker would get another value
     if not is_deterministic(sql) or any(tree.find_all(exp.TableSample)):
         raise Refused(Refusal.NOT_DETERMINISTIC)
     outermost = tree if isinstance(tree, exp.Query) else tree.args.get("expression")
@@ -47,14 +47,17 @@ def require_repeatable(sql: str, tree: exp.Expr, catalog: Catalog) -> None:
 
 
 def is_run(tree: exp.Expr) -> bool:
-    """Whether the statement's query is run by it; that of a view or a function is kept as text."""
+    """Whether the statement runs its query; CREATE VIEW or FUNCTION only stores it as text."""
     if isinstance(tree, exp.Create):
         return str(tree.args.get("kind")).upper() == "TABLE"
     return isinstance(tree, (exp.Query, exp.Insert))
 
 
 def _sums_of_floats(tree: exp.Expr, catalog: Catalog) -> bool:
-    """Whether a sum may be of floating-point numbers, by the names of the columns in it."""
+    """Whether a sum or an average may depend on the order of rows, by its columns' names.
+
+    That is so for floating-point numbers, and for averages of 64-bit integers.
+    """
     types: dict[str, set[str]] = {}
     for node in tree.find_all(exp.Table):
         table = catalog.table(exp.table_name(node)) if 1 <= len(node.parts) <= 2 else None
@@ -65,7 +68,7 @@ def _sums_of_floats(tree: exp.Expr, catalog: Catalog) -> bool:
     aliases = [(alias.alias.lower(), alias.this) for alias in tree.find_all(exp.Alias)]
     exact |= {name for name, _ in aliases} - types.keys()
     shrunk = True
-    while shrunk:  # names given to what is computed of floating-point numbers
+    while shrunk:  # removes aliases of expressions on floating-point numbers
         floating = {name for name, value in aliases if name in exact and not _exact(value, exact)}
         exact -= floating
         shrunk = bool(floating)
@@ -79,7 +82,7 @@ def _sums_of_floats(tree: exp.Expr, catalog: Catalog) -> bool:
 
 
 def _exact(node: exp.Expr, names: set[str]) -> bool:
-    """Whether a number is a whole one or a decimal."""
+    """Whether a number is an integer or a decimal."""
     if isinstance(node, exp.Column):
         return node.name.lower() in names
     if isinstance(node, exp.Literal):

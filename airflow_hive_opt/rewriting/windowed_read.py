@@ -1,11 +1,11 @@
-"""Which rows the windowed read of a table needs: those of few keys, and of those not all.
+"""Restricts the windowed read of a table to the rows and keys that are needed.
 
-- Rows that neither the block nor any lookup asks for are left out: what the block asks of the
-  read, or else what a lookup asks. A partitioned table's conditions still choose its partitions.
-- Where a smaller table with conditions of its own is joined by the key, rows of other keys could
-  not pass that join. The groups of the keys that are left stay whole. The smaller table is read
-  once more, for its keys; or, if all windows are of ``min`` and ``max``, which do not mind that a
-  row is there several times, the join with it is made below the windows and nowhere else.
+- It reads only rows that fulfil the conditions of the block or those of a lookup. So the conditions
+  of a partitioned table still prune its partitions.
+- If a smaller table with conditions of its own is joined on the key, rows of other keys could not
+  pass that join and are not read. The groups of the remaining keys stay complete. The smaller table
+  is read once more, for its keys. If all windows are ``min`` or ``max``, which repeated rows do not
+  change, the join with it can move below the windows instead (``join_below``).
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from airflow_hive_opt.statement.identifiers import quote
 
 @dataclass
 class Windowed:
-    """One anchor with the windows that its lookups need, and where those are read.
+    """One anchor with its lookups and the windows that they need.
 
-    ``handed`` are columns of the key table, by their new names, where its join is made below.
+    ``windows`` has the names of the windows by their SQL text. ``handed`` has the new names of the
+    key table's columns if its join is below the windows; otherwise it is ``None``.
     """
 
     anchor: Anchor
@@ -38,14 +39,14 @@ class Windowed:
     handed: dict[str, str] | None = None
 
     def reference(self, window: str, prefix: str) -> str:
-        """A window's value as text in the lookups' block."""
+        """The SQL text for a window's value in the block around the lookups."""
         name = self.windows.setdefault(window, f"{prefix}{len(self.windows)}")
         return f"{quote(self.anchor.alias)}.{quote(name)}"
 
 
 @dataclass(frozen=True)
 class KeyTable:
-    """A smaller table whose ``column`` equals the scan's ``key``, and what is asked of it."""
+    """A smaller table whose ``column`` equals the scan's ``key``, with its conditions."""
 
     factor: Factor
     column: str
@@ -54,23 +55,23 @@ class KeyTable:
 
     @property
     def name(self) -> str:
-        """How its columns are called."""
+        """The table's alias, quoted."""
         return quote(self.factor.alias)
 
     def listed(self, text: Text) -> str:
-        """The table in FROM."""
+        """The table as an item of FROM."""
         assert self.factor.reference is not None
         return f"{self.factor.reference.of(text.sql)} AS {self.name}"
 
     def asked(self, text: Text) -> str:
-        """The conditions as text."""
+        """The conditions as SQL text."""
         return " AND ".join(
             f"({spliced(text.sql, [], text.place(each))})" for each in self.conditions
         )
 
 
 def key_table(anchor: Anchor, lookups: Sequence[Lookup], cost: Cost) -> KeyTable | None:
-    """The table that says which keys the windowed read needs."""
+    """The table that supplies the keys that the windowed read needs, or ``None``."""
     block, table = anchor.block, anchor.factor.table
     if table is None or len(anchor.keys) != 1 or len({lookup.keys for lookup in lookups}) > 1:
         return None
@@ -90,7 +91,7 @@ def key_table(anchor: Anchor, lookups: Sequence[Lookup], cost: Cost) -> KeyTable
 
 
 def needed(anchor: Anchor, lookups: Sequence[Lookup], prefix: str = "") -> str:
-    """The rows that the block or a lookup asks for, as a condition; empty if that is all rows."""
+    """A condition for the rows that the block or a lookup reads; empty if that is all rows."""
     text = anchor.block.text
     users = [own_conditions(anchor.block, anchor.factor), *(each.filters for each in lookups)]
     asked = dict.fromkeys(
@@ -120,7 +121,7 @@ def _is_key(anchor: Anchor, ref: ColumnRef) -> bool:
 
 
 def own_conditions(block: Block, factor: Factor) -> tuple[exp.Expr, ...]:
-    """What the block asks of that table alone, as far as it may be asked elsewhere."""
+    """The block's conditions on that table alone that may be evaluated elsewhere."""
     found = []
     for conjunct in block.certain:
         if any(conjunct.find_all(exp.Query)) or block.aliases(conjunct) != {factor.alias}:

@@ -1,1 +1,4 @@
-"""What passes between the stages: partitions, the descriptor, the report. No Spark, no Airflow."""
+"""Data that the stages exchange: partitions, the descriptor, the report.
+
+This package needs neither Spark nor Airflow.
+"""

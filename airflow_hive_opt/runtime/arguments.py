@@ -1,4 +1,4 @@
-"""What every surface checks of the arguments that it is given."""
+"""Checks of arguments that all entry points share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def whole_number(name: str, value: object, least: int = 0) -> None:
 
 
 def parameters_of_sql(parameters: object) -> None:
-    """Raises ``ValueError`` unless Spark can bind the values to a statement's markers.
+    """Raises ``ValueError`` unless Spark can bind the values to a statement's parameter markers.
 
     >>> parameters_of_sql({"day": object})
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""What a partition list holds for: the tables, and the settings under which its keys were read."""
+"""The tables and settings for which a partition list is valid."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ VIEW = "view "
 
 
 class OtherSession(Exception):
-    """A partition list was made in a session that reads the statement in another way."""
+    """A partition list was made in a session that interprets the statement differently."""
 
 
 @dataclass(frozen=True)
 class Binding:
-    """How one session reads a statement; part of the descriptor.
+    """How one session interprets a statement; part of the descriptor.
 
-    ``tables`` are the names of what the statement reads, resolved, each with its location;
-    for a view :data:`VIEW` and the SHA-256 of its text; what is not found is left out.
-    ``metastore`` is the location of its default database, since one metastore may have several
-    addresses. ``settings`` are those of Spark's that may change values or names.
+    ``catalog`` and ``database`` are the current ones. ``metastore`` is the location of the
+    metastore's default database, since one metastore may have several addresses. ``tables`` has
+    the resolved name of each table that the statement reads, with its location; a view has
+    :data:`VIEW` and the SHA-256 of its text. A table that is not found is left out. ``settings``
+    are the Spark settings that may change values or names.
     """
 
     catalog: str
@@ -31,7 +32,7 @@ class Binding:
 
 
 def check_same(local_task: Binding, map_join: Binding) -> None:
-    """Raises :class:`OtherSession`, which names every difference, unless both read it alike."""
+    """Raises :class:`OtherSession` with all differences, unless both bindings are equivalent."""
     found = list(differences(local_task, map_join))
     if found:
         raise OtherSession(
@@ -42,7 +43,7 @@ def check_same(local_task: Binding, map_join: Binding) -> None:
 
 
 def differences(local_task: Binding, map_join: Binding) -> Iterator[str]:
-    """One clause for every difference.
+    """One clause of text for every difference.
 
     >>> utc = Binding("spark_catalog", "dw", None, settings={"spark.sql.session.timeZone": "UTC"})
     >>> zone = {"spark.sql.session.timeZone": "Asia/Tokyo"}
@@ -62,7 +63,7 @@ def differences(local_task: Binding, map_join: Binding) -> Iterator[str]:
             f"{local_task.metastore} there and in {map_join.metastore} here"
         )
     for name in sorted({*local_task.tables, *map_join.tables}):
-        if name not in map_join.tables:  # Spark says that it is gone
+        if name not in map_join.tables:  # Spark reports a missing table itself
             continue
         if name not in local_task.tables:
             yield f"{name} is not read there"
@@ -84,7 +85,7 @@ _UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "etc/zulu", "
 
 
 def _same_form(text: str | None) -> str | None:
-    """A value with one spelling: of places (``file:///w`` is ``file:/w``), of UTC, of booleans."""
+    """A normal form of locations (``file:///w`` is ``file:/w``), of UTC and of booleans."""
     if text is None:
         return None
     if text.lower() in _UTC:

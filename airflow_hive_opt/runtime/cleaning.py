@@ -1,4 +1,4 @@
-"""Old descriptors: every attempt leaves its files, so somebody has to sweep."""
+"""Finds the files of old attempts, so that a cleaning job can delete them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def age(text: str) -> timedelta:
-    """An age as people write it; raises ``ValueError``.
+    """Parses an age such as ``36h``; raises ``ValueError`` for any other form.
 
     >>> str(age("36h")), str(age("30d")), str(age("2w"))
     ('1 day, 12:00:00', '30 days, 0:00:00', '14 days, 0:00:00')
@@ -31,8 +31,8 @@ def age(text: str) -> timedelta:
 def older_than(root: StoragePath, limit: timedelta, now: datetime) -> Iterator[StoragePath]:
     """The attempts' files under ``root`` that were last written before ``now - limit``.
 
-    Those that a write left unfinished are among them. Files of other names and at other depths are
-    left alone. Raises ``OSError``.
+    They include temporary files of unfinished writes, but no files with other names or at other
+    depths. Raises ``OSError``.
     """
     for pattern in ("*.json", f"{TEMPORARY_PREFIX}*{TEMPORARY_SUFFIX}"):
         for path in root.glob(f"*/*/*/*/{pattern}"):
@@ -44,5 +44,5 @@ def older_than(root: StoragePath, limit: timedelta, now: datetime) -> Iterator[S
 def _written(path: StoragePath) -> datetime | None:
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
-    except FileNotFoundError:  # a write has finished meanwhile
+    except FileNotFoundError:  # a write has renamed its temporary file meanwhile
         return None

@@ -1,6 +1,6 @@
-"""The partition descriptor: what the local task tells the map join (HIVE-5119, steps 5 to 7).
+"""The partition descriptor: the local task's result for the map join (HIVE-5119, steps 5 to 7).
 
-A document, see :mod:`~airflow_hive_opt.runtime.documents`: sealed data, never code.
+It is a document as in :mod:`~airflow_hive_opt.runtime.documents`: data with a digest, never code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ VERSION = 5
 
 @dataclass(frozen=True)
 class SourceKeys:
-    """A key source that was read: aliases, name for people, SQL, and how many distinct keys."""
+    """A key source that was read.
+
+    ``name`` is its name in logs, ``keys`` the number of its distinct keys.
+    """
 
     aliases: tuple[str, ...]
     name: str
@@ -34,14 +37,17 @@ class SourceKeys:
 
 @dataclass(frozen=True)
 class Target:
-    """One scan and the partitions it will read.
+    """One scan and the partitions that it will read.
 
-    ``reference`` is the table's place in the SQL text, start and stop; ``text`` what stands
-    there. ``columns`` and ``types`` are all partition columns; ``pruned_columns`` those that are
-    restricted, ``visible_columns`` what they are called where the reference is to a view;
-    ``location`` is the table's, where known.
-    ``path`` says how the partitions were found; where it was one ``filter``, said with
-    ``alias``, the metastore can be asked again.
+    - ``reference`` is the table's position in the SQL text, start and stop, in characters.
+      ``text`` is the text at this position.
+    - ``columns`` and ``types`` are the names and Hive types of all partition columns.
+      ``pruned_columns`` are those that are restricted. ``visible_columns`` are their names in the
+      view, if the reference is to a view.
+    - ``location`` is the table's location, or ``None`` if not known.
+    - ``partitions`` are the partitions to read, ``total`` is the number of all partitions.
+    - ``path`` says how the partitions were found. ``filter`` is set if they were found by one
+      filter, which uses ``alias``; the metastore can evaluate it again.
     """
 
     alias: str
@@ -62,16 +68,17 @@ class Target:
 
     @property
     def kept(self) -> int:
-        """How many partitions will be read."""
+        """The number of partitions to read."""
         return len(self.partitions)
 
 
 @dataclass(frozen=True)
 class RowFilter:
-    """One scan and the values that a data column must have in the rows it will read.
+    """One scan and the values that a data column must have in the rows that it will read.
 
-    ``alias`` to ``reference`` are as a target's. ``values`` are texts of the column's ``type``;
-    where ``is_range``, they are the lowest and the highest.
+    ``alias``, ``table``, ``text``, ``aliased`` and ``reference`` are as in :class:`Target`.
+    ``values`` are values of the column's ``type``, as text. If ``is_range`` is true, they are the
+    lowest and the highest value.
     """
 
     alias: str
@@ -88,7 +95,10 @@ class RowFilter:
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of one scan of a partitioned table; ``message`` is for people."""
+    """The decision for one scan of a partitioned table.
+
+    ``reason`` is a code, ``message`` a sentence for logs.
+    """
 
     alias: str
     table: str
@@ -98,12 +108,12 @@ class Decision:
 
 @dataclass(frozen=True)
 class Descriptor:
-    """Everything the map-join stage needs to know of the local task's work.
+    """The local task's results that the map-join stage needs.
 
-    ``query_digest`` ties it to one SQL text and its parameters; ``created`` is ISO 8601, UTC.
-    ``statement`` is the text to run where the correlation rules made another of it; the targets'
-    references are places in it. ``binding`` says for which session the list holds; without one it
-    is for the application that made it alone.
+    ``query_digest`` binds it to one SQL text and its parameters. ``created`` is an ISO 8601 time in
+    UTC. ``statement`` is the text to run if the correlation rules rewrote the statement; the
+    targets' references are then positions in it. ``binding`` says for which sessions the partition
+    list is valid. Without a binding, only the application that made the list may use it.
     """
 
     query_digest: str
@@ -116,12 +126,12 @@ class Descriptor:
 
     @property
     def kept(self) -> int:
-        """Partitions to read, over all targets."""
+        """The number of partitions to read, over all targets."""
         return sum(target.kept for target in self.targets)
 
     @property
     def total(self) -> int:
-        """Partitions there were, over all targets."""
+        """The number of existing partitions, over all targets."""
         return sum(target.total for target in self.targets)
 
     @cached_property
@@ -133,51 +143,52 @@ class Descriptor:
 def query_digest(sql: str, parameters: Mapping[str, object] | None) -> str:
     """SHA-256 of a statement and its parameters, in hexadecimal.
 
-    A parameter that JSON has no word for counts by its text.
+    A parameter of a type that JSON does not have is represented by its text.
     """
     query = {"sql": sql, "parameters": parameters or {}}
     return hashlib.sha256(json.dumps(query, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def now() -> str:
-    """The time for :attr:`Descriptor.created`."""
+    """The current time for :attr:`Descriptor.created`, ISO 8601 in UTC, in whole seconds."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def encode(descriptor: Descriptor) -> bytes:
-    """The document as bytes; raises :class:`DescriptorError` for what can't be read again."""
+    """The document as bytes; raises :class:`DescriptorError` if it could not be read again."""
     return _FORMAT.encode(descriptor)
 
 
 def to_json(descriptor: Descriptor) -> str:
-    """The document as text, for people; raises :class:`DescriptorError`."""
+    """The document as JSON text; raises :class:`DescriptorError`."""
     return _FORMAT.text(descriptor)
 
 
 def decode(data: bytes) -> Descriptor:
-    """The descriptor in ``data``; raises :class:`DescriptorError` where it can't be trusted."""
+    """The descriptor in ``data``; raises :class:`DescriptorError` if it is not valid."""
     return _FORMAT.decode(data)
 
 
 def write(descriptor: Descriptor, path: StoragePath) -> None:
-    """Writes the document whole or not at all; raises :class:`DescriptorError`."""
+    """Writes the document atomically; raises :class:`DescriptorError`."""
     _FORMAT.write(descriptor, path)
 
 
 def load(path: StoragePath) -> Descriptor:
-    """The descriptor at ``path``, whosever it is.
+    """The descriptor at ``path``, of any statement or attempt.
 
-    Raises :class:`~airflow_hive_opt.runtime.storage.NothingThereError` where there is no file, and
-    :class:`DescriptorError`.
+    Raises :class:`~airflow_hive_opt.runtime.storage.NothingThereError` if there is no file, and
+    :class:`DescriptorError` for all other failures.
     """
     return _FORMAT.read(path)
 
 
 def read(path: StoragePath, expected_query: str, expected_digest: str | None = None) -> Descriptor:
-    """The descriptor at ``path``, verified.
+    """The descriptor at ``path``, if it belongs to the statement and the attempt.
 
-    ``expected_query`` is the :func:`query_digest` of the statement to be run, ``expected_digest``
-    the :attr:`Descriptor.digest` that the local task announced. Raises :class:`DescriptorError`.
+    ``expected_query`` is the :func:`query_digest` of the statement to run. ``expected_digest`` is
+    the :attr:`Descriptor.digest` that the local task announced, or ``None`` for no check. Raises
+    :class:`DescriptorError`.
     """
     descriptor = load(path)
     if expected_digest is not None and descriptor.digest != expected_digest:
@@ -190,7 +201,7 @@ def read(path: StoragePath, expected_query: str, expected_digest: str | None = N
 
 
 def _check(descriptor: Descriptor) -> None:
-    """Raises ``ValueError`` where fields of it don't fit each other."""
+    """Raises ``ValueError`` if its fields contradict each other."""
     for target in descriptor.targets:
         width = len(target.columns)
         if len(target.types) != width:

@@ -1,4 +1,4 @@
-"""A descriptor for people: what each scan reads, by which keys, and why not less."""
+"""A descriptor as readable text: what each scan reads, by which keys, and the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _SHOWN = 20
 
 
 def descriptor_to_text(descriptor: Descriptor) -> str:
-    """The headline, then a paragraph a scan: decision, keys with their SQL, first partitions."""
+    """The headline, then a paragraph for each scan.
+
+    A paragraph has the decision, the keys with their SQL, and the first partitions.
+    """
     parts = [headline(descriptor), f"decided {descriptor.created}"]
     for decision, target in scans(descriptor):
         parts += ["", *_scan(decision, target)]

@@ -1,8 +1,9 @@
-"""What one process writes down and another believes: one format for all of it.
+"""The common format of documents that one process writes and another process reads.
 
-A document is one JSON object, in ASCII: ``kind``, ``version``, the fields of its content, and
-``sha256`` over all of these; gzip above a size. It is data, never code. One that is cut short,
-altered, of another kind or version, or that has a field of another type, is refused.
+A document is one JSON object in ASCII: ``kind``, ``version``, the fields of its content, and
+``sha256`` over all of these. A large document is compressed with gzip. It is data, never code. The
+reader refuses a document that is truncated, altered, of another kind or version, or that has a
+field of another type.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from airflow_hive_opt.runtime.storage import (
 from airflow_hive_opt.runtime.typed_json import reader
 
 MOST_BYTES = 64 * 1024 * 1024
-"""Neither a file nor what is packed in it may have more."""
+"""The largest size of a file, and of its content after decompression."""
 
 MOST_VALUES = 5_000_000
-"""A document may have about so many values, keys and containers, each up to 70 bytes in memory."""
+"""The approximate limit of values, keys and containers; each takes up to 70 bytes in memory."""
 
 _GZIP_ABOVE_BYTES = 64 * 1024
-# Above this many bytes nobody reads it line by line, and an indented one takes ten times as long
-# to write.
+# A larger document is not indented: nobody reads it line by line, and indenting makes writing ten
+# times slower.
 _INDENT_UP_TO_BYTES = 256 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
@@ -43,8 +44,9 @@ Content = TypeVar("Content")
 class Format(Generic[Content]):
     """A kind of document: its name, its version, and the data class of its content.
 
-    The class's type hints say what is read, see :mod:`~airflow_hive_opt.runtime.typed_json`;
-    ``check`` raises ``ValueError`` where fields don't fit each other.
+    The class's type hints define the fields' types, see
+    :mod:`~airflow_hive_opt.runtime.typed_json`. ``check`` raises ``ValueError`` if fields
+    contradict each other.
     """
 
     kind: str
@@ -59,7 +61,7 @@ class Format(Generic[Content]):
     def text(self, content: Content) -> str:
         """The document as text.
 
-        Raises :class:`DescriptorError` for what :meth:`decode` would refuse.
+        Raises :class:`DescriptorError` if :meth:`decode` would refuse it.
         """
         text = _json(self._document(content))
         text = f'{text[:-1]},"sha256":"{_digest(text)}"}}'
@@ -75,23 +77,23 @@ class Format(Generic[Content]):
         return text
 
     def encode(self, content: Content) -> bytes:
-        """The text as bytes, compressed where that pays; raises :class:`DescriptorError`."""
+        """The text as bytes, compressed if it is large; raises :class:`DescriptorError`."""
         data = self.text(content).encode("ascii")
         return gzip.compress(data, mtime=0) if len(data) > _GZIP_ABOVE_BYTES else data
 
     def decode(self, data: bytes) -> Content:
-        """The content of a document; raises :class:`DescriptorError` where it can't be trusted."""
+        """The content of a document; raises :class:`DescriptorError` if it is not valid."""
         return self._content_of(_parsed(_unpacked(data)))
 
     def write(self, content: Content, path: StoragePath) -> None:
-        """Writes the document whole or not at all; raises :class:`DescriptorError`."""
+        """Writes the document atomically; raises :class:`DescriptorError`."""
         write_whole(self.encode(content), path)
 
     def read(self, path: StoragePath) -> Content:
         """The content of the document at ``path``.
 
-        Raises :class:`~airflow_hive_opt.runtime.storage.NothingThereError` where there is no file,
-        and :class:`DescriptorError`.
+        Raises :class:`~airflow_hive_opt.runtime.storage.NothingThereError` if there is no file, and
+        :class:`DescriptorError` for all other failures.
         """
         data = read_bounded(path, MOST_BYTES, f"the {self.kind}")
         try:
@@ -100,7 +102,7 @@ class Format(Generic[Content]):
             raise DescriptorError(f"the {self.kind} {path} is refused: {error}") from error
 
     def _document(self, content: Content) -> dict[str, Any]:
-        """The fields by name; what they hold is copied by none."""
+        """The fields by name, without copies of their values."""
         own = {field.name: getattr(content, field.name) for field in fields(content)}  # type: ignore[arg-type]
         return {"kind": self.kind, "version": self.version, **own}
 
@@ -125,14 +127,14 @@ class Format(Generic[Content]):
         try:
             content: Content = reader(type_)(document)
             self.check(content)
-        except ValueError as error:  # whose text may have some of the document's
+        except ValueError as error:  # its text may contain text of the document
             message = str(error).encode(errors="backslashreplace").decode()
             raise DescriptorError(message) from error
         return content
 
 
 def _json(document: object, indent: int | None = None) -> str:
-    """JSON in ASCII, so that text which is no Unicode comes through too."""
+    """JSON in ASCII, which can also represent text that is not valid Unicode."""
     separators = None if indent else (",", ":")
     try:
         return json.dumps(
@@ -155,18 +157,18 @@ def _digest(text: str) -> str:
 
 
 def _parsed(text: str) -> Any:
-    if sum(map(text.count, "[{,:")) > MOST_VALUES:  # two bytes of text may take sixty of memory
+    if sum(map(text.count, "[{,:")) > MOST_VALUES:  # 2 bytes of text may take 60 bytes of memory
         raise DescriptorError(f"it has more than {MOST_VALUES:,} values")
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         _refuse_depth()
-    except ValueError as error:  # what is no JSON, and numbers of thousands of digits
+    except ValueError as error:  # not JSON, or a number with thousands of digits
         raise DescriptorError("it is cut short or no JSON") from error
 
 
 def _unpacked(data: bytes) -> str:
-    """The text in ``data``; what would be longer than the bound is not unpacked."""
+    """The text in ``data``, decompressed up to the size limit."""
     if len(data) > MOST_BYTES:
         raise DescriptorError(f"it has more than {MOST_BYTES:,} bytes")
     try:
@@ -192,7 +194,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _shown(value: object) -> str:
-    """Enough of a value for an error message; a number may have thousands of digits."""
+    """The start of a value for an error message; a number may have thousands of digits."""
     try:
         return ascii(value)[:50]
     except (ValueError, RecursionError):

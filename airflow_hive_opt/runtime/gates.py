@@ -1,4 +1,4 @@
-"""Gates between the local task and the map join: budgets, and what to do with nothing to read."""
+"""Gates between the local task and the map join: budgets, and the reaction to empty results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class OnEmpty(StrEnum):
-    """What to do when a pruned table keeps no partition."""
+    """The reaction if a pruned table keeps no partition."""
 
     RUN = "run"
     SKIP = "skip"
@@ -23,7 +23,7 @@ class OnEmpty(StrEnum):
 
 
 class OnNoPrune(StrEnum):
-    """What to do when no scan could be pruned."""
+    """The reaction if no scan could be pruned."""
 
     RUN = "run"
     WARN = "warn"
@@ -31,19 +31,20 @@ class OnNoPrune(StrEnum):
 
 
 class GateClosed(Exception):
-    """The descriptor says that the join must not run; the message says why."""
+    """The join must not run, according to the descriptor; the message says why."""
 
 
 class NothingToDo(Exception):
-    """No partition is left to read, and the request is to skip then."""
+    """There is no partition to read, and ``on_empty`` is ``skip``."""
 
 
 @dataclass(frozen=True)
 class Gates:
-    """What a descriptor must fulfil before its join is paid for.
+    """The conditions that a descriptor must fulfil before its join runs.
 
-    ``max_partitions`` and ``max_bytes`` bound what the pruned scans keep together. Raises
-    ``ValueError`` for bounds that bound nothing and for unknown choices.
+    ``max_partitions`` and ``max_bytes`` limit the partitions that all pruned scans together keep.
+    Raises ``ValueError`` for limits that are not whole numbers of at least 0, and for unknown
+    choices.
     """
 
     max_partitions: Optional[int] = None
@@ -52,7 +53,7 @@ class Gates:
     on_no_prune: str = OnNoPrune.RUN
 
     def __post_init__(self) -> None:
-        """Checks the bounds and the choices."""
+        """Checks the limits and the choices."""
         for name in ("max_partitions", "max_bytes"):
             bound = getattr(self, name)
             if bound is not None:
@@ -63,7 +64,7 @@ class Gates:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
     def check(self, descriptor: Descriptor) -> None:
-        """Raises :class:`GateClosed` or :class:`NothingToDo` where the join must not run."""
+        """Raises :class:`GateClosed` or :class:`NothingToDo` if the join must not run."""
         if not descriptor.targets and not descriptor.row_filters:
             self._nothing_pruned(descriptor)
             return
@@ -89,7 +90,7 @@ class Gates:
             log.warning("%s: the statement runs as plain Spark would run it", sentence)
 
     def _bytes(self, descriptor: Descriptor, allowed: int) -> None:
-        """A budget that can't be shown to hold does not hold."""
+        """Checks ``max_bytes``; a limit that can't be verified counts as exceeded."""
         sizes = [part.bytes for target in descriptor.targets for part in target.partitions]
         known = sum(size for size in sizes if size is not None)
         if known > allowed:

@@ -1,4 +1,4 @@
-"""Tables and partitions as Thrift brings them, as the planner and the runtime know them."""
+"""Converts Thrift tables and partitions to those of the planner and the runtime."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SPARK_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte":
 
 
 def table_of(hive: Any) -> Table:
-    """The planner's table of a Thrift ``Table``.
+    """Converts a Thrift ``Table`` to the planner's table.
 
-    Where Spark could not say a table's columns to Hive it left them in a property.
+    If Hive can't represent a table's columns, Spark stores them in a table property.
     """
     parameters = hive.parameters or {}
     storage = hive.sd
@@ -51,7 +51,7 @@ def table_of(hive: Any) -> Table:
 
 
 def partition_of(hive: Any) -> Partition:
-    """The runtime's partition of a Thrift ``Partition``."""
+    """Converts a Thrift ``Partition`` to the runtime's partition."""
     parameters = hive.parameters or {}
     return Partition(
         tuple(value_of(text) for text in hive.values),
@@ -66,7 +66,7 @@ def _column(field: Any) -> Column:
 
 
 def _statistic(parameters: Mapping[str, str], name: str) -> int | None:
-    """Hive's figure, else Spark's; what is not known stands there as -1, or as 0."""
+    """Hive's statistic, or else Spark's, or ``None``; -1 and 0 mean that it is not known."""
     for key in (name, f"spark.sql.statistics.{name}"):
         text = parameters.get(key, "")
         if text.isdigit() and int(text) > 0:
@@ -96,7 +96,7 @@ def _spark_columns(
     parameters: Mapping[str, str], partition_columns: tuple[Column, ...]
 ) -> tuple[Column, ...]:
     text = parameters.get(_SPARK_SCHEMA)
-    if text is None:  # a long one is cut into parts
+    if text is None:  # Spark splits a long one into parts
         count = int(parameters.get(f"{_SPARK_SCHEMA}.numParts", 0))
         text = "".join(parameters[f"{_SPARK_SCHEMA}.part.{part}"] for part in range(count))
     partitioned = {column.name for column in partition_columns}
@@ -114,7 +114,7 @@ def _spark_type(field: Mapping[str, Any]) -> str:
 
 
 def _type_text(type_: Any) -> str:
-    """Hive's words for a type of Spark's JSON.
+    """The Hive type for a type of Spark's JSON schema.
 
     >>> _type_text({"type": "array", "elementType": "long", "containsNull": True})
     'array<bigint>'

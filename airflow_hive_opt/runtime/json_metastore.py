@@ -1,4 +1,4 @@
-"""A metastore that is a TABLES.json: partitions without a server, for planning offline."""
+"""A metastore that reads a ``TABLES.json`` document, for offline planning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from airflow_hive_opt.statement.catalog import JsonCatalog, Table
 class JsonMetastore:
     """A :class:`~airflow_hive_opt.runtime.metastore.Metastore` of a catalog's tables.
 
-    A table whose entry has no ``partitions`` is refused: nobody knows which it has.
+    Raises :class:`~airflow_hive_opt.runtime.metastore.MetastoreError` for a table whose entry does
+    not list its ``partitions``.
     """
 
     def __init__(self, catalog: JsonCatalog) -> None:
@@ -35,7 +36,7 @@ class JsonMetastore:
         self,
         table: Table,
         keys: Sequence[KeySet],
-        total: int,  # noqa: ARG002 - no way of asking is cheaper than another
+        total: int,  # noqa: ARG002 - there is no cheaper call to choose
     ) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
         types = [column.type for column in table.partition_columns]
@@ -53,7 +54,7 @@ class JsonMetastore:
         return frozenset(part.values for part in self.partitions_by_names(table, partitions))
 
     def work(self) -> Work:
-        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; there is nothing to ask."""
+        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; there are no calls."""
         return Work()
 
     def _partitions(self, table: Table) -> list[Partition]:

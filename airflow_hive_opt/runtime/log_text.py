@@ -1,18 +1,18 @@
-"""Values and names in log lines: nothing that they hold may act on the log or who reads it."""
+"""Escapes values and names in log lines, so that they can't manipulate the log or a terminal."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-# Control characters, what breaks lines, and what changes the direction of writing.
+# Control characters, line separators, and characters that change the direction of writing.
 _ACTING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# Airflow folds the lines between these.
+# Airflow's user interface folds the lines between these markers.
 _GROUP = re.compile(r"::(group|endgroup)::", re.IGNORECASE)
 
 
 def plain(text: str, keep: str = "") -> str:
-    r"""``text`` with every acting character written as its escape, but for those of ``keep``.
+    r"""``text`` with control characters and markers escaped, except the characters in ``keep``.
 
     >>> print(plain("a\nb\x1b[31m\u2028::endgroup::"))
     a\nb\x1b[31m\u2028:\:endgroup:\:

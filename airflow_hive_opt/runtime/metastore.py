@@ -1,4 +1,4 @@
-"""What the local task asks of a metastore, and which way of asking is cheap."""
+"""The metastore calls of the local task, and the choice of the cheapest call."""
 
 from __future__ import annotations
 
@@ -10,53 +10,61 @@ from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.statement.catalog import Catalog, Table
 
 KeySet = tuple[Sequence[int], frozenset[tuple[Value, ...]]]
-"""Positions among a table's partition columns, and the tuples of values wanted there."""
+"""Positions among a table's partition columns, and the tuples of values wanted there.
+
+The tuples have one value for each position.
+"""
 
 
 class MetastoreError(Exception):
-    """A metastore that can't be reached or refuses a question; says which, where and why."""
+    """A metastore can't be reached or refuses a call; the message says which, where and why."""
 
 
 class PartitionCatalog(Protocol):
-    """What a local task asks; never every partition object where names or a filter do.
+    """The metastore calls of a local task.
 
-    A :class:`~airflow_hive_opt.runtime.partitions.Partition`'s values are texts, as the metastore
-    has them. Every method raises :class:`MetastoreError`.
+    They do not fetch all partition objects if names or a filter are enough. The values of a
+    :class:`~airflow_hive_opt.runtime.partitions.Partition` are texts, as in the metastore. Every
+    method raises :class:`MetastoreError`.
     """
 
     def partition_count(self, table: Table) -> int:
-        """How many partitions the table has."""
+        """The number of the table's partitions."""
 
     def partition_names(self, table: Table) -> list[Partition]:
-        """Every partition by its name alone: one call, cheap strings."""
+        """All partitions, from their names alone, without location and statistics; one call."""
 
     def partitions_by_keys(
         self, table: Table, keys: Sequence[KeySet], total: int
     ) -> list[Partition]:
-        """The partitions that every key set calls for.
+        """The partitions that match every key set.
 
-        As :func:`~airflow_hive_opt.runtime.partitions.matching` would choose them from all, with
-        location and statistics where objects came, by their names alone where names did.
-        ``total``, as :meth:`partition_count` has it, decides how to ask.
+        They are those that :func:`~airflow_hive_opt.runtime.partitions.matching` selects from all
+        partitions. They have location and statistics if the metastore returned partition objects,
+        but not if it returned names. ``total``, the result of :meth:`partition_count`, decides
+        which call to use.
         """
 
 
 class Metastore(Catalog, PartitionCatalog, Protocol):
-    """Tables and partitions."""
+    """The lookup of tables and of their partitions."""
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
-        """The given partitions, with location and statistics; those that are gone are left out."""
+        """The given partitions that still exist, with location and statistics."""
 
     def existing(
         self, table: Table, partitions: Iterable[Partition]
     ) -> frozenset[tuple[str | None, ...]]:
-        """The values of those given partitions that the metastore has; one call, for 1 or 1,000."""
+        """The values of those given partitions that the metastore has.
+
+        One call for up to 1,000 partitions.
+        """
 
     def work(self) -> Work | None:
-        """What was asked so far; ``None`` where nothing tells."""
+        """The calls and fetched partitions so far, or ``None`` if they are not counted."""
 
 
-# Milliseconds, of a Hive 2.3 metastore on PostgreSQL over loopback: see docs/metastore.md.
+# In milliseconds: a Hive 2.3 metastore on PostgreSQL over loopback, see docs/metastore.md.
 FILTER_CALL = 9.0
 FILTER_PARTITION = 0.0008
 FILTER_COMPARISON = 0.000013
@@ -65,10 +73,10 @@ ALL_NAMES_PARTITION = 0.002
 
 
 def filter_is_cheaper(keys: int, total: int) -> bool:
-    """Whether to ask for ``keys`` values of ``total`` partitions by filter, or for all names.
+    """Whether a filter with ``keys`` values on ``total`` partitions is cheaper than all names.
 
-    The metastore turns a filter into SQL that compares every partition with every key; names are
-    short and are matched here. So few keys of many partitions are asked for by a filter.
+    The metastore turns a filter into SQL that compares every partition with every key. Names are
+    short and are matched in this process. So a filter is cheaper for few keys of many partitions.
 
     >>> filter_is_cheaper(10, 10_000), filter_is_cheaper(400, 10_000), filter_is_cheaper(10, 300)
     (True, False, False)

@@ -1,7 +1,8 @@
-"""Key sets in the metastore's filter language.
+"""Writes key sets in the metastore's filter language.
 
-The language, as Hive 2.3 parses it: ``(column) in (...)`` with the parentheses, text in double
-quotes without any escape, integers bare, no ``IS NULL``, no ``DATE '...'`` but dates as text.
+This is the language as Hive 2.3 parses it: ``(column) in (...)`` with the parentheses, text in
+double quotes without any escape, integers without quotes, no ``IS NULL``, and dates as text, not as
+``DATE '...'``.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from airflow_hive_opt.runtime.partitions import Value
 from airflow_hive_opt.statement.catalog import Column
 from airflow_hive_opt.statement.types import family
 
-# Before it, the metastore's calendar is another one.
+# For earlier years, the metastore uses another calendar.
 _FIRST_YEAR = 1583
-# An embedded Derby overflows its stack at about 600 values, Oracle's limit is 1,000.
+# An embedded Derby's stack overflows at about 600 values; Oracle's limit is 1,000.
 VALUES_A_FILTER = 400
 
 _TEXT = re.compile(r'[^"\\\x00-\x1f\x7f]+')
@@ -25,11 +26,12 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def filters(columns: Sequence[Column], keys: Sequence[KeySet]) -> list[str] | None:
-    """Filters whose answers together hold the wanted partitions, or ``None`` where none can.
+    """Filters whose results together contain the wanted partitions, or ``None`` if impossible.
 
-    The largest key set is cut into pieces of a size that servers take, the others stand whole in
-    each. Left to local matching: types that the metastore does not compare as Spark does, text
-    that the language can't quote, and two large key sets at once.
+    The largest key set is split into pieces of a size that servers accept; every filter has one
+    piece and all the other key sets. Three cases have no filter and are matched locally: types that
+    the metastore does not compare as Spark does, text that the language can't quote, and two large
+    key sets at once.
 
     >>> two = (Column("a", "string"), Column("n", "int"))
     >>> filters(two, [((0, 1), frozenset({("x", 1), ("x", 2)}))])
@@ -64,7 +66,7 @@ def _expressible(
 def _condition(
     columns: Sequence[Column], positions: Sequence[int], rows: Sequence[tuple[Value, ...]]
 ) -> str:
-    """``(a) in (1, 2)``; of several columns the leading ones are grouped."""
+    """A condition such as ``(a) in (1, 2)``; several columns are grouped by the leading ones."""
     name = columns[positions[0]].name
     if len(positions) == 1:
         return f"({name}) in ({', '.join(_literal(row[0]) for row in rows)})"

@@ -1,4 +1,4 @@
-"""Partition names as the metastore writes them."""
+"""Partition names in the metastore's form."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from airflow_hive_opt.runtime.partitions import DEFAULT_PARTITION, Value
 from airflow_hive_opt.statement.catalog import Column
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
-# Hive's FileUtils.escapePathName.
+# The characters that Hive's FileUtils.escapePathName escapes.
 _ESCAPED = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{[\]^]""")
-# What nobody has ever escaped.
+# Characters that were never escaped.
 _BARE = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
-    """The name of a partition; what :func:`~airflow_hive_opt.runtime.partitions.parse_name` reads.
+    """The name of a partition.
+
+    :func:`~airflow_hive_opt.runtime.partitions.parse_name` parses it.
 
     >>> partition_name(("ds", "n"), ("a/b c", None))
     'ds=a%2Fb c/n=__HIVE_DEFAULT_PARTITION__'
@@ -30,10 +32,10 @@ def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
 def names_of(
     columns: Sequence[Column], positions: Sequence[int], tuples: Iterable[tuple[Value, ...]]
 ) -> list[str] | None:
-    """The names of the partitions with these values, or ``None`` where names can't be known.
+    """The names of the partitions with these values, or ``None`` if they are ambiguous.
 
-    They can where every column has a value, and is text: of a number there are several, ``08``
-    and ``8``.
+    The names are certain only if every partition column has a value and is text. A number can have
+    several names, such as ``08`` and ``8``.
 
     >>> names_of([Column("ds", "string")], [0], [("2024-01-31",)])
     ['ds=2024-01-31']

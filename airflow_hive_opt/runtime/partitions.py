@@ -1,4 +1,4 @@
-"""Partitions as the metastore names them, and their values as the table types them."""
+"""Partitions with the metastore's values, and the conversion of values to their types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True)
 class CastText:
-    """A value that is what Spark makes of a text, for types that Python reads otherwise."""
+    """Spark's cast of ``text`` to ``type``, for types that Python parses differently."""
 
     text: str
     type: str
@@ -30,9 +30,9 @@ _CASTABLE = re.compile(r"boolean|decimal(\(.*\))?|timestamp|varchar\(.*\)")
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition: its values in column order, as the metastore has them, ``None`` for NULL.
+    """A partition: its values in column order, as in the metastore, with ``None`` for NULL.
 
-    ``location``, ``rows`` and ``bytes`` are ``None`` where the metastore was not asked.
+    ``location``, ``rows`` and ``bytes`` are ``None`` if they are not known.
     """
 
     values: tuple[Optional[str], ...]
@@ -42,7 +42,7 @@ class Partition:
 
 
 def parse_name(name: str) -> Partition:
-    """The partition that a metastore name stands for.
+    """Parses a partition name of the metastore.
 
     >>> parse_name("ds=a%2Fb c/n=__HIVE_DEFAULT_PARTITION__").values
     ('a/b c', None)
@@ -51,15 +51,15 @@ def parse_name(name: str) -> Partition:
 
 
 def value_of(text: str) -> str | None:
-    """A metastore value, ``None`` for the default partition's."""
+    """The value for a metastore's text: ``None`` for the default partition, else the text."""
     return None if text == DEFAULT_PARTITION else text
 
 
 def comparable(type_: str) -> bool:
-    """Whether a scan's value of this type is its name's text, cast.
+    """Whether a scan's partition value of this type is a cast of the text in the partition name.
 
-    CHAR pads, Spark refuses conditions on a TIMESTAMP_NTZ partition, a BINARY's text is no cast of
-    it, and FLOAT and DOUBLE have two zeros.
+    It is not for some types: CHAR pads values, Spark rejects conditions on a TIMESTAMP_NTZ
+    partition column, the text of a BINARY is not a cast of it, and FLOAT and DOUBLE have two zeros.
 
     >>> comparable("date"), comparable("decimal(5,2)"), comparable("char(3)")
     (True, True, False)
@@ -76,7 +76,7 @@ def fits(value: Value, type_: str) -> bool:
 
 
 def typed(text: str, type_: str) -> Value | None:
-    """The value as the table types it, or ``None`` where the text is seen to be no such value.
+    """Converts a text to a value of the type, or ``None`` if it is not such a value.
 
     >>> typed("08", "int"), typed("2020-01-31", "date"), typed("x", "int")
     (8, datetime.date(2020, 1, 31), None)
@@ -97,12 +97,12 @@ def matching(
     keys: Iterable[tuple[Sequence[int], frozenset[tuple[Value, ...]]]],
     null_is_text: bool = False,
 ) -> Iterator[Partition]:
-    """The partitions that every key set calls for.
+    """The partitions that match every key set.
 
-    ``types`` are the partition columns' types; each of ``keys`` has the positions of the columns
-    it speaks of and the tuples wanted there. NULL equals nothing, unless ``null_is_text``: then it
-    is the NULL partition's name. A value that can't be read as its type is kept: Spark will judge
-    it.
+    ``types`` are the partition columns' types. Each of ``keys`` has positions of partition columns
+    and the tuples of values wanted there. NULL equals nothing. If ``null_is_text`` is true, its
+    value is instead the name of the NULL partition. A partition with a value that can't be
+    converted to its type is kept: Spark decides about it.
     """
     wanted = list(keys)
     for partition in partitions:

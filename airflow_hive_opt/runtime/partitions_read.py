@@ -1,4 +1,4 @@
-"""Which partitions of a table a run reads, by its descriptor: all its scans together."""
+"""The partitions of a table that a run reads in all its scans, from its descriptor."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from airflow_hive_opt.runtime.report import scans
 
 @dataclass(frozen=True)
 class PartitionsRead:
-    """A table's partition columns and the values of what is read, text as the metastore has it.
+    """A table's partition columns, and the values of the partitions that are read.
 
-    NULL is ``__HIVE_DEFAULT_PARTITION__``.
+    The values are texts, as in the metastore; NULL is ``__HIVE_DEFAULT_PARTITION__``.
     """
 
     columns: tuple[str, ...]
@@ -21,7 +21,10 @@ class PartitionsRead:
 
 
 def partitions_read(descriptor: Descriptor) -> dict[str, PartitionsRead]:
-    """By ``database.table``; a table that any scan reads whole is left out."""
+    """The partitions that a run reads, by ``database.table``.
+
+    A table is left out if any scan reads it whole.
+    """
     found: dict[str, tuple[tuple[str, ...], dict[tuple[str, ...], None]]] = {}
     whole = set()
     for decision, target in scans(descriptor):

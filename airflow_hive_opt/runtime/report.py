@@ -1,4 +1,4 @@
-"""What a run did, for people and for XCom."""
+"""The report of a run, for logs and for XCom."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PRUNED = "PRUNED"
 
 @dataclass(frozen=True)
 class Work:
-    """What was asked of the metastore and the file system."""
+    """Counts of metastore calls, fetched partitions and listed files."""
 
     metastore_calls: int = 0
     partitions_fetched: int = 0
@@ -42,7 +42,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Joinless:
-    """The narrowed statement without joins, and the small tables that it does not read again."""
+    """The pruned statement without some joins, and the small tables of these joins."""
 
     text: str
     tables: tuple[str, ...]
@@ -50,13 +50,19 @@ class Joinless:
 
 @dataclass(frozen=True)
 class Report:
-    """One run: the descriptor's outcome, where it lies, seconds by phase, work by stage.
+    """The report of one run.
 
-    Work that nothing tells of is ``None``. ``vanished`` and ``appeared`` count partitions that
-    went and came between the stages; ``scans`` says by alias how Spark found the partitions: by
-    ``filter``, ``names`` or ``whole``. ``driver_peak_heap`` is in bytes, of the driver's JVM since
-    its start. ``eliminated`` are the small tables that were not read again for their join;
-    ``joinless`` is what the local task offers the join of its own application.
+    - ``uri`` is the location of the descriptor.
+    - ``seconds`` are durations by phase.
+    - ``work`` is by stage; it is ``None`` for a stage whose work is not counted.
+    - ``vanished`` and ``appeared`` are the numbers of partitions that were removed and added
+      between the stages.
+    - ``scans`` says for each alias how Spark found the partitions: ``filter``, ``names`` or
+      ``whole``.
+    - ``driver_peak_heap`` is the peak heap of the driver's JVM since its start, in bytes.
+    - ``eliminated`` are the small tables that were not read again for their join.
+    - ``joinless`` is the statement with fewer joins that the local task offers to the map join of
+      the same application.
     """
 
     descriptor: Descriptor
@@ -72,7 +78,7 @@ class Report:
     joinless: Joinless | None = None
 
     def summary(self) -> dict[str, object]:
-        """The small plain dict that goes to XCom."""
+        """The summary for XCom, a small dictionary of plain values."""
         return {
             **descriptor_summary(self.descriptor, self.uri),
             "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
@@ -97,9 +103,10 @@ _FORMAT = Format("report", 1, _Document)
 
 
 def keep_report(report: Report, path: StoragePath) -> None:
-    """Writes the report's summary beside ``path``.
+    """Writes the report's summary to a file next to ``path``.
 
-    The statement has run: failing now would run it again on a retry.
+    A failure is only logged: the statement has already run, and an error would make a retry run it
+    again.
     """
     try:
         _FORMAT.write(_Document(report.summary()), report_path(path))
@@ -113,12 +120,12 @@ def read_report(path: StoragePath) -> dict[str, Any]:
 
 
 def report_path(path: StoragePath) -> StoragePath:
-    """Where the report of the attempt lies whose descriptor is at ``path``."""
+    """The path of the report of the attempt whose descriptor is at ``path``."""
     return path.with_name(f"{path.stem}.report.json")
 
 
 def changes(before: Sequence[Target], after: Sequence[Target]) -> tuple[int, int]:
-    """How many partitions went, and how many came, target by target."""
+    """The numbers of partitions that were removed and added, summed over the targets."""
     vanished = appeared = 0
     for old, new in zip(before, after):
         old_values, new_values = ({part.values for part in t.partitions} for t in (old, new))
@@ -128,7 +135,7 @@ def changes(before: Sequence[Target], after: Sequence[Target]) -> tuple[int, int
 
 
 def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
-    """``{uri, digest, query_digest, kept, total, reason}`` and what became of each scan."""
+    """``{uri, digest, query_digest, kept, total, reason}`` and the decision for each scan."""
     return {
         "uri": uri,
         "digest": descriptor.digest,
@@ -157,7 +164,7 @@ def scans(descriptor: Descriptor) -> Iterator[tuple[Decision, Target | None]]:
 
 
 def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
-    r"""A summary's decisions as a table for the log: scan, table, partitions to read, and why.
+    r"""A summary's decisions as a table for the log: scan, table, partitions to read, decision.
 
     >>> print(*decision_lines([
     ...     {"alias": "ss", "table": "dw.sales", "reason": "PRUNED", "path": "fast",
@@ -184,7 +191,10 @@ def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def reason(descriptor: Descriptor) -> str:
-    """PRUNED where any scan was narrowed, else the first scan's reason."""
+    """``PRUNED`` if any scan was pruned, else the first scan's reason.
+
+    Without a scan of a partitioned table it is ``NO_PARTITIONED_TABLE``.
+    """
     if descriptor.targets or descriptor.row_filters:
         return _PRUNED
     if descriptor.decisions:
@@ -193,7 +203,7 @@ def reason(descriptor: Descriptor) -> str:
 
 
 def headline(descriptor: Descriptor) -> str:
-    """The log's last line.
+    """The last line of the log, such as this one.
 
     ``kept 28 of 1,823 partitions (98.5 % pruned): store_sales.ss_sold_date_sk by 31 keys of
     date_dim``

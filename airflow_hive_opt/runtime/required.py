@@ -1,4 +1,4 @@
-"""The partitions that keys call for, and which of them a table does not have yet."""
+"""The partitions that keys require, and those of them that a table does not have yet."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ MAX_REQUIRED = 1_000_000
 
 
 class TooMuchToWaitFor(Exception):
-    """The keys call for more partitions than can be listed; says how many."""
+    """The keys require more partitions than can be listed; the message says how many."""
 
 
 @dataclass(frozen=True)
 class Required:
-    """What one table must have: for each tuple of ``columns`` at least one partition.
+    """The requirement for one table: at least one partition for each of ``tuples``.
 
-    ``all_columns`` are the table's partition columns and ``types`` their Hive types, in order.
+    ``tuples`` are values of ``columns``, in this order. ``all_columns`` are the table's partition
+    columns and ``types`` their Hive types, in order.
     """
 
     table: str
@@ -37,10 +38,11 @@ class Required:
 
 @dataclass(frozen=True)
 class RequiredPartitions:
-    """What the keys of one statement call for, as one attempt of a task found it.
+    """The partitions that the keys of one statement require, as one attempt of a task found them.
 
-    ``query_digest`` is the statement's, ``columns`` are those asked for (empty for all), and
-    ``token`` is the attempt's, see :attr:`~airflow_hive_opt.spark.application.job.Job.token`.
+    ``query_digest`` is the statement's digest. ``columns`` are the requested columns, or empty for
+    all. ``token`` is the attempt's token, see
+    :attr:`~airflow_hive_opt.spark.application.job.Job.token`.
     """
 
     query_digest: str
@@ -52,9 +54,9 @@ class RequiredPartitions:
 def combined(
     sources: Iterable[tuple[Sequence[str], Iterable[Sequence[Value]]]],
 ) -> Iterator[dict[str, Value]]:
-    """Every combination of one tuple of each source; those that agree on shared columns.
+    """Every combination of one tuple of each source, if its tuples agree on shared columns.
 
-    Raises :class:`TooMuchToWaitFor` above a million combinations.
+    Raises :class:`TooMuchToWaitFor` for more than a million combinations.
 
     >>> list(combined([(["a"], [(1,), (2,)]), (["b"], [("x",)])]))
     [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
@@ -79,7 +81,7 @@ def combined(
 
 
 def missing(required: Required, present: Iterable[Partition]) -> Tuples:
-    """The tuples that no present partition fulfils, compared as the table types its values."""
+    """The required tuples that no present partition has, compared as typed values."""
     at = [required.all_columns.index(name) for name in required.columns]
 
     def value(part: Partition, position: int) -> Value | None:
@@ -91,12 +93,12 @@ def missing(required: Required, present: Iterable[Partition]) -> Tuples:
 
 
 def name_of(required: Required, row: Sequence[Value]) -> str:
-    """A tuple as people read partitions: ``ds=2026-01-31/region=n``."""
+    """A tuple in the form of a partition name: ``ds=2026-01-31/region=n``."""
     return "/".join(f"{name}={value}" for name, value in zip_strict(required.columns, row))
 
 
 def write(found: RequiredPartitions, path: StoragePath) -> None:
-    """Writes the list whole or not at all; raises :class:`DescriptorError`."""
+    """Writes the list atomically; raises :class:`DescriptorError`."""
     tables = tuple(_as_texts(entry) for entry in found.tables)
     _FORMAT.write(_Document(found.query_digest, found.columns, found.token, tables), path)
 
@@ -104,10 +106,11 @@ def write(found: RequiredPartitions, path: StoragePath) -> None:
 def read(
     path: StoragePath, query_digest: str, columns: Sequence[str], token: str
 ) -> tuple[Required, ...]:
-    """The tables of the list at ``path``, which must be of this statement, columns and attempt.
+    """The tables of the list at ``path``.
 
-    Raises :class:`~airflow_hive_opt.runtime.storage.NothingThereError` where there is no file, and
-    :class:`DescriptorError`.
+    Raises :class:`~airflow_hive_opt.runtime.storage.NothingThereError` if there is no file, and
+    :class:`DescriptorError` for all other failures. Among these is a list of another statement,
+    other columns or another attempt.
     """
     found = _FORMAT.read(path)
     for own, expected, whose in (
@@ -122,7 +125,7 @@ def read(
 
 @dataclass(frozen=True)
 class _Table:
-    """A :class:`Required` whose values are texts."""
+    """A :class:`Required` with values as text."""
 
     table: str
     all_columns: tuple[str, ...]
@@ -152,13 +155,13 @@ def _as_values(entry: _Table) -> Required:
 
 def _value(text: str, type_: str) -> Value:
     value = typed(text, type_)
-    if value is None or family(type_) is None:  # keys of other types are never waited for
+    if value is None or family(type_) is None:  # waiting supports no keys of other types
         raise ValueError(f"a value is no {type_}: {text[:50]!a}")
     return value
 
 
 def _check(found: _Document) -> None:
-    """Raises ``ValueError`` where fields of it don't fit each other."""
+    """Raises ``ValueError`` if its fields contradict each other."""
     for entry in found.tables:
         if len(entry.types) != len(entry.all_columns):
             raise ValueError(f"{entry.table} has not one type for each column")

@@ -1,4 +1,4 @@
-"""Files that appear with all their content or not at all, in any storage that fsspec knows."""
+"""Reads and atomically writes files in any storage that fsspec supports."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from upath.extensions import ProxyUPath
 
 StoragePath: TypeAlias = "UPath | ProxyUPath"
-"""A place in any storage that fsspec knows; Airflow's ObjectStoragePath is one."""
+"""A path in any storage that fsspec supports; Airflow's ObjectStoragePath is one."""
 
 TEMPORARY_PREFIX = ".hive-opt-"
 TEMPORARY_SUFFIX = ".tmp"
-"""A file with both in its name is one that a write has not finished."""
+"""A file whose name has this prefix and suffix belongs to an unfinished write."""
 
-# An object appears when its upload is complete. A move is a copy there.
+# Storages where an object appears only after its upload is complete, and where a move is a copy.
 _PUTS_WHOLE = frozenset(
     {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "oci", "memory"},
 )
 _PIECE = 1024 * 1024
-# Some file systems, network ones above all, can't sync a folder.
+# Errors of file systems that can't sync a directory, mostly network file systems.
 _NOT_SYNCED = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
 
@@ -36,13 +36,14 @@ class DescriptorError(Exception):
 
 
 class NothingThereError(DescriptorError):
-    """There is no file where one was to be read."""
+    """The file to read does not exist."""
 
 
 def write_whole(data: bytes, path: StoragePath) -> None:
-    """Writes a file that appears with all its content; what is there before stays until then.
+    """Writes a file that appears with all its content or not at all.
 
-    A local file is readable by its owner alone. Raises :class:`DescriptorError`.
+    An existing file stays until then. A local file is readable only by its owner. Raises
+    :class:`DescriptorError`.
     """
     try:
         file_system: Any = path.fs
@@ -60,10 +61,11 @@ def write_whole(data: bytes, path: StoragePath) -> None:
 
 
 def read_bounded(path: StoragePath, most: int, what: str) -> bytes:
-    """The file's bytes; not more than ``most`` and one are ever read.
+    """The file's bytes; the function never reads more than ``most + 1`` bytes.
 
-    ``what`` says in errors what is read: ``the descriptor``.
-    Raises :class:`NothingThereError` and :class:`DescriptorError`.
+    ``what`` names the file in errors, for example ``the descriptor``. Raises
+    :class:`NothingThereError` if there is no file, and :class:`DescriptorError` if it has more
+    than ``most`` bytes or can't be read.
     """
     pieces: list[bytes] = []
     left = most + 1
@@ -94,7 +96,7 @@ def remove(path: StoragePath) -> None:
 def _write_local(data: bytes, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(_temporary_name())
-    # Another process never meets this name, and a link that lies there is not followed.
+    # No other process uses this name, and O_EXCL does not follow an existing link.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -109,7 +111,7 @@ def _write_local(data: bytes, path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes the file's name survive a power cut, as its content does."""
+    """Syncs the directory, so that the file's name survives a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -121,10 +123,10 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _write_and_move(data: bytes, file_system: Any, place: str) -> None:
-    """Writes beside the place, then moves there.
+    """Writes a temporary file in the same directory, then moves it to ``place``.
 
-    Some file systems refuse to move to a name that is taken, or say nothing and leave all as it
-    is. So what is there steps aside first, and comes back where the move fails.
+    Some file systems refuse to move to an existing name, or silently do nothing. So an existing
+    file is renamed first, and restored if the move fails.
     """
     folder = file_system._parent(place)
     temporary, aside = (f"{folder.rstrip('/')}/{_temporary_name()}" for _ in range(2))
@@ -138,14 +140,14 @@ def _write_and_move(data: bytes, file_system: Any, place: str) -> None:
             stepped_aside = True
         _move(file_system, temporary, place)
     except BaseException:
-        with contextlib.suppress(Exception):  # the first error is the one to tell
+        with contextlib.suppress(Exception):  # the first error is the one to report
             file_system.rm_file(temporary)
         if stepped_aside:
             with contextlib.suppress(Exception):
                 _move(file_system, aside, place)
         raise
     if stepped_aside:
-        with contextlib.suppress(Exception):  # the new file is there; the old one is swept
+        with contextlib.suppress(Exception):  # cleaning deletes the old file
             file_system.rm_file(aside)
 
 

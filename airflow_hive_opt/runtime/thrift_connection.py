@@ -1,4 +1,4 @@
-"""A connection to a Thrift Hive Metastore: time-outs, retries, counted calls."""
+"""A connection to a Hive Metastore over Thrift, with timeouts, retries and counted calls."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _URI = re.compile(r"thrift://(?P<host>[^\s/@:\[\]]+|\[[0-9a-fA-F:.]+\])(:(?P<por
 
 
 class UnknownMethod(MetastoreError):
-    """The server is of a version that does not have the method."""
+    """The server's version does not have the method."""
 
 
 class Refused(MetastoreError):
-    """The server can't or won't answer: Hive's MetaException."""
+    """The server refuses the call: Hive's ``MetaException``."""
 
 
 class NoSuchObject(MetastoreError):
-    """There is no such database, table or partition."""
+    """The database, table or partition does not exist."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a metastore listens."""
+    """The host and port of a metastore."""
 
     host: str
     port: int
@@ -68,14 +68,14 @@ def addresses(uris: str) -> tuple[Address, ...]:
 
 
 class ThriftConnection:
-    """One connection, opened when first used, for one thread.
+    """One connection for one thread, opened on first use.
 
-    The server is told who asks, as Hive's clients tell it: ``$HADOOP_USER_NAME``, else the user of
-    this process. That is no question of ours, and not among ``calls``.
+    It sends the user's name to the server, as Hive's clients do: ``$HADOOP_USER_NAME``, or else the
+    user of this process. ``calls`` does not count that call.
 
-    ``timeout`` bounds a single read or write, in seconds; ``attempts`` and ``pause`` (seconds,
-    doubled each time) are for faults of the transport, after which the next of the servers is
-    asked. All that is ever asked reads, so asking again is safe.
+    ``timeout`` limits a single read or write, in seconds. After a transport error it waits
+    ``pause`` seconds, doubled each time, and tries the next server, up to ``attempts`` attempts in
+    total. All calls only read, so a retry is safe.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class ThriftConnection:
         self.calls = 0
 
     def call(self, method: str, *arguments: object) -> Any:
-        """What the server answers, with transport faults retried.
+        """The server's result of a call; transport errors are retried.
 
-        Raises :class:`UnknownMethod`, :class:`NoSuchObject`, :class:`Refused`, and for all else
-        :class:`MetastoreError`.
+        Raises :class:`UnknownMethod`, :class:`NoSuchObject`, :class:`Refused`, and
+        :class:`MetastoreError` for all other failures.
         """
         for attempt in range(1, self._attempts + 1):
             try:
@@ -117,7 +117,7 @@ class ThriftConnection:
 
     @contextmanager
     def impatient(self, timeout: float) -> Iterator[None]:
-        """Bounds reads and writes so for the block, and asks once only."""
+        """Within the block, limits reads and writes to ``timeout`` seconds, without a retry."""
         patient = self._timeout, self._attempts
         self._timeout, self._attempts = timeout, 1
         try:
@@ -160,7 +160,7 @@ class ThriftConnection:
             ) from error
 
     def _introduce(self) -> None:
-        """Says who asks, before anything else: the server hears it then or never."""
+        """Sends the user's name; the server accepts it only as the first call of a connection."""
         user = None if self._introduced else _user()
         self._introduced = True
         if user is None:
@@ -179,12 +179,12 @@ class ThriftConnection:
 
 
 def _user() -> str | None:
-    """Who asks, as Hadoop's clients find it out."""
+    """The user's name, determined as in Hadoop's clients."""
     if named := os.environ.get("HADOOP_USER_NAME"):
         return named
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # no name for this process's number
+    except (KeyError, OSError):  # the process's user id has no name
         return None
 
 

@@ -1,4 +1,4 @@
-"""A Hive Metastore over Thrift, of Hive 2.3 or newer, asked without Spark."""
+"""A client of a Hive Metastore over Thrift, Hive 2.3 or newer, without Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from airflow_hive_opt.statement.catalog import Table
 
 log = logging.getLogger(__name__)
 
-# One call for 10,000 takes a Derby metastore seven times as long as ten calls for 1,000.
+# On Derby, one call for 10,000 names takes seven times as long as ten calls for 1,000 names.
 NAMES_A_CALL = 1_000
 ALL = -1  # max_parts has 16 bits
 
@@ -34,8 +34,9 @@ ALL = -1  # max_parts has 16 bits
 class ThriftMetastore:
     """A :class:`~airflow_hive_opt.runtime.metastore.Metastore`; for one thread.
 
-    ``uris`` is a value of ``hive.metastore.uris``, ``timeout`` is in seconds; names without a
-    database are of ``database``. Tables are looked up once. A context manager, closed at its end.
+    ``uris`` is a value of ``hive.metastore.uris``. ``timeout`` is in seconds. Unqualified names are
+    in ``database``. Each table is looked up only once. It is a context manager that closes the
+    connection at the end.
     """
 
     def __init__(self, uris: str, database: str = "default", timeout: float = 60) -> None:
@@ -56,7 +57,7 @@ class ThriftMetastore:
         self.close()
 
     def greet(self, patience: float) -> None:
-        """Sees, within so many seconds and without a second attempt, that the server understands.
+        """Checks that the server answers within ``patience`` seconds, without a retry.
 
         Raises :class:`~airflow_hive_opt.runtime.metastore.MetastoreError`.
         """
@@ -64,7 +65,7 @@ class ThriftMetastore:
             self._connection.call("get_databases", "default")
 
     def close(self) -> None:
-        """Closes the connection; another call opens it again."""
+        """Closes the connection; the next call opens it again."""
         self._connection.close()
 
     def table(self, name: str) -> Table | None:
@@ -88,9 +89,9 @@ class ThriftMetastore:
     ) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
 
-        By the names that they must have, where keys say them; else by filter or by all names, as
-        :func:`~airflow_hive_opt.runtime.metastore.filter_is_cheaper` says. Objects that come are
-        matched here again: a metastore on MySQL knows no case.
+        It fetches them by name if the keys determine the names. Otherwise it uses a filter or all
+        names, as :func:`~airflow_hive_opt.runtime.metastore.filter_is_cheaper` decides. It matches
+        the returned partitions again, because a metastore on MySQL ignores case.
         """
         if any(not tuples for _, tuples in keys):
             return []
@@ -135,7 +136,10 @@ class ThriftMetastore:
         return table_of(found)
 
     def _named_by(self, table: Table, keys: Sequence[KeySet]) -> list[Partition] | None:
-        """The partitions of the names that keys say; ``None`` without one: it may have another."""
+        """The partitions whose names the keys determine.
+
+        ``None`` if there are none: they may have other names.
+        """
         if len(keys) > 1 or len(keys[0][1]) > NAMES_A_CALL:
             return None
         names = names_of(table.partition_columns, *keys[0])
@@ -146,7 +150,7 @@ class ThriftMetastore:
             return None
 
     def _by_filter(self, table: Table, keys: Sequence[KeySet]) -> list[Partition] | None:
-        """The partitions, or ``None`` where filters can't say it or the server refuses them."""
+        """The partitions, or ``None`` if filters can't express it or the server refuses them."""
         texts = filters(table.partition_columns, keys)
         if texts is None:
             return None
@@ -155,7 +159,7 @@ class ThriftMetastore:
             for text in texts:
                 found += self._fetch("get_partitions_by_filter", table, text, ALL)
         except (Refused, UnknownMethod) as error:
-            # an int partition that is named 'x' is enough for that
+            # a partition named 'x' of an int column is enough for that
             log.info("%s: listing names instead", error)
             return None
         return found

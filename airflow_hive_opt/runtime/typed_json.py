@@ -1,8 +1,8 @@
-"""Reads values that JSON holds as the types of data classes say, and refuses all others.
+"""Converts JSON values to the types of data classes and refuses values of other types.
 
 A type may be a data class, ``str``, ``int``, ``float``, ``bool``, an enumeration, ``Any``,
-``tuple[X, ...]``, ``tuple[X, Y]``, ``Mapping[str, X]``, ``dict[str, X]``, or one of these or
-``None``.
+``tuple[X, ...]``, ``tuple[X, Y]``, ``Mapping[str, X]``, ``dict[str, X]``, or a union of one of
+these and ``None``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WORDS = {
 
 
 class WrongTypeError(ValueError):
-    """A value is not of its type; ``place`` leads to it, the innermost part first."""
+    """A value has the wrong type; ``place`` is the path to it, innermost part first."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -45,9 +45,10 @@ class WrongTypeError(ValueError):
 
 @cache
 def reader(type_: Any) -> Reader:
-    """What makes a value of ``type_`` of one that ``json.loads`` gave.
+    """A function that converts a value from ``json.loads`` to ``type_``.
 
-    The reader raises :class:`WrongTypeError`; this function ``TypeError`` for a type that has none.
+    The returned function raises :class:`WrongTypeError` for a value of another type. ``reader``
+    itself raises ``TypeError`` for a type that is not supported.
 
     >>> reader(tuple[int | None, ...])([1, None])
     (1, None)
@@ -74,9 +75,9 @@ def reader(type_: Any) -> Reader:
 
 
 def _scalars(type_: Any) -> frozenset[type]:
-    """The exact types of the values that a type of scalars allows; none for other types.
+    """The exact Python types that a scalar type or a union of scalars allows; none for others.
 
-    JSON's integers are floats too, but its booleans are no integers.
+    A float may be an integer in JSON, but an integer may not be a boolean.
     """
     members = get_args(type_) if get_origin(type_) in _UNIONS else (type_,)
     if not {str, int, float, bool, NoneType}.issuperset(members):
@@ -107,12 +108,12 @@ def _list_of(member: Any) -> Reader:
     def read(value: Any) -> Any:
         if type(value) is not list:
             raise _wrong(value, list)
-        if allowed and allowed.issuperset(map(type, value)):  # no call for each of them
+        if allowed and allowed.issuperset(map(type, value)):  # avoids a call for each value
             return tuple(value)
         found = []
         try:
             for each in value:
-                found.append(inner(each))  # its length says which was wrong
+                found.append(inner(each))  # its length is the index of a wrong value
         except WrongTypeError as error:
             error.place.append(f"[{len(found)}]")
             raise
@@ -189,7 +190,7 @@ def _data_class(type_: Any) -> Reader:
             raise
         try:
             return type_(*found)
-        except (TypeError, ValueError) as error:  # the class's own check
+        except (TypeError, ValueError) as error:  # raised by the class's own check
             raise WrongTypeError(f"is wrong: {error}") from error
 
     return read

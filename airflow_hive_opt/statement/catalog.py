@@ -1,4 +1,4 @@
-"""What a planner knows of tables, and a catalog read from a JSON file."""
+"""Descriptions of tables for the planner, and a catalog that is read from a JSON file."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Column:
 class Buckets:
     """CLUSTERED BY ``columns`` [SORTED BY ``sort``] INTO ``count`` BUCKETS.
 
-    ``sort`` has pairs of column and ``asc`` or ``desc``; ``by_spark`` says that Spark wrote them,
-    whose hash function is not Hive's.
+    ``sort`` has pairs of column and ``asc`` or ``desc``. ``by_spark`` says that Spark wrote the
+    buckets: its hash function differs from Hive's.
     """
 
     columns: tuple[str, ...]
@@ -33,7 +33,10 @@ class Buckets:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition: its values in the order of the partition columns, its bytes, files, rows."""
+    """A partition: values in the order of the partition columns, and numbers of bytes, files, rows.
+
+    ``files`` and ``rows`` are ``None`` if they are not known.
+    """
 
     values: tuple[str, ...]
     total_bytes: int = 0
@@ -43,7 +46,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class ViewDefinition:
-    """A view's query: its text, the database that its names are in, its output columns in order."""
+    """A view's query: its text, the database of its unqualified names, its output columns."""
 
     text: str
     database: str
@@ -52,7 +55,10 @@ class ViewDefinition:
 
 @dataclass(frozen=True)
 class Underlying:
-    """The partitioned table below a view; ``columns`` are pairs of view and partition column."""
+    """The partitioned table that a view reads.
+
+    ``columns`` has pairs of a view column and the partition column that it shows.
+    """
 
     table: Table
     columns: tuple[tuple[str, str], ...]
@@ -62,14 +68,16 @@ class Underlying:
 class Table:
     """A table or view as a catalog describes it.
 
-    ``total_bytes`` is the size of the data where it is known without counting. A table with
-    ``partitions_in_metastore`` false has partition columns that the metastore does not manage;
-    one read ``by_serde`` gives the NULL partition's name as its value.
-    ``buckets``, ``partitions``, ``rows``, ``files`` and ``format`` are what Hive's stages depend
-    on beside the columns, where known; ``view`` is the query of a view for Hive's plan,
-    ``definition`` for partition pruning, which notes the table it finds there as ``underlying``;
-    ``location`` is the URI of the table's data; ``distinct`` has the numbers of distinct values of
-    columns, where statistics tell.
+    - ``total_bytes`` is the size of the data, if it is known without counting.
+    - ``partitions_in_metastore`` is false if the metastore does not manage the partition columns.
+    - ``by_serde`` is true if the table is read by a SerDe. The value of the NULL partition is then
+      the partition's name.
+    - ``buckets``, ``partitions``, ``rows``, ``files`` and ``format`` are inputs of Hive's stages,
+      if they are known.
+    - ``view`` is the query of a view for Hive's plan, ``definition`` the one for partition pruning.
+      Pruning stores the table that it finds there in ``underlying``.
+    - ``location`` is the URI of the table's data.
+    - ``distinct`` has pairs of a column and its number of distinct values, from statistics.
     """
 
     name: str
@@ -91,12 +99,12 @@ class Table:
 
     @property
     def scanned(self) -> Table:
-        """The table whose partitions a scan of this one reads."""
+        """The table whose partitions a scan reads: a view's underlying table, or this table."""
         return self.underlying.table if self.underlying else self
 
     @property
     def visible_partition_columns(self) -> tuple[tuple[str, Column], ...]:
-        """Partition columns of the scanned table, by the name they have here."""
+        """Pairs of a name in this table or view and its column in the scanned table."""
         if self.underlying is None:
             return tuple((column.name, column) for column in self.partition_columns)
         columns = {column.name: column for column in self.underlying.table.partition_columns}
@@ -104,11 +112,14 @@ class Table:
 
     @property
     def all_columns(self) -> tuple[Column, ...]:
-        """Data columns, then partition columns, as ``SELECT *`` gives them."""
+        """Data columns, then partition columns, in the order of ``SELECT *``."""
         return self.columns + self.partition_columns
 
     def distinct_keys(self, columns: Iterable[str]) -> int | None:
-        """How many combinations of values the columns have at least; ``None`` if not known."""
+        """A lower bound of the number of distinct combinations of the columns' values.
+
+        ``None`` if it is not known for any of the columns.
+        """
         known = dict(self.distinct)
         return max((known[name] for name in columns if name in known), default=None)
 
@@ -119,19 +130,19 @@ class Table:
 
 
 class CatalogFileError(ValueError):
-    """A catalog file that can't be read, with what is wrong in it."""
+    """A catalog file that can't be read; the message says what is wrong."""
 
 
 class Catalog(Protocol):
-    """Where a planner looks tables up."""
+    """The lookup of tables by name."""
 
     def table(self, name: str) -> Table | None:
-        """The table called ``name`` (``db.table`` or ``table``, any case), or ``None``."""
+        """Returns the table ``name`` (``db.table`` or ``table``, in any case), or ``None``."""
 
 
 @dataclass(frozen=True)
 class JsonCatalog:
-    """Tables from a ``TABLES.json`` document; unqualified names are in ``default``."""
+    """The tables of a ``TABLES.json`` document; unqualified names are in ``default``."""
 
     tables: Mapping[str, Table]
 
@@ -147,12 +158,15 @@ class JsonCatalog:
 
     @classmethod
     def of_documents(cls, documents: Iterable[Mapping[str, Any]]) -> JsonCatalog:
-        """A catalog of the objects in a TABLES.json; raises ``KeyError`` and the like."""
+        """A catalog of the objects in a ``TABLES.json`` document.
+
+        Raises ``KeyError``, ``TypeError``, ``ValueError`` or ``AttributeError`` for a wrong object.
+        """
         return cls.of(map(_table, documents))
 
     @classmethod
     def read(cls, path: Path) -> JsonCatalog:
-        """Reads ``{"tables": [...]}``; raises :class:`CatalogFileError`."""
+        """Reads a file with ``{"tables": [...]}``; raises :class:`CatalogFileError`."""
         try:
             return cls.of_documents(json.loads(path.read_text())["tables"])
         except OSError as error:
@@ -204,7 +218,7 @@ def _buckets(document: Mapping[str, Any] | None) -> Buckets | None:
 
 
 def _partitions(documents: Iterable[Mapping[str, Any]] | None) -> tuple[Partition, ...] | None:
-    """Partitions by ``values``, or by ``spec`` as the metastore writes it: ``ds=1/hr=2``."""
+    """Partitions that have ``values``, or a ``spec`` in the metastore's form: ``ds=1/hr=2``."""
     if documents is None:
         return None
     found = []

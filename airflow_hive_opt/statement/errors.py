@@ -1,4 +1,4 @@
-"""The one error a planner raises: what is wrong, and where in the SQL."""
+"""The planner's error for a statement: what is wrong, and where in the SQL."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from __future__ import annotations
 class PlanError(Exception):
     """A statement that can't be planned because it is wrong.
 
-    ``code`` is ``PARSE`` or ``SEMANTIC``; in a batch also ``INPUT`` for a line that is no case and
-    ``INTERNAL`` for a fault of the planner's; ``line`` and ``column`` count from 1 and point at the
-    offending word of the SQL, or are ``None`` where no single word is to blame. ``number`` is
-    Hive's number for the error, where Hive has one.
+    ``code`` is ``PARSE`` or ``SEMANTIC``. In a batch it can also be ``INPUT`` for a line that is
+    not a case, and ``INTERNAL`` for an error of the planner itself. ``line`` and ``column`` count
+    from 1 and point at the wrong word of the SQL; they are ``None`` if no single word is wrong.
+    ``number`` is Hive's number of the error, or ``None``.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class PlanError(Exception):
 
 
 def position(sql: str, offset: int) -> tuple[int, int]:
-    r"""Line and column, both from 1, of a character offset.
+    r"""Line and column of a character offset; both count from 1, the offset from 0.
 
     >>> position("SELECT a\nFROM t", 14)
     (2, 6)

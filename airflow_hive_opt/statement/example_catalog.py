@@ -1,4 +1,4 @@
-"""A small catalog for the examples in the rules."""
+"""A small catalog for the examples in the docstrings of the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identifiers as SQL text."""
+"""Quoting of identifiers in SQL text."""
 
 from __future__ import annotations
 

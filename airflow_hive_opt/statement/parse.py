@@ -1,7 +1,7 @@
-"""SQL text to a syntax tree whose conditions and subqueries know their place in the text.
+"""Parses SQL text and records where conditions and subqueries are in the text.
 
-Rewritings cut and splice the user's own text, so that Spark reads every expression as it was
-written; the tree only says where to cut.
+Rewritings replace parts of the original text and keep the rest, so that Spark reads every
+expression as the user wrote it. They use the syntax tree only to find the positions.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from sqlglot.errors import ParseError, TokenError
 from airflow_hive_opt.statement.errors import PlanError, position
 
 _SPAN = "span"
-# What it warns of, statements that it does not read, is said in our own words.
+# sqlglot warns of statements that it can't parse; this package reports them itself.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True)
 class Span:
-    """Characters ``start`` up to, not including, ``stop`` of the SQL text."""
+    """The characters of the SQL text from ``start`` up to, but not including, ``stop``."""
 
     start: int
     stop: int
 
     def of(self, sql: str) -> str:
-        """The text the span covers."""
+        """The text that the span covers."""
         return sql[self.start : self.stop]
 
 
 class _Spans:
-    """Parser mix-in: notes the span of what may be cut out in the node's meta.
+    """Parser mix-in that stores the span of a node in the node's ``meta``.
 
-    That is conditions and operands, table factors and CTEs, function calls, items of a list,
+    It does so for conditions and operands, table factors and CTEs, function calls, items of a list,
     queries and parentheses.
     """
 
@@ -96,24 +96,27 @@ class _SparkWithSpans(Spark):
         pass
 
 
-# Ways of Spark's to make other SQL of the text, or to name things, that the planner can't follow.
+# Features of Spark that change the text or refer to names in ways that the planner can't follow.
 _BEYOND = (
     (re.compile(r"\$\{"), "it has a ${variable}"),
     (re.compile(r"\|>"), "it is written with pipes"),
     (re.compile(r"\\\r?\n"), "it has a line that ends in a backslash"),
     (re.compile(r"\bidentifier\s*\(", re.IGNORECASE), "it names things through IDENTIFIER()"),
 )
-# A statement that has a query, which sqlglot gave up on.
+# The start of a statement that has a query; used where sqlglot could not parse it.
 _HAS_QUERY = re.compile(r"\s*(select|with|from|insert|create\s.*\bas\s+select)\b", re.I | re.S)
 
 
 def beyond(sql: str) -> str | None:
-    """Why the planner must not interpret this text, if so; Spark may well run it."""
+    """Why the planner must not interpret this text, or ``None`` if it may.
+
+    Spark may be able to run the text nevertheless.
+    """
     return next((why for pattern, why in _BEYOND if pattern.search(sql)), None)
 
 
 def has_doubled_quote(sql: str) -> bool:
-    """Whether a literal has its quote twice in it, which Spark reads as one quote or as none.
+    """Whether a literal contains a doubled quote, which Spark reads as one quote or as none.
 
     >>> has_doubled_quote("SELECT 'it''s'"), has_doubled_quote("SELECT '' = '' -- ''''")
     (True, False)
@@ -131,12 +134,12 @@ def has_doubled_quote(sql: str) -> bool:
 
 @lru_cache(maxsize=8)
 def parse(sql: str) -> exp.Expr:
-    """The tree of the one statement in ``sql``: Hive's dialect, else Spark's.
+    """Parses the one statement in ``sql``, in Hive's dialect or else in Spark's.
 
-    One tree serves all who ask for the same text; nobody changes it.
+    All callers with the same text share one tree and must not change it.
 
-    Raises :class:`PlanError` with code ``PARSE`` where neither dialect reads it, or where there
-    is not exactly one statement.
+    Raises :class:`PlanError` with code ``PARSE`` if neither dialect can parse the text, or if it
+    does not have exactly one statement.
     """
     try:
         statements = _HiveWithSpans().parse(sql)
@@ -158,18 +161,18 @@ def parse(sql: str) -> exp.Expr:
 
 
 def span_of(node: exp.Expr) -> Span | None:
-    """The node's place in the text, where it was noted."""
+    """The node's position in the text, or ``None`` if the parser did not record it."""
     span = node.meta.get(_SPAN)
     return span if isinstance(span, Span) else None
 
 
 def identifier_span(identifier: exp.Identifier) -> Span:
-    """An identifier's place in the text, its quotes included."""
+    """An identifier's position in the text, with its quotes."""
     return Span(identifier.meta["start"], identifier.meta["end"] + 1)
 
 
 def error_at(sql: str, node: exp.Expr, message: str) -> PlanError:
-    """A semantic error that points at the first word of ``node``."""
+    """A ``SEMANTIC`` error that points at the first word of ``node``."""
     starts = [found.meta["start"] for found in node.find_all(exp.Expr) if "start" in found.meta]
     if not starts:
         return PlanError("SEMANTIC", message)

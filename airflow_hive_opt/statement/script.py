@@ -11,9 +11,9 @@ _SET = re.compile(
 
 
 def split_settings(text: str) -> tuple[dict[str, str], str]:
-    r"""The settings at the head of a script, and the script with blanks in their place.
+    r"""Returns the settings at the start of a script, and the script with spaces in their place.
 
-    Lines and columns of what follows stay what they were.
+    The spaces keep the lines and columns of the statement unchanged.
 
     >>> split_settings("SET hive.auto.convert.join=false;\nSELECT 1")
     ({'hive.auto.convert.join': 'false'}, '                                 \nSELECT 1')

@@ -12,9 +12,9 @@ CORRELATION = "hive.optimize.correlation"
 SMALL_TABLE_FILESIZE = "hive.mapjoin.smalltable.filesize"
 
 DEFAULTS: Mapping[str, str] = {
-    # HIVE-5119 left this name to be determined. On: asking for the operator is asking for it.
+    # HIVE-5119 does not define this name. On: a user of the operator wants pruning.
     PARTITION_PRUNING: "true",
-    # Our own. Off: on files that are not clustered by the key it only costs.
+    # Not a setting of Hive. Off: it has only overhead if files are not clustered by the key.
     KEY_PREDICATE: "false",
     SMALL_TABLE_FILESIZE: "25000000",
     "hive.auto.convert.join": "true",
@@ -35,7 +35,7 @@ DEFAULTS: Mapping[str, str] = {
     "hive.ignore.mapjoin.hint": "true",
     "hive.map.aggr": "true",
     "hive.map.groupby.sorted": "true",
-    # Unset in Hive, where the hive.strict.checks apply instead.
+    # Not set in Hive: the hive.strict.checks settings apply instead.
     "hive.mapred.mode": "",
     "hive.merge.mapfiles": "true",
     "hive.merge.mapredfiles": "false",
@@ -59,7 +59,7 @@ DEFAULTS: Mapping[str, str] = {
     "mapred.reduce.tasks": "-1",
 }
 _WORDS = {
-    # auto, our own: rewrite for Spark where that is expected to win.
+    # Hive has no "auto": rewrite the statement if a gain on Spark is expected.
     CORRELATION: ("false", "true", "auto"),
     "hive.mapred.mode": ("", "strict", "nonstrict"),
     "hive.fetch.task.conversion": ("none", "minimal", "more"),
@@ -68,14 +68,14 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Values by name; ``warnings`` has one sentence for every setting that was not understood."""
+    """Values by name; ``warnings`` has a sentence for every wrong name or value."""
 
     values: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULTS))
     warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, overrides: Mapping[str, object] | None = None) -> Settings:
-        """Defaults with ``overrides`` laid over them.
+        """The defaults, replaced by ``overrides`` where given.
 
         >>> print(*Settings.of({"hive.mapjoin.filesize": 1}).warnings)
         unknown setting hive.mapjoin.filesize, did you mean hive.mapjoin.smalltable.filesize?
@@ -98,10 +98,10 @@ class Settings:
         hive_conf: Mapping[str, object] | None = None,
         script: Mapping[str, object] | None = None,
     ) -> Settings:
-        """What a run takes: correlated queries are rewritten where that wins.
+        """The settings of a run: ``hive.optimize.correlation`` is ``auto`` unless it is set.
 
-        ``script`` are the SET lines of the statement, over ``hive_conf``; a name that is not known
-        here is Spark's own matter in a SET line, and a mistake in ``hive_conf``. Raises
+        ``script`` has the SET lines of the statement, which override ``hive_conf``. An unknown
+        name in a SET line is left to Spark; an unknown name in ``hive_conf`` is a mistake. Raises
         ``ValueError`` with a sentence for every mistake.
 
         >>> Settings.for_run().values[CORRELATION], Settings.of().values[CORRELATION]
@@ -118,15 +118,15 @@ class Settings:
         return cls.of({CORRELATION: "auto", **given})
 
     def is_on(self, name: str) -> bool:
-        """A true/false setting."""
+        """Whether a true/false setting is true."""
         return self.values[name] == "true"
 
     def number(self, name: str) -> int:
-        """A setting that is a whole number."""
+        """The value of a setting that is a whole number."""
         return int(self.values[name])
 
     def forbids(self, check: str) -> bool:
-        """Whether one of ``hive.strict.checks`` holds: ``hive.mapred.mode`` overrules it.
+        """Whether a ``hive.strict.checks`` setting is active; ``hive.mapred.mode`` overrides it.
 
         >>> Settings.of().forbids("hive.strict.checks.cartesian.product")
         True

@@ -1,4 +1,7 @@
-"""Which tables a statement names, by its text alone: no catalog is asked, no view opened."""
+"""Finds the tables that a statement names, from its text alone.
+
+No catalog is read, and no view is expanded.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ from airflow_hive_opt.statement.script import split_settings
 
 @dataclass(frozen=True)
 class Tables:
-    """``database.table``, or ``catalog.database.table``, of what is read and what is written.
+    """The tables that a statement reads and writes, in lower case, sorted.
 
-    Lower case, sorted.
+    A name is ``database.table`` or ``catalog.database.table``.
     """
 
     reads: tuple[str, ...]
@@ -25,10 +28,10 @@ class Tables:
 
 
 def tables_of(script: str, database: str = "default") -> Tables:
-    """The tables and views that a statement names; CTEs are none.
+    """The tables and views that a statement names, without its CTEs.
 
-    ``database`` is that of names without one. Raises
-    :class:`~airflow_hive_opt.statement.errors.PlanError` where the text can't be parsed.
+    ``database`` is the database of unqualified names. Raises
+    :class:`~airflow_hive_opt.statement.errors.PlanError` if the text can't be parsed.
 
     >>> tables_of("INSERT OVERWRITE TABLE dw.r WITH f AS (SELECT * FROM F) SELECT * FROM f, d.k")
     Tables(reads=('d.k', 'default.f'), writes=('dw.r',))
@@ -38,7 +41,7 @@ def tables_of(script: str, database: str = "default") -> Tables:
     reads = {
         _name(table, database)
         for table in tree.find_all(exp.Table)
-        if isinstance(table.this, exp.Identifier)  # a function in FROM is no table
+        if isinstance(table.this, exp.Identifier)  # a function in FROM is not a table
         and not any(table is target for target in targets)
         and not _names_a_cte(table)
     }
@@ -47,7 +50,7 @@ def tables_of(script: str, database: str = "default") -> Tables:
 
 
 def is_query(sql: str) -> bool:
-    """Whether the statement only reads; false where its text can't be parsed.
+    """Whether the statement only reads; false if its text can't be parsed.
 
     >>> is_query("SELECT 1 UNION ALL SELECT 2"), is_query("WITH a AS (SELECT 1) FROM a SELECT *")
     (True, True)
@@ -61,13 +64,15 @@ def is_query(sql: str) -> bool:
 
 
 def table_of_a_partition(sql: str) -> str | None:
-    """The table that a statement inserts one partition into, all of whose values are written out.
+    """The table into which a statement inserts one static partition, or ``None``.
+
+    A static partition has a literal value for every partition column that PARTITION names.
 
     >>> table_of_a_partition("INSERT OVERWRITE TABLE dw.r PARTITION (ds = 'a') SELECT 1")
     'dw.r'
     >>> table_of_a_partition("INSERT OVERWRITE TABLE r PARTITION (ds = 'a', hour) SELECT 1, 2")
     """
-    if "partition" not in sql.lower():  # most statements need not be parsed for it
+    if "partition" not in sql.lower():  # avoids parsing most statements
         return None
     try:
         tree = parse(sql)
@@ -83,14 +88,14 @@ def table_of_a_partition(sql: str) -> str | None:
 def _targets(tree: exp.Expr) -> Iterator[exp.Table]:
     for statement in tree.find_all(exp.Insert, exp.Create):
         target = statement.this
-        if isinstance(target, exp.Schema):  # with a list of columns
+        if isinstance(target, exp.Schema):  # a table with a column list
             target = target.this
         if isinstance(target, exp.Table):
             yield target
 
 
 def _names_a_cte(table: exp.Table) -> bool:
-    """Whether an enclosing WITH defines the name, before where it stands."""
+    """Whether an enclosing WITH defines the name before the table reference."""
     if table.db:
         return False
     inside: exp.Expr = table
@@ -103,7 +108,7 @@ def _names_a_cte(table: exp.Table) -> bool:
 
 
 def _visible(around: exp.Expr, inside: exp.Expr) -> list[exp.Expr]:
-    """The CTEs that ``around`` defines for ``inside``: for a CTE, those before it."""
+    """The CTEs of ``around`` that ``inside`` can read; a CTE can read only those before it."""
     if isinstance(around, exp.With):
         return list(itertools.takewhile(lambda cte: cte is not inside, around.expressions))
     defined = around.args.get("with_")

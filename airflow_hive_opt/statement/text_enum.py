@@ -1,4 +1,4 @@
-"""Enumerations whose members are their texts."""
+"""Enumerations whose members are strings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ else:
     from enum import Enum
 
     class StrEnum(str, Enum):
-        """The standard library's, which came with Python 3.11."""
+        """The ``StrEnum`` of the standard library, which Python has since 3.11."""
 
         __str__ = str.__str__
         __format__ = str.__format__  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Hive types whose values compare as they are."""
+"""Hive types whose values compare exactly, without a conversion."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 def family(type_: str) -> str | None:
-    """The family of types that compare exactly with each other, or ``None`` for no such family.
+    """The family of types that compare exactly with each other, or ``None`` if there is none.
 
     >>> family("bigint"), family("string"), family("timestamp"), family("char(3)")
     ('integer', 'string', None, None)

@@ -1,4 +1,4 @@
-"""``zip(..., strict=True)`` for clusters whose Python is 3.9, which has no such argument."""
+"""``zip(..., strict=True)`` for Python 3.9, which does not have that argument."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def zip_strict(
 @overload
 def zip_strict(*columns: Iterable[_First]) -> Iterator[tuple[_First, ...]]: ...
 def zip_strict(*columns: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of columns that are of one length; raises ``ValueError`` where they are not."""
+    """The rows of columns of equal length; raises ``ValueError`` if the lengths differ."""
     return zip(*columns, strict=True) if sys.version_info >= (3, 10) else _rows(columns)
 
 
 def _rows(columns: tuple[Iterable[Any], ...]) -> Iterator[tuple[Any, ...]]:
-    """What ``zip`` itself does since Python 3.10.
+    """Does the same as ``zip(..., strict=True)`` of Python 3.10.
 
     >>> list(_rows(([1, 2], "ab")))
     [(1, 'a'), (2, 'b')]

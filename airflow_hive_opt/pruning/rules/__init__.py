@@ -1,9 +1,9 @@
-"""Rules that decide what Spark may leave unread, on the frozen operator trees of a statement.
+"""Rules on the frozen operator trees that decide which data Spark may leave unread.
 
 1. ``predicate_pushdown`` moves conditions towards their scans, as far as outer joins allow.
 2. ``partition_pruning`` decides for each scan of a partitioned table whether the keys of small
-   tables can choose its partitions, or gives a reason. ``key_sources`` finds the small tables,
-   ``skeletons`` what is needed of them, and ``weakening`` the part of a condition that still holds
-   when only some of its columns are known.
-3. ``key_predicates`` does the same for a data column: its keys become a condition on the scan.
+   tables can prune its partitions, or returns a reason. ``key_sources`` finds the small tables,
+   ``skeletons`` the blocks in which partition columns are visible, and ``weakening`` the conditions
+   that hold for the rows of a relation.
+3. ``key_predicates`` does the same for a data column: the keys become a condition on the scan.
 """

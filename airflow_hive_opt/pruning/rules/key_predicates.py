@@ -1,10 +1,10 @@
-"""Keys of small tables as a condition on a data column of the scan they are joined with.
+"""Turns the keys of small tables into a condition on a data column of the big table's scan.
 
-Where the join column is no partition column, the small side's keys can tell row groups apart: a
-list that stands in the statement is pushed down to Parquet and ORC, which no key that is found at
-run time is. Rows whose value is not among the keys take no part in the join, by the same rule as
-partitions (:mod:`~airflow_hive_opt.pruning.rules.weakening`). Whether it pays is seen from the
-files, before the join.
+If the join column is not a partition column, the small table's keys can still exclude row groups.
+Spark pushes a list in the statement down to Parquet and ORC, but not the keys that it finds at run
+time. Rows whose value is not among the keys take no part in the join, by the same rule as for
+partitions (:mod:`~airflow_hive_opt.pruning.rules.weakening`). The files show before the join
+whether the condition saves time.
 
 >>> from airflow_hive_opt.pruning.example import key_predicates
 >>> print(key_predicates('SELECT amount FROM sales s JOIN src ON s.item = src.key AND value = 1'))
@@ -25,12 +25,12 @@ from airflow_hive_opt.pruning.rules.skeletons import Place, itself
 from airflow_hive_opt.pruning.rules.weakening import weaken
 from airflow_hive_opt.statement.settings import KEY_PREDICATE, SMALL_TABLE_FILESIZE, Settings
 
-# A small table's keys cost as much time as reading some ten times its bytes.
+# Reading a small table's keys takes about as long as scanning ten times its bytes.
 _LARGE = 10
 
 
 def find_key_predicates(trees: Sequence[Operator], settings: Settings) -> tuple[KeyPredicate, ...]:
-    """One for every bare equality of a large table's data column with a small side's column."""
+    """One for every equality of a bare data column of a large table with a small table's column."""
     if not settings.is_on(KEY_PREDICATE):
         return ()
     found: dict[KeyPredicate, None] = {}
@@ -43,7 +43,7 @@ def find_key_predicates(trees: Sequence[Operator], settings: Settings) -> tuple[
 
 
 def _blocks(tree: Operator) -> Iterator[Operator]:
-    """What stands below each SELECT: joins, filters, relations."""
+    """The tree below each SELECT: joins, filters, relations."""
     for operator in walk(tree):
         if isinstance(operator, Select):
             below = operator.input
@@ -51,7 +51,7 @@ def _blocks(tree: Operator) -> Iterator[Operator]:
 
 
 def _is_large(scan: TableScan, settings: Settings) -> bool:
-    """Whether reading less of the table can pay; views are left to their tables."""
+    """Whether reading less of the table can save time; false for views."""
     relation = scan.relation
     total = relation.table.total_bytes
     known_small = total is not None and total < _LARGE * settings.number(SMALL_TABLE_FILESIZE)
@@ -66,7 +66,7 @@ def _of_scan(block: Operator, scan: TableScan, settings: Settings) -> Iterator[K
     small, _ = small_relations(block, others, settings, scan.relation.table.total_bytes)
     for group, own in components(small, weakened.holding):
         for link in weakened.holding:
-            # keys from partition names would come back as a filter on those partitions
+            # keys that come from partition names would only filter those partitions again
             tables = not any(small[alias].names for alias in group)
             if tables and _is_bare(link, place) and link.aliases - {place.alias} <= group:
                 source = key_source(place, [link], group, own, small)
@@ -80,7 +80,7 @@ def _is_bare(link: Condition, place: Place) -> bool:
 
 
 def _data_columns(block: Operator, scan: TableScan) -> Place:
-    """The scan's data columns, in the part that its partition columns have in pruning."""
+    """A place with the scan's data columns instead of its partition columns."""
     alias = scan.relation.alias
     columns = {
         column.name: itself(alias, column.name, column) for column in scan.relation.table.columns

@@ -1,9 +1,10 @@
-"""The small sides of a scan: which relations give its keys, and by which queries.
+"""Finds the small tables that supply the keys of a scan, and the queries that read the keys.
 
-Relations that equalities join with each other are one source, so that a dimension which another
-dimension filters (a snowflake) gives the keys that are left. A relation gives keys if it is small
-and gives the same rows whenever it is read; a partitioned table of any size gives the names of its
-partitions. Each source is one query over the conditions that hold for it (HIVE-5119, step 5).
+Relations that are joined with each other by equalities form one source. So a dimension that another
+dimension filters (a snowflake schema) supplies only the keys that remain. A relation supplies keys
+if it is small and returns the same rows whenever it is read. A partitioned table of any size
+supplies the names of its partitions. Each source is one query with the conditions that hold for it
+(HIVE-5119, step 5).
 """
 
 from __future__ import annotations
@@ -36,14 +37,18 @@ from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE, Settings
 from airflow_hive_opt.statement.types import family
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
-# Bytes that Spark reads in no time: a table this small is read for keys whatever it is for.
+# In bytes. Reading a table up to this size has a negligible cost, so it may supply keys even if
+# it is larger than the scanned table.
 _NO_COST = 1_000_000
 _SKELETON_VIEW = "__partitions_of_"
 
 
 @dataclass(frozen=True)
 class Small:
-    """A relation that can give keys; ``names`` says that its partition names stand for it."""
+    """A relation that can supply keys.
+
+    ``names`` says that its partition names are read instead of its rows.
+    """
 
     alias: str
     operator: Operator
@@ -51,11 +56,14 @@ class Small:
 
     @property
     def table(self) -> Table | None:
-        """The table, if the relation is one."""
+        """The table, or ``None`` if the relation is not a table."""
         return self.operator.relation.table if isinstance(self.operator, TableScan) else None
 
     def can_tell(self, columns: Iterable[ColumnRef]) -> bool:
-        """Whether the columns of this relation among ``columns`` are all there."""
+        """Whether the relation can supply all of its columns among ``columns``.
+
+        If its partition names are read, it can supply only its partition columns.
+        """
         mine = {column.name for column in columns if column.alias == self.alias}
         return not self.names or mine <= _partition_columns(self.operator)
 
@@ -63,9 +71,9 @@ class Small:
 def small_relation(
     operator: Operator | None, alias: str, settings: Settings, scanned_bytes: int | None
 ) -> Small | Reason:
-    """The relation as a giver of keys, or why it can't be one.
+    """The relation as a supplier of keys, or the reason why it can't be one.
 
-    ``scanned_bytes`` is the size of the table that the keys are for, where it is known.
+    ``scanned_bytes`` is the size of the table that the keys prune, or ``None`` if not known.
     """
     reason = _unfit(operator, settings, scanned_bytes)
     if reason is None and operator is not None:
@@ -79,7 +87,7 @@ def small_relation(
 def small_relations(
     tree: Operator, aliases: Iterable[str], settings: Settings, scanned_bytes: int | None
 ) -> tuple[dict[str, Small], dict[str, Reason]]:
-    """The relations below ``tree`` that can give keys, and why those others can't."""
+    """Those of ``aliases`` below ``tree`` that can supply keys, and reasons for the others."""
     small: dict[str, Small] = {}
     unfit: dict[str, Reason] = {}
     wanted = frozenset(aliases)
@@ -96,7 +104,7 @@ def small_relations(
 def components(
     small: Mapping[str, Small], holding: Sequence[Condition]
 ) -> list[tuple[frozenset[str], tuple[Condition, ...]]]:
-    """Relations that equalities connect, each group with its own conditions."""
+    """Groups of relations that equalities connect, each with the conditions on it alone."""
     own = [
         condition
         for condition in holding
@@ -120,7 +128,11 @@ def key_source(
     own: Sequence[Condition],
     small: Mapping[str, Small],
 ) -> KeySource:
-    """The source that ``links``, conditions between the scan and ``group``, compare with."""
+    """The source of the keys for ``links``.
+
+    ``links`` are conditions between the scan and the relations of ``group``. ``own`` are the
+    conditions on ``group`` alone.
+    """
     aliases = tuple(alias for alias in small if alias in group)
     pairs = [_pair(place, link, small) for link in links]
     columns: list[ColumnRef] = []
@@ -167,7 +179,11 @@ def key_source(
 def _pair(
     place: Place, link: Condition, small: Mapping[str, Small]
 ) -> tuple[str, ColumnRef] | None:
-    """Partition column and key of a link that the metastore can answer by a filter."""
+    """The partition column and the key column of a link, or ``None``.
+
+    A link has such a pair only if it is an equality of bare columns of comparable types, which the
+    metastore can evaluate as a filter.
+    """
     if link.comparison != "=" or link.operands is None:
         return None
     for mine, other in (link.operands, link.operands[::-1]):
@@ -186,7 +202,7 @@ def _pair(
 def _unfit(
     operator: Operator | None, settings: Settings, scanned_bytes: int | None
 ) -> Reason | None:
-    """Why the relation can't be read for keys, or ``None`` where it can."""
+    """The reason why the relation's rows can't supply keys, or ``None`` if they can."""
     relation = _relation(operator)
     if relation is None:
         return Reason.KEY_SOURCE_NOT_PLANNED
@@ -240,7 +256,7 @@ def _from_item(small: Small) -> str:
 
 
 def _reference(group: Sequence[Small]) -> Span | None:
-    """The place of the one table that the group is, read as it is."""
+    """The position of the table if the group is exactly one table, read as rows; or ``None``."""
     relation = None if len(group) > 1 or group[0].names else _relation(group[0].operator)
     return relation.reference if isinstance(relation, TableRelation) else None
 

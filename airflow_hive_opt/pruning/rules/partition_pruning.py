@@ -1,10 +1,10 @@
 """Partition pruning by the keys of small tables: HIVE-5119, compile time, steps 4.1 to 4.6.
 
-A scan B may be pruned by the conditions that hold for every row it takes part in
-(:mod:`~airflow_hive_opt.pruning.rules.weakening`) and that read nothing of B but partition columns.
-Those that read other relations too are answered with the keys of small sides
-(:mod:`~airflow_hive_opt.pruning.rules.key_sources`), the others by partition names alone. All of
-them must be fulfilled, so what they call for is intersected.
+A scan B may be pruned by the conditions that hold for every row in which it takes part
+(:mod:`~airflow_hive_opt.pruning.rules.weakening`) and that read only partition columns of B.
+Conditions that also read other relations are evaluated with the keys of small tables
+(:mod:`~airflow_hive_opt.pruning.rules.key_sources`), the others with partition names alone. A
+partition must fulfil all of them, so the sets of matching partitions are intersected.
 
 >>> from airflow_hive_opt.pruning.example import decisions
 >>> print(decisions('''
@@ -43,7 +43,7 @@ _STEPS = list(Reason)
 
 @dataclass
 class _Findings:
-    """What was found for one scan so far."""
+    """The key sources and conditions found so far for one scan."""
 
     scan: TableScan
     furthest: Reason = Reason.NO_CONDITION_ON_PARTITION_COLUMN
@@ -52,12 +52,12 @@ class _Findings:
     columns: set[str] = field(default_factory=set)
 
     def failed(self, reason: Reason) -> None:
-        """Notes why one condition does not prune; the one that got furthest is told."""
+        """Records why a condition does not prune; keeps the reason that is latest in the enum."""
         self.furthest = max(self.furthest, reason, key=_STEPS.index)
 
 
 def prune_partitions(trees: Sequence[Operator], settings: Settings) -> tuple[ScanDecision, ...]:
-    """A decision for every scan of a partitioned table, in the order of the trees."""
+    """Decides for every scan of a partitioned table, in the order of the trees."""
     found: dict[int, _Findings] = {}
     for tree in trees:
         for scan, seen_in in places(tree):
@@ -68,7 +68,7 @@ def prune_partitions(trees: Sequence[Operator], settings: Settings) -> tuple[Sca
 
 
 def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
-    """What the conditions of one block can do for the scan."""
+    """Adds the key sources and conditions of one block to the findings for the scan."""
     weakened = weaken(place.tree, place.relation, place.supplied)
     links = []
     for condition in weakened.holding:
@@ -109,7 +109,7 @@ def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
 def _tells_apart(
     group: frozenset[str], own: Sequence[Condition], small: dict[str, Small], scan: TableScan
 ) -> bool:
-    """Whether the keys can be fewer than the partitions: a table's own names are not."""
+    """Whether the keys can exclude partitions; a table's own partition names alone can't."""
     table = scan.relation.table.scanned
     return bool(own) or any(
         not (small[alias].names and small[alias].table == table) for alias in group
@@ -117,13 +117,13 @@ def _tells_apart(
 
 
 def _speaks_of(condition: Condition, place: Place) -> bool:
-    """Whether the condition reads a column that has to do with partition columns."""
+    """Whether the condition reads a column that derives from partition columns."""
     mine = {column.name for column in condition.columns if column.alias == place.alias}
     return bool(mine & place.columns.keys())
 
 
 def _unusable(condition: Condition, place: Place) -> Reason | None:
-    """Why a condition on partition columns says nothing about partitions alone, if so."""
+    """Why a condition on partition columns can't be evaluated on partitions alone, or ``None``."""
     if not _speaks_of(condition, place):
         return None
     mine = [column for column in condition.columns if column.alias == place.alias]

@@ -2,7 +2,7 @@
 
 During-join predicates are not pushed past preserved tables (case J1) but to null-supplying ones
 (J2); after-join predicates are pushed to preserved tables (W1) but not past null-supplying ones
-(W2). A condition that reads one relation moves to stand right above it.
+(W2). A condition that reads one relation moves to the position directly above it.
 
 >>> from airflow_hive_opt.pruning.example import before_and_after
 >>> print(before_and_after(push_down, '''
@@ -51,12 +51,12 @@ _Conditions = tuple[Condition, ...]
 
 
 def push_down(root: Operator) -> Operator:
-    """The tree with every condition as near to its relation as the outer joins allow."""
+    """Moves every condition as near to its relation as the outer joins allow."""
     return _push(root, ())
 
 
 def _push(operator: Operator, falling: _Conditions) -> Operator:
-    """``operator`` with the ``falling`` conditions, true of its output, put at or below it."""
+    """``operator`` with the ``falling`` conditions, which hold for its output, at or below it."""
     if isinstance(operator, (TableScan, PassedThrough)):
         return _filtered(operator, falling)
     if isinstance(operator, Union):
@@ -77,7 +77,10 @@ def _push(operator: Operator, falling: _Conditions) -> Operator:
 
 
 def _descend(operator: Operator) -> Operator:
-    """Starts anew below an operator whose output columns are not those of its input."""
+    """Pushes down below an operator whose output columns differ from its input's.
+
+    No condition moves through such an operator.
+    """
     if isinstance(operator, (Select, Limit, GroupBy, FileSink)):
         return replace(operator, input=_push(operator.input, ()))
     raise TypeError(f"no single input: {operator}")
@@ -104,7 +107,7 @@ def _push_join(join: Join, after: _Conditions) -> Operator:
 
 
 def _split(conditions: _Conditions, names: Iterable[str]) -> tuple[_Conditions, _Conditions]:
-    """Those that read relations of ``names`` only and may move, and the others."""
+    """The conditions that read only relations of ``names`` and may move, and the others."""
     inside = frozenset(names)
     moving = tuple(
         condition

@@ -1,8 +1,8 @@
-"""Where a scan's partition columns can be seen: in its own block and in the blocks around.
+"""Finds the blocks in which a scan's partition columns are visible: its own and enclosing ones.
 
-A subquery, a CTE that is read once and UNION hand partition columns on, renamed or put through
-deterministic expressions (HIVE-5119, step 4.5: else the value does not reach the join). LIMIT,
-window functions and aggregates end that, but for group keys.
+A subquery, a CTE that is read once and UNION pass partition columns on, possibly renamed or as
+arguments of deterministic expressions (HIVE-5119, step 4.5: otherwise the value does not reach the
+join). LIMIT, window functions and aggregates pass no partition column on, except group keys.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from airflow_hive_opt.statement.identifiers import quote
 
 @dataclass(frozen=True)
 class Seen:
-    """A column made of partition columns.
+    """A column that derives from partition columns.
 
-    ``sql`` is its expression over the layer below, empty where the value can't be followed.
-    ``column`` is the partition column that it is, unchanged, and ``type`` its Hive type; else
-    both are empty. ``parts`` are all partition columns it is made of.
+    ``sql`` is its expression over the layer below; it is empty if the value can't be followed.
+    ``column`` and ``type`` are the name and the Hive type of the partition column that it equals;
+    both are empty if it is not an unchanged partition column. ``parts`` are all partition columns
+    from which it derives.
     """
 
     sql: str
@@ -45,9 +46,9 @@ class Seen:
 
 @dataclass(frozen=True)
 class Place:
-    """A block in which the scan's partition columns are seen, as columns of one of its relations.
+    """A block in which the scan's partition columns are visible as columns of one relation.
 
-    ``tree`` is what stands below the block's SELECT, ``relation`` one of its leaves. ``supplied``
+    ``tree`` is the operator below the block's SELECT, ``relation`` one of its leaves. ``supplied``
     says that outer joins inside the relation may have put NULLs in place of the scan's rows.
     """
 
@@ -60,26 +61,26 @@ class Place:
 
     @property
     def supplied_outside(self) -> bool:
-        """Whether NULLs may stand in place of the scan's rows in what the block gives."""
+        """Whether the block's output may have NULLs in place of the scan's rows."""
         return self.supplied or null_supplied(self.tree, self.relation)
 
     def followed(self, column: ColumnRef) -> Seen | None:
-        """The column, if it is made of partition columns and of nothing else."""
+        """The column, or ``None`` unless it derives from partition columns only."""
         seen = self.columns.get(column.name) if column.alias == self.alias else None
         return seen if seen is not None and seen.sql else None
 
 
 def places(root: Operator) -> Iterator[tuple[TableScan, tuple[Place, ...]]]:
-    """Every scan of a partitioned table, with the blocks it is seen in from the inside out."""
+    """Every scan of a partitioned table, with the blocks that see its columns, innermost first."""
     for scan, found, _ in _places(root):
         yield scan, found
 
 
 def outputs(root: Operator) -> Iterator[tuple[TableScan, Mapping[str, Seen]]]:
-    """Scans of partitioned tables below a query, with what the query hands on of each.
+    """Scans of partitioned tables below a query, with the output columns that derive from each.
 
-    Only scans that every value of the column comes from: not those whose rows an outer join may
-    replace or a UNION puts others beside.
+    Only scans from which every value of the column comes. A scan is left out if an outer join may
+    replace its rows by NULLs, or if a UNION adds rows of other branches.
     """
     for scan, found, columns in _places(root):
         mixed = any(isinstance(place.relation, Union) for place in found)
@@ -88,7 +89,7 @@ def outputs(root: Operator) -> Iterator[tuple[TableScan, Mapping[str, Seen]]]:
 
 
 def column_type(operator: Operator, name: str) -> str:
-    """The Hive type of a relation's column, empty where it is not known."""
+    """The Hive type of a relation's column; empty if it is not known."""
     if isinstance(operator, TableScan):
         types = {column.name: column.type for column in operator.relation.table.all_columns}
         return types.get(name, "")
@@ -106,7 +107,7 @@ _Found = tuple[TableScan, tuple[Place, ...], dict[str, Seen]]
 
 
 def _places(operator: Operator) -> Iterator[_Found]:
-    """Scans below a query's top operator, their places, and what the query hands on of each."""
+    """Scans below a query's top operator, their places, and the query's columns from each."""
     if isinstance(operator, FileSink):
         yield from _places(operator.input)
     elif isinstance(operator, Union):
@@ -147,7 +148,7 @@ def _in_block(tree: Operator, leaf: Operator) -> Iterator[tuple[TableScan, tuple
 
 
 def _outputs(select: Select, place: Place) -> dict[str, Seen]:
-    """The SELECT's columns that are made of the place's, by output name."""
+    """The SELECT's columns that derive from the place's columns, by output name."""
     own_names = tuple(projection.name for projection in select.projections)
     names = (select.subquery.names if select.subquery else ()) or own_names
     found = ((name, _output(select, at, place)) for at, name in enumerate(names))
@@ -155,7 +156,10 @@ def _outputs(select: Select, place: Place) -> dict[str, Seen]:
 
 
 def _output(select: Select, at: int, place: Place) -> Seen | None:
-    """What the SELECT's column at a position is of the place's columns, if it is of them at all."""
+    """How the SELECT's column at position ``at`` derives from the place's columns.
+
+    ``None`` if it does not read any of them.
+    """
     projection = select.projections[at]
     mine = {column.name for column in projection.columns if column.alias == place.alias}
     if not mine & place.columns.keys():
@@ -166,20 +170,20 @@ def _output(select: Select, at: int, place: Place) -> Seen | None:
     bare = place.followed(projection.column) if projection.column else None
     if bare:
         return replace(bare, sql=projection.sql)
-    if place.supplied_outside:  # the expression may make a value of the NULLs
+    if place.supplied_outside:  # the expression may turn the NULLs into a value
         return Seen("")
     parts = (seen.parts for seen in followed if seen is not None)
     return Seen(projection.sql, parts=frozenset().union(*parts))
 
 
 def itself(alias: str, name: str, column: Column) -> Seen:
-    """A scan's own column, by the name it has there."""
+    """A scan's own column, under the name that the scan's relation gives it."""
     sql = f"{quote(alias)}.{quote(name)}"
     return Seen(sql, column.name, column.type, frozenset({column.name}))
 
 
 def _survives_grouping(select: Select, projection: Projection) -> bool:
-    """Whether the column has one value in a group, that of the group's every row."""
+    """Whether the column has, for each group, the value that every row of the group has."""
     if not isinstance(select.input, GroupBy):
         return True
     keys = {key.column for key in select.input.keys if key.column is not None}
@@ -187,7 +191,10 @@ def _survives_grouping(select: Select, projection: Projection) -> bool:
 
 
 def _through_union(union: Union) -> Iterator[_Found]:
-    """Columns by position, where every branch gives a bare column of the same type."""
+    """Matches the branches' columns by position.
+
+    A column passes if every branch has a bare column of the same type there.
+    """
     aligned = _aligned(union)
     for branch in union.inputs:
         for scan, found, _ in _places(branch):
@@ -202,7 +209,7 @@ def _through_union(union: Union) -> Iterator[_Found]:
 
 
 def _aligned(union: Union) -> bool:
-    """Whether the branches' columns are known one by one."""
+    """Whether all columns of all branches are known and equal in number."""
     lengths = {len(branch.projections) for branch in union.subquery.branches}
     names = (found.name for branch in union.subquery.branches for found in branch.projections)
     return len(lengths) == 1 and "*" not in names
@@ -213,7 +220,7 @@ def _branches(operator: Operator) -> tuple[Operator, ...]:
 
 
 def _output_type(query: Operator, at: int) -> str:
-    """The type of a query's column, if it is a bare one whose type is known."""
+    """The type of a query's column; empty unless it is a bare column of known type."""
     select = query.input if isinstance(query, Limit) else query
     if not isinstance(select, Select) or at >= len(select.projections):
         return ""

@@ -1,16 +1,18 @@
-"""Which conditions are known of every row that one relation's rows take part in.
+"""Finds the conditions that hold for every row in which one relation's rows take part.
 
-This is the one place that knows what outer joins do to pruning. Take a row b of relation B and any
-row that the block makes of it. *Real* are the relations that give an own row to it, not NULLs in
-place of one; from B, realness spreads through joins and through conditions that NULLs can't fulfil.
-A condition *holds* where its operator must have let the row pass. Rows b for which no rows of the
-other relations fulfil all conditions that hold may be left unread, with two exceptions:
+Only this module defines the effect of outer joins on pruning. Take a row b of relation B and any
+row that the block makes from b. A relation is *real* if it contributes a row of its own to that
+row, not NULLs in place of one. Starting from B, realness spreads through joins and through
+conditions that NULLs can't fulfil. A condition *holds* if its operator must have let the row pass.
+A row b may be left unread if no rows of the other relations fulfil, together with b, all
+conditions that hold. Two kinds of conditions must not be used for this:
 
-- a condition that reads a relation which is not real: NULLs may have fulfilled it;
-- a condition that NULLs could fulfil, above an outer join that puts NULLs in b's place: leaving b
-  unread would make such NULLs.
+- A condition that reads a relation that is not real: NULLs may have fulfilled it.
+- A condition that NULLs could fulfil, above an outer join that puts NULLs in b's place: leaving b
+  unread would create such NULLs.
 
-Leaving out any condition only makes more rows look wanted, so what can't be used is dropped.
+Ignoring a condition can only make more rows look needed, so an unusable condition is dropped.
+
 Source: HIVE-5119, step 4.1, and Hive's outer-join pushdown rules.
 
 >>> from airflow_hive_opt.pruning.example import surviving
@@ -48,10 +50,11 @@ _LEFT_ALWAYS = (JoinKind.LEFT_OUTER, JoinKind.LEFT_ANTI)
 
 @dataclass(frozen=True)
 class Weakened:
-    """A block as one of its relations sees it.
+    """The conditions of a block, from the view of one of its relations.
 
-    ``holding`` are the conditions that may be used, bottom up; ``dropped`` the others, with the
-    reason. ``real`` are aliases of relations that give a row wherever the relation does.
+    ``holding`` are the conditions that may be used, bottom up. ``dropped`` are the others, with
+    the reason. ``real`` are the aliases of the relations that contribute a row of their own
+    wherever the relation does.
     """
 
     holding: tuple[Condition, ...]
@@ -60,11 +63,11 @@ class Weakened:
 
 
 def weaken(tree: Operator, relation: Operator, supplied_within: bool = False) -> Weakened:
-    """What is known of rows that ``relation``, a leaf of the block below ``tree``, takes part in.
+    """Finds the conditions that hold for the rows in which ``relation`` takes part.
 
-    ``tree`` is what stands below a SELECT: joins, filters, lateral views, relations.
-    ``supplied_within`` says that an outer join inside the relation may have put NULLs in place of
-    the rows that the question is about.
+    ``tree`` is the operator below a SELECT: joins, filters, lateral views, relations. ``relation``
+    is one of its leaves. ``supplied_within`` says that an outer join inside the relation may have
+    put NULLs in place of the rows in question.
     """
     operators = list(_block(tree))
     leaves = relations(tree)
@@ -88,7 +91,7 @@ def weaken(tree: Operator, relation: Operator, supplied_within: bool = False) ->
 
 
 def _block(operator: Operator) -> Iterator[Operator]:
-    """The block's operators, top down; its relations are not opened."""
+    """The block's operators, top down, without the operators inside its relations."""
     yield operator
     if isinstance(operator, (Filter, Join, LateralView)):
         for input_ in operator.inputs:
@@ -116,7 +119,10 @@ def _real(operators: list[Operator], leaves: dict[str, Operator], relation: Oper
 
 
 def _always_real(operator: Filter | Join | LateralView) -> tuple[Operator, ...]:
-    """The inputs that each row of the operator has a row of; a semi join's right is a witness."""
+    """The inputs that contribute a row to each output row.
+
+    They include the right side of a semi join: a row of it must exist.
+    """
     if not isinstance(operator, Join) or operator.kind in _BOTH:
         return operator.inputs
     if operator.kind in _LEFT_ALWAYS:
@@ -137,7 +143,7 @@ def null_supplied(tree: Operator, relation: Operator) -> bool:
 
 
 def _upwards(operators: list[Operator], relation: Operator) -> Iterator[tuple[Operator, Operator]]:
-    """Each operator above the relation, with its input that the relation is in."""
+    """Each operator above the relation, with its input that contains the relation."""
     parents = {id(input_): operator for operator in operators for input_ in operator.inputs}
     below = relation
     while (above := parents.get(id(below))) is not None:
@@ -156,7 +162,10 @@ def _supplies(operator: Operator, input_: Operator) -> bool:
 def _supplied(
     operators: list[Operator], relation: Operator, supplied: frozenset[str]
 ) -> dict[int, frozenset[str]]:
-    """For each operator above: whose columns outer joins made NULL together with the relation's."""
+    """For each operator above the relation, the aliases that may be NULL together with it.
+
+    Outer joins below that operator may have made their columns NULL together with the relation's.
+    """
     found: dict[int, frozenset[str]] = {}
     for above, below in _upwards(operators, relation):
         found[id(above)] = supplied
