@@ -189,8 +189,8 @@ def _uses(block: Block, cost: Cost) -> list[tuple[Table, _Use]]:
         keys: set[str] = set()
         shuffles = 0
         if len(block.factors) == 1:
-            keys = {key.name.lower() for key in group.expressions} if group else set()
             bare = group and all(isinstance(key, exp.Column) for key in group.expressions)
+            keys = {key.name.lower() for key in group.expressions} if bare else set()
             distinct = any(block.select.find_all(exp.Distinct))
             # GROUP BY aggregates rows before it shuffles them, except for DISTINCT aggregates
             shuffles = 2 if bare and distinct else 0

@@ -211,3 +211,14 @@ def test_explain_says_what_was_done_and_what_not():
     left = explain(sql.replace("SELECT a.ord", "SELECT *"), CATALOG, loose)
     assert "SELECT_STAR" in explanation_to_text(left)
     assert json.dumps(explanation_to_json(left)["rewriting"])
+
+
+@pytest.mark.parametrize("key", ["abs(ord)", "1", "ord + 1"])
+def test_a_scan_is_not_shared_by_a_key_that_is_no_column(key):
+    """``DISTRIBUTE BY`` would name a column that is not there."""
+    sql = (
+        "SELECT x.m, y.n FROM (SELECT count(DISTINCT part) AS n FROM lines GROUP BY {0}) y, "
+        "(SELECT count(DISTINCT supp) AS m FROM lines GROUP BY {0}) x"
+    )
+    assert outcome(sql.format("ord")).applied == ("shared_scan",)
+    assert outcome(sql.format(key)).applied == ()
