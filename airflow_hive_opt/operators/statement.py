@@ -26,6 +26,7 @@ from airflow_hive_opt.provider.airflow_compat import (
     check_submit_arguments,
     follows_application,
     mask_secret,
+    store_link,
 )
 from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
@@ -254,9 +255,7 @@ class StatementOperator(SparkSubmitOperator):
             spark_session(application_name(context), self._spark_conf(place)) as session,
         ):
             self.log.info("Spark session ready after %.1f s", time.monotonic() - began)
-            if (address := session.sparkContext.uiWebUrl) is not None:
-                instance: Any = context["ti"]
-                instance.xcom_push(key=SparkUILink().xcom_key, value=address)
+            store_link(context, SparkUILink(), session.sparkContext.uiWebUrl)
             return run_job(session, job, ObjectStoragePath)
 
     def _run_over_connect(self, job: Job, place: Place) -> Outcome:
@@ -298,7 +297,8 @@ class StatementOperator(SparkSubmitOperator):
             stored = Application.stored(context, self.external_id_key)
             if stored is None or stored.path != self._own.path:
                 self._own.prepare()
-            prepare_environment()
+            with start_errors():
+                prepare_environment()
             with TemporaryDirectory(prefix="airflow-hive-opt-") as folder:
                 main, package = ship(Path(folder))
                 self.application, self.application_args = str(main), [job_uri]

@@ -84,6 +84,7 @@ __all__ = (
     "determine_kwargs",
     "mask_secret",
     "redact",
+    "store_link",
     "task_decorator_factory",
 )
 
@@ -145,3 +146,10 @@ def follows_application(operator: Any, hook: Any) -> bool:
     """Whether the submitted application can be followed by its id until it ends."""
     on_yarn = getattr(hook, "_is_yarn_cluster_mode", False)
     return RESUMES and (not on_yarn or bool(operator._yarn_track_via_rm_api))
+
+
+def store_link(context: Context, link: BaseOperatorLink, address: str | None) -> None:
+    """Stores a link's address while its task runs; before Airflow 3.0 links are not stored."""
+    if address is not None and (key := getattr(link, "xcom_key", None)) is not None:
+        instance: Any = context["ti"]
+        instance.xcom_push(key=key, value=address)

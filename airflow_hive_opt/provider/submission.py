@@ -53,16 +53,23 @@ def application_name(context: Context) -> str:
 def prepare_environment() -> None:
     """Lets this process find spark-submit and Java, and its driver know whose it is.
 
-    Raises ``JavaNotFoundError``.
+    The machine's own ``spark-submit`` comes first, with its own Spark and Python. Raises
+    ``SparkStartError``: no Java, or a PySpark that another package has written into.
     """
     from airflow_hive_opt.spark.application.submitted import TASK_PID_VARIABLE
     from airflow_hive_opt.spark.session.java import ensure_java
+    from airflow_hive_opt.spark.session.session import check_versions
 
     if shutil.which("spark-submit") is None:  # PySpark's own, beside this interpreter
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    found = Path(shutil.which("spark-submit") or "")
+    is_own = found.parent == Path(sys.executable).parent
+    if is_own:
+        # a spark-submit of another Spark knows its own Python, and finds itself by this variable
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        check_versions()
     os.environ[TASK_PID_VARIABLE] = str(os.getpid())
-    ensure_java()
+    ensure_java(is_own)
 
 
 def resumption_key(job: Job, context: Context) -> str:

@@ -189,8 +189,9 @@ def _uses(block: Block, cost: Cost) -> list[tuple[Table, _Use]]:
         keys: set[str] = set()
         shuffles = 0
         if len(block.factors) == 1:
-            bare = group and all(isinstance(key, exp.Column) for key in group.expressions)
-            keys = {key.name.lower() for key in group.expressions} if bare else set()
+            grouped = group.expressions if group else []
+            bare = bool(grouped) and all(isinstance(key, exp.Column) for key in grouped)
+            keys = {key.name.lower() for key in grouped} if bare else set()
             distinct = any(block.select.find_all(exp.Distinct))
             # GROUP BY aggregates rows before it shuffles them, except for DISTINCT aggregates
             shuffles = 2 if bare and distinct else 0

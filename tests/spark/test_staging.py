@@ -319,3 +319,14 @@ def test_a_table_that_is_read_is_not_overwritten(spark, tmp_path, make):
     with pytest.raises(Exception, match="UNSUPPORTED_OVERWRITE"):
         run(spark, tmp_path, sql)
     assert contents(spark, "staged.result") == before
+
+
+def test_a_cached_table_is_read_anew(spark, make):
+    make()
+    spark.sql("INSERT INTO staged.result PARTITION (ds = 'a', n = 1) VALUES (1)")
+    spark.sql("CACHE TABLE staged.result")
+    assert spark.table("staged.result").collect() == [(1, "a", 1)]
+    sql = "INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = 1) SELECT 2"
+    assert Command(spark.newSession(), sql, {}).overwrite()
+    assert spark.table("staged.result").collect() == [(2, "a", 1)]
+    spark.sql("UNCACHE TABLE staged.result")

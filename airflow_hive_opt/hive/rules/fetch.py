@@ -86,7 +86,7 @@ def _only_counts(graph: OperatorGraph) -> bool:
         return False
     (scan,) = graph.scans
     groups = [operator for operator in graph.operators() if isinstance(operator, GroupBy)]
-    allowed = TableScan | Select | GroupBy | ReduceSink | FileSink
+    allowed = (TableScan, Select, GroupBy, ReduceSink, FileSink)
     if not groups or not all(isinstance(operator, allowed) for operator in graph.operators()):
         return False
     for group in groups:

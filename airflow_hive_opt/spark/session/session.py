@@ -72,7 +72,7 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
                 set_setting(session, key, value)
         yield session
         return
-    _check_versions()
+    check_versions()
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = _start(name, conf)
@@ -193,7 +193,7 @@ def _start_failure(message: str, cause: str, conf: Mapping[str, str]) -> str:
     return f"Spark could not start: {cause}"
 
 
-def _check_versions() -> None:
+def check_versions() -> None:
     """pyspark-client writes into pyspark's own folder; a mixture of two releases fails oddly.
 
     Patch releases of one line work together.
