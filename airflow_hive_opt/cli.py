@@ -22,11 +22,11 @@ _FAILED = 1
 
 
 class _UsageError(Exception):
-    """Arguments that can't be used together, or that name nothing."""
+    """Invalid arguments; the message says why."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; exit code 0, 1 for a failed run, 2 for input that is wrong."""
+    """Runs the command; returns 0, 1 for a failed run, or 2 for invalid input."""
     options = _parser().parse_args(arguments)
     level = logging.INFO if options.verbose else logging.WARNING
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
@@ -123,7 +123,7 @@ def _explain(options: argparse.Namespace) -> int:
 def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str, str]) -> None:
     """Explains with the embedded warehouse's tables.
 
-    What Hive rejects and Spark accepts is shown as the run would take it, without Hive's stages.
+    If Hive rejects a statement that Spark accepts, prints the plan of a run, without Hive's stages.
     """
     from airflow_hive_opt.spark.application.application import plan_on_spark
     from airflow_hive_opt.spark.application.request import Request
@@ -243,7 +243,7 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
                         print(f"... and more: these are the first {options.rows}", file=sys.stderr)
                 print(headline(report.descriptor), file=sys.stderr)
                 return 0
-            # here, since a Spark that has ended can't say what its errors mean
+            # inside the session: after Spark has ended, its errors have no messages
             except (DescriptorError, PySparkException, Py4JError) as error:
                 print(f"error: {in_words(error)}", file=sys.stderr)
                 return _FAILED

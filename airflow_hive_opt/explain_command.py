@@ -1,4 +1,4 @@
-"""``airflow-hive-opt explain``: one statement, or a file of them in one process."""
+"""``airflow-hive-opt explain``: one statement, or a file of statements in one process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def explain_one(
     measure: Callable[[str], SparkWork | None] | None = None,
     correlate: Callable[[str, Settings], Rewriting] | None = None,
 ) -> Iterator[str]:
-    """What to print for one statement; warnings go to stderr. Raises :class:`PlanError`."""
+    """The output for one statement; warnings go to stderr. Raises :class:`PlanError`."""
     found = explain(script, catalog, overrides, measure, correlate)
     for warning in found.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -48,7 +48,7 @@ def explain_one(
 
 
 def stage_by_rule(script: str, catalog: Catalog, overrides: Mapping[str, object]) -> Iterator[str]:
-    """The operator graph after every rule that changed it. Raises :class:`PlanError`."""
+    """The operator graph after each rule that changed it. Raises :class:`PlanError`."""
     own, sql = split_settings(script)
     drawings: list[tuple[str, str]] = []
 
@@ -63,7 +63,7 @@ def stage_by_rule(script: str, catalog: Catalog, overrides: Mapping[str, object]
 
 
 def explain_batch(lines: Iterable[str], out: TextIO) -> bool:
-    """One JSON object a line for each case a line; whether every line was a case."""
+    """Explains one case per line and prints a JSON object for each; false if a line is invalid."""
     sound = True
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -97,6 +97,6 @@ def _answer(sql: str, catalog: Catalog, overrides: Mapping[str, object]) -> dict
         return explanation_to_json(explain(sql, catalog, overrides))
     except PlanError as error:
         return error_to_json(error)
-    except Exception as error:  # noqa: BLE001 - one statement must not cost the others theirs
+    except Exception as error:  # noqa: BLE001 - one statement must not stop the others
         message = f"the planner failed on this statement: {type(error).__name__}: {error}"
         return error_to_json(PlanError("INTERNAL", message))

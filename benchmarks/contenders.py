@@ -1,4 +1,4 @@
-"""The ways to answer one star join over a partitioned table, by the names that results carry."""
+"""The contenders that answer one star join over a partitioned table, by their names in results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONTENDERS = (SPARK, TUNED, SWITCHED, OURS, SPLIT, ASKED, FLOOR)
 
 TUNING = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "4"}
 _PRUNING = "spark.sql.optimizer.dynamicPartitionPruning"
-# Off by default: pruning by a query of its own, and by values of a broadcast that is there anyway.
+# Off by default: pruning by an extra query, and by values of a broadcast that exists anyway.
 EVERY_SWITCH = {
     f"{_PRUNING}.reuseBroadcastOnly": "false",
     f"{_PRUNING}.broadcastProjection.enabled": "true",
@@ -41,9 +41,9 @@ Rows = list[tuple[object, ...]]
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement, the same with its partitions written out by hand, and the tables it reads.
+    """A statement, the same statement with literal partitions, and its partitioned tables.
 
-    ``keys`` is the query that tells which partitions to write out.
+    ``keys`` is the query that finds the literal partitions.
     """
 
     sql: str
@@ -53,7 +53,7 @@ class Statement:
 
 
 def star_join(session: SparkSession, partitions: int, matching: int) -> Statement:
-    """The growth benchmark's statement: ``matching`` of ``partitions`` days."""
+    """The growth benchmark's statement, which needs ``matching`` of ``partitions`` days."""
     fact, dimension = f"bench.fact_{partitions}", f"bench.dim_{partitions}"
     keys = f"SELECT DISTINCT ds FROM {dimension} WHERE rank < {matching}"
     rows = session.sql(keys).collect()
@@ -70,7 +70,7 @@ def warm_run(
 ) -> tuple[Cost, Rows]:
     """One contender's cost and rows in a session that has run before.
 
-    Listings and metadata that Spark caches are dropped first: a scheduled job has none.
+    Spark's cached listings and metadata are dropped first, because a scheduled job has none.
     """
     cost = None
     with tempfile.TemporaryDirectory() as scratch:
@@ -83,7 +83,7 @@ def warm_run(
 
 
 def phases(contender: str) -> tuple[str, ...]:
-    """The applications that a contender needs."""
+    """The applications that a contender runs, one after the other."""
     return ("prune", "join") if contender == SPLIT else ("all",)
 
 
@@ -95,7 +95,7 @@ def cold_run(
     statement: Statement,
     scratch: Path,
 ) -> tuple[Cost, Rows]:
-    """One phase of one contender; what lies in ``scratch`` passes between phases."""
+    """One phase of one contender; phases pass data through files in ``scratch``."""
     sql, path = statement.sql, UPath(scratch / "descriptor.json")
     if phase == "prune":
         return meter.run(lambda: split_prune(session, sql, path))
@@ -109,7 +109,7 @@ def cold_run(
 
 
 def _rows(session: SparkSession, texts: list[str]) -> Rows:
-    """The rows of the last of the statements."""
+    """Runs the statements and returns the rows of the last one."""
     frames = [session.sql(text).collect() for text in texts]
     return [tuple(row) for row in frames[-1]]
 
@@ -121,13 +121,13 @@ def ours(session: SparkSession, sql: str, path: UPath) -> Rows:
 
 
 def split_prune(session: SparkSession, sql: str, path: UPath) -> Rows:
-    """The local task alone."""
+    """Only the local task."""
     prune(session, _request(sql), path)
     return []
 
 
 def split_join(session: SparkSession, sql: str, path: UPath) -> Rows:
-    """The map join alone, from the descriptor that another application left."""
+    """Only the map join, from a descriptor that another application wrote."""
     request = _request(sql)
     found = descriptors.read(path, query_digest(request.sql, request.parameters))
     return list(map_join(session, request, path, found.digest).rows)

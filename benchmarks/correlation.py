@@ -1,12 +1,12 @@
-"""Correlated queries on Spark, plain beside rewritten: time, shuffles, scans, shuffled bytes.
+"""Correlated queries on Spark, plain and rewritten: time, shuffles, scans, shuffled bytes.
 
     python -m benchmarks.correlation --scale 0.5 --repeats 3 --joins shuffle --only Q21 click
 
-TPC-H data lies under ``.demo/``; what is there is used again. Each query runs in four sessions:
-adaptive execution on and off, Spark's broadcast joins as they come and off. Plain and rewritten
-alternate, their rows are compared, and a run of each before is not counted. Beside the time on the
-clock stands the processor time of Spark's JVM, which a busy machine changes less. Results go to
-``benchmarks/results``; a part that is measured again takes the place of its earlier results.
+TPC-H data is stored under ``.demo/`` and used again. Each query runs in four sessions: adaptive
+execution on and off, Spark's broadcast joins at their default and off. Plain and rewritten runs
+alternate, their rows are compared, and the first run of each does not count. The results have
+wall-clock time and the processor time of Spark's JVM, which a busy machine changes less. They go to
+``benchmarks/results``. A repeated part replaces its earlier results.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DEMO = Path(__file__).resolve().parents[1] / ".demo"
-# Each table with the columns that it is joined or grouped by, which get statistics.
+# Each table with its join and grouping columns, which get statistics.
 TABLES = {
     "lineitem": "l_orderkey, l_partkey, l_suppkey, l_linenumber",
     "orders": "o_orderkey, o_custkey, o_orderpriority",
@@ -52,7 +52,7 @@ JOINS = {"broadcast": (True,), "shuffle": (False,), "both": (True, False)}
 
 @dataclass(frozen=True)
 class Work:
-    """What Spark did for one run."""
+    """What Spark did in one run."""
 
     shuffles: int
     scans: int
@@ -60,7 +60,7 @@ class Work:
 
 
 def main() -> None:
-    """Generates what is missing, runs what is chosen, writes the results; 1 if rows differ."""
+    """Generates missing data, runs the chosen queries, writes results; exits 1 if rows differ."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def generate(scale: str) -> Path:
-    """TPC-H as Parquet."""
+    """Generates TPC-H data as Parquet, if it is missing."""
     data = DEMO / f"tpch-{scale}"
     if not data.exists():
         print(f"==> generating TPC-H data at scale {scale}", flush=True)
@@ -117,7 +117,7 @@ def generate(scale: str) -> Path:
 
 
 def build(session: SparkSession, data: Path, scale: float, read: str) -> None:
-    """The tables that are read; clicks are made up: one a lineitem, 300 for each user."""
+    """Creates the tables in the text ``read``; clicks are synthetic: 300 for each user."""
     for table, keys in TABLES.items():
         if table not in read:
             continue
@@ -155,7 +155,7 @@ def runs(
 
 
 def compare(session: SparkSession, sql: str, settings: Settings, repeats: int) -> Record:
-    """Both statements, alternating; the plain one alone where it is not rewritten."""
+    """Runs both statements alternately; only the plain one if there is no rewriting."""
     began = time.perf_counter()
     rewriting = correlate(session, SparkCatalog(session), sql, settings)
     planning = time.perf_counter() - began
@@ -198,14 +198,14 @@ def measure(frame: DataFrame) -> Work:
 
 
 def _cpu_seconds(session: SparkSession) -> float:
-    """Processor time of the JVM so far."""
+    """Processor time of the JVM so far, in seconds."""
     jvm: Any = session._jvm
     info = jvm.java.lang.ProcessHandle.current().info()
     return float(info.totalCpuDuration().get().toMillis()) / 1000
 
 
 def show(run: Record) -> None:
-    """One line for who waits."""
+    """Prints one line of progress."""
     session = f"adaptive {'on' if run['adaptive'] else 'off'}, "
     session += "broadcast" if run["broadcast"] else "shuffle"
     seconds = {name: min(found) for name, found in run["seconds"].items()}

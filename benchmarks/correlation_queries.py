@@ -1,4 +1,4 @@
-"""Correlated queries: TPC-H's as published and in YSmart's flat forms, click stream, own shapes."""
+"""Correlated queries: TPC-H's own and YSmart's flat forms of them, a click stream, others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the correlation benchmark measured, kept part by part and told as Markdown."""
+"""Stores the correlation benchmark's results part by part and writes them as Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME = "correlation"
 
 
 def keep(run: Record, machine: Record, folder: Path) -> None:
-    """``correlation.json`` and ``correlation.md`` with a new run in place of an earlier one."""
+    """Writes ``correlation.json`` and ``correlation.md``; a new run replaces an earlier one."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{_NAME}.json"
     before = json.loads(path.read_text())["runs"] if path.exists() else []
@@ -24,7 +24,7 @@ def keep(run: Record, machine: Record, folder: Path) -> None:
 
 
 def tell(runs: list[Record], machine: Record) -> str:
-    """The report's text."""
+    """The report's Markdown text."""
     text = ["# Correlated queries, rewritten beside plain Spark", ""]
     text += [
         "Median seconds in a warm session, with the range and the number of runs; plain and "
@@ -46,7 +46,7 @@ def tell(runs: list[Record], machine: Record) -> str:
 
 
 def ratio(run: Record, measure: str = "seconds") -> float:
-    """Rewritten over plain."""
+    """The median of the rewritten runs divided by that of the plain runs; 1 if not rewritten."""
     found = run[measure]
     return median(found["rewritten"]) / median(found["plain"]) if "rewritten" in found else 1.0
 

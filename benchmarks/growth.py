@@ -1,9 +1,10 @@
-"""Does cost follow the matching partitions, or the table?
+"""Does the cost grow with the matching partitions, or with the table?
 
     python -m benchmarks.growth --partitions 1000 10000 --shares 1 10 50 100 --latency 0 5
 
-One star join over tables that grow, all contenders in turn, warm (one session, each contender run
-once before it counts) and cold (a fresh JVM each). Results go to ``benchmarks/results``.
+Runs one star join over tables that grow, all contenders in turn. Warm: one session, in which each
+contender runs once before it counts. Cold: a fresh JVM for each run. Results go to
+``benchmarks/results``.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """How many partitions there are and match, and the milliseconds added to each listing."""
+    """The number of partitions, how many match, and the milliseconds added to each listing."""
 
     partitions: int
     matching: int
@@ -49,7 +50,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Run:
-    """One measured run; ``session`` has the seconds that starting Spark took, cold only."""
+    """One measured run; ``session`` is Spark's start time in seconds, for cold runs only."""
 
     setting: Setting
     contender: str
@@ -60,7 +61,7 @@ class Run:
 
 
 def main() -> None:
-    """Runs what the arguments ask for and writes the results."""
+    """Runs the chosen settings and writes the results."""
     chosen = _arguments()
     if chosen.one:
         _one(chosen.one)
@@ -124,7 +125,7 @@ def _warm(
 def _cold(
     conf: dict[str, str], statements: dict[Setting, Statement], chosen: argparse.Namespace
 ) -> Iterator[Run]:
-    """Every phase in a process of its own."""
+    """Runs every phase in its own process."""
     for setting, statement in statements.items():
         answers: dict[str, Rows] = {}
         for _ in range(chosen.cold_repeats):
@@ -169,7 +170,7 @@ def _process(
 
 
 def _one(scratch: Path) -> None:
-    """One phase of one contender, in this process."""
+    """Runs one phase of one contender in this process."""
     order = json.loads((scratch / "order.json").read_text())
     statement = Statement(**order["statement"])
     began = time.monotonic()
@@ -184,7 +185,7 @@ def _one(scratch: Path) -> None:
 
 
 def _check(answers: dict[str, Rows], setting: Setting) -> None:
-    """Every contender gives the same rows."""
+    """Exits if the contenders' rows differ."""
     texts = {name: json.dumps(rows, default=str) for name, rows in answers.items()}
     if len(set(texts.values())) > 1:
         sys.exit(f"the contenders disagree at {setting}: {texts}")

@@ -1,11 +1,12 @@
-"""Do keys on a data column pay, and does the rule know when?
+"""Are keys on a data column worth their cost, and does the rule know when?
 
     python -m benchmarks.key_predicate --rows 20000000 --repeats 3
 
-A large table joined with a small one by a column that is no partition column; its files clustered
-by that column or not. Contenders in turn, warm: plain Spark, ours with
-``hive.optimize.mapjoin.key.predicate`` on (keys, footers and all), and the keys written out by hand
-with Parquet's IN list pushed down whole. Results go to ``benchmarks/results``.
+Joins a large table with a small one by a column that is not a partition column. The files of the
+large table are clustered by that column or not. Three contenders run in turn, warm. The first is
+plain Spark. The second is ours with ``hive.optimize.mapjoin.key.predicate``, including key query
+and footers. The third has the keys as literals, and Parquet gets the whole IN list. Results go to
+``benchmarks/results``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 CONTENDERS = (SPARK, OURS, FLOOR)
 TABLES = ("clustered Parquet", "shuffled Parquet", "clustered ORC")
-# What the small table picks, as a condition on the key, k of ``keys``.
+# The keys that the small table selects, as a condition on the key; k is a column of ``keys`` keys.
 PICKS = {
     "20 together": "k BETWEEN 4000 AND 4019",
     "20 scattered": "k % ({keys} DIV 20) = 7",
@@ -43,7 +44,7 @@ PICKS = {
     "2,000 together": "k BETWEEN 4000 AND 5999",
     "2,000 scattered": "k % ({keys} DIV 2000) = 7",
 }
-# Parquet gets a list as a chain of ORs, which overflows the stack at 2,000.
+# Spark gives Parquet a list as a chain of ORs; 2,000 values overflow the stack.
 _WHOLE_LIST = {"spark.sql.parquet.pushdown.inFilterThreshold": "500"}
 
 
@@ -70,7 +71,7 @@ def main() -> None:
 
 
 def build(session: SparkSession, rows: int) -> None:
-    """Three large tables of the same rows, ten a key, and one row for each key."""
+    """Three large tables with the same rows, ten for each key, and one with a row for each key."""
     frame = session.range(rows).selectExpr(
         "id DIV 10 AS k", "id AS amount", "xxhash64(id) AS a", "sha1(CAST(id AS STRING)) AS text"
     )
@@ -89,11 +90,11 @@ def compare(
     chosen: argparse.Namespace,
     scratch: Path,
 ) -> list[Record]:
-    """The contenders' runs; the first round does not count. Raises where rows differ."""
+    """The contenders' runs, without the first round; raises ``AssertionError`` if rows differ."""
     condition = PICKS[pick].format(keys=chosen.rows // 10)
     picked = [row[0] for row in session.sql(f"SELECT k FROM small WHERE {condition}").collect()]
     name = table.lower().replace(" ", "_")
-    # hidden from Spark's own inference of filters, which would carry it over to the large table
+    # a form from which Spark can't infer the same filter for the large table
     hidden = condition.replace("k ", "s.k * (1 + 0 * s.kind) ")
     sql = (
         f"SELECT count(*), sum(b.amount), max(b.text) FROM {name} b JOIN small s ON b.k = s.k "
@@ -134,7 +135,7 @@ def _ours(session: SparkSession, sql: str, scratch: Path, used: dict[str, object
 
 
 def write(runs: list[Record], machine: Record, rows: int, folder: Path) -> None:
-    """``key_predicate.json``, ``.md`` and ``.png``."""
+    """Writes ``key_predicate.json``, ``.md`` and ``.png``."""
     folder.mkdir(parents=True, exist_ok=True)
     document = json.dumps({"machine": machine, "runs": runs}, indent=1)
     (folder / "key_predicate.json").write_text(document)

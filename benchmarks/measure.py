@@ -1,4 +1,4 @@
-"""One run of one contender, measured: seconds, metastore, listings, bytes, memory, noise."""
+"""Measures one run of one contender: seconds, metastore, listings, bytes, memory, noise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run took; ``peak_heap`` sums the peaks of the heap's pools, in bytes."""
+    """The cost of one run; ``peak_heap`` is the sum of the peaks of the heap's pools, in bytes."""
 
     seconds: float
     metastore_calls: int
@@ -32,14 +32,14 @@ class Cost:
     peak_heap: int
 
     def __add__(self, other: Cost) -> Cost:
-        """Both runs, one after the other."""
+        """The cost of two runs, one after the other."""
         mine, theirs = asdict(self), asdict(other)
         summed = {name: mine[name] + theirs[name] for name in mine}
         return Cost(**{**summed, "peak_heap": max(self.peak_heap, other.peak_heap)})
 
 
 class Meter:
-    """Reads a session's counters before and after."""
+    """Reads a session's counters before and after a run."""
 
     def __init__(self, session: SparkSession) -> None:
         from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
@@ -50,7 +50,7 @@ class Meter:
         self._jvm: Any = session._jvm
 
     def run(self, action: Callable[[], Any]) -> tuple[Cost, Any]:
-        """The cost of ``action`` and what it gave."""
+        """The cost of ``action`` and its result."""
         self._jvm.System.gc()
         for pool in heap_pools(self._jvm):
             pool.resetPeakUsage()
@@ -80,7 +80,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and on what; the versions of what was measured."""
+    """The machine, and the versions of the measured software."""
 
     cores: int = field(default_factory=lambda: os.cpu_count() or 0)
     system: str = field(default_factory=platform.platform)
@@ -90,7 +90,7 @@ class Machine:
 
 
 def noise() -> float:
-    """Milliseconds of a fixed piece of work: where it varies, so does everything."""
+    """Milliseconds of a fixed piece of work; if they vary, all results vary."""
     data = b"x" * (8 << 20)
     began = time.monotonic()
     hashlib.sha256(data).digest()
@@ -99,7 +99,7 @@ def noise() -> float:
 
 @contextmanager
 def quiet_session(name: str, conf: dict[str, str]) -> Iterator[SparkSession]:
-    """A session that only says what went wrong."""
+    """A session that logs errors only."""
     from airflow_hive_opt.spark.session.session import spark_session
 
     with spark_session(name, conf) as session:

@@ -2,11 +2,13 @@
 
     python -m benchmarks.overhead --repeats 3 --warm-repeats 10 --pokes 20
 
-On a standalone cluster of two workers: the operator beside a bare ``spark-submit`` of the same SQL,
-whole and until Spark's first job. In one warm local session: the operator beside
-``session.sql``. And a poke of ``RequiredPartitionsSensor`` and a look of its trigger, at 1 and at
-1,000 partitions. Contenders take turns; each one's first run does not count, but for the pokes'.
-Results go to ``benchmarks/results``.
+- On a standalone cluster of two workers: the operator against a bare ``spark-submit`` of the same
+  SQL, in total and until Spark's first job.
+- In one warm local session: the operator against ``session.sql``.
+- A poke of ``RequiredPartitionsSensor`` and a check of its trigger, for 1 and for 1,000 partitions.
+
+Contenders take turns. The first run of each does not count, except for pokes. Results go to
+``benchmarks/results``.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ SQL = (
 
 
 def main() -> None:
-    """Runs all of it and writes the results."""
+    """Runs all parts and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3, help="on the cluster")
     parser.add_argument("--warm-repeats", type=int, default=10)
@@ -72,7 +74,7 @@ def main() -> None:
 
 
 def in_session(folder: Path, repeats: int) -> list[Record]:
-    """Builds the tables, and runs both contenders in the session that built them."""
+    """Builds the tables and runs both contenders in the same session."""
     with quiet_session("overhead", conf(folder, "local[2]")) as session:
         build(session)
 
@@ -86,7 +88,7 @@ def in_session(folder: Path, repeats: int) -> list[Record]:
 
 
 def on_cluster(cluster: Standalone, folder: Path, repeats: int) -> list[Record]:
-    """Both contenders as applications of their own."""
+    """Runs both contenders as separate applications."""
     logs = folder / "events"
     logs.mkdir()
     settings = {
@@ -119,7 +121,7 @@ def on_cluster(cluster: Standalone, folder: Path, repeats: int) -> list[Record]:
 def alternated(
     where: str, contenders: Mapping[str, Callable[[], None]], repeats: int, logs: Path | None = None
 ) -> list[Record]:
-    """The contenders' runs in turn; the first round does not count."""
+    """Runs the contenders in turn; the first round does not count."""
     runs = []
     for round_ in range(repeats + 1):
         for name, action in contenders.items():
@@ -137,7 +139,7 @@ def alternated(
 
 
 def first_job(log: Path) -> float:
-    """When Spark's first job was submitted, in seconds of the epoch, by its event log."""
+    """The time when Spark's first job was submitted, in epoch seconds, from its event log."""
     with log.open() as events:
         return next(
             event["Submission Time"] / 1000
@@ -147,7 +149,7 @@ def first_job(log: Path) -> float:
 
 
 def waiting(service: MetastoreService, folder: Path, pokes: int) -> list[Record]:
-    """Looks for 1 and for 1,000 partitions that are there; raises if a look is more than a call."""
+    """Checks for 1 and for 1,000 existing partitions; raises unless each makes one call."""
     from airflow_hive_opt.provider.waiting import statement_digest
     from airflow_hive_opt.runtime.required import Required, RequiredPartitions, write
     from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
@@ -196,7 +198,7 @@ def waiting(service: MetastoreService, folder: Path, pokes: int) -> list[Record]
 
 @contextmanager
 def counted() -> Iterator[list[str]]:
-    """The names of the questions that any metastore client of this process asks."""
+    """The names of the metastore calls that any client in this process makes."""
     from airflow_hive_opt.runtime.thrift_connection import ThriftConnection
 
     calls: list[str] = []
@@ -214,7 +216,7 @@ def counted() -> Iterator[list[str]]:
 
 
 def build(session: SparkSession) -> None:
-    """Sales of 1,000 days, a partition each, and the days with their months."""
+    """Creates sales of 1,000 days, one partition for each, and the days with their months."""
     days = session.range(DAYS).selectExpr("CAST(id AS INT) ds", "CAST(id DIV 30 AS INT) month")
     days.coalesce(1).write.saveAsTable("days")
     rows = session.range(DAYS * 10).selectExpr(
@@ -224,7 +226,7 @@ def build(session: SparkSession) -> None:
 
 
 def execute(folder: Path, conn_id: str | None, settings: Mapping[str, str]) -> None:
-    """The operator as a task runs it."""
+    """Runs the operator as a task does."""
     from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 
     summary = MapJoinPruneOperator(
@@ -235,7 +237,7 @@ def execute(folder: Path, conn_id: str | None, settings: Mapping[str, str]) -> N
 
 
 def context(task_id: str) -> Any:
-    """As much of a task's context as the operators need; every one is an attempt of its own."""
+    """The part of a task's context that the operators need; each is a separate attempt."""
     instance = SimpleNamespace(
         dag_id="d", run_id=str(time.time_ns()), task_id=task_id, map_index=-1, try_number=1
     )
@@ -250,7 +252,7 @@ def conf(folder: Path, master: str) -> dict[str, str]:
 
 
 def write(runs: list[Record], pokes: list[Record], machine: Record, folder: Path) -> None:
-    """``overhead.json`` and ``overhead.md``."""
+    """Writes ``overhead.json`` and ``overhead.md``."""
     folder.mkdir(parents=True, exist_ok=True)
     document = json.dumps({"machine": machine, "runs": runs, "pokes": pokes}, indent=1)
     (folder / "overhead.json").write_text(document)

@@ -1,4 +1,4 @@
-"""What ``benchmarks.overhead`` submits beside the operator: the statement, and nothing else."""
+"""The script that ``benchmarks.overhead`` submits for comparison: it only runs the statement."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Measured runs as a Markdown table and a plot."""
+"""Writes measured runs as a Markdown table and a plot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Record = dict[str, Any]
 
 
 def write_growth(runs: list[Record], machine: Record, folder: Path) -> None:
-    """``growth.json``, ``growth.md`` and ``growth.png`` of the growth benchmark's runs."""
+    """Writes ``growth.json``, ``growth.md`` and ``growth.png`` from the growth benchmark's runs."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "growth.json").write_text(json.dumps({"machine": machine, "runs": runs}, indent=1))
     head = (
@@ -77,7 +77,7 @@ def write_growth(runs: list[Record], machine: Record, folder: Path) -> None:
 def write_tpcds(
     runs: list[Record], differing: list[int], scale: float, machine: Record, folder: Path
 ) -> None:
-    """``tpcds.json``, ``tpcds.md`` and ``tpcds.png`` of the TPC-DS benchmark's runs."""
+    """Writes ``tpcds.json``, ``tpcds.md`` and ``tpcds.png`` from the TPC-DS benchmark's runs."""
     folder.mkdir(parents=True, exist_ok=True)
     document = {"machine": machine, "differing": differing, "runs": runs}
     (folder / "tpcds.json").write_text(json.dumps(document, indent=1))
@@ -147,7 +147,7 @@ def write_tpcds(
 
 
 def added(file: Path, runs: list[Record]) -> list[Record]:
-    """``runs``, and those in ``file`` of contenders and settings that are not among them."""
+    """``runs``, and the runs in ``file`` of other contenders and settings."""
     before = json.loads(file.read_text())["runs"] if file.exists() else []
     measured = {_what(run) for run in runs}
     return [run for run in before if _what(run) not in measured] + runs
@@ -159,7 +159,7 @@ def _what(run: Record) -> str:
 
 
 def about(machine: Record, noise: Sequence[float]) -> list[str]:
-    """Where it was measured, and how quiet it was there."""
+    """The machine of the runs, and how much its speed varied."""
     return [
         f"- {machine['cores']} cores, {machine['system']}, Python {machine['python']}, "
         f"PySpark {machine['pyspark']}, airflow-hive-opt {machine['package']}",
@@ -192,7 +192,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _plot_growth(groups: dict[tuple, list[Record]], path: Path) -> None:
-    """Seconds over the table's size, one panel for each start and latency."""
+    """Plots seconds over the table's size, one panel for each start and latency."""
     fewest = min(setting[1] for setting, _, _ in groups)
     panels = sorted({(start, setting[2]) for setting, start, _ in groups}, reverse=True)
     figure, axes = pyplot.subplots(

@@ -1,7 +1,7 @@
 """A local file system whose directory listings take as long as an object store's.
 
-Hadoop has no setting for that, so this is a class: a few lines of Scala, since PySpark brings the
-Scala compiler and no machine need have a Java one. Listings are counted too.
+Hadoop has no setting for that, so this is a class in a few lines of Scala. PySpark includes the
+Scala compiler, so no Java compiler is needed. The class also counts listings.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SlowListing extends LocalFileSystem(new SlowRaw)
 
 
 def jar(folder: Path) -> Path:
-    """The compiled class, made in ``folder`` where it is not yet."""
+    """The compiled class; compiles it to ``folder`` if necessary."""
     target, source = folder / "slow_listing.jar", folder / "SlowListing.scala"
     if target.exists() and source.read_text() == SOURCE:
         return target
@@ -57,7 +57,7 @@ def jar(folder: Path) -> Path:
 
 
 def conf(folder: Path) -> dict[str, str]:
-    """Spark's settings that put the class in the place of the local file system."""
+    """Spark's settings that replace the local file system by the class."""
     return {
         "spark.driver.extraClassPath": str(jar(folder)),
         "spark.hadoop.fs.file.impl": "benchmark.SlowListing",
@@ -65,15 +65,15 @@ def conf(folder: Path) -> dict[str, str]:
 
 
 class Listings:
-    """The file system of a session that :func:`conf` made."""
+    """The slow file system of a session with the settings of :func:`conf`."""
 
     def __init__(self, session: SparkSession) -> None:
         self._java: Any = session._jvm.benchmark.Listings
 
     def take(self, milliseconds: int) -> None:
-        """From now on each directory listing takes so much longer."""
+        """Adds ``milliseconds`` to each directory listing from now on."""
         self._java.setMilliseconds(milliseconds)
 
     def count(self) -> int:
-        """Directories listed so far."""
+        """The number of directories listed so far."""
         return int(self._java.counted())

@@ -1,10 +1,10 @@
-"""Star queries of TPC-DS, whole and unmodified, through the operator's functions and through Spark.
+"""Runs star queries of TPC-DS, unmodified, with the operator's functions and with plain Spark.
 
     python -m benchmarks.tpcds --scale 1 --queries 3 7 19 --repeats 3
 
 The fact tables are partitioned by their date key. The queries' texts are the standard's with its
-default substitutions, out of DuckDB's tpcds extension (MIT; the wheel holds DuckDB's own signed
-file). Results go to ``benchmarks/results``.
+default substitutions. They come from DuckDB's tpcds extension (MIT; the wheel contains DuckDB's own
+signed file). Results go to ``benchmarks/results``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CONTENDERS = (SPARK, TUNED, SWITCHED, OURS)
-# Those where pruning at run time is known to help, and more stars over all three channels.
+# Queries where pruning at run time is known to help, and more stars over all three channels.
 QUERIES = (
     *(3, 7, 12, 19, 20, 25, 26, 27, 29, 33, 34, 36, 42, 43, 46, 52, 53, 55, 56, 58, 60, 61, 63),
     *(65, 68, 73, 79, 83, 89, 98),
@@ -51,7 +51,7 @@ _LIMIT = re.compile(r"\bLIMIT\s+\d+\s*$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Pruned:
-    """What our run kept of the scans that it pruned, and the reason of each that it did not."""
+    """What our run kept of the pruned scans, and why other scans were not pruned."""
 
     kept: int
     total: int
@@ -60,7 +60,7 @@ class Pruned:
 
 @dataclass(frozen=True)
 class Run:
-    """One measured run; ``pruned`` is of ours only."""
+    """One measured run; ``pruned`` is set for our runs only."""
 
     query: int
     contender: str
@@ -70,7 +70,7 @@ class Run:
 
 
 def main() -> None:
-    """Runs what the arguments ask for and writes the results; exits 1 where rows differ."""
+    """Runs the chosen queries and writes the results; exits 1 if rows differ."""
     chosen = _arguments()
     data = generate(chosen.folder, chosen.scale)
     texts = query_texts()
@@ -151,7 +151,8 @@ def _pruned(folder: Path) -> Pruned:
 def _same(session: SparkSession, sql: str, answers: dict[str, Rows]) -> bool:
     """Whether all rows are equal, in any order.
 
-    A LIMIT cuts rows of equal rank anywhere, so where rows differ the statement without it decides.
+    A LIMIT may cut between rows of equal rank. If rows differ, the statement without its LIMIT
+    decides.
     """
     if len({_text(rows) for rows in answers.values()}) == 1:
         return True
@@ -168,7 +169,7 @@ def _same(session: SparkSession, sql: str, answers: dict[str, Rows]) -> bool:
 
 
 def _text(rows: Rows) -> str:
-    """Rows as text, in an order of their own; the last digits of a sum of floats are nobody's."""
+    """The rows as sorted text; rounds floats, because the last digits of their sums vary."""
     return "\n".join(
         sorted(
             repr([f"{cell:.9g}" if isinstance(cell, float) else cell for cell in row])
@@ -178,7 +179,7 @@ def _text(rows: Rows) -> str:
 
 
 def generate(folder: Path, scale: float) -> Path:
-    """TPC-DS as Parquet, one file a table, made where it is not yet."""
+    """Generates TPC-DS data as Parquet, one file for each table, if it is missing."""
     target = folder / f"tpcds-{scale}"
     if not target.exists():
         unfinished = folder / "tpcds.unfinished"
@@ -194,7 +195,7 @@ def generate(folder: Path, scale: float) -> Path:
 
 
 def load(session: SparkSession, data: Path, database: str) -> None:
-    """The tables in the metastore, made where they are not yet."""
+    """Creates the missing tables in the metastore."""
     session.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
     for file in sorted(data.glob("*.parquet")):
         name = f"{database}.{file.stem}"
@@ -211,7 +212,7 @@ def load(session: SparkSession, data: Path, database: str) -> None:
 
 
 def query_texts() -> dict[int, str]:
-    """The 99 queries by their numbers, as Spark takes them: without the semicolon at the end."""
+    """The 99 queries by number, in Spark's form: without the semicolon at the end."""
     import duckdb
 
     spec = find_spec("duckdb_extension_tpcds")

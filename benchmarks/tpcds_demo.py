@@ -1,7 +1,7 @@
 """The main job on real input: TPC-DS data, a partitioned warehouse, the example DAG in Airflow.
 
-Everything lies under ``.demo/``; what is there is used again. Prints the rows, what was pruned,
-and the times of plain Spark and of the operator on the same statement.
+All data is stored under ``.demo/`` and used again. Prints the rows, the pruning, and the times of
+plain Spark and of the operator for the same statement.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RESULT = "i_category string, s_state string, sales bigint, quantity bigint, reve
 
 
 def main() -> None:
-    """Runs the demo, or one part of it in a process of its own, since Derby serves one JVM."""
+    """Runs the demo, or one part of it in its own process, since Derby serves one JVM only."""
     if len(sys.argv) > 1:
         {"build": build, "plain": plain, "compare": compare}[sys.argv[1]]()
         return
@@ -49,12 +49,12 @@ def main() -> None:
 
 
 def say(text: str) -> None:
-    """One line of progress."""
+    """Prints one line of progress."""
     print(f"==> {text}", flush=True)
 
 
 def part(name: str, *arguments: str) -> None:
-    """One part in a process of its own; Spark's own words go to a log."""
+    """Runs one part in its own process; Spark's output goes to a log file."""
     log = DEMO / f"{name}.log"
     with log.open("w") as file:
         done = subprocess.run(
@@ -65,7 +65,7 @@ def part(name: str, *arguments: str) -> None:
 
 
 def generate() -> None:
-    """TPC-DS at scale 1, as Parquet."""
+    """Generates TPC-DS data at scale 1, as Parquet."""
     if all((DATA / f"{table}.parquet").exists() for table in TABLES):
         return
     say("generating TPC-DS data at scale 1")
@@ -93,7 +93,7 @@ def session(name: str):
 
 
 def build() -> None:
-    """The warehouse: three dimension tables, one partitioned fact table, two result tables."""
+    """Creates four TPC-DS tables, one of them partitioned, and two result tables."""
     with session("build") as spark:
         spark.sparkContext.setLogLevel("ERROR")
         for table in TABLES:
@@ -111,7 +111,7 @@ def build() -> None:
 
 
 def run_dag() -> dict:
-    """The example DAG in Airflow; gives the report that its task wrote."""
+    """Runs the example DAG in Airflow; returns the report that its task wrote."""
     home = DEMO / "airflow"
     environment = {
         **os.environ,
@@ -142,14 +142,14 @@ def run_dag() -> dict:
 
 
 def statement(target: str) -> str:
-    """The DAG's statement with its default parameters, into another table."""
+    """The DAG's statement with its default parameters, for another result table."""
     text = (PROJECT / "dags" / "sql" / "sales_by_category.sql").read_text()
     text = text.replace("{{ params.year }}", "2000").replace("{{ params.month }}", "11")
     return text.replace("TABLE sales_by_category", f"TABLE {target}")
 
 
 def plain() -> None:
-    """The same statement as Spark runs it by itself, in a fresh session like the operator's."""
+    """Runs the same statement on plain Spark, in a fresh session like the operator's."""
     from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 
     with session("plain") as spark:
@@ -171,7 +171,7 @@ def plain() -> None:
 
 
 def compare() -> None:
-    """Rows, and both runs side by side."""
+    """Prints the rows and compares both runs; exits 1 if rows differ."""
     summary = json.loads(sys.argv[2])
     other = json.loads((DEMO / "plain.json").read_text())
     with session("compare") as spark:

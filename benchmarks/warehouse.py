@@ -2,12 +2,13 @@
 
     python -m benchmarks.warehouse 1000 10000 100000
 
-Table ``bench.fact_N`` has N partitions by ``ds`` with one Parquet file of ten rows each, ``dim_N``
-one row a partition with ``rank``, a shuffled number from 0 to N - 1, so that ``rank < k`` keeps k.
+Table ``bench.fact_N`` has N partitions by ``ds``, each with one Parquet file of ten rows. Table
+``bench.dim_N`` has one row for each partition. Its column ``rank`` holds the numbers 0 to N - 1 in
+random order, so ``rank < k`` matches k partitions.
 
-Partitions go into the metastore's own database with five INSERTs: 10,000 took 1.2 s where
-add_partitions in batches of 1,000 took 104 s. Their numbers come from the metastore's own sequence
-table, as its own do.
+Five INSERTs write the partitions into the metastore's own database: 10,000 partitions took 1.2 s,
+while add_partitions in batches of 1,000 took 104 s. The partitions' IDs come from the metastore's
+own sequence table, like those of the metastore.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _MODEL = "org.apache.hadoop.hive.metastore.model"
 
 @dataclass(frozen=True)
 class Servers:
-    """What the benchmarks run on; ``folder`` keeps the data from run to run."""
+    """The benchmarks' servers; ``folder`` keeps the data between runs."""
 
     folder: Path
     postgres: Postgres
@@ -45,18 +46,18 @@ class Servers:
 
 @contextmanager
 def servers(folder: Path) -> Iterator[Servers]:
-    """PostgreSQL and a metastore on the benchmarks' folder, until the block ends."""
+    """Runs PostgreSQL and a metastore in the benchmarks' folder until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
     with (
         postgres(folder / "postgres") as database,
-        # its best compiler, unlike in tests
+        # with the JVM's optimizing compiler, unlike in tests
         metastore(folder / "metastore", database, java_options="-Xmx2g") as service,
     ):
         yield Servers(folder, database, service)
 
 
 def session_conf(uri: str, warehouse: Path) -> dict[str, str]:
-    """Spark's settings that all contenders share."""
+    """Spark's settings, the same for all contenders."""
     return {
         "spark.master": "local[2]",
         "spark.driver.memory": "2g",
@@ -74,7 +75,7 @@ def session_conf(uri: str, warehouse: Path) -> dict[str, str]:
 
 
 def build(session: SparkSession, running: Servers, partitions: int) -> float:
-    """Makes ``fact_N`` and ``dim_N`` where they are not; gives the seconds of registering."""
+    """Creates missing ``fact_N`` and ``dim_N``; returns the seconds for registering partitions."""
     fact, dimension = f"{DATABASE}.fact_{partitions}", f"{DATABASE}.dim_{partitions}"
     session.sql(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
     if session.catalog.tableExists(dimension):
@@ -100,7 +101,7 @@ def register(
 ) -> None:
     """Registers partitions ``folder/column=value`` of ``db.table`` in the metastore's database.
 
-    Each holds one file of ten rows and ``size`` bytes.
+    Each partition has one file with ten rows and ``size`` bytes.
     """
     schema, _, name = table.partition(".")
     with database.connect("metastore") as connection, connection.transaction():
@@ -162,7 +163,7 @@ def register(
 
 
 def _files(session: SparkSession, folder: Path, days: list[str]) -> int:
-    """One small file a partition, the same in each; gives its size in bytes."""
+    """Writes the same small file to each partition; returns its size in bytes."""
     model = folder.with_name("model")
     rows = session.range(10).selectExpr(
         "id", "cast(id % 7 AS int) AS item", "cast(id + 0.25 AS decimal(10,2)) AS amount"

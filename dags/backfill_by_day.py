@@ -1,9 +1,9 @@
-"""A day's sales into that day's partition; made to be backfilled, in any order and again.
+"""Writes one day's sales to that day's partition; for backfills, in any order and repeatedly.
 
     airflow backfill create --dag-id backfill_by_day --from-date 2000-11-01 --to-date 2000-11-14
 
-Each run overwrites its own partition, so running it twice gives the same rows. Triggered by hand
-it has no logical date, and takes the day from the form.
+Each run overwrites its own partition, so a second run gives the same rows. A run that is triggered
+by hand has no logical date and takes the day from the trigger form.
 """
 
 from __future__ import annotations

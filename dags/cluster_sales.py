@@ -1,8 +1,8 @@
-"""The join on a cluster: submitted by the Spark provider, with the package shipped along.
+"""The join on a cluster: the Spark provider submits it and ships this package with it.
 
-Needs a connection `spark_cluster` of the type Spark (standalone, YARN or Kubernetes) and a
-`[hive_opt] descriptor_path` that this machine and the cluster's driver both reach. Every argument
-of `SparkSubmitOperator` may be given.
+Needs a connection `spark_cluster` of the type Spark (standalone, YARN or Kubernetes). It also needs
+a `[hive_opt] descriptor_path` that this machine and the cluster's driver can both access. The
+operator accepts every argument of `SparkSubmitOperator`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The join on a Spark Connect server: no Java and no spark-submit beside Airflow.
+"""The join on a Spark Connect server: Airflow needs no Java and no spark-submit.
 
 Needs a connection `spark_connect_default` of the type Spark Connect, and
 `pip install airflow-hive-opt[connect]`. The tables are the server's.

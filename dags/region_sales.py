@@ -1,8 +1,8 @@
-"""One region's sales of one month, both asked for in the trigger form.
+"""One region's sales in one month; the user chooses both in the trigger form.
 
-The region is text that people choose, so it travels as a parameter: Spark binds `:region`, and no
-quote in it can end the statement. The month is a number by the form's own rule, so it may be
-written into the statement.
+The region is free text, so it is a parameter of the statement. Spark binds `:region`, and a quote
+in its value can't end the statement. The form allows only a number for the month, so a template may
+write it into the statement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One mapped task for each state: the same join over many statements, each with its own list."""
+"""One mapped task for each state: the same join in many statements, each with its own pruning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ with DAG(
 
     @task
     def statements(params: dict) -> list[str]:
-        """One statement a state; a state is two letters, so it can't be anything else in SQL."""
+        """One statement for each state; two letters are safe to write into SQL."""
         states = params["states"]
         if odd := [state for state in states if not (state.isalpha() and len(state) == 2)]:
             raise ValueError(f"a state is two letters, not {odd[0]!r}")

@@ -1,7 +1,8 @@
-"""Two tasks: the partition list first, on this machine, then the join.
+"""Two tasks: first the partition list, on this machine, then the join.
 
-Between them one sees what the join will read, and a budget stops it before a cluster is paid for.
-Trigger it with "dry" to look only. A `conn_id` in `map_join_args` sends the join to a cluster.
+After the first task you can see what the join will read. A limit stops the join before it occupies
+a cluster. Trigger the DAG with "dry" to skip the join. A `conn_id` in `map_join_args` sends the
+join to a cluster.
 """
 
 from __future__ import annotations

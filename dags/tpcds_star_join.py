@@ -1,7 +1,7 @@
-"""One task: a TPC-DS star join into a result table, reading one month of five years.
+"""One task: a TPC-DS star join into a result table, which reads one month of five years.
 
-The sales table is partitioned by day. Which days make the month is in the date table alone, so
-the statement names no partition; the operator finds them out before the join starts.
+The sales table is partitioned by day. Only the date table says which days belong to the month, so
+the statement names no partition. The operator finds the partitions before the join starts.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _MapJoinPruneDecoratedOperator(DecoratedOperator, MapJoinPruneOperator):
-    """:class:`MapJoinPruneOperator` whose statement a function returns; rendered afterwards."""
+    """:class:`MapJoinPruneOperator` with a function that returns the statement, then rendered."""
 
     template_fields: Sequence[str] = (
         *DecoratedOperator.template_fields,
@@ -31,7 +31,7 @@ class _MapJoinPruneDecoratedOperator(DecoratedOperator, MapJoinPruneOperator):
         **MapJoinPruneOperator.template_fields_renderers,
     }
     custom_operator_name = "@task.map_join_prune"
-    xcom_push = None  # Airflow 3.0 asks for it, and does nothing with it
+    xcom_push = None  # Airflow 3.0 requires the attribute but does not use it
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class _MapJoinPruneDecoratedOperator(DecoratedOperator, MapJoinPruneOperator):
         )
 
     def execute(self, context: Context) -> Any:
-        """Calls the function and runs what it returns."""
+        """Calls the function and runs the statement that it returns."""
         known = {**context, **self.op_kwargs}
         arguments = determine_kwargs(self.python_callable, self.op_args, known)
         sql = self.python_callable(*self.op_args, **arguments)

@@ -1,4 +1,4 @@
-"""``HiveMetastoreHook``: a Hive Metastore over Thrift, by an Airflow connection."""
+"""``HiveMetastoreHook``: a Hive Metastore over Thrift, from an Airflow connection."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 DEFAULT_CONN_ID = "metastore_default"
 _DEFAULT_PORT = 9083
 _NO_SASL = ("", "NOSASL")
-_MECHANISM = ("auth_mechanism", "authMechanism")  # as the Hive provider reads it, now and before
+_MECHANISM = ("auth_mechanism", "authMechanism")  # the Hive provider's names, new and old
 
 
 class HiveMetastoreHook(BaseHook):
-    """Opens the metastore of a ``hive_metastore`` connection.
+    """Connects to the metastore of a ``hive_metastore`` connection.
 
-    The connection's host may be a list, ``a,b``: the next is asked when one does not answer. Its
-    schema is the database of tables that are named without one. Where the Hive provider is
-    installed, the connection type and its form are that provider's, and its connections do here.
+    The connection's host may be a list such as ``a,b``: if one host does not answer, the client
+    tries the next. The connection's schema is the database of tables without a database name. If
+    the Hive provider is installed, the connection type and its form are that provider's, and its
+    connections work here too.
 
-    :param metastore_conn_id: the connection.
-    :param timeout: seconds that a single read or write may take.
+    :param metastore_conn_id: ID of the connection.
+    :param timeout: limit for a single read or write, in seconds.
     """
 
     conn_name_attr = "metastore_conn_id"
@@ -43,7 +44,7 @@ class HiveMetastoreHook(BaseHook):
 
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
-        """What the connection's form shows."""
+        """The fields of the connection's form."""
         return {
             "hidden_fields": ["login", "password"],
             "relabeling": {"schema": "Database", "host": "Host, or hosts"},
@@ -55,7 +56,7 @@ class HiveMetastoreHook(BaseHook):
         }
 
     def uris(self) -> str:
-        """``hive.metastore.uris``; raises ``AirflowFailException``."""
+        """The value for ``hive.metastore.uris``; raises ``AirflowFailException``."""
         try:
             return uris_of(self.get_connection(self.metastore_conn_id))
         except AirflowNotFoundException:
@@ -65,12 +66,15 @@ class HiveMetastoreHook(BaseHook):
             ) from None
 
     def get_conn(self) -> ThriftMetastore:
-        """The metastore; a context manager, connected when first asked."""
+        """The metastore client, a context manager; connects at its first call.
+
+        Raises ``AirflowFailException``.
+        """
         self.uris()
         return metastore_of(self.get_connection(self.metastore_conn_id), self.timeout)
 
     def test_connection(self) -> tuple[bool, str]:
-        """Whether the metastore answers, for the button on the connection's form."""
+        """Whether the metastore answers, for the test button of the connection's form."""
         from airflow_hive_opt.runtime.metastore import MetastoreError
 
         try:
@@ -83,7 +87,7 @@ class HiveMetastoreHook(BaseHook):
 
 
 def metastore_of(connection: Connection, timeout: float = 60) -> ThriftMetastore:
-    """The metastore that a connection names; raises ``AirflowFailException`` for a wrong one."""
+    """The client for a connection; raises ``AirflowFailException`` if that is not valid."""
     from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 
     try:
@@ -93,7 +97,10 @@ def metastore_of(connection: Connection, timeout: float = 60) -> ThriftMetastore
 
 
 def spark_conf_of(metastore_conn_id: str | None) -> dict[str, str]:
-    """Spark's setting for a connection; none without one. Raises ``AirflowFailException``."""
+    """Spark's metastore setting for a connection; empty without one.
+
+    Raises ``AirflowFailException``.
+    """
     if metastore_conn_id is None:
         return {}
     return {"spark.hadoop.hive.metastore.uris": HiveMetastoreHook(metastore_conn_id).uris()}

@@ -1,4 +1,4 @@
-"""Links to the pages that ``airflow_hive_opt.plugins.pages`` serves on a task instance's run."""
+"""Links from a task instance to the pages that ``airflow_hive_opt.plugins.pages`` serves."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ DESCRIPTOR_KEY = "hive_opt_descriptor"
 
 
 class DescriptorLink(BaseOperatorLink):
-    """The partition descriptor of the run, as JSON; there once the local task has written it."""
+    """The run's partition descriptor as JSON, once the local task has written it."""
 
     name = "Partition descriptor"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The page's path on the API server; empty where there is no descriptor."""
+        """The page's path on the API server; empty if there is no descriptor."""
         return _page("descriptor", operator, ti_key)
 
 
 class ExplainLink(BaseOperatorLink):
-    """What was pruned, by which keys, and why not, for people."""
+    """The pruning of each scan in plain text: with which keys, or why not."""
 
     name = "Explain pruning"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The page's path on the API server; empty where there is no descriptor."""
+        """The page's path on the API server; empty if there is no descriptor."""
         return _page("explain", operator, ti_key)
 
 
 def _page(page: str, operator: BaseOperator, ti_key: Any) -> str:
-    """A path, not a whole address: the browser knows best by which name it reaches the server."""
+    """A path without a host: the browser may know the server by another name."""
     if not HAS_PAGES or getattr(operator, "summary", None) is None:
         return ""
     below = urlsplit(airflow_conf.get("api", "base_url", fallback="")).path.rstrip("/")

@@ -1,4 +1,4 @@
-"""The link to Spark's own page of the application."""
+"""The link to Spark's own page for the application."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 
 
 class SparkUILink(BaseOperatorLink):
-    """Spark's page of the application, where it is known.
+    """Spark's page for the application, if it is known.
 
-    While a statement runs in the task's own process with ``spark.ui.enabled``, that process's own
-    page; afterwards ``[hive_opt] spark_ui_url``, say a history server, with the application's id.
+    While a statement runs in the task's process with ``spark.ui.enabled``, this is the page of that
+    process. Afterwards it is ``[hive_opt] spark_ui_url``, for example a history server, with the
+    application's ID.
     """
 
     name = "Spark UI"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:  # noqa: ARG002
-        """The address, or nothing where no server is configured or no application ran."""
+        """The address; empty if no server is configured or no application ran."""
         application = (getattr(operator, "summary", None) or {}).get("application_id")
         address = airflow_conf.get("hive_opt", "spark_ui_url", fallback="")
         return address.replace("{application_id}", quote(application)) if application else ""

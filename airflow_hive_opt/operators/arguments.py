@@ -1,4 +1,4 @@
-"""What is wrong with an operator's arguments, said when the DAG is parsed or before a run."""
+"""Checks an operator's arguments, when the DAG is parsed and before a run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 from airflow_hive_opt.runtime.arguments import named_values, whole_number
 
 SHOW_ROWS = 5
-"""How many rows of a SELECT the log shows, unless argument or configuration says otherwise."""
+"""How many rows of a SELECT the log shows, unless argument or configuration set another number."""
 
 _NO_TEXT = (type(None), bool, int, float, bytes, Mapping, list, tuple, Set)
 _NO_MAPPING = (bool, int, float, bytes, list, tuple, Set)
 
 
 def check_parsed(sql: object, **mappings: object) -> None:
-    """Raises ``ValueError`` for what no template and no other task's output can mend."""
+    """Raises ``ValueError`` for arguments that no template or task output can make valid."""
     if isinstance(sql, _NO_TEXT) or (isinstance(sql, str) and not sql.strip()):
         raise ValueError(f"sql must be a statement or the name of a .sql file, not {sql!r}")
     for name, value in mappings.items():
@@ -27,7 +27,7 @@ def check_parsed(sql: object, **mappings: object) -> None:
 
 
 def check_rendered(sql: object, **mappings: object) -> None:
-    """Raises ``AirflowFailException`` for what templates and other tasks made of the arguments."""
+    """Raises ``AirflowFailException`` for arguments that are not valid after rendering."""
     if not isinstance(sql, str) or not sql.strip():
         raise AirflowFailException(f"sql must be a statement once it is rendered, not {sql!r}")
     try:

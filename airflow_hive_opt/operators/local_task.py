@@ -1,4 +1,4 @@
-"""``LocalTaskOperator``: keys, metastore, descriptor; the first half of the split form."""
+"""``LocalTaskOperator``: the first task of the split form; writes the partition descriptor."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class LocalTaskOperator(StatementOperator):
-    """Finds the partitions that a star join needs, and writes them down; joins nothing.
+    """Finds the partitions that a star join needs and writes them to a descriptor; does not join.
 
-    The XCom that it returns is for :class:`~airflow_hive_opt.operators.map_join.MapJoinOperator`:
-    ``uri`` and ``digest`` of the partition descriptor, with ``kept`` and ``total`` partitions,
-    ``reason``, decisions, seconds and metastore work. The gates are checked here, before a cluster
-    is paid for.
+    Returns the input of :class:`~airflow_hive_opt.operators.map_join.MapJoinOperator` as XCom: the
+    descriptor's ``uri`` and ``digest``, the number of partitions ``kept`` of ``total``, the
+    ``reason``, each scan's decision, seconds and metastore calls. Checks ``max_partitions``,
+    ``max_bytes``, ``on_empty`` and ``on_no_prune`` before the join occupies a cluster.
 
-    :param max_keys: with more distinct keys than this from one small table, its join prunes
-        nothing.
-    :param max_key_bytes: the same for the bytes of all keys of one small table; none may have more
-        than 16 KiB.
-    :param dry: only look: the map join that reads this descriptor is skipped. May be a template
-        that gives ``true`` or ``false``, so that a trigger form can ask. (templated)
+    :param max_keys: maximum number of distinct keys of one small table. A small table with more
+        keys prunes nothing. Default: 100,000.
+    :param max_key_bytes: maximum size of all keys of one small table, in bytes. A small table
+        prunes nothing if its keys are larger, or if one key is larger than 16 KiB. Default: 16 MiB.
+    :param dry: if true, only prune: the map join is skipped. May be a template that renders
+        to ``true`` or ``false``, for example from the trigger form. (templated)
 
-    Further arguments: :class:`~airflow_hive_opt.operators.statement.StatementOperator`.
+    For all other arguments, see :class:`~airflow_hive_opt.operators.statement.StatementOperator`.
     """
 
     stages: ClassVar[StagesName] = "local task"
@@ -64,7 +64,7 @@ class LocalTaskOperator(StatementOperator):
         )
 
     def is_dry(self) -> bool:
-        """What ``dry`` says, rendered; raises ``AirflowFailException``."""
+        """The rendered value of ``dry``; raises ``AirflowFailException``."""
         said = str(self.dry).strip().lower()
         if said not in ("true", "false"):
             raise AirflowFailException(f"dry must be true or false, not {self.dry!r}")

@@ -1,4 +1,4 @@
-"""``MapJoinOperator``: prelaunch and join; the second half of the split form."""
+"""``MapJoinOperator``: the second task of the split form; runs the statement."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ if TYPE_CHECKING:
 
 
 class MapJoinOperator(StatementOperator):
-    """Runs a star join on the partitions that its local task wrote down.
+    """Runs a star join on the partitions in its local task's descriptor.
 
-    The descriptor is verified first: another statement's, another attempt's or an altered one is
-    refused. Partitions that have gone meanwhile are dropped. The statement must render to the same
-    text here as in the local task, so a template in it must not speak of the task, the attempt or
-    the clock.
+    First verifies the descriptor: it must belong to this statement and to this local task's
+    attempt, and must be unchanged. Partitions that no longer exist are dropped. The statement must
+    render to the same text as in the local task, so its templates must not use the task, the
+    attempt or the current time.
 
-    :param descriptor: the local task's output. (templated)
+    :param descriptor: the output of the
+        :class:`~airflow_hive_opt.operators.local_task.LocalTaskOperator`, or of a
+        :class:`~airflow_hive_opt.sensors.partition_descriptor.PartitionDescriptorSensor`.
+        (templated)
 
-    Further arguments: :class:`~airflow_hive_opt.operators.statement.StatementOperator`.
+    For all other arguments, see :class:`~airflow_hive_opt.operators.statement.StatementOperator`.
     """
 
     stages: ClassVar[StagesName] = "map join"
@@ -39,7 +42,7 @@ class MapJoinOperator(StatementOperator):
         self.descriptor = descriptor
 
     def job(self, context: Context) -> Job:
-        """See :meth:`StatementOperator.job`; skips after a dry local task."""
+        """See :meth:`StatementOperator.job`; skips the task after a dry local task."""
         found = self.descriptor
         if not isinstance(found, Mapping) or not {"uri", "digest"} <= found.keys():
             raise AirflowFailException(

@@ -1,4 +1,4 @@
-"""``MapJoinPruneOperator``: prune and join in one task, in one Spark application."""
+"""``MapJoinPruneOperator``: prunes and joins in one task and one Spark application."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 class MapJoinPruneOperator(LocalTaskOperator):
-    """Runs a star join on Spark and reads only the partitions that its small tables call for.
+    """Runs a star join on Spark and reads only the partitions that match its small tables' keys.
 
-    Before the statement runs, the distinct keys of its small tables are collected, the metastore
-    is asked which partitions of the big tables match, and each big table's scan is narrowed to
-    them. The result is that of the statement as it stands; what can't be pruned is read whole,
-    and the log says why.
+    Before the statement runs, the operator collects the distinct keys of its small tables. It looks
+    up the matching partitions of the big tables in the metastore and restricts each big table's
+    scan to them. The result is the same as that of the unchanged statement. A scan that can't be
+    pruned reads its whole table, and the log says why.
 
-    With ``dry`` nothing is joined: the summary goes to XCom and the task is skipped, so that
-    nothing downstream takes it for a run.
+    With ``dry`` it does not join. The summary goes to XCom and the task ends as skipped, so that
+    no downstream task treats it as a run.
 
-    Arguments and XCom: :class:`~airflow_hive_opt.operators.local_task.LocalTaskOperator`.
+    For arguments and XCom, see :class:`~airflow_hive_opt.operators.local_task.LocalTaskOperator`.
     """
 
     stages: ClassVar[StagesName] = "both"
 
     def execute(self, context: Context) -> Any:
-        """Prunes, joins, and returns the summary that goes to XCom."""
+        """Prunes, joins, and returns the summary for XCom; skips the task if ``dry`` is true."""
         summary = super().execute(context)
         if summary["dry"]:
             context["ti"].xcom_push(key="return_value", value=summary)

@@ -1,4 +1,4 @@
-"""What a run's outcome is for the task: its log, which many may read, and its exception."""
+"""Turns a run's outcome into the task's log lines and its exception."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def masked(text: str) -> str:
-    """The text without what Airflow knows to be a secret."""
+    """The text with the secrets that Airflow knows masked."""
     return str(redact(text))
 
 
 def log_outcome(log: Any, outcome: Outcome) -> None:
-    """A SELECT's first rows, work by phase, and in the last line what was kept.
+    """Logs a SELECT's first rows, the work of each phase, and last the headline of the result.
 
-    Rows may hold secrets, which are masked, and what would act on the log, which is escaped.
+    Masks secrets in rows and escapes control characters.
     """
     if outcome.columns and outcome.rows:
         log.info("the first %d rows:", len(outcome.rows))
@@ -47,7 +47,7 @@ def log_outcome(log: Any, outcome: Outcome) -> None:
 
 
 def raise_unless_done(outcome: Outcome) -> None:
-    """Raises what Airflow understands where the job did not do its work."""
+    """Raises the Airflow exception for a job that did not finish its work."""
     from airflow_hive_opt.spark.application.job import Status
 
     message = masked(outcome.message)

@@ -1,4 +1,4 @@
-"""What the three operators share: their arguments, and how a job of theirs runs on Spark."""
+"""The base of the three operators: their arguments, and how they run a job on Spark."""
 
 from __future__ import annotations
 
@@ -63,31 +63,32 @@ class StatementOperator(SparkSubmitOperator):
 
     :param sql: a SELECT, INSERT or CREATE TABLE AS in HiveQL or Spark SQL, or the name of a
         ``.sql`` or ``.hql`` file. (templated)
-    :param parameters: values for ``:name`` markers in the statement. (templated)
-    :param conn_id: a ``spark`` connection: with a ``local`` master the statement runs in this
-        process, else it is submitted to the cluster, with every argument of
-        ``SparkSubmitOperator``. Or a ``spark_connect`` connection: the statement runs in a session
-        of its own on that server. Without a connection, an embedded local Spark runs on the
-        warehouse of ``[hive_opt] warehouse``.
-    :param metastore_conn_id: a ``hive_metastore`` connection: Spark's tables are those of this
-        metastore. Without it, what ``conf`` and the cluster say. A Spark Connect server's tables
-        are its own.
+    :param parameters: values for the ``:name`` markers in the statement. (templated)
+    :param conn_id: where the statement runs. With a ``spark`` connection to a ``local`` master, it
+        runs in this process. With any other ``spark`` connection, it is submitted to that cluster,
+        with every argument of ``SparkSubmitOperator``. With a ``spark_connect`` connection, it runs
+        in a new session on that server. Default: in this process, on ``[hive_opt] warehouse``.
+    :param metastore_conn_id: a ``hive_metastore`` connection, whose tables Spark uses. Default: the
+        metastore of ``conf`` or of the cluster. A Spark Connect server always uses its own.
     :param conf: Spark settings. (templated)
-    :param hive_conf: Hive settings, by Hive's names; ``hive.optimize.correlation`` is ``auto``
-        unless given: correlated queries are rewritten where that wins. (templated)
-    :param descriptor_path: folder or object storage URI under which each attempt writes; default
-        ``[hive_opt] descriptor_path``. (templated)
-    :param show_rows: how many of a SELECT's first rows the log shows; with 0 none is read, and the
-        SELECT is only planned. Default ``[hive_opt] show_rows``, else 5.
-    :param max_partitions: fail, before the join, if more partitions than this are to be read.
-    :param max_bytes: the same for the partitions' bytes, by the metastore's statistics; fails too
-        where it has none.
-    :param on_empty: what to do when the keys call for no partition of a table: ``run`` the
-        statement, ``skip`` the task or ``fail`` it.
-    :param on_no_prune: what to do when nothing could be pruned: ``run``, ``warn`` or ``fail``.
-    :param partition_keys_of: a pruned table: the events of this task's outlet assets get the
-        partitions of it that were read as keys, one event a key. Events with keys start only DAGs
-        with a partitioned schedule.
+    :param hive_conf: Hive settings. ``hive.optimize.correlation`` is ``auto`` by default, which
+        rewrites correlated queries if that is expected to be faster. (templated)
+    :param descriptor_path: folder or object storage URI below which each attempt writes. A
+        cluster's driver needs access too. Default: ``[hive_opt] descriptor_path``. (templated)
+    :param show_rows: how many rows of a SELECT the log shows. With 0, the SELECT is planned but
+        does not run. Default: ``[hive_opt] show_rows``, else 5.
+    :param max_partitions: fail before the join if the pruned scans keep more partitions than
+        this in total. Default: no limit.
+    :param max_bytes: fail before the join if the kept partitions have more bytes than this in
+        total, or if a size is unknown. The sizes are the metastore's, else those of the files.
+        Default: no limit.
+    :param on_empty: what to do if no partition of a table matches the keys: ``run`` the statement
+        (default), ``skip`` the task, or ``fail``.
+    :param on_no_prune: what to do if no scan can be pruned: ``run`` the statement (default),
+        ``warn`` and run it, or ``fail``.
+    :param partition_keys_of: a pruned table. The partitions of this table that the run reads become
+        keys of the asset events of this task's ``outlets``, one event for each key. Events with
+        keys start only DAGs with a partitioned schedule. Needs Airflow 3.3.
     """
 
     stages: ClassVar[StagesName]
@@ -113,8 +114,7 @@ class StatementOperator(SparkSubmitOperator):
         SparkUILink(),
     )
     ui_color = "#f5e6b3"
-    # so that the page of rendered templates shows the statement that Spark was given
-    overwrite_rtif_after_execution = True
+    overwrite_rtif_after_execution = True  # "Rendered Templates" shows the statement that ran
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class StatementOperator(SparkSubmitOperator):
             whole_number("show_rows", show_rows)
         asset_events.check_partition_keys_of(partition_keys_of)
         super().__init__(conn_id=conn_id or "", **check_submit_arguments(kwargs))
-        Gates(max_partitions, max_bytes, on_empty, on_no_prune)  # says now what is wrong with them
+        Gates(max_partitions, max_bytes, on_empty, on_no_prune)  # raises for invalid values now
         self.sql = sql
         self.statement: str | None = None
         self.parameters = parameters
@@ -157,32 +157,31 @@ class StatementOperator(SparkSubmitOperator):
         self.on_no_prune = on_no_prune
         self.partition_keys_of = partition_keys_of
         self.summary: Mapping[str, Any] | None = None
-        """What the run found, for the links; there too where a gate then stopped it."""
+        """The run's result, for the links; also set if a gate then stopped the run."""
         self._place: Place | None = None
         self._remote: Any = None
-        self._own: Application  # what this attempt submits, and
-        self._application: Application  # what it follows: an earlier attempt's may be resumed
+        self._own: Application  # the one that this attempt submits
+        self._application: Application  # the one that it follows, perhaps an earlier attempt's
         self._durable_is_asked_for = kwargs.get("durable") is True
 
     def execute(self, context: Context) -> Any:
-        """Runs the job and returns the summary that goes to XCom."""
+        """Runs the job and returns the summary for XCom."""
         outcome = self.run(context, self.job(context))
         self._publish(context, outcome)
         raise_unless_done(outcome)
         keys = asset_events.partition_keys(outcome.summary or {}, self.partition_keys_of, self.log)
-        summary = self.concluded(outcome)  # the log's last line is what was kept
+        summary = self.concluded(outcome)  # the log's last line says which partitions were kept
         asset_events.extend(context, self.outlets, summary, keys)
         return summary
 
     def job(self, context: Context) -> Job:
-        """The attempt's work; the one place where arguments become a job."""
-        # Late, so that parsing a DAG file never loads PySpark.
-        from airflow_hive_opt.spark.application.job import Job, Stages
+        """The attempt's work; only this method turns arguments into a job."""
+        from airflow_hive_opt.spark.application.job import Job, Stages  # late: it loads PySpark
 
         check_rendered(
             self.sql, parameters=self.parameters, conf=self.conf, hive_conf=self.hive_conf
         )
-        mask_secret(dict(self.parameters or {}))  # those whose names say that they are
+        mask_secret(dict(self.parameters or {}))  # masks those with names of secrets
         return Job(
             sql=self.sql,
             path=str(self.attempt_path(context)),
@@ -194,7 +193,7 @@ class StatementOperator(SparkSubmitOperator):
         )
 
     def run(self, context: Context, job: Job) -> Outcome:
-        """Runs the job where the connection says."""
+        """Runs the job in this process, on a cluster or over Spark Connect, by ``conn_id``."""
         self._place = place = place_of(self.conn_id)
         if place.kind == "submitted":
             return self._run_on_cluster(context, job)
@@ -203,7 +202,7 @@ class StatementOperator(SparkSubmitOperator):
         return self._run_here(context, job, place)
 
     def _publish(self, context: Context, outcome: Outcome) -> None:
-        """Shows what was decided, whether or not the statement then ran."""
+        """Publishes the decisions, whether the statement then ran or not."""
         if outcome.summary is None:
             return
         self.summary = outcome.summary
@@ -214,14 +213,14 @@ class StatementOperator(SparkSubmitOperator):
                 self.log.info("%s", line)
 
     def concluded(self, outcome: Outcome) -> dict[str, Any]:
-        """Tells the log what was done, and returns the summary."""
+        """Logs the outcome and returns the summary."""
         self.statement = outcome.statement
         summary = dict(outcome.summary or {})
         log_outcome(self.log, outcome)
         return summary
 
     def on_kill(self) -> None:
-        """Ends this task's Spark, or what it does on a Spark Connect server."""
+        """Stops this task's Spark, or its work on a Spark Connect server."""
         from airflow_hive_opt.spark.session.connect import end
         from airflow_hive_opt.spark.session.session import kill_spark
 
@@ -235,14 +234,14 @@ class StatementOperator(SparkSubmitOperator):
             kill_spark()
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002
-        """What the OpenLineage provider asks for, where it is installed."""
+        """The lineage for the OpenLineage provider, if it is installed."""
         from airflow_hive_opt.provider.lineage import lineage_of, namespace_of
 
         namespace = namespace_of({**(self.conf or {}), **spark_conf_of(self.metastore_conn_id)})
         return lineage_of(self.sql, self.summary, self.statement is not None, namespace)
 
     def attempt_path(self, context: Context) -> ObjectStoragePath:
-        """Where this attempt writes."""
+        """The path that this attempt writes to."""
         return checked_attempt_path(self.descriptor_path or default_root(), context)
 
     def _run_here(self, context: Context, job: Job, place: Place) -> Outcome:
@@ -259,7 +258,7 @@ class StatementOperator(SparkSubmitOperator):
             return run_job(session, job, ObjectStoragePath)
 
     def _run_over_connect(self, job: Job, place: Place) -> Outcome:
-        """Runs the job in a session of its own on the server."""
+        """Runs the job in a new session on the server."""
         from airflow_hive_opt.spark.application.job import run_job
         from airflow_hive_opt.spark.session.connect import remote_session
 
@@ -275,7 +274,7 @@ class StatementOperator(SparkSubmitOperator):
             self._remote = None
 
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
-        """Submits the job, waits for its application, and reads the outcome that it left."""
+        """Submits the job, waits for its application, and reads its outcome."""
         from airflow_hive_opt.spark.application.job import write_job
         from airflow_hive_opt.spark.application.shipping import ship
 
@@ -310,11 +309,11 @@ class StatementOperator(SparkSubmitOperator):
                     **(given_conf or {}),
                 }
                 self._hook = self._get_hook()
-                if self._hook._should_track_driver_status:  # standalone, in cluster mode
+                if self._hook._should_track_driver_status:  # a standalone cluster, in cluster mode
                     raise ValueError(NO_CLUSTER_MODE)
                 if not follows_application(self, self._hook):
-                    self.durable = self._durable_is_asked_for  # cannot be followed: says so
-                self._hook = None  # made anew by the submit operator, with lineage in its conf
+                    self.durable = self._durable_is_asked_for  # if True, Airflow says it can't
+                self._hook = None  # the submit operator makes a new one, with lineage in its conf
                 super().execute(context)
         except DescriptorError as error:
             raise AirflowException(str(error)) from None
@@ -323,19 +322,19 @@ class StatementOperator(SparkSubmitOperator):
         except ValueError as error:
             raise AirflowFailException(str(error)) from None
         finally:
-            # OpenLineage may have put its transport's key there, and the page shows it
+            # OpenLineage may have added its transport's key to conf, which Airflow's page shows
             self.conf, self.py_files = given_conf, given_files
         return self._application.outcome_after(job, failure)
 
     def execute_resumable(self, context: Context) -> Any:
-        """Follows an earlier attempt's application, unless one is submitted."""
+        """Follows an earlier attempt's application if there is one, else submits a new one."""
         if self.durable:
             stored = Application.stored(context, self.external_id_key)
             self._application = stored or self._own
         return super().execute_resumable(context)
 
     def submit_job(self, context: Context) -> str | None:
-        """Remembers the application for the attempt that may have to resume it."""
+        """Submits the application and stores it for a retry that may resume it."""
         self._application = self._own
         self._own.prepare()
         self._own.store(context, self.external_id_key)

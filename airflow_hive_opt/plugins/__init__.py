@@ -1,4 +1,4 @@
-"""What the provider adds to the web server."""
+"""The provider's additions to the web server."""
 
 PREFIX = "/hive_opt"
-"""Where the pages lie on the API server."""
+"""The path of the pages on the API server."""

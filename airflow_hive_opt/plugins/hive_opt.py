@@ -1,4 +1,4 @@
-"""The ``airflow.plugins`` entry point: the pages that the operators' links lead to."""
+"""The ``airflow.plugins`` entry point: serves the pages of the operators' links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class HiveOptPlugin(AirflowPlugin):
 
     @property
     def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]
-        """The application, made only where it is asked for: workers load plugins too."""
+        """The application, created only on access, because workers load plugins too."""
         from airflow_hive_opt.plugins.pages import application
 
         return [{"app": application(), "url_prefix": PREFIX, "name": "Hive Opt"}]

@@ -1,7 +1,7 @@
-"""The pages of a task instance: its partition descriptor, and what it says for people.
+"""The pages of a task instance: its partition descriptor, as JSON and as plain text.
 
-Airflow gives a plugin's application no protection of its own, so every route asks for the right
-to read the XComs of the DAG: the descriptor's URI is one of them.
+Airflow does not protect a plugin's application. Every route therefore requires the permission to
+read the DAG's XComs, because the descriptor's URI is one of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MAY_READ = [
 
 
 def application() -> FastAPI:
-    """The application that the API server mounts."""
+    """The application for the API server."""
     app = FastAPI(title="Hive Opt", docs_url=None, redoc_url=None, openapi_url=None)
     app.get("/dags/{dag_id}/descriptor", dependencies=_MAY_READ)(descriptor)
     app.get("/dags/{dag_id}/explain", dependencies=_MAY_READ)(explain)
@@ -53,7 +53,7 @@ def application() -> FastAPI:
 def descriptor(
     dag_id: str, run_id: str, task_id: str, session: SessionDep, map_index: int = -1
 ) -> Response:
-    """The descriptor as it lies in storage, its seal checked."""
+    """The stored descriptor as JSON, after its digest is checked."""
     found = _descriptor_of(dag_id, run_id, task_id, map_index, session)
     return Response(to_json(found), media_type="application/json")
 
@@ -61,7 +61,7 @@ def descriptor(
 def explain(
     dag_id: str, run_id: str, task_id: str, session: SessionDep, map_index: int = -1
 ) -> Response:
-    """What the descriptor decides, for people; text that is no Unicode is escaped."""
+    """The descriptor's decisions as plain text; escapes text that is not valid Unicode."""
     found = _descriptor_of(dag_id, run_id, task_id, map_index, session)
     text = f"{descriptor_to_text(found)}\n".encode(errors="backslashreplace")
     return Response(text, media_type="text/plain; charset=utf-8")
@@ -70,7 +70,7 @@ def explain(
 def _descriptor_of(
     dag_id: str, run_id: str, task_id: str, map_index: int, session: SessionDep
 ) -> Descriptor:
-    """Raises 404 with the reason; storage's own words go to the server's log alone."""
+    """The descriptor; raises 404 with the reason. Only the server's log shows storage errors."""
     value = session.scalar(
         select(XComModel.value).where(
             XComModel.dag_id == dag_id,
@@ -100,17 +100,17 @@ def _descriptor_of(
 
 
 def _is_ours(uri: str, dag_id: str, run_id: str) -> bool:
-    """Whether the URI lies where this run's tasks write: whoever writes XComs may name any.
+    """Whether the URI is a path of this run's tasks; whoever writes XComs could name any other.
 
-    A DAG's readers see no other DAG's descriptors. A map join names its local task's, which is
-    another task of the same run.
+    Users who may read one DAG then can't see another DAG's descriptors. A map join names the
+    descriptor of its local task, which is another task of the same run.
     """
     root = conf.get("hive_opt", "descriptor_path", fallback="")
     return bool(root) and is_of_run(uri, root, dag_id, run_id)
 
 
 def _text(value: object) -> str:
-    """XComs are stored as JSON, once or twice encoded."""
+    """The text of an XCom, which is JSON, encoded once or twice."""
     try:
         return str(json.loads(str(value)))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What Airflow's operators, sensors, links and pages share.
+"""Code that Airflow's operators, sensors, links and pages share.
 
-``airflow_compat`` is the only place for what differs between versions of Airflow.
+Only ``airflow_compat`` handles the differences between versions of Airflow.
 """

@@ -1,7 +1,8 @@
-"""All of Airflow and its Spark provider that this package uses, whichever version is installed.
+"""Everything of Airflow and its Spark provider that this package uses, for all their versions.
 
-Airflow's own compatibility provider knows where most names are. Here is the rest: what only some
-of its versions know, and what only some versions of Airflow have.
+Airflow's own compatibility provider resolves most names. This module resolves the others: names
+that some versions of that provider do not resolve, and names that only some versions of Airflow
+have.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ if HAS_SPARK_PROVIDER:
 else:
 
     class SparkSubmitOperator(BaseOperator):  # type: ignore[no-redef]
-        """Stands in for the Spark provider's; it can't submit."""
+        """Replaces the Spark provider's operator if it is not installed; it can't submit."""
 
         def __init__(self, *, conn_id: str = "", **kwargs: Any) -> None:
             super().__init__(**kwargs)
@@ -114,18 +115,18 @@ except ImportError:  # before Airflow 3.3
     RESUMES = False
 else:
     RESUMES = issubclass(SparkSubmitOperator, ResumableJobMixin)
-"""Whether an attempt can follow the application of the one before it."""
+"""Whether a retry can follow the application of the attempt before it."""
 
 
 HAS_PAGES = find_spec("airflow.api_fastapi") is not None
-"""Whether its API server takes applications of plugins."""
+"""Whether the API server mounts applications of plugins."""
 
 TAKES_PARTITIONS = hasattr(OutletEventAccessor, "add_partitions")
-"""Whether asset events may name partitions."""
+"""Whether asset events can name partitions."""
 
 
 async def connection_of(conn_id: str) -> Connection:
-    """The connection, looked up without blocking a triggerer."""
+    """Looks up the connection without blocking a triggerer."""
     if hasattr(BaseHook, "aget_connection"):
         return await BaseHook.aget_connection(conn_id)
     from asgiref.sync import sync_to_async  # before Airflow 3.1
@@ -134,7 +135,7 @@ async def connection_of(conn_id: str) -> Connection:
 
 
 def check_submit_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments for ``SparkSubmitOperator``; raises ``TypeError`` for what it does not have."""
+    """The arguments for ``SparkSubmitOperator``; raises ``TypeError`` for unsupported ones."""
     if RESUMES or "durable" not in arguments:
         return arguments
     if arguments["durable"]:
@@ -143,7 +144,7 @@ def check_submit_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def follows_application(operator: Any, hook: Any) -> bool:
-    """Whether the submitted application can be followed by its id until it ends."""
+    """Whether Airflow can follow the submitted application by its ID until it ends."""
     on_yarn = getattr(hook, "_is_yarn_cluster_mode", False)
     return RESUMES and (not on_yarn or bool(operator._yarn_track_via_rm_api))
 

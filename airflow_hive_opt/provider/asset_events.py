@@ -1,4 +1,4 @@
-"""What a run adds to its outlets' asset events: what it kept, and partitions as keys."""
+"""Adds a run's figures and partition keys to the asset events of its outlets."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _FIGURES = ("kept", "total", "reason", "uri", "digest")
 _ESCAPED = str.maketrans({"%": "%25", "|": "%7C"})
 
 MOST_KEYS = 1000
-"""Airflow stores one event a key."""
+"""Airflow stores one event for each key."""
 
 MOST_CHARACTERS = 250
-"""What Airflow's database holds of a key."""
+"""The maximum length of a key in Airflow's database."""
 
 
 class NoPartitionKeysError(Exception):
-    """The run's partitions can't be told as keys; the message says why."""
+    """The run's partitions can't become keys; the message says why."""
 
 
 def check_partition_keys_of(table: str | None) -> None:
-    """Raises ``TypeError`` where keys are asked for and this Airflow takes none."""
+    """Raises ``TypeError`` if keys are requested and this Airflow does not support them."""
     if table is not None and not TAKES_PARTITIONS:
         raise TypeError("partition_keys_of needs Airflow 3.3")
 
 
 def partition_keys(summary: Mapping[str, Any], table: str | None, log: Any) -> list[str]:
-    """The keys of the stored descriptor; a run that has done its work does not fail for them."""
+    """The keys from the stored descriptor; an error is logged, since the statement has run."""
     if table is None:
         return []
     try:
@@ -46,7 +46,7 @@ def partition_keys(summary: Mapping[str, Any], table: str | None, log: Any) -> l
 def extend(
     context: Context, outlets: Iterable[object], summary: Mapping[str, Any], keys: list[str]
 ) -> None:
-    """Adds the summary's figures and the keys to the events of the outlets that are assets."""
+    """Adds the summary's figures and the keys to the events of all assets in ``outlets``."""
     for asset in outlets:
         if isinstance(asset, Asset):
             event = context["outlet_events"][asset]
@@ -56,12 +56,12 @@ def extend(
 
 
 def partition_keys_in(descriptor: Descriptor, table: str) -> list[str]:
-    """A key for each partition of ``table`` that is read: its values, joined by ``|``.
+    """One key for each partition of ``table`` that the run reads: its values, joined by ``|``.
 
-    So Airflow's partition mappers read them: ``2026-01-31`` by ``StartOfDayMapper``, ``n|2026-01``
-    by ``ProductMapper``. Within a value ``|`` is ``%7C`` and ``%`` is ``%25``, so that two
-    partitions never share a key. ``table`` is ``database.table``, or the table's name alone.
-    Raises :class:`NoPartitionKeysError`.
+    Airflow's partition mappers can read the keys: ``StartOfDayMapper`` reads ``2026-01-31``, and
+    ``ProductMapper`` reads ``n|2026-01``. In a value, ``|`` becomes ``%7C`` and ``%`` becomes
+    ``%25``, so that two partitions never have the same key. ``table`` is ``database.table`` or the
+    table's name without its database. Raises :class:`NoPartitionKeysError`.
     """
     wanted = table.lower()
     found = [

@@ -1,4 +1,4 @@
-"""Where one attempt of one task writes: a path that no other attempt shares."""
+"""The path that one attempt of one task writes to; no other attempt uses it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
 
 _LONGEST_PART = 200
-# <task>/<map index>/<try>.json, the task's part as safe_part makes it
+# <task>/<map index>/<try>.json; safe_part makes the task's part
 _IN_RUN = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*/-?[0-9]+/[0-9]+\.json"
 
 
 def default_root() -> str:
-    """Where attempts write unless their task says so."""
+    """The folder for all attempts, unless a task sets another one."""
     home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
     configured = conf.get("hive_opt", "descriptor_path", fallback="")
     return str(configured or home / "hive_opt_descriptors")
@@ -28,8 +28,9 @@ def default_root() -> str:
 def attempt_path(root: str, context: Context) -> ObjectStoragePath:
     """``root/dag/run/task/map index/try.json``, each part safe for any storage.
 
-    ``root`` is a local folder or an object storage URI. Run ids hold colons, which HDFS forbids,
-    and dag ids may be alike but for such characters, so a changed part gets a short hash.
+    ``root`` is a local folder or an object storage URI. Run IDs contain colons, which HDFS forbids.
+    Such characters are replaced, and a changed part gets a short hash, because IDs may differ in
+    these characters only.
     """
     instance: Any = context["ti"]
     map_index = getattr(instance, "map_index", -1)
@@ -52,9 +53,9 @@ def checked_attempt_path(root: str, context: Context) -> ObjectStoragePath:
 
 
 def safe_part(name: str) -> str:
-    """One path part from an Airflow id.
+    """One path part from an Airflow ID.
 
-    Ids may have 250 characters, and file systems take names of 255 bytes, so long ones are cut.
+    IDs may have 250 characters and file systems allow names of 255 bytes, so long IDs are cut.
 
     >>> safe_part("sales")
     'sales'
@@ -67,14 +68,14 @@ def safe_part(name: str) -> str:
         safe = f"{safe}-{digest[:8]}"
     if len(safe) <= _LONGEST_PART:
         return safe
-    # What stands in front may be the same for many, so the hash alone must tell them apart.
+    # Many IDs may have the same beginning, so the hash alone must distinguish them.
     return f"{safe[: _LONGEST_PART - 33]}-{digest[:32]}"
 
 
 def attempt_token(context: Context) -> str | None:
-    """What names one try of one task instance for good; ``None`` where the context does not say.
+    """A permanent ID of one try of one task instance; ``None`` if the context has none.
 
-    A run that is deleted and made again has the paths of the first one, but not its tokens.
+    A run that is deleted and created again has the same paths as before, but other tokens.
     """
     found = getattr(context["ti"], "id", None)
     return None if found is None else str(found)

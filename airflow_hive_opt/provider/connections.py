@@ -1,4 +1,4 @@
-"""Where a task's Spark runs: in this process, on a cluster by submit, on a Spark Connect server."""
+"""Where a task's Spark runs: in this process, on a cluster, or on a Spark Connect server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_hive_opt.provider.airflow_compat import (
     BaseHook,
 )
 
-# A connection made from a URI has the URI's scheme for its type.
+# A connection that was made from a URI has the URI's scheme as its type.
 _SUBMITTED_TYPES = ("spark", "yarn", "k8s", "kubernetes")
 
 
@@ -22,7 +22,7 @@ _SUBMITTED_TYPES = ("spark", "yarn", "k8s", "kubernetes")
 class Place:
     """Where to run; ``address`` is a local master for ``embedded``, a URL for ``connect``.
 
-    The URL may have a token in it, and is for no message.
+    The URL may contain a token, so no message may show it.
     """
 
     kind: Literal["embedded", "submitted", "connect"]
@@ -30,9 +30,9 @@ class Place:
 
 
 def place_of(conn_id: str | None) -> Place:
-    """The place that a connection names; the embedded Spark without one.
+    """The place that a connection names; the embedded Spark if there is no connection ID.
 
-    Raises ``AirflowFailException`` for a connection that is missing or of another kind.
+    Raises ``AirflowFailException`` for a connection that is missing or has an unsupported type.
     """
     if conn_id is None:
         return Place("embedded")
@@ -59,7 +59,7 @@ def place_of(conn_id: str | None) -> Place:
 def _connect_url(conn_id: str, host: str) -> str:
     if not HAS_SPARK_PROVIDER:
         raise AirflowFailException(NO_SPARK_PROVIDER)
-    # late: only this kind of connection needs it
+    # imported late: only this type of connection needs it
     from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 
     if not re.fullmatch(r"(sc://)?[\w.-]+(:\d+)?", host):

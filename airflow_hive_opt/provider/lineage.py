@@ -1,6 +1,6 @@
-"""What a run read and wrote, in OpenLineage's terms.
+"""The tables and partitions that a run read and wrote, as OpenLineage facets.
 
-Imported only where the OpenLineage provider calls for it, which is optional.
+Imported only if the OpenLineage provider calls it; that provider is optional.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def lineage_of(
 ) -> OperatorLineage[Any, Any]:
     """The lineage of a run.
 
-    :param sql: the statement as the user wrote it, rendered.
-    :param summary: what the run found, see ``Report.summary``; ``None`` where it found nothing.
-    :param joined: whether the statement ran; what did not run reads and writes nothing.
+    :param sql: the user's statement, rendered.
+    :param summary: the run's result, see ``Report.summary``; ``None`` if it has none.
+    :param joined: whether the statement ran. A statement that did not run reads and writes nothing.
     :param namespace: the tables' namespace; ``None`` for OpenLineage's default.
     """
     job_facets = {"sql": sql_job.SQLJobFacet(query=sql)}
@@ -88,7 +88,7 @@ def lineage_of(
 
 
 def namespace_of(conf: Mapping[str, Any]) -> str | None:
-    """The namespace of a metastore's tables, by Spark's settings.
+    """The namespace of a metastore's tables, from Spark's settings; ``None`` if they name none.
 
     >>> namespace_of({"spark.hadoop.hive.metastore.uris": "thrift://a:9083,thrift://b:9083"})
     'hive://a:9083'
@@ -99,7 +99,7 @@ def namespace_of(conf: Mapping[str, Any]) -> str | None:
 
 
 def _tables(sql: str, summary: Mapping[str, Any]) -> Tables:
-    """What the text names, and the tables of the views that it names where they were pruned."""
+    """The tables that the text names, and the pruned tables of the views that it names."""
     try:
         named = tables_of(sql)
     except (PlanError, RecursionError):

@@ -1,4 +1,4 @@
-"""A Spark that does not start, in exceptions that tell Airflow whether to try again."""
+"""Turns errors of Spark's start into exceptions that tell Airflow whether to retry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFa
 
 @contextmanager
 def start_errors(where: str = "") -> Iterator[None]:
-    """Raises ``AirflowFailException`` for a wrong setting, else ``AirflowException``."""
+    """Raises ``AirflowFailException`` for a wrong setting, else ``AirflowException``.
+
+    ``where`` is the beginning of the ``AirflowException``'s message.
+    """
     from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
 
     try:

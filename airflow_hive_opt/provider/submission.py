@@ -1,4 +1,4 @@
-"""What a submitted application needs of the task that submits it, and leaves for it."""
+"""What a task prepares for the application that it submits, and reads back from it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ NO_CLUSTER_MODE = (
     "alone: take the deploy mode out of connection and task, or submit to YARN or Kubernetes"
 )
 SUBMIT_CONF = {
-    "spark.log.level": "WARN",  # the driver's start alone is a page of INFO in the task's log
+    "spark.log.level": "WARN",  # at INFO the driver's start alone fills a page of the task's log
     "spark.ui.showConsoleProgress": "false",
-    # Airflow retries; YARN doing it too would run a failed INSERT unseen.
+    # Airflow retries. A retry by YARN would run a failed INSERT again without anybody seeing it.
     "spark.yarn.maxAppAttempts": "1",
 }
 
 
 def plain_uri(path: StoragePath) -> str:
-    """The path's URI, as fsspec reads it, without the connection that only Airflow can look up."""
+    """The path's URI for fsspec, without the connection ID that only Airflow can look up."""
     uri = str(path)
     scheme, separator, rest = uri.partition("://")
     if not separator:
@@ -45,22 +45,23 @@ def plain_uri(path: StoragePath) -> str:
 
 
 def application_name(context: Context) -> str:
-    """What Spark's pages call the application of a task instance."""
+    """The name of a task instance's application on Spark's pages."""
     instance: Any = context["ti"]
     return f"airflow {instance.dag_id}.{instance.task_id} {instance.run_id}"
 
 
 def prepare_environment() -> None:
-    """Lets this process find spark-submit and Java, and its driver know whose it is.
+    """Sets this process's environment for spark-submit, Java, and the driver.
 
-    The machine's own ``spark-submit`` comes first, with its own Spark and Python. Raises
-    ``SparkStartError``: no Java, or a PySpark that another package has written into.
+    The machine's own ``spark-submit`` comes first, with its own Spark and Python. The driver learns
+    this process's ID, to end with it. Raises ``SparkStartError`` if there is no Java, or if another
+    package has installed files into PySpark's folder.
     """
     from airflow_hive_opt.spark.application.submitted import TASK_PID_VARIABLE
     from airflow_hive_opt.spark.session.java import ensure_java
     from airflow_hive_opt.spark.session.session import check_versions
 
-    if shutil.which("spark-submit") is None:  # PySpark's own, beside this interpreter
+    if shutil.which("spark-submit") is None:  # use PySpark's own, next to this interpreter
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     found = Path(shutil.which("spark-submit") or "")
     is_own = found.parent == Path(sys.executable).parent
@@ -73,10 +74,10 @@ def prepare_environment() -> None:
 
 
 def resumption_key(job: Job, context: Context) -> str:
-    """The name under which the application's id is kept for an attempt that resumes it.
+    """The name under which Airflow stores the application's ID for a retry that resumes it.
 
-    Only a retry may resume: a cleared task and another statement have other names. Airflow keeps
-    the stored ids of cleared tasks. Raises ``ValueError``, see ``Job.digest_of_work``.
+    A cleared task or another statement has another name, because only a retry may resume. Airflow
+    keeps the stored IDs of cleared tasks. Raises ``ValueError``, see ``Job.digest_of_work``.
     """
     instance: Any = context["ti"]
     run: Any = context.get("dag_run")
@@ -86,16 +87,16 @@ def resumption_key(job: Job, context: Context) -> str:
 
 @dataclass(frozen=True)
 class Application:
-    """Where a submitted application writes, and the token that its outcome bears."""
+    """A submitted application: the path that it writes to, and the token of its outcome."""
 
     path: str
     token: str
 
     def outcome(self, job: Job) -> Outcome:
-        """What it left, with its descriptor under the name that Airflow can open.
+        """The application's outcome, with a descriptor URI that Airflow can open.
 
-        That is the local task's, unless a map join left it aside and wrote its own. Raises
-        ``DescriptorError`` where there is none that can be accepted.
+        This is the local task's descriptor, unless the map join did not use it and wrote its own.
+        Raises ``DescriptorError`` if there is no outcome with this token.
         """
         from airflow_hive_opt.spark.application.job import read_outcome
 
@@ -107,10 +108,10 @@ class Application:
         return dataclasses.replace(outcome, summary={**outcome.summary, "uri": uri})
 
     def outcome_after(self, job: Job, failure: Exception | None) -> Outcome:
-        """Its outcome, where submitting may have failed; a failed task may have an outcome too.
+        """The outcome after submitting, even if that failed: a failed task may have an outcome.
 
-        Raises ``AirflowException``, or ``AirflowFailException`` where another attempt would run
-        the statement again.
+        Raises ``AirflowException``, or ``AirflowFailException`` if a retry would run the statement
+        again.
         """
         try:
             return self.outcome(job)
@@ -124,20 +125,20 @@ class Application:
             ) from None
 
     def prepare(self) -> None:
-        """Removes what another life of this run has left; raises ``DescriptorError``."""
+        """Deletes the outcome of an earlier submission; raises ``DescriptorError``."""
         from airflow_hive_opt.spark.application.job import outcome_path
 
         remove(outcome_path(ObjectStoragePath(self.path)))
 
     def store(self, context: Context, key: str) -> None:
-        """Remembers the application for the attempt that may have to resume it."""
+        """Stores the application for a retry that may resume it."""
         if (store := context.get("task_state_store")) is not None:
             store.set(f"{key}_path", self.path)
             store.set(f"{key}_token", self.token)
 
     @classmethod
     def stored(cls, context: Context, key: str) -> Application | None:
-        """The application that was stored; without a token where that was not."""
+        """The stored application, if there is one; its token is empty if it was not stored."""
         store = context.get("task_state_store")
         if store is None or not (path := store.get(f"{key}_path")):
             return None

@@ -1,4 +1,4 @@
-"""One look at what a sensor waits for; a sensor and its trigger look alike."""
+"""One check of what a sensor waits for, for sensors and triggers alike."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen; ``message`` says what is missing, or what was found."""
+    """The result of a check; ``message`` says what is missing, or what was found."""
 
     found: bool
     message: str
@@ -30,7 +30,7 @@ class Look:
 
 
 def look_for_descriptor(uri: str, query_digest: str | None) -> Look:
-    """Whether a whole descriptor lies at ``uri``, of the given statement if there is a digest."""
+    """Whether a complete descriptor is at ``uri``; with ``query_digest``, of this statement."""
     try:
         found = descriptors.load(ObjectStoragePath(uri))
     except NothingThereError:
@@ -53,7 +53,7 @@ def statement_digest(sql: str, parameters: Mapping[str, Any] | None) -> str:
 
 
 def look_for_partitions(metastore: ThriftMetastore, required: Sequence[Required]) -> Look:
-    """Whether every required partition is there; one call a table, however many partitions."""
+    """Whether every required partition exists; makes one metastore call for each table."""
     from airflow_hive_opt.runtime.metastore import MetastoreError
 
     lacking: list[str] = []
@@ -62,7 +62,7 @@ def look_for_partitions(metastore: ThriftMetastore, required: Sequence[Required]
         wanted += len(entry.tuples)
         try:
             present = metastore.partition_names(Table(entry.table, ()))
-        except MetastoreError:  # servers have no word of their own here for a missing table
+        except MetastoreError:  # servers have no distinct error here for a missing table
             if metastore.table(entry.table) is not None:
                 raise
             present = []

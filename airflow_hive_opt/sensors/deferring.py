@@ -1,4 +1,4 @@
-"""What both sensors do alike: wait in the triggerer, and hear of it."""
+"""Code that both sensors use to wait in the triggerer."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 
 
 def deferrable_by_default() -> bool:
-    """``[operators] default_deferrable``."""
+    """The value of ``[operators] default_deferrable``."""
     return bool(airflow_conf.getboolean("operators", "default_deferrable", fallback=False))
 
 
 def deadline_in(seconds: float) -> str:
-    """The time in so many seconds, ISO 8601, UTC."""
+    """The UTC time in ``seconds`` seconds, in ISO 8601."""
     return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat()
 
 
 def concluded(event: dict[str, Any], timeout: float) -> dict[str, Any]:
-    """The summary of what a trigger found.
+    """The summary in a trigger's event.
 
-    Raises ``AirflowSensorTimeout`` with what is missing, and ``AirflowException`` where the trigger
-    could not look.
+    Raises ``AirflowSensorTimeout``, which says what is missing, and ``AirflowException`` if the
+    trigger's check failed.
     """
     if "error" in event:
         raise AirflowException(event["error"])

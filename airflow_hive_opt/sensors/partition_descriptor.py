@@ -1,4 +1,4 @@
-"""``PartitionDescriptorSensor``: waits for a whole, verified descriptor."""
+"""``PartitionDescriptorSensor``: waits for a complete, verified descriptor."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class PartitionDescriptorSensor(BaseSensorOperator):
-    """Waits until a whole descriptor lies at a URI, say one that another system writes.
+    """Waits until a complete descriptor is at a URI, for example one that another system writes.
 
-    Its XCom is the descriptor's summary, which
-    :class:`~airflow_hive_opt.operators.map_join.MapJoinOperator` takes for its ``descriptor``.
-    What is there but can't be trusted is not found; the log says why.
+    Returns the descriptor's summary as XCom.
+    :class:`~airflow_hive_opt.operators.map_join.MapJoinOperator` accepts it as its ``descriptor``.
+    A descriptor that fails verification does not count, and the log says why.
 
-    :param uri: a local path or object storage URI. (templated)
-    :param sql: with it, only this statement's descriptor will do. (templated)
+    :param uri: local path or object storage URI of the descriptor. (templated)
+    :param sql: wait for the descriptor of this statement. Default: any statement. (templated)
     :param parameters: the statement's parameters. (templated)
-    :param deferrable: wait in the triggerer; default ``[operators] default_deferrable``.
+    :param deferrable: wait in the triggerer. Default: ``[operators] default_deferrable``.
 
-    ``poke_interval``, ``timeout`` and the rest are Airflow's.
+    ``poke_interval``, ``timeout`` and all other arguments are those of Airflow's sensors.
     """
 
     template_fields: Sequence[str] = ("uri", "sql", "parameters")
@@ -49,7 +49,7 @@ class PartitionDescriptorSensor(BaseSensorOperator):
         self.deferrable = deferrable_by_default() if deferrable is None else deferrable
 
     def execute(self, context: Context) -> Any:
-        """Looks once here; what is not there yet is waited for in the triggerer."""
+        """Checks once; then waits in the triggerer if ``deferrable`` is true."""
         if not self.deferrable:
             return super().execute(context)
         look = self._look()
@@ -65,11 +65,11 @@ class PartitionDescriptorSensor(BaseSensorOperator):
         )
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        """What the trigger saw: the summary, or a time-out."""
+        """Returns the summary in the trigger's event; raises ``AirflowSensorTimeout``."""
         return concluded(event, self.timeout)
 
     def poke(self, context: Context) -> bool | PokeReturnValue:  # noqa: ARG002
-        """One look, in this process."""
+        """Checks once, in this process."""
         look = self._look()
         return PokeReturnValue(look.found, look.summary)
 

@@ -1,4 +1,4 @@
-"""``RequiredPartitionsSensor``: waits for the partitions that a join's keys call for."""
+"""``RequiredPartitionsSensor``: waits for the partitions that match a join's keys."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ if TYPE_CHECKING:
 
 
 class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
-    """Waits until every partition that the small tables' keys call for is in the metastore.
+    """Waits until the metastore has every partition that the small tables' keys require.
 
-    The keys are collected once, on Spark, when the sensor starts; from then on each poke is one
-    metastore call a table, whatever the number of partitions. Where several small tables prune one
-    table, every combination of their keys is waited for, since the join may read each of them. The
-    log says what is missing.
+    The sensor collects the keys once, on Spark, when it starts. Each poke then makes one metastore
+    call for each table, however many partitions it has. If several small tables prune one table,
+    the sensor waits for every combination of their keys, because the join may read each of them.
+    The log says which partitions are missing.
 
-    :param sql: the statement that is to run. (templated)
-    :param columns: wait for the keys of these partition columns alone: where some combinations
-        never come, the days may do, and ``columns=["ds"]`` asks for a partition of each.
-    :param metastore_conn_id: the ``hive_metastore`` connection that is asked.
-    :param deferrable: wait in the triggerer; default ``[operators] default_deferrable``.
+    :param sql: the statement that will run. (templated)
+    :param columns: names of partition columns; wait only for the keys of these columns. Use it if
+        some combinations of keys never exist: ``columns=["ds"]`` waits for one partition of each
+        day. Default: all columns.
+    :param metastore_conn_id: the ``hive_metastore`` connection of the metastore to check.
+    :param deferrable: wait in the triggerer. Default: ``[operators] default_deferrable``.
 
-    ``poke_interval``, ``timeout`` and the rest are Airflow's; further arguments are
-    :class:`~airflow_hive_opt.operators.statement.StatementOperator`'s, whose gates do nothing here,
-    nor does ``durable``.
+    ``poke_interval`` and ``timeout`` are those of Airflow's sensors. For all other arguments, see
+    :class:`~airflow_hive_opt.operators.statement.StatementOperator`. Its gates and ``durable`` have
+    no effect here.
     """
 
     stages: ClassVar[StagesName] = "keys"
@@ -61,13 +62,13 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        # A list bears the token of its attempt, so none resumes another's application.
+        # A list has its attempt's token, so no attempt can resume another one's application.
         kwargs["durable"] = False
         super().__init__(sql=sql, metastore_conn_id=metastore_conn_id, **kwargs)
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, not {columns!r}")
         self.columns = tuple(columns)
-        self._own_token = uuid4().hex  # for contexts that name no attempt: no older list has it
+        self._own_token = uuid4().hex  # if the context has no attempt ID: no older list has it
         self.deferrable = deferrable_by_default() if deferrable is None else deferrable
 
     def job(self, context: Context) -> Job:
@@ -77,7 +78,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         )
 
     def execute(self, context: Context) -> Any:
-        """Collects the keys and looks once here; the rest is waited for in the triggerer."""
+        """Collects the keys and checks once; then waits in the triggerer if ``deferrable``."""
         if not self.deferrable:
             return BaseSensorOperator.execute(self, context)
         look = self._look(context)
@@ -99,11 +100,11 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         )
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        """What the trigger saw: how many partitions there are, or a time-out with the missing."""
+        """Returns the summary in the trigger's event; raises ``AirflowSensorTimeout``."""
         return concluded(event, self.timeout)
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
-        """One look, in this process."""
+        """Checks once, in this process."""
         look = self._look(context)
         return PokeReturnValue(look.found, look.summary)
 
@@ -120,7 +121,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         return look
 
     def _required(self, context: Context) -> Sequence[Required]:
-        """What an earlier poke of this attempt has written down, or else is collected now."""
+        """The list that an earlier poke of this attempt wrote; else collects the keys now."""
         whose = statement_digest(self.sql, self.parameters), self.columns, self._token(context)
         path = self.attempt_path(context)
         try:
@@ -138,5 +139,5 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
             raise AirflowException(str(error)) from None
 
     def _token(self, context: Context) -> str:
-        """What this attempt's list must bear."""
+        """The token that this attempt's list must have."""
         return attempt_token(context) or self._own_token

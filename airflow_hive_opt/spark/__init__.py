@@ -1,12 +1,12 @@
 """The two stages on Spark: the local task collects keys and prunes, the map join runs.
 
-Each package imports only those above it:
+Each package imports only the packages above it:
 
-- ``session``: opens a session, embedded or of Spark Connect; settings, errors, progress. What
-  differs between versions of Spark is in ``session.spark_compat``.
+- ``session``: opens a session, embedded or on Spark Connect. It also holds settings, errors and
+  progress. ``session.spark_compat`` holds the differences between versions of Spark.
 - ``keys``: the key set of a small table, and partition names as a relation.
-- ``narrowing``: the statement's text with each pruned scan narrowed to its partitions.
-- ``catalog``: Spark's catalog as a catalog and as a metastore.
-- ``local_task``: the first stage. ``map_join``: the second.
-- ``application``: both stages as one run, as the operators, ``spark-submit`` and the CLI start it.
+- ``narrowing``: restricts each pruned scan in the statement's text to its partitions.
+- ``catalog``: Spark's catalog as the planner's catalog and as a metastore.
+- ``local_task``: the first stage. ``map_join``: the second stage.
+- ``application``: runs both stages. The operators, ``spark-submit`` and the CLI start it.
 """

@@ -15,15 +15,16 @@ _OF_LOCAL_TASK = ("max_keys", "max_key_bytes", "dry")
 class MapJoinPruneTaskGroup(TaskGroup):
     """A local task and the map join that reads its descriptor.
 
-    :param group_id: the group's id; the tasks are ``local_task`` and ``map_join`` in it.
-    :param sql: the statement, as of
-        :class:`~airflow_hive_opt.operators.map_join_prune.MapJoinPruneOperator`; every other
-        argument of that operator may be given too and goes to both tasks.
-    :param local_task_args: arguments for the local task alone, say a ``conn_id`` or a pool.
-    :param map_join_args: arguments for the map join alone.
+    :param group_id: ID of the group. Its tasks are ``local_task`` and ``map_join``.
+    :param sql: the statement; see
+        :class:`~airflow_hive_opt.operators.map_join_prune.MapJoinPruneOperator`. All other
+        arguments of that operator may be given too and apply to both tasks. Exceptions are
+        ``max_keys``, ``max_key_bytes`` and ``dry``, which apply to the local task.
+    :param local_task_args: arguments for the local task only, for example ``conn_id`` or ``pool``.
+    :param map_join_args: arguments for the map join only.
     :param group_args: arguments of Airflow's ``TaskGroup``.
 
-    What the keys call for can be waited for between the two::
+    A sensor between the two tasks can wait for the partitions that the keys require::
 
         sales = MapJoinPruneTaskGroup("sales", sql="sales.sql")
         sales.local_task >> wait >> sales.map_join

@@ -1,4 +1,4 @@
-"""Triggers that wait for a descriptor or for partitions, off the workers."""
+"""Triggers that wait for a descriptor or for partitions, outside the workers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LookingTrigger(BaseTrigger):
-    """Looks every ``poke_interval`` seconds until it finds, or until ``deadline``, ISO 8601.
+    """Checks every ``poke_interval`` seconds until it succeeds or ``deadline`` (ISO 8601) passes.
 
     Its event is a :class:`~airflow_hive_opt.provider.waiting.Look` as a dictionary, or
     ``{"error": ...}``.
@@ -39,10 +39,10 @@ class LookingTrigger(BaseTrigger):
 
     @abstractmethod
     async def look(self) -> Look:
-        """One look."""
+        """Checks once."""
 
     async def close(self) -> None:
-        """Called at the end, whatever came."""
+        """Runs at the end, also after errors."""
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yields one event."""
@@ -52,7 +52,7 @@ class LookingTrigger(BaseTrigger):
             while True:
                 try:
                     look = await self.look()
-                except Exception as error:  # noqa: BLE001 - whatever it is, the task must hear it
+                except Exception as error:  # noqa: BLE001 - the task must get any error
                     yield TriggerEvent({"error": str(error)})  # type: ignore[no-untyped-call]
                     return
                 self.log.info("%s", look.message)
@@ -63,7 +63,7 @@ class LookingTrigger(BaseTrigger):
 
 
 class PartitionDescriptorTrigger(LookingTrigger):
-    """Waits for a whole descriptor at ``uri``, of the statement ``query_digest`` stands for."""
+    """Waits for a complete descriptor at ``uri``; with ``query_digest``, of this statement."""
 
     def __init__(
         self, uri: str, query_digest: str | None, poke_interval: float, deadline: str
@@ -85,15 +85,15 @@ class PartitionDescriptorTrigger(LookingTrigger):
         )
 
     async def look(self) -> Look:
-        """Reads what is there, in a thread."""
+        """Reads the descriptor, in a thread."""
         return await asyncio.to_thread(look_for_descriptor, self.uri, self.query_digest)
 
 
 class RequiredPartitionsTrigger(LookingTrigger):
     """Waits until a metastore has every partition of the list at ``uri``.
 
-    The list may be long, so it travels by storage; ``query_digest``, ``columns`` and ``token`` say
-    whose it must be. One metastore call a table and look.
+    The list may be long, so the trigger reads it from storage. The list must have this
+    ``query_digest``, ``columns`` and ``token``. Each check makes one metastore call for each table.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class RequiredPartitionsTrigger(LookingTrigger):
         )
 
     async def look(self) -> Look:
-        """Asks the metastore, in a thread."""
+        """Checks the metastore, in a thread; raises ``AirflowException``."""
         from airflow_hive_opt.hooks.hive_metastore import metastore_of
         from airflow_hive_opt.runtime.metastore import MetastoreError
 
@@ -148,6 +148,6 @@ class RequiredPartitionsTrigger(LookingTrigger):
         return required.read(path, self.query_digest, self.columns, self.token)
 
     async def close(self) -> None:
-        """Closes the connection."""
+        """Closes the metastore client."""
         if self._metastore is not None:
             self._metastore.close()

@@ -1,4 +1,4 @@
-"""Both stages as one run: ``application`` runs them, ``job`` takes them as plain data.
+"""Runs both stages: ``application`` runs them, ``job`` describes them as plain data.
 
 ``shipping`` and ``submitted`` are the two ends of ``spark-submit``.
 """

@@ -1,4 +1,4 @@
-"""One Spark application that prunes and joins: what the operator and the CLI run."""
+"""Runs the local task and the map join in one Spark session."""
 
 from __future__ import annotations
 
@@ -52,11 +52,12 @@ log = logging.getLogger(__name__)
 def prune(
     session: SparkSession, request: Request, path: StoragePath, hand_over: bool = True
 ) -> Report:
-    """The local task: plans, collects keys, asks the metastore, writes the descriptor to ``path``.
+    """Runs the local task and writes the partition descriptor to ``path``.
 
-    With ``hand_over`` another application may read the list, so it is bound to what this session
-    makes of the statement. What ``request`` sets stays set in ``session``.
-    Raises ``PlanError`` only where Spark rejects the statement too, and ``DescriptorError``.
+    The local task plans the statement, collects keys and looks up partitions in the metastore.
+    Set ``hand_over`` if another application reads the descriptor: the descriptor then records how
+    this session reads the statement. The settings of ``request`` stay set in ``session``.
+    Raises ``PlanError`` only if Spark rejects the statement too, and ``DescriptorError``.
     """
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
@@ -87,10 +88,11 @@ def prune(
 
 
 def join(session: SparkSession, request: Request, pruned: Report, path: StoragePath) -> Result:
-    """The map join after its local task in the same application; see :func:`map_join`.
+    """Runs the map join after its local task in the same application; see :func:`map_join`.
 
-    The local task was there a moment ago, so the metastore is not asked again, nor are small tables
-    read whose keys said all. The report of both is written beside the descriptor.
+    The local task has just run, so this function does not look up the partitions again. It leaves
+    out joins with small tables whose keys decide the join (``pruned.joinless``). It writes the
+    report of both stages next to the descriptor.
     """
     descriptor = _verified(request, path, pruned.descriptor.digest)
     catalog, targets = catalog_of(session), descriptor.targets
@@ -105,13 +107,13 @@ def join(session: SparkSession, request: Request, pruned: Report, path: StorageP
 
 
 def map_join(session: SparkSession, request: Request, path: StoragePath, digest: str) -> Result:
-    """The map join: prelaunch from the descriptor at ``path``, gates, then the statement.
+    """Runs the map join: prelaunch from the descriptor at ``path``, gates, then the statement.
 
-    ``digest`` is what the local task announced. Raises
+    ``digest`` is the descriptor's digest as the local task returned it. Raises
     :class:`~airflow_hive_opt.runtime.gates.GateClosed`,
     :class:`~airflow_hive_opt.runtime.gates.NothingToDo`, ``DescriptorError``, and
-    :class:`~airflow_hive_opt.runtime.binding.OtherSession` where this session reads the statement
-    in another way than the local task's.
+    :class:`~airflow_hive_opt.runtime.binding.OtherSession` if this session reads the statement
+    differently from the local task's session.
     """
     descriptor = _verified(request, path, digest)
     for name, value in request.session_conf.items():
@@ -146,7 +148,7 @@ def _binding(
 def _check_binding(
     session: SparkSession, catalog: SessionCatalog, request: Request, descriptor: Descriptor
 ) -> None:
-    """Refuses the list of another session; a list that narrows nothing is right in any."""
+    """Raises ``OtherSession`` for another session's descriptor, unless it prunes nothing."""
     if not (descriptor.targets or descriptor.row_filters or descriptor.statement):
         return
     if descriptor.binding is None:
@@ -174,7 +176,10 @@ def _run(
     targets: tuple[Target, ...],
     joinless: Joinless | None = None,
 ) -> Result:
-    """Gates, then the statement on the targets' partitions, without joins where that is given."""
+    """Checks the gates, then runs the statement on the partitions of ``targets``.
+
+    ``joinless`` is the statement without the joins that the keys decide, if there are any.
+    """
     request.gates.check(replace(descriptor, targets=targets))
     clock = Clock(catalog.work)
     filters = descriptor.row_filters
@@ -211,9 +216,9 @@ def _run(
 
 
 def plan_on_spark(session: SparkSession, catalog: SessionCatalog, request: Request) -> Plan:
-    """The plan of the request's statement; what only Spark understands passes through.
+    """Plans the request's statement; a statement that only Spark understands passes through.
 
-    Raises ``PlanError`` where Spark rejects the statement too.
+    Raises ``PlanError`` if Spark rejects the statement too.
     """
     sql = request.sql
     if setting := other_reading(session, sql):
@@ -258,10 +263,10 @@ def _descriptor(
 
 
 def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request) -> str | None:
-    """The statement as the correlation rules and map join sizes make it, where they apply."""
+    """Applies the correlation rules and map join sizes; ``None`` if the statement is unchanged."""
     if other_reading(session, request.sql):
         return None
-    if not isinstance(catalog, SparkCatalog):  # Spark's analysis, the JVM's, has the last word
+    if not isinstance(catalog, SparkCatalog):  # the rewriting needs Spark's analysis in the JVM
         return None
     try:
         found = correlate(session, catalog, request.sql, request.settings, request.parameters)

@@ -1,7 +1,7 @@
-"""One application's work as plain data: handed to a Spark in this process or on a cluster.
+"""One application's work as plain data, for Spark in this process or on a cluster.
 
-A job says what to do, an outcome how it went. Both are documents, so that the driver may be
-anywhere that reaches the storage they lie in; ``submitted`` is what runs there.
+A ``Job`` says what to do and an ``Outcome`` how it ended. Both are JSON documents in storage, so
+the driver may run on any machine that can access the storage. ``submitted`` runs there.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ log = logging.getLogger(__name__)
 
 
 class Stages(StrEnum):
-    """Which of the two stages an application runs; or only what the local task begins with.
+    """Which stages an application runs.
 
-    :attr:`KEYS` writes down the partitions that the keys call for, there or not.
+    :attr:`KEYS` runs only the beginning of the local task: it writes the partitions that the keys
+    require, whether they exist or not.
     """
 
     KEYS = "keys"
@@ -59,11 +60,13 @@ class Stages(StrEnum):
 class Job:
     """A statement with its settings, and the stages to run.
 
-    ``path`` is where this attempt writes: the descriptor if it runs the local task, the report
-    beside it. ``descriptor`` and ``digest`` are the local task's announcement, for
-    :attr:`Stages.MAP_JOIN` alone; ``columns`` bounds what :attr:`Stages.KEYS` asks for. ``sql`` may
-    begin with ``SET`` lines. ``token`` is what the job's outcome bears, and the list of
-    :attr:`Stages.KEYS`, so that those of another are refused.
+    - ``sql`` may begin with ``SET`` lines.
+    - ``path`` is the URI that this attempt writes to: the descriptor, or the partitions of
+      :attr:`Stages.KEYS`. Report and outcome go next to it.
+    - ``descriptor`` and ``digest`` are the local task's result, for :attr:`Stages.MAP_JOIN` only.
+    - ``columns`` limits the partition columns of :attr:`Stages.KEYS`.
+    - ``token`` marks the job's outcome and the list that :attr:`Stages.KEYS` writes. Readers
+      reject documents with another token.
     """
 
     sql: str
@@ -81,7 +84,7 @@ class Job:
     token: str = ""
 
     def request(self) -> Request:
-        """What the stages' functions take; raises ``ValueError``."""
+        """The request for the stages' functions; raises ``ValueError``."""
         return Request.of(
             self.sql,
             self.hive_conf,
@@ -93,9 +96,9 @@ class Job:
         )
 
     def digest_of_work(self) -> str:
-        """SHA-256 of what is to be done, wherever it is written.
+        """SHA-256 of the work; ``path`` and ``token`` do not count.
 
-        Raises ``ValueError`` for a parameter that JSON has no word for.
+        Raises ``ValueError`` for a parameter that JSON can't represent.
         """
         try:
             return _JOB.digest(dataclasses.replace(self, path="", token=""))
@@ -105,7 +108,7 @@ class Job:
             ) from error
 
     def query_digest(self) -> str:
-        """The digest that this statement's descriptor must bear; raises ``ValueError``."""
+        """The digest that this statement's descriptor must have; raises ``ValueError``."""
         request = self.request()
         return query_digest(request.sql, request.parameters)
 
@@ -116,16 +119,16 @@ class Status(StrEnum):
     DONE = "done"
     NOTHING_TO_DO = "nothing to do"
     REFUSED = "refused"
-    """Trying again gives the same: the statement is wrong, or a gate is closed."""
+    """A retry gives the same result: the statement is wrong, or a gate is closed."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job went: for the log, for XCom and for the task's page.
+    """How a job ended: for the log, for XCom and for the task's page.
 
-    ``summary`` is there once the local task has run; ``statement`` is what Spark was given;
-    ``token`` is the job's.
+    ``summary`` is ``None`` until the local task has run. ``statement`` is the text that Spark ran.
+    ``token`` is the job's token.
     """
 
     status: Status
@@ -144,9 +147,9 @@ _OUTCOME = Format("outcome", 1, Outcome)
 def run_job(
     session: SparkSession, job: Job, open_path: Callable[[str], StoragePath] = UPath
 ) -> Outcome:
-    """Runs the job's stages; what goes wrong is in the outcome, in words.
+    """Runs the job's stages and returns how they ended; the outcome holds an error's message.
 
-    ``open_path`` gives the place that a URI stands for.
+    ``open_path`` makes a path from a URI.
     """
     outcome = _run(session, job, open_path)
     return dataclasses.replace(outcome, token=job.token)
@@ -185,9 +188,9 @@ def _run(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath
 
 
 def _done(result: Result, announced: str | None, job: Job, path: StoragePath) -> Outcome:
-    """The outcome of a statement that has run: nothing from here on may run it again."""
+    """The outcome of a statement that has run: no error from here on may cause a retry."""
     report = _in_effect(result.report, announced, path)
-    if job.stages is Stages.MAP_JOIN:  # join has kept its own
+    if job.stages is Stages.MAP_JOIN:  # join() has written its report already
         keep_report(report, path)
     return Outcome(
         Status.DONE,
@@ -200,7 +203,7 @@ def _done(result: Result, announced: str | None, job: Job, path: StoragePath) ->
 
 
 def write_job(job: Job, path: StoragePath) -> StoragePath:
-    """Writes the job beside ``path`` for a submitted application; returns where.
+    """Writes the job next to ``path`` for a submitted application; returns the job's path.
 
     Raises ``DescriptorError``.
     """
@@ -215,10 +218,10 @@ def read_job(at: StoragePath) -> Job:
 
 
 def write_outcome(outcome: Outcome, path: StoragePath) -> None:
-    """Leaves the outcome beside ``path`` for the task that waits for it.
+    """Writes the outcome next to ``path`` for the task that waits for it.
 
-    Without its rows where they are too long, since the statement has run. Raises
-    ``DescriptorError``.
+    Leaves out the result rows if the document is too large: the statement has run and must not
+    fail. Raises ``DescriptorError``.
     """
     try:
         _OUTCOME.write(outcome, outcome_path(path))
@@ -229,7 +232,7 @@ def write_outcome(outcome: Outcome, path: StoragePath) -> None:
 
 
 def read_outcome(path: StoragePath, token: str) -> Outcome:
-    """The outcome of the job with this token that wrote at ``path``; raises ``DescriptorError``."""
+    """The outcome that the job with this token wrote for ``path``; raises ``DescriptorError``."""
     at = outcome_path(path)
     outcome = _OUTCOME.read(at)
     if not token or outcome.token != token:
@@ -238,14 +241,15 @@ def read_outcome(path: StoragePath, token: str) -> Outcome:
 
 
 def outcome_path(path: StoragePath) -> StoragePath:
-    """Where a submitted application leaves its outcome."""
+    """The path of a submitted application's outcome."""
     return path.with_name(f"{path.stem}.outcome.json")
 
 
 def _in_effect(report: Report, announced: str | None, path: StoragePath) -> Report:
-    """The report of a run that left its list aside, with the descriptor that says so at ``path``.
+    """The report of a run; its descriptor says what the run did.
 
-    Whatever follows the report's URI must not find a list that was not followed.
+    If Spark rejected the pruned statement, this function writes a descriptor without a partition
+    list to ``path``: a reader of the report's URI must not find a list that was not used.
     """
     if report.descriptor.digest == announced:
         return report

@@ -1,4 +1,4 @@
-"""What a run is asked, and what it gives back."""
+"""The input of a run (``Request``) and its result (``Result``)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """A statement to run and how.
+    """A statement to run, with its settings and limits.
 
-    The gates are :class:`~airflow_hive_opt.runtime.gates.Gates`'; of a SELECT the first
-    ``show_rows`` rows are brought back; with 0 it is only planned. ``max_key_bytes`` bounds what
-    the keys of one small table weigh together. Raises ``ValueError`` for what can't be meant.
+    - ``max_keys`` and ``max_key_bytes`` limit the number and the total bytes of one small table's
+      keys.
+    - ``max_partitions``, ``max_bytes``, ``on_empty`` and ``on_no_prune`` are those of
+      :class:`~airflow_hive_opt.runtime.gates.Gates`.
+    - ``show_rows`` is how many rows of a SELECT the run returns; with 0 Spark only plans a SELECT.
+
+    Raises ``ValueError`` for invalid values.
     """
 
     sql: str
@@ -42,10 +46,10 @@ class Request:
     def of(
         cls, script: str, hive_conf: Mapping[str, object] | None = None, **options: Any
     ) -> Request:
-        """A request for a script: ``SET`` lines at its head, then the statement.
+        """A request for a script: ``SET`` lines first, then the statement.
 
-        What is set goes to Spark's session, as Spark would take it, and where it is one of
-        Hive's names the planner reads it over ``hive_conf``.
+        The ``SET`` lines apply to Spark's session. The planner reads Hive's settings among them
+        too; they take precedence over ``hive_conf``. Raises ``ValueError``.
         """
         if not isinstance(script, str):
             raise ValueError(f"sql must be a statement, not {script!r}")
@@ -67,18 +71,18 @@ class Request:
 
     @property
     def bounds(self) -> KeyBounds:
-        """How many keys are taken."""
+        """The limits for the keys of one small table."""
         return KeyBounds(self.max_keys, self.max_key_bytes)
 
     @property
     def gates(self) -> Gates:
-        """What the descriptor must fulfil before the join."""
+        """The conditions that the descriptor must meet before the join runs."""
         return Gates(self.max_partitions, self.max_bytes, self.on_empty, self.on_no_prune)
 
 
 @dataclass(frozen=True)
 class Result:
-    """A run's report, of a SELECT the first rows, and the statement that Spark was given."""
+    """A run's report, a SELECT's first rows, and the statement that Spark ran."""
 
     report: Report
     columns: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Which partitions a statement's keys call for, whether they are there or not."""
+"""The partitions that a statement's keys require, whether they exist or not."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ log = logging.getLogger(__name__)
 def required_partitions(
     session: SparkSession, request: Request, only: Sequence[str] = ()
 ) -> list[Required]:
-    """One entry for every scan that keys prune.
+    """Returns the required partitions of every scan that keys prune, one entry for each scan.
 
-    Only keys that bare equalities compare with partition columns can be waited for. Where several
-    small tables prune a scan, every combination of their keys is called for, as the join may read
-    each of them; with ``only``, partition columns, those columns' values alone are. A scan
-    whose keys can't be used calls for nothing, with a line in the log. Raises ``PlanError`` where
-    Spark rejects the statement too, or no scan is pruned by one of ``only``; ``TooMuchToWaitFor``
-    for too many combinations, and what Spark raises where keys can't be read.
+    Only keys that a plain equality compares with a partition column count. If several small tables
+    prune a scan, it requires every combination of their keys, because the join may read each of
+    them. ``only`` names partition columns and limits the entries to the values of these columns.
+    A scan whose keys can't be used has no entry, and the log says why.
+
+    Raises ``PlanError`` if Spark rejects the statement too, or if keys do not prune one of
+    ``only``. Raises ``TooMuchToWaitFor`` for too many combinations, and Spark's errors if keys
+    can't be read.
     """
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
@@ -65,7 +67,7 @@ def _required(task: LocalTask, decision: ScanDecision, only: frozenset[str]) -> 
     usable: list[tuple[tuple[str, ...], frozenset[tuple[Value, ...]]]] = []
     for source in decision.sources:
         names = source.partition_columns
-        if not names or source.skeletons:  # what it calls for is not said by values
+        if not names or source.skeletons:  # its keys alone do not determine the partitions
             log.warning("the keys of %s are not waited for: no bare equalities", source.name)
             continue
         if only and only.isdisjoint(names):

@@ -1,4 +1,4 @@
-"""How a session reads a statement: what the descriptor is bound to."""
+"""How a session reads a statement; a descriptor is bound to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from airflow_hive_opt.statement.tables import tables_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Settings whose defaults differ between machines or versions of Spark: their values in effect.
+# Settings whose defaults differ between machines or versions of Spark: the values in effect count.
 _IN_EFFECT = (
     "spark.sql.session.timeZone",
     "spark.sql.ansi.enabled",
@@ -30,7 +30,7 @@ _IN_EFFECT = (
     "spark.sql.legacy.timeParserPolicy",
     "spark.sql.timestampType",
 )
-# Settings that change what names, literals, functions or files mean, where somebody has set them.
+# Settings that change the meaning of names, literals, functions or files: explicit values count.
 _CHANGES_VALUES = re.compile(
     r"spark\.sql\.("
     r"(ansi|legacy|parser|decimalOperations|function|collation|jsonGenerator|json|xml|variant|icu"
@@ -50,7 +50,7 @@ _NO_ANSWER = (PySparkException, Py4JJavaError)
 def binding(
     session: SparkSession, catalog: SessionCatalog, sql: str, scanned: Iterable[str] = ()
 ) -> Binding:
-    """What the session makes of the statement.
+    """Returns how the session reads the statement.
 
     ``scanned`` are the names of further tables, those below views.
     """
@@ -66,7 +66,11 @@ def binding(
 def _places(
     catalog: SessionCatalog, sql: str, database: str, scanned: Iterable[str]
 ) -> Iterator[tuple[str, str | None]]:
-    """What the statement reads, by its views too; what is not found is left out."""
+    """The names that the statement reads, also through views, each with its location.
+
+    A view has a digest of its text instead. The value is ``None`` if the lookup fails or the
+    view's text is not known. A name that does not exist is left out.
+    """
     waiting = [*_named(sql, database), *scanned]
     seen: set[str] = set()
     while waiting:
@@ -81,19 +85,19 @@ def _places(
                 yield name, _view(table)
                 if (view := table.definition) is not None:
                     waiting += _named(view.text, view.database)
-        except _NO_ANSWER:  # the statement itself says what is wrong with it
+        except _NO_ANSWER:  # the statement itself will fail with the reason
             yield name, None
 
 
 def _named(sql: str, database: str) -> Iterable[str]:
     try:
         return tables_of(sql, database).reads
-    except (PlanError, RecursionError):  # Spark may know a form that the planner does not
+    except (PlanError, RecursionError):  # Spark may support syntax that the planner does not
         return ()
 
 
 def _view(table: Table) -> str | None:
-    """What stands for a view's text; ``None`` where it can't be known."""
+    """A digest of a view's text; ``None`` if the text is not known."""
     if (view := table.definition) is None:
         return None
     return VIEW + sha256(f"{view.database} {view.text}".encode()).hexdigest()

@@ -1,8 +1,9 @@
 """The package as a zip for ``--py-files``: what a driver needs, without Airflow.
 
-Cluster machines have PySpark. sqlglot is parsed against one release, so it is shipped in front of
-theirs; the file system libraries behind theirs, since those go with their storage drivers, and so
-is the metastore's Thrift client.
+Cluster machines have PySpark. The package needs one release of sqlglot, so the shipped sqlglot
+takes precedence over the cluster's. The cluster's file system libraries take precedence over the
+shipped ones, because they must match its storage drivers. The same holds for the metastore's
+Thrift client.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _IN_FRONT = ("sqlglot",)
 _BEHIND = ("fsspec", "upath", "pymetastore", "thrift")
 _OF_NEWER_UPATH = "pathlib_abc"
 _FALLBACK = "fallback"
-# Any Python 3 can read it, and says what it lacks before it reads more.
+# Any Python 3 can parse this script, so it can report a version that is too old.
 _MAIN = f'''\
 """Runs a job of airflow-hive-opt: spark-submit --py-files {{zip}} {{this file}} JOB_URI"""
 

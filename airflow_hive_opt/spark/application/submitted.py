@@ -1,4 +1,4 @@
-"""The application that spark-submit runs: a job in, an outcome out, both in storage.
+"""The application that spark-submit runs: reads a job from storage, writes its outcome there.
 
 spark-submit --py-files airflow_hive_opt.zip main.py JOB_URI
 """
@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the job at the given URI; exit code 1 where trying again may help, else 0.
+    """Runs the job at the given URI; returns exit code 1 if a retry may help, else 0.
 
-    A cluster manager that starts a failed application again would run a refused statement, or one
-    that had nothing to do, for nothing, and one that has run a second time.
+    Some cluster managers restart a failed application. A restart must not repeat a statement that
+    Spark refuses, that had nothing to do, or that has run.
     """
     (uri,) = sys.argv[1:] if arguments is None else arguments
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _tell(outcome: Outcome, path: UPath) -> bool:
-    """Whether the outcome could be left for the task."""
+    """Writes the outcome for the task; returns whether that succeeded."""
     try:
         write_outcome(outcome, path)
     except DescriptorError as error:
@@ -73,7 +73,10 @@ def _stop(session: SparkSession) -> None:
 
 
 def _end_with_the_task() -> None:
-    """Sees to it that a killed task leaves no driver behind that still writes to its table."""
+    """Ends the driver once the Airflow task is gone, so that it does not go on writing its table.
+
+    Does nothing unless ``TASK_PID_VARIABLE`` is set.
+    """
     task = int(os.environ.get(TASK_PID_VARIABLE, "0"))
     if not task:
         return
@@ -82,7 +85,7 @@ def _end_with_the_task() -> None:
         while _lives(task):
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         log.warning("the Airflow task %d is gone, so its application ends", task)
-        os.kill(os.getppid(), signal.SIGTERM)  # spark-submit's JVM, with its shutdown hooks
+        os.kill(os.getppid(), signal.SIGTERM)  # spark-submit's JVM: runs its shutdown hooks
         os._exit(1)
 
     threading.Thread(target=watch, name="watch-the-task", daemon=True).start()
@@ -93,7 +96,7 @@ def _lives(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # it runs as another user
+    except PermissionError:  # the process runs as another user
         return True
     return True
 

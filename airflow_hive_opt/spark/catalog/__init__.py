@@ -1,1 +1,1 @@
-"""Where tables and partitions are looked up: Spark's catalog, Spark Connect, or Thrift."""
+"""Looks up tables and partitions: Spark's catalog, Spark Connect, or Thrift."""

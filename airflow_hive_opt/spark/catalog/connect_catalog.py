@@ -1,4 +1,4 @@
-"""A Spark Connect server's catalog, in SQL, as the planner's catalog and as a metastore."""
+"""A Spark Connect server's catalog, over SQL: the planner's catalog and a metastore."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ _POWERS = {prefix: 1 << 10 * power for power, prefix in enumerate(("", *"KMGTPE"
 class ConnectCatalog:
     """A :class:`~airflow_hive_opt.runtime.metastore.Metastore` over Spark Connect.
 
-    Tables come from ``DESCRIBE ... AS JSON``, partitions from ``SHOW PARTITIONS``: their names,
-    without location and statistics. Each table is looked up once and its names are listed once, so
-    an instance is for one stage. What the server's metastore does for that is not known.
+    Tables come from ``DESCRIBE ... AS JSON``. Partitions come from ``SHOW PARTITIONS``, which gives
+    their names without location and statistics. An instance looks up each table once and lists its
+    names once, so use one instance for one stage. The number of metastore calls that the server
+    makes is not known.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -58,7 +59,7 @@ class ConnectCatalog:
         return self._tables[key]
 
     def location(self, name: str) -> str | None:
-        """Where a table lies; ``None`` for a view and for what is not there."""
+        """A table's location; ``None`` for a view and for a name that does not exist."""
         try:
             return self._described(_quoted(name)).get("location")
         except AnalysisException as error:
@@ -67,7 +68,7 @@ class ConnectCatalog:
             raise
 
     def default_location(self) -> str | None:
-        """Where the metastore's database ``default`` lies."""
+        """The location of the metastore's database ``default``."""
         return self._session.catalog.getDatabase("default").locationUri
 
     def partition_count(self, table: Table) -> int:
@@ -85,7 +86,7 @@ class ConnectCatalog:
         self,
         table: Table,
         keys: Sequence[KeySet],
-        total: int,  # noqa: ARG002 - the names are here already, by counting
+        total: int,  # noqa: ARG002 - the names are here already: counting listed them
     ) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
         types = [column.type for column in table.partition_columns]
@@ -105,7 +106,10 @@ class ConnectCatalog:
     def partitions_by_filter(
         self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]
     ) -> list[Partition]:
-        """The partitions for which ``condition``, on ``alias``'s partition columns, is true."""
+        """The partitions for which ``condition``, on ``alias``'s partition columns, is true.
+
+        Raises ``ValueError`` for a condition that is not deterministic.
+        """
         names = self.partition_names(table)
         layers = [Layer(alias, ())]
         found = fulfilling(self._session, table, layers, names, [condition], parameters)
@@ -114,7 +118,7 @@ class ConnectCatalog:
         return found
 
     def with_bytes(self, target: Target) -> Target:
-        """The target with the size that the metastore has for each partition, asked one by one."""
+        """The target with the metastore's size for each partition, one call for each."""
         table = self.table(target.table)
         if table is None:
             return target
@@ -125,11 +129,11 @@ class ConnectCatalog:
         return replace(target, partitions=tuple(sized))
 
     def storage(self, table: Table) -> tuple[str, str]:  # noqa: ARG002
-        """Nothing: files' footers can't be read through the server."""
+        """Empty texts: the server gives no access to the footers of files."""
         return "", ""
 
     def work(self) -> None:
-        """Nothing: the server counts for all its sessions, and does not tell."""
+        """``None``: the server does not report its metastore calls by session."""
         return
 
     def _look_up(self, name: str) -> Table | None:
@@ -142,7 +146,7 @@ class ConnectCatalog:
         full = f"{told['schema_name']}.{told['table_name']}".lower()
         if told["catalog_name"] != "spark_catalog":  # a temporary view
             full = name
-        # the description has CHAR and VARCHAR as STRING
+        # DESCRIBE shows CHAR and VARCHAR as STRING
         fields = self._session.table(_quoted(name)).schema.fields
         columns = [Column(field.name.lower(), type_of(field)) for field in fields]
         partitioned = [column.lower() for column in told.get("partition_columns", ())]
@@ -170,7 +174,7 @@ class ConnectCatalog:
         return found
 
     def _estimated(self, name: str) -> int | None:
-        """Spark's own estimate, enormous where it knows nothing."""
+        """Spark's own estimate in bytes; very large if Spark has no statistics."""
         ((plan,),) = self._session.sql(f"EXPLAIN COST SELECT * FROM {_quoted(name)}").collect()
         return size_of(plan)
 
@@ -179,13 +183,13 @@ class ConnectCatalog:
         texts = [f"{quote(c.name)} = {'NULL' if v is None else literal(v)}" for c, v in values]
         try:
             told = self._described(f"{_quoted(table.name)} PARTITION ({', '.join(texts)})")
-        except AnalysisException:  # it has gone, or its value has no literal there
+        except AnalysisException:  # the partition is gone, or its value has no literal there
             return None
         size = told.get("partition_parameters", {}).get("totalSize", "")
         return int(size) if size.isdigit() else None
 
     def _is_read_by_serde(self, told: Mapping[str, Any]) -> bool:
-        """Whether Hive's classes read the table, not Spark's own Parquet and ORC readers."""
+        """Whether Spark reads the table with Hive's serde, not with its own reader."""
         if told.get("provider") != "hive":
             return False
         return read_by_serde(self._session, str(told.get("serde_library", "")))
@@ -195,12 +199,12 @@ SessionCatalog = Union[SparkCatalog, ConnectCatalog]
 
 
 def catalog_of(session: SparkSession) -> SessionCatalog:
-    """The session's catalog, through its JVM or over Spark Connect; for one stage."""
+    """The session's catalog, through its JVM or over Spark Connect; use it for one stage."""
     return ConnectCatalog(session) if is_remote(session) else SparkCatalog(session)
 
 
 def size_of(plan: str) -> int | None:
-    """The bytes that ``EXPLAIN COST`` gives for the whole plan, its rounding rounded up.
+    """The size in bytes that ``EXPLAIN COST`` gives for the whole plan, rounded up.
 
     >>> size_of("Project [1 AS a], Statistics(sizeInBytes=867.0 B)")
     868

@@ -1,4 +1,4 @@
-"""Which metastore the local task asks for partitions: Spark's own, past Spark where it can."""
+"""Where the local task looks up partitions: Thrift to Spark's metastore, or Spark's catalog."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# What the plain Thrift client does not speak.
+# Settings of a metastore that the plain Thrift client can't talk to.
 _SECURED = (
     "hive.metastore.sasl.enabled",
     "hive.metastore.use.SSL",
     "hive.metastore.thrift.framed.transport.enabled",
     "hive.metastore.thrift.compact.protocol.enabled",
 )
-_PATIENCE = 10  # seconds; a server that wants TLS says nothing at all
-# The names of so many partitions are here, all of them, before the first keys are.
+_PATIENCE = 10  # seconds; a server that expects TLS never answers
+# Up to this number, all names of a table's partitions are listed before the keys are known.
 _NAMES_AHEAD = 5_000
 
 
 class PartitionsOf:
-    """Whom a statement's local task asks for partitions; a context manager.
+    """Where a statement's local task looks up partitions; a context manager.
 
-    A :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog` over Thrift where Spark's is
-    remote and plain, since there partitions are counted without their names, else ``catalog``. A
-    server takes some ten milliseconds to accept a client, as many to count and to list names: time
-    in which Spark plans the statement and reads keys, so all that is done in the background.
+    A :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`. It uses Thrift if Spark's
+    metastore is a remote one with plain Thrift, because Thrift counts partitions without listing
+    their names. Otherwise it uses ``catalog``. A server takes some ten
+    milliseconds to accept a client, and as long to count and to list names. A background thread
+    does that while Spark plans the statement and reads keys.
     """
 
     def __init__(self, session: SparkSession, catalog: SessionCatalog) -> None:
@@ -60,13 +61,13 @@ class PartitionsOf:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        failed = self._thrift.exception()  # is raised where it is asked for an answer
-        self._background.shutdown(cancel_futures=True)  # a server that fails is not asked on
+        failed = self._thrift.exception()  # metastore calls raise it
+        self._background.shutdown(cancel_futures=True)  # no further calls to a server that fails
         if failed is None and (thrift := self._thrift.result()):
             thrift.close()
 
     def ask_ahead(self, tables: Iterable[Table]) -> None:
-        """Begins to count the tables' partitions, and to list few, where the server counts."""
+        """Starts to count the tables' partitions, and to list them if few, over Thrift only."""
         for table in tables:
             if table.name not in self._ahead:
                 self._ahead[table.name] = self._background.submit(self._ask, table)
@@ -94,7 +95,7 @@ class PartitionsOf:
         return self._answering.partitions_by_keys(table, keys, total)
 
     def work(self) -> Work | None:
-        """What was asked so far, by Spark too; ``None`` where that does not tell."""
+        """The metastore calls so far, Spark's included; ``None`` if Spark does not report them."""
         met = self._thrift.done() and self._thrift.exception() is None
         thrift = self._thrift.result() if met else None
         spark = self._catalog.work()
@@ -102,7 +103,7 @@ class PartitionsOf:
 
     @property
     def _answering(self) -> Metastore:
-        """Who answers, with nobody else waiting for an answer: a client is for one thread."""
+        """The metastore to call, once the background thread is idle: a client is for one thread."""
         wait(self._ahead.values())
         return self._thrift.result() or self._catalog
 
@@ -119,15 +120,15 @@ class PartitionsOf:
 
 @dataclass(frozen=True)
 class _Ahead:
-    """How many partitions a table has and, if they are few, which."""
+    """A table's number of partitions and, if there are few, the partitions."""
 
     count: int
     names: list[Partition] | None
 
 
 def _connected(uris: str) -> ThriftMetastore | None:
-    """A client that is understood, if a plain one is; Spark may have settings we do not know."""
-    # late: needs a package that Spark's own catalog does without
+    """A client that the server answers, else ``None``: Spark may have settings we do not know."""
+    # imported late: it needs a package that Spark's own catalog does not
     from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 
     try:
@@ -140,13 +141,13 @@ def _connected(uris: str) -> ThriftMetastore | None:
 
 
 def plain_uris(session: SparkSession) -> str | None:
-    """``hive.metastore.uris`` of the session's Spark; ``None`` where it is embedded or secured.
+    """``hive.metastore.uris`` of the session's Spark; ``None`` if it is embedded or secured.
 
-    Over Spark Connect ``None`` too: what the server reaches need not be reached from here.
+    ``None`` over Spark Connect too: the server's metastore need not be reachable from here.
     """
     if is_remote(session) or session.conf.get("spark.sql.catalogImplementation") != "hive":
         return None
-    # what Spark's own client was made of; a SET in the session changes nothing about that one
+    # the settings of Spark's own client; a SET in the session does not change that client
     conf: Any = session._jsparkSession.sharedState().hadoopConf()
     if any(conf.getBoolean(name, False) for name in _SECURED):
         return None

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 _EXACT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 _ALIAS = "__partitions"
-# What Spark raises for a name that stands for nothing.
+# The conditions of Spark's errors for a name that does not exist.
 NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 class SparkCatalog:
     """Spark's session catalog, a :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
 
-    Works with whatever metastore Spark has: embedded, secured, a vendor's. Each table is looked up
-    once and its names are listed once, so an instance is for one stage. Where a name goes to the
-    session catalog, it checks again that database and table exist; the external catalog below it
-    does not, which halves the calls.
+    Works with any metastore that Spark has: embedded, secured, or a vendor's. An instance looks up
+    each table once and lists its names once, so use one instance for one stage. The session
+    catalog checks for each name that database and table exist. The external catalog below it does
+    not, so this class calls that one, which halves the metastore calls.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -60,12 +60,12 @@ class SparkCatalog:
         return self._tables[key]
 
     def described(self, table: Table) -> Table:
-        """A table that was looked up here with its buckets and statistics, where there are any."""
+        """A table that this instance has looked up, with its buckets and statistics, if any."""
         metadata = self._found.get(table.name)
         return table if metadata is None else with_statistics(table, metadata)
 
     def location(self, name: str) -> str | None:
-        """Where a table lies; ``None`` for a view and for what is not there."""
+        """A table's location; ``None`` for a view and for a name that does not exist."""
         database, _, short = name.lower().rpartition(".")
         if not database and self._catalog.isTempView(self._table_identifier(short, None)):
             return None
@@ -74,7 +74,7 @@ class SparkCatalog:
         return _location(metadata) if metadata is not None else None
 
     def default_location(self) -> str | None:
-        """Where the metastore's database ``default`` lies."""
+        """The location of the metastore's database ``default``."""
         return unquote(str(self._external.getDatabase("default").locationUri().toString()))
 
     def partition_count(self, table: Table) -> int:
@@ -87,7 +87,7 @@ class SparkCatalog:
             names = self._external.listPartitionNames(
                 *self._database_and_name(table), self._jvm.scala.Option.empty()
             )
-            # as one text: a call to the JVM for each of many thousand names would take seconds
+            # as one text: for many thousand names, one JVM call for each would take seconds
             text = names.mkString("\n")
             self._names[table.name] = [parse_name(name) for name in text.split("\n") if name]
         return self._names[table.name]
@@ -96,7 +96,7 @@ class SparkCatalog:
         self,
         table: Table,
         keys: Sequence[KeySet],
-        total: int,  # noqa: ARG002 - the names are here already, by counting
+        total: int,  # noqa: ARG002 - the names are here already: counting listed them
     ) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
         types = [column.type for column in table.partition_columns]
@@ -105,8 +105,8 @@ class SparkCatalog:
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
 
-        Spark has no such question; a condition on the values says it. A value that can't be read
-        as its type can't be said: such a partition stays a name.
+        Spark has no such call, so this passes a condition on the values. A partition whose value
+        can't be read as its column's type is returned by name only, without details.
         """
         wanted = list(dict.fromkeys(Partition(part.values) for part in partitions))
         types = [column.type for column in table.partition_columns]
@@ -127,7 +127,7 @@ class SparkCatalog:
         condition = list_condition(_ALIAS, columns, rows, total)
         with asking(self._session, {way(rows, total)}):
             found = self.partitions_by_filter(table, _ALIAS, condition, {})
-        named = {part.values for part in wanted}  # '08' and '8' are one number
+        named = {part.values for part in wanted}  # '08' and '8' are the same number
         return [part for part in found if part.values in named] + unreadable
 
     def existing(
@@ -142,18 +142,18 @@ class SparkCatalog:
     ) -> list[Partition]:
         """The partitions for which ``condition``, on ``alias``'s partition columns, is true.
 
-        The metastore filters as far as its language goes and Spark checks what comes back, so
-        the answer is exact and typed as the table types it.
+        The metastore filters as far as its filter language allows, and Spark checks the result.
+        The answer is exact and uses the table's types.
         """
         columns = ", ".join(
             f"CAST(NULL AS {column.type}) AS {quote(name)}"
             for name, column in zip_strict(self._own_columns(table), table.partition_columns)
         )
-        # analysed over typed NULLs: over the table it would be looked up again
+        # over typed NULLs, because Spark would look up the table again
         sql = f"SELECT 1 FROM (SELECT {columns}) AS {quote(alias)} WHERE {condition}"
         frame = self._session.sql(sql, args=dict(parameters))
         filter_ = frame._jdf.queryExecution().analyzed().children().head()
-        # columns named in the table's own case, which the catalog expects
+        # the catalog expects the column names in the table's own case
         strategy = self._object("org.apache.spark.sql.execution.datasources.DataSourceStrategy")
         named = strategy.normalizeExprs(
             to_scala(self._jvm, [filter_.condition()]), filter_.child().output()
@@ -166,7 +166,7 @@ class SparkCatalog:
         return self._partitions(table, found)
 
     def with_bytes(self, target: Target) -> Target:
-        """The target with the size of every partition: the metastore's figure, else the files'."""
+        """The target with every partition's size in bytes: the metastore's, else its files'."""
         table = self.table(target.table)
         bare = [part for part in target.partitions if part.bytes is None and part.location is None]
         if table is None or all(part.bytes is not None for part in target.partitions):
@@ -176,7 +176,7 @@ class SparkCatalog:
         return replace(target, partitions=tuple(map(self._measured, partitions)))
 
     def storage(self, table: Table) -> tuple[str, str]:
-        """``parquet`` or ``orc`` where Spark's own reader reads the table, else empty; location."""
+        """Format (``parquet`` or ``orc``) and location; empty if Spark's own reader is not used."""
         database, _, short = table.name.rpartition(".")
         if not database:
             return "", ""
@@ -189,11 +189,11 @@ class SparkCatalog:
         return formats[0], unquote(metadata.location().toString())
 
     def work(self) -> Work:
-        """What this JVM's sessions have asked for so far."""
+        """The metastore calls and file listings of this JVM's sessions so far."""
         return work_of(self._jvm)
 
     def _measured(self, partition: Partition) -> Partition:
-        """With its files' bytes; a partition that has gone, or has no readable name, has none."""
+        """The partition with its files' size; unchanged if it has a size or no location."""
         if partition.bytes is not None or partition.location is None:
             return partition
         path = self._jvm.org.apache.hadoop.fs.Path(partition.location)
@@ -202,7 +202,7 @@ class SparkCatalog:
         return replace(partition, bytes=int(size))
 
     def _object(self, name: str) -> Any:
-        """A Scala object."""
+        """The Scala object of this name."""
         return getattr(getattr(self._jvm, f"{name}$"), "MODULE$")
 
     def _look_up(self, name: str) -> Table | None:
@@ -217,9 +217,9 @@ class SparkCatalog:
         self._found[full] = metadata
         own_names = self._texts(metadata.partitionColumnNames())
         size = metadata.stats()
-        # without a figure in the metastore Spark asks the files; a view has its own plan
+        # without statistics in the metastore Spark measures the files; a view has a plan of its own
         if not own_names and (not size.isDefined() or metadata.viewText().isDefined()):
-            # a relation wants CHAR and VARCHAR as STRING, as the session catalog has them
+            # getRelation expects CHAR and VARCHAR as STRING, which getTableMetadata gives
             relation = self._catalog.getRelation(
                 self._catalog.getTableMetadata(self._table_identifier(short, database)),
                 getattr(self._catalog, "getRelation$default$2")(),
@@ -250,7 +250,7 @@ class SparkCatalog:
         )
 
     def _is_read_by_serde(self, metadata: Any) -> bool:
-        """Whether Hive's classes read the table, not Spark's own Parquet and ORC readers."""
+        """Whether Spark reads the table with Hive's serde, not with its own reader."""
         if metadata.provider().getOrElse(None) != "hive":
             return False
         serde = metadata.storage().serde()
@@ -265,11 +265,11 @@ class SparkCatalog:
             raise
 
     def _executed(self, relation: Any) -> Any:
-        """The execution of a relation whose metadata is here: it is not looked up again."""
+        """The execution of a relation with metadata, so Spark does not look it up again."""
         return self._state.executePlan(relation, getattr(self._state, "executePlan$default$2")())
 
     def _sized(self, full: str, execution: Any) -> Table:
-        """A table or view; its size is Spark's own estimate, enormous where it knows nothing."""
+        """A table or view with Spark's own size estimate; very large without statistics."""
         schema = StructType.fromJson(json.loads(execution.analyzed().schema().json()))
         return Table(
             full,
@@ -278,15 +278,15 @@ class SparkCatalog:
         )
 
     def _own_columns(self, table: Table) -> list[str]:
-        """The partition columns in the table's own case."""
+        """The names of the partition columns in the table's own case."""
         if table.name not in self._own_names:
             self._look_up(table.name)
         return self._own_names[table.name]
 
     def _partitions(self, table: Table, found: Any) -> list[Partition]:
-        """Spark's partitions; through JSON, since each call to the JVM takes most of a millisecond.
+        """Spark's partitions, read as one JSON text: each JVM call takes nearly a millisecond.
 
-        A location is the path as the metastore has it, not Spark's URI of it.
+        The location is the metastore's path, not Spark's URI for it.
         """
         mapper = self._jvm.com.fasterxml.jackson.databind.ObjectMapper()
         mapper.registerModule(self._object("com.fasterxml.jackson.module.scala.DefaultScalaModule"))
@@ -313,18 +313,18 @@ class SparkCatalog:
         return self._state.sqlParser().parseTableIdentifier(name)
 
     def _texts(self, sequence: Any) -> list[str]:
-        """A Scala sequence of names, in one call; no name has a NUL."""
+        """A Scala sequence of names, in one JVM call; no name contains a NUL."""
         return [text for text in sequence.mkString("\0").split("\0") if text]
 
 
 def _location(metadata: Any) -> str | None:
-    """Where the table lies, as the metastore has it."""
+    """The table's location in the metastore."""
     found = str(metadata.storage().locationUri().toString())
     return unquote(found[len("Some(") : -1]) if found.startswith("Some(") else None
 
 
 def read_by_serde(session: SparkSession, serde: str) -> bool:
-    """Whether Hive's classes read a Hive table of this serde, not Spark's own readers."""
+    """Whether Spark reads a Hive table with this serde, not with its own reader."""
     own = [format_ for format_ in ("parquet", "orc") if format_ in serde.lower()]
     return not own or session.conf.get(f"spark.sql.hive.convertMetastore{own[0].title()}") != "true"
 
@@ -332,13 +332,13 @@ def read_by_serde(session: SparkSession, serde: str) -> bool:
 def view_definition(
     text: str | None, namespace: Sequence[str], columns: Iterable[str]
 ) -> ViewDefinition | None:
-    """A view's query as Spark stores it; ``None`` for what is no view of its own catalog."""
+    """A view's query as Spark stores it; ``None`` for a table or another catalog's view."""
     if text is None or len(namespace) != 2 or namespace[0] != "spark_catalog":
         return None
     return ViewDefinition(text, namespace[1].lower(), tuple(name.lower() for name in columns))
 
 
 def type_of(field: StructField) -> str:
-    """The column's type in Hive's words, CHAR and VARCHAR with their lengths."""
+    """The column's type by Hive's name, in lower case, CHAR and VARCHAR with their lengths."""
     exact = (field.metadata or {}).get(_EXACT_TYPE)
     return str(exact or field.dataType.simpleString()).lower()

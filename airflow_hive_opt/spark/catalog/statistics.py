@@ -1,4 +1,4 @@
-"""What the catalog holds of a table beside its columns: buckets, and what ANALYZE TABLE found."""
+"""A table's buckets, and the distinct values that ANALYZE TABLE found, from Spark's catalog."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_hive_opt.statement.catalog import Buckets
 if TYPE_CHECKING:
     from airflow_hive_opt.statement.catalog import Table
 
-# The JVM's own texts are read, since each call to it, for each of many columns, takes longer.
+# These parse the JVM objects' text: reading every column by JVM calls takes longer.
 _COLUMN = re.compile(r"(?:Map\d*\(|, )([^,()]+) -> CatalogColumnStat\(Some\((\d+)\)")
 _BUCKETS = re.compile(
     r"Some\((\d+) buckets, bucket columns: \[(.*?)\](?:, sort columns: \[(.*?)\])?\)"
@@ -19,7 +19,7 @@ _BUCKETS = re.compile(
 
 
 def with_statistics(table: Table, metadata: Any) -> Table:
-    """The table with its buckets and the numbers of its columns' distinct values, where known.
+    """The table with its buckets and the number of distinct values of its columns, if known.
 
     ``metadata`` is the JVM's ``CatalogTable``.
     """
@@ -32,7 +32,7 @@ def with_statistics(table: Table, metadata: Any) -> Table:
 
 
 def distinct_in(text: str) -> tuple[tuple[str, int], ...]:
-    """Columns, lower case, with their distinct values, from Spark's text of a map of them.
+    """Column names in lower case with their number of distinct values, from Spark's text of a map.
 
     >>> distinct_in("Map(k -> CatalogColumnStat(Some(7),Some(0)), V -> CatalogColumnStat(None))")
     (('k', 7),)
@@ -41,7 +41,7 @@ def distinct_in(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def buckets_in(text: str) -> Buckets | None:
-    """Buckets from Spark's text of them, an option.
+    """The buckets in Spark's text of an ``Option[BucketSpec]``; ``None`` if it has none.
 
     >>> buckets_in("Some(2 buckets, bucket columns: [a, b], sort columns: [a])")
     Buckets(columns=('a', 'b'), count=2, sort=(('a', 'asc'),), by_spark=False)

@@ -1,4 +1,4 @@
-"""What Spark's sessions in this JVM have asked of the metastore and of storage."""
+"""Counts the metastore and storage calls of Spark's sessions in this JVM."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow_hive_opt.runtime.report import Work
 
 
 def work_of(jvm: Any) -> Work:
-    """What has been asked so far."""
+    """The counts so far."""
     return Work(*(counter.getCount() for counter in _counters(jvm)))
 
 
@@ -17,7 +17,7 @@ def work_of(jvm: Any) -> Work:
 def _counters(jvm: Any) -> tuple[Any, ...]:
     """The JVM's counters, in the order of :class:`~airflow_hive_opt.runtime.report.Work`.
 
-    Finding a class by its name takes the gateway a question for each part of the name.
+    Cached, because Py4J makes one call for each part of a class's name.
     """
     metrics = jvm.org.apache.spark.metrics.source.HiveCatalogMetrics
     return (

@@ -1,1 +1,1 @@
-"""The keys that a small table has (``key_set``), and partition names as rows (``skeleton``)."""
+"""The key set of a small table (``key_set``), and partition names as rows (``skeleton``)."""

@@ -1,4 +1,4 @@
-"""Key collection: a small side's query to a small local relation (HIVE-5119, step 5)."""
+"""Collects a small table's keys into a local relation (HIVE-5119, step 5)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from airflow_hive_opt.statement.types import family
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Operators of Spark's plan that may pick other rows each time; a view can hide them.
+# Operators of Spark's plan that may return other rows each time; a view can hide them.
 _UNSTABLE_OPERATORS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Sample", "Window"})
 _OF_ONE_TABLE = frozenset({"Project", "Filter", "SubqueryAlias", "Relation", "HiveTableRelation"})
 _COUNTING = ("Aggregate", "SubqueryAlias", "Project", "Repartition")  # of KeySource.counting_sql
@@ -31,7 +31,10 @@ _ROWS = "__rows"
 MAX_KEYS = 100_000
 MAX_KEY_BYTES = 16 << 20
 MOST_BYTES_OF_A_KEY = 16 << 10
-"""No partition's value is longer; a condition may still read the head of a longer text."""
+"""Bytes. No partition value is longer.
+
+Longer keys are not ignored, because a condition may use only the beginning of a key.
+"""
 _TEXT_TYPES = ("string", "char", "varchar", "binary")
 _TOO_LONG = "airflow_hive_opt: a key is too long"
 
@@ -40,8 +43,8 @@ _TOO_LONG = "airflow_hive_opt: a key is too long"
 class Keys:
     """The distinct keys of a source, held by the driver.
 
-    ``rows`` are columns ``c0``, ``c1``, ... in the order of the source's, and a last one that
-    counts the source's rows with these keys.
+    The columns of ``rows`` are ``c0``, ``c1``, ... in the order of the source's columns. The last
+    column counts the source's rows with these keys.
     """
 
     source: KeySource
@@ -49,7 +52,7 @@ class Keys:
 
     @property
     def count(self) -> int:
-        """How many keys there are."""
+        """The number of distinct keys."""
         return self.rows.count
 
     @property
@@ -59,14 +62,14 @@ class Keys:
 
     @property
     def unique(self) -> bool:
-        """Whether no two rows of the source have the same keys."""
+        """Whether every key belongs to one row of the source."""
         return all(row[-1] == 1 for row in self._values)
 
     def tuples(self, types: Sequence[str]) -> frozenset[tuple[Value, ...]] | None:
-        """The keys as typed tuples, ``None`` where they don't compare as they are.
+        """The keys as typed tuples; ``None`` if they can't be compared without a cast.
 
-        ``types`` are those of ``source.partition_columns``; keys that these can't hold are left
-        out, and those with a NULL, which equals nothing.
+        ``types`` are those of ``source.partition_columns``. Keys outside the range of these types
+        are left out. Keys with a NULL are left out too, since NULL equals nothing.
         """
         if not self.source.partition_columns:
             return None
@@ -88,7 +91,7 @@ class Keys:
 
 @dataclass(frozen=True)
 class KeyBounds:
-    """How many distinct keys one small side may give, and how many bytes they may be together."""
+    """The maximum number of one small table's distinct keys, and their maximum total bytes."""
 
     max_keys: int = MAX_KEYS
     max_key_bytes: int = MAX_KEY_BYTES
@@ -97,16 +100,16 @@ class KeyBounds:
 def collect_keys(
     session: SparkSession, source: KeySource, bounds: KeyBounds, parameters: Mapping[str, object]
 ) -> Keys | Reason:
-    """The keys, or why they can't be used.
+    """Returns the keys, or the reason why they can't be used.
 
-    At most ``max_keys`` are taken; one more is asked for, to see whether there are too many. A text
-    above :data:`MOST_BYTES_OF_A_KEY` never reaches the driver.
+    Reads at most ``max_keys`` keys plus one, which shows whether there are too many. A text longer
+    than :data:`MOST_BYTES_OF_A_KEY` never reaches the driver. Raises Spark's errors.
     """
     frame = session.sql(source.counting_sql, args=dict(parameters))
     operators = _operators(frame)
     if operators is None:
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
-    # rows of one table shuffle nowhere: there is nothing to adapt to, which saves a third
+    # adaptive execution has nothing to improve for one table: turning it off saves a third
     own = operators[len(_COUNTING) :] if operators[: len(_COUNTING)] == _COUNTING else operators
     settings = {"spark.sql.adaptive.enabled": "false"} if _OF_ONE_TABLE.issuperset(own) else {}
     texts = [name for name, type_ in frame.dtypes if type_.startswith(_TEXT_TYPES)]
@@ -128,7 +131,7 @@ def collect_keys(
 
 
 def _without_long_texts(frame: DataFrame, texts: Collection[str]) -> DataFrame:
-    """The frame, which fails at a longer text instead of sending it to the driver."""
+    """The frame; its run fails for a text that is too long for the driver."""
     return frame.selectExpr(
         *(
             f"IF(octet_length({name}) > {MOST_BYTES_OF_A_KEY}, raise_error('{_TOO_LONG}'), {name}) "
@@ -141,12 +144,12 @@ def _without_long_texts(frame: DataFrame, texts: Collection[str]) -> DataFrame:
 
 
 def is_stable(frame: DataFrame) -> bool:
-    """Whether Spark knows the query to give the same rows each time, views and UDFs opened."""
+    """Whether Spark's analysis, views and UDFs included, finds that the rows never change."""
     return _operators(frame) is not None
 
 
 def _operators(frame: DataFrame) -> tuple[str, ...] | None:
-    """The names in Spark's analysed plan, top down; ``None`` where its rows may differ."""
+    """The operators of Spark's analysed plan, top down; ``None`` if its rows may differ."""
     if is_remote(frame):
         text = connect_frames.analyzed_plan(frame)
     else:

@@ -1,4 +1,4 @@
-"""Rows that the driver holds: as a relation that Spark reads without a job, and as values."""
+"""Rows in the driver's memory: as a relation that needs no Spark job, and as Python values."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-# Java's older classes for dates know neither all days nor all years.
+# Java's older date classes do not cover all days and years.
 _WHOLE_CALENDAR = {"spark.sql.datetime.java8API.enabled": "true"}
 
 
 class LocalRows:
-    """The rows of ``frame``, which is run once; ``count`` is how many they are.
+    """The rows of ``frame``, which runs once; ``count`` is their number.
 
-    As a relation they never become Python values, which would change some types.
+    :attr:`frame` never converts the rows to Python values, which would change some types.
     """
 
     def __init__(self, session: SparkSession, frame: DataFrame) -> None:
         self._session = session
         self._collected = frame
-        self._java: Any = None  # a list in the JVM
+        self._java: Any = None  # a Java list
         if is_remote(session):
             self._relation, self.count, self._bytes = connect_frames.local_relation(session, frame)
             return
         with conf_set(session, _WHOLE_CALENDAR):
-            rows = frame._jdf.toDF()  # which encodes them by the settings of now
+            rows = frame._jdf.toDF()  # encodes the rows by the current settings
             self._java, self._java_schema = rows.collectAsList(), rows.schema()
         self.count = int(self._java.size())
 
     def size(self) -> int:
-        """About how many bytes the values are, of text; they stay where they are."""
+        """The approximate size of the values in bytes; does not copy the rows to Python."""
         if self._java is None:
             return self._bytes
         builder = self._session._jvm.java.lang.StringBuilder()  # type: ignore[union-attr]
@@ -48,7 +48,7 @@ class LocalRows:
 
     @cached_property
     def schema(self) -> StructType:
-        """Columns and types."""
+        """The columns and their types."""
         return self._collected.schema
 
     @cached_property
@@ -62,10 +62,11 @@ class LocalRows:
         return DataFrame(session.createDataFrame(self._java, self._java_schema), self._session)
 
     def values(self, families: Sequence[str | None]) -> list[tuple[Value | None, ...]]:
-        """The rows in Python, of columns of these :func:`~airflow_hive_opt.statement.types.family`.
+        """The rows as Python values.
 
-        A socket of their own, as ``collect`` opens one, would cost more than few rows do. Raises
-        ``ValueError`` for days that Python does not know.
+        ``families`` are the columns' :func:`~airflow_hive_opt.statement.types.family`. Parses the
+        Java list's text if that is unambiguous: ``collect`` opens a socket, which takes longer for
+        few rows. Raises ``ValueError`` for dates that Python can't represent.
         """
         text = None if self._java is None else str(self._java.toString())
         rows = None if text is None else rows_in(text, families, self.count)
@@ -75,7 +76,7 @@ class LocalRows:
 def rows_in(
     text: str, families: Sequence[str | None], count: int
 ) -> list[tuple[Value | None, ...]] | None:
-    """The ``count`` rows in Java's text of a list of them; ``None`` where it has two meanings.
+    """The ``count`` rows in the text of a Java list; ``None`` if the text is ambiguous.
 
     >>> rows_in("[[8,a], [null,b c]]", ["integer", "string"], 2)
     [(8, 'a'), (None, 'b c')]
@@ -84,7 +85,7 @@ def rows_in(
     """
     if not count:
         return []
-    # where strings have separators too, there are more of them than rows and columns need
+    # separators inside strings make more parts than there are rows and columns
     rows = [row.split(",") for row in text[2:-2].split("], [")]
     if len(rows) != count or any(len(row) != len(families) for row in rows):
         return None

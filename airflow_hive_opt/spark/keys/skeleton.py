@@ -1,9 +1,9 @@
-"""Partition names as a relation: Spark itself evaluates conditions on them.
+"""Partition names as a relation, so that Spark itself evaluates conditions on them.
 
-The skeleton of a table has a row for every partition and nothing but the partition columns, typed
-as a scan types them. Queries that stand around the scan in the statement are laid around the
-skeleton too, so that a condition is asked in the user's own words. Names are local data: Spark
-lists and reads nothing.
+The skeleton of a table has one row for every partition and only the partition columns, with the
+types of a scan. Subqueries around the scan in the statement are repeated around the skeleton, so
+that a condition needs no change of its text. The names are local data: Spark lists and reads no
+files.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 def unique_view(name: str) -> str:
-    """A name for a temporary view that no other run in the session has."""
+    """A name for a temporary view that no other run in the session uses."""
     return f"{name}_{uuid4().hex}"
 
 
 def typed_nulls(table: Table) -> str:
-    """A relation with the table's partition columns: what conditions are analysed over.
+    """A relation with the table's partition columns, for the analysis of conditions.
 
-    Over the table itself Spark would look it up again.
+    Over the table itself Spark would look up the table again.
     """
     columns = (
         f"CAST(NULL AS {column.type}) AS {quote(column.name)}" for column in table.partition_columns
@@ -45,13 +45,13 @@ def typed_nulls(table: Table) -> str:
 def skeleton_view(
     session: SparkSession, name: str, table: Table, partitions: Sequence[Partition]
 ) -> Iterator[None]:
-    """A temporary view of the partitions.
+    """A temporary view of the partitions, for the block.
 
-    It has the partition columns, ``__row``, the position in ``partitions``, and ``__odd``, true
-    where the value of a scan is not known from the name: a text that can't be read as its column's
-    type, and the NULL partition that a serde reads.
+    It has the partition columns and two more. ``__row`` is the position in ``partitions``.
+    ``__odd`` is true if the name does not determine the value that a scan reads: a text that can't
+    be read as its column's type, and the NULL partition of a table that a serde reads.
     """
-    # one text for all: a value at a time would take most of a millisecond each to the JVM
+    # one text for all: passing values one by one would take nearly a millisecond each
     document = json.dumps([partition.values for partition in partitions])
     rows = session.sql(
         "SELECT posexplode(from_json(:names, 'array<array<string>>')) AS (__row, __texts)",
@@ -82,9 +82,10 @@ def fulfilling(
     parameters: Mapping[str, object],
     keys: Keys | None = None,
 ) -> list[Partition] | None:
-    """The partitions for which all ``conditions`` are true, with some of the keys where given.
+    """The partitions for which all ``conditions`` are true, with ``keys`` for at least one key.
 
-    ``None`` where Spark says that the conditions may change their mind.
+    Includes every ``__odd`` partition; see :func:`skeleton_view`. Returns ``None`` if Spark finds
+    that the conditions are not deterministic.
     """
     names_view, keys_view = unique_view("__partition_names"), unique_view("__keys")
     with skeleton_view(session, names_view, table, partitions):
@@ -116,9 +117,9 @@ def _from(names_view: str, layers: Sequence[Layer]) -> str:
 
 
 def _keys_from(keys_view: str, keys: Keys) -> str:
-    """The keys under the aliases that the conditions know.
+    """The keys, under the aliases that the conditions use.
 
-    Several relations become struct columns of one, so that ``alias.column`` is a field there.
+    Several relations become struct columns of one relation, so that ``alias.column`` is a field.
     """
     fields: dict[str, list[tuple[str, str]]] = {}
     for number, column in enumerate(keys.source.columns):

@@ -1,1 +1,1 @@
-"""The first stage: plan, collect keys, ask the metastore, describe the partitions to scan."""
+"""The first stage: plans, collects keys, looks up partitions, writes the descriptor."""

@@ -1,4 +1,4 @@
-"""Which joins the local task's keys answer whole, and the statement without them."""
+"""Finds joins that the local task's keys decide completely, and removes them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def answered_joins(
     target: Target,
     found: Sequence[tuple[Keys, frozenset[tuple[Value, ...]]]],
 ) -> Iterator[AnsweredJoin]:
-    """The joins of a pruned scan of which ``found``, keys with their tuples, know all.
+    """The joins of a pruned scan that need no join any more, because the partitions decide them.
 
-    The restricted scan must give no partition but those that the keys call for, and no key may
-    stand for two rows of its table.
+    ``found`` are the scan's keys with their tuples. Two conditions hold for such a join: the
+    restricted scan reads only partitions of these keys, and each key belongs to one row of its
+    table.
     """
     relation = decision.relation
     if relation is None or decision.table.by_serde or relation.table.definition is not None:
@@ -57,16 +58,16 @@ def answered_joins(
 def without_joins(
     sql: str, catalog: Catalog, descriptor: Descriptor, answered: Sequence[AnsweredJoin]
 ) -> Joinless | None:
-    """``sql`` with its scans narrowed and without the joins that keys answer, if there are any.
+    """``sql`` with restricted scans and without the answered joins; ``None`` if there are none.
 
-    The descriptor is the statement's, straight from the local task.
+    The descriptor is the one that the local task has just made for ``sql``.
     """
     if not answered:
         return None
     try:
         edits = narrowings(sql, descriptor.targets, descriptor.row_filters)
         edits, left_out = eliminate_joins(Text(sql, parse(sql), catalog), answered, edits)
-    except Exception:  # the statement with all its joins is as good
+    except Exception:  # the statement with all its joins gives the same result
         log.warning("joins can't be left out of this statement", exc_info=True)
         return None
     if not left_out:

@@ -1,8 +1,8 @@
-"""Correlated statements rewritten with what Spark knows of them, and checked with Spark.
+"""Rewrites correlated statements by Spark's statistics, and checks the result with Spark.
 
-The planner decides from the text; a view may hide what its text does not show, so Spark's analysis
-has the last word: the statement must be deterministic, and the rewritten query must have the same
-columns of the same types. No statement is run here.
+The planner sees the text only, and a view may hide facts that matter. Spark's analysis therefore
+decides last: the statement must be deterministic, and the rewritten query must have the
+same columns with the same types. This module runs no statement.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class StatisticsCatalog:
-    """Spark's catalog with buckets and statistics, which only few statements are worth reading."""
+    """Spark's catalog with buckets and statistics; few statements need these."""
 
     def __init__(self, catalog: SparkCatalog) -> None:
         self._catalog = catalog
@@ -58,9 +58,9 @@ def correlate(
     settings: Settings,
     parameters: Mapping[str, object] | None = None,
 ) -> Rewriting:
-    """The statement to run instead of ``sql``; ``sql`` itself where nothing is to be won.
+    """Returns the rewriting to run instead of ``sql``; ``sql`` itself if that would not help.
 
-    Goes before partition pruning, which then plans the rewritten text.
+    Runs before partition pruning, which then plans the rewritten text.
     """
     found = rewrite(sql, StatisticsCatalog(catalog), settings)
     if not found.applied:
@@ -74,7 +74,7 @@ def correlate(
 
 
 def work_on_spark(session: SparkSession, sql: str) -> SparkWork | None:
-    """What Spark plans to do for a statement; ``None`` where it does not take its query."""
+    """Spark's planned shuffles and scans for a statement; ``None`` if it rejects the query."""
     try:
         shuffles, scans = shuffles_and_scans(session.sql(query_of(sql)))
     except (PlanError, PySparkException, Py4JJavaError):
@@ -83,9 +83,10 @@ def work_on_spark(session: SparkSession, sql: str) -> SparkWork | None:
 
 
 def broadcasting(session: SparkSession, catalog: Catalog, sql: str, settings: Settings) -> str:
-    """The statement with the map joins that Hive's size settings call for and Spark's do not.
+    """The statement with broadcast hints where Hive's size settings allow a map join.
 
-    Only where Hive's size was raised: its default is what Spark broadcasts by itself.
+    Adds hints only if ``hive.auto.convert.join.noconditionaltask.size`` is above Hive's default:
+    Spark broadcasts tables up to that size by itself.
     """
     if settings.number(MAP_JOIN_SIZE) <= int(DEFAULTS[MAP_JOIN_SIZE]):
         return sql
@@ -96,14 +97,14 @@ def broadcasting(session: SparkSession, catalog: Catalog, sql: str, settings: Se
     hinted = with_broadcasts(sql, catalog, settings, threshold)
     try:
         parsed(session, hinted)
-    except (PySparkException, Py4JJavaError) as error:  # TRANSFORM takes no hint
+    except (PySparkException, Py4JJavaError) as error:  # TRANSFORM accepts no hint
         log.info("no broadcast hints, Spark does not read them there: %s", in_words(error))
         return sql
     return hinted
 
 
 def shuffles_and_scans(frame: DataFrame) -> tuple[int, int]:
-    """How often Spark plans to shuffle by key, and to scan files, for a frame that has not run."""
+    """How many shuffles by key and file scans Spark plans for a frame that has not run."""
     shuffles = scans = 0
     for kind, plan in operators_of(frame):
         if kind == "ShuffleExchangeExec":
@@ -143,10 +144,11 @@ def _objection(
 def _aggregates_once_already(
     session: SparkSession, catalog: SparkCatalog, sql: str, plain: DataFrame
 ) -> bool:
-    """Whether Spark broadcasts an aggregate once and restricts several scans by it.
+    """Whether Spark already broadcasts an aggregate once and restricts several scans by it.
 
-    What is then shuffled for the join is little. Adaptive execution plans each use anew, so its
-    plans need not be asked; and the plan of a partitioned table costs the listing of all of it.
+    The join then shuffles few rows. Returns ``False`` without a check under adaptive execution,
+    which plans each use of the aggregate separately. The same holds for views and partitioned
+    tables: Spark's plan of a partitioned table costs a listing of the whole table.
     """
     if str(session.conf.get("spark.sql.adaptive.enabled")).lower() == "true":
         return False
@@ -162,7 +164,7 @@ def _aggregates_once_already(
 
 
 def _has_limited_view(lines: list[str]) -> bool:
-    """Whether a view takes some of its rows only, by the lines of an analyzed plan."""
+    """Whether a view in the lines of an analyzed plan has a LIMIT."""
     view = None
     for line in lines:
         text = line.lstrip(" :+-|")

@@ -1,7 +1,8 @@
-"""Keys as a condition on a data column: collected, and kept where they skip enough of the files.
+"""Turns keys into a condition on a data column, if the condition skips enough of the files.
 
-A list that stands in the statement is pushed down to Parquet and ORC. Rows are few and together
-or there is no gain: keys all over a table cost more to compare than they save.
+Spark pushes a list of literals down to Parquet and ORC. That pays off only if the matching rows are
+few and close together. Comparing keys that are spread over the whole table costs more than it
+saves.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from airflow_hive_opt.spark.narrowing.literals import is_plain
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# See docs/key-predicates.md. Parquet gets a list as a chain of ORs: comparing a long one costs more
-# than it skips, and at 2,000 it overflows the stack.
+# See docs/key-predicates.md. Spark gives Parquet a list as a chain of ORs. Comparing a long list
+# costs more than it skips, and 2,000 values overflow the stack.
 MOST_KEYS_IN_A_LIST = 200
 MOST_ROWS_READ = 0.25
 
@@ -43,9 +44,9 @@ def promising_row_groups(
     predicate: KeyPredicate,
     partitions: Sequence[Partition] | None,
 ) -> list[RowGroup]:
-    """Row groups of the scan's files, none where not even a single key would skip enough.
+    """Row groups of a sample of the scan's files; empty if even one key would skip too few rows.
 
-    ``partitions`` are those that will be read, ``None`` for a table that has none.
+    ``partitions`` are those that the scan reads, ``None`` for a table without partitions.
     """
     table = predicate.relation.table
     format_, location = catalog.storage(table)
@@ -64,12 +65,12 @@ def promising_row_groups(
 def row_filter(
     predicate: KeyPredicate, keys: Keys, groups: Sequence[RowGroup]
 ) -> RowFilter | Reason:
-    """The scan's condition: a list of few keys, a range of many, or why neither."""
+    """The scan's condition, or why it has none: a list of few keys, or a range of many keys."""
     tuples = keys.tuples([predicate.type])
     if tuples is None:
         return Reason.TYPE_NOT_COMPARABLE
-    # Bytes that are no UTF-8 reach Python changed. And what the scan must fulfil Spark carries over
-    # to partition columns that equal it, where the metastore's filters have no word for quotes.
+    # Texts that are not UTF-8 change on their way to Python. And Spark infers the same condition
+    # for partition columns that equal this one, but the metastore's filters can't express quotes.
     if not all(is_plain(value) for (value,) in tuples):
         return Reason.KEYS_IN_MOST_ROW_GROUPS
     values: list[Bound] = sorted(
@@ -99,5 +100,5 @@ def row_filter(
 
 
 def longest_list(row_filters: Sequence[RowFilter]) -> int:
-    """How many values the longest of the filters' lists has: what Parquet must take whole."""
+    """The number of values in the longest list of the filters; Parquet must get the whole list."""
     return max((len(found.values) for found in row_filters), default=0)

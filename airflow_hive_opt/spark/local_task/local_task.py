@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Names times keys that Spark may compare pair by pair, some seconds' work.
+# Partition names times keys that Spark may compare pair by pair; that takes some seconds.
 _COMPARISONS = 50_000_000
 
-# Characters of one scan's partitions in the descriptor, half of what may be in one.
+# Characters of one scan's partitions in the descriptor: half of the limit for a descriptor.
 _LONGEST_LIST = 32 << 20
 
 _FAILURES = (PySparkException, Py4JError, MetastoreError, ValueError, OverflowError)
@@ -70,10 +70,11 @@ def run_local_task(
     bounds: KeyBounds,
     parameters: Mapping[str, object] | None,
 ) -> tuple[Descriptor, tuple[AnsweredJoin, ...]]:
-    """Collects the keys of every scan that may be pruned and finds the partitions they call for.
+    """Collects the keys of every prunable scan and finds the partitions that match them.
 
-    ``metastore`` is asked for partitions, ``catalog`` for nothing but where files lie. The joins
-    are those that the keys answer whole, as long as the small tables are as they are now.
+    ``metastore`` looks up partitions; ``catalog`` only gives the location of files. Returns the
+    descriptor and the joins that the keys decide completely. These joins may be left out only as
+    long as the small tables do not change.
     """
     task = LocalTask(session, catalog, metastore, bounds, parameters or {})
     targets = []
@@ -99,12 +100,12 @@ def run_local_task(
         tuple(decisions),
         tuple(row_filters),
     )
-    written = (plan.target or "").rpartition(".")[2]  # Spark may refuse to write what it reads
+    written = (plan.target or "").rpartition(".")[2]  # Spark may refuse to write a table it reads
     return descriptor, tuple(found for found in task.answered if found.name != written)
 
 
 class LocalTask:
-    """The work of one statement: no key query runs twice, no table's names are listed twice."""
+    """The work for one statement; runs no key query twice and lists no table's names twice."""
 
     def __init__(
         self,
@@ -119,14 +120,14 @@ class LocalTask:
         self._metastore = metastore
         self._bounds = bounds
         self._parameters = parameters
-        self._silent = False  # a metastore that failed once is not waited for again
+        self._silent = False  # whether a metastore call has failed: no further calls then
         self._names: dict[str, list[Partition]] = {}
         self._totals: dict[str, int] = {}
         self.answered: list[AnsweredJoin] = []
         self._keys: dict[tuple[str, tuple[tuple[str, Table], ...]], Keys | Reason] = {}
 
     def outcome(self, decision: ScanDecision) -> Target | Reason:
-        """The scan's target, or why it is read whole; what fails costs its pruning only."""
+        """The scan's target, or why it reads all partitions; an error only costs its pruning."""
         if not decision.pruned or decision.relation is None:
             return decision.reason
         if not all(comparable(column.type) for column in decision.table.partition_columns):
@@ -142,7 +143,7 @@ class LocalTask:
                     selection.add(keys)
                 else:
                     failure = keys
-            total = self._total(decision.table)  # last: it may be counted meanwhile
+            total = self._total(decision.table)  # last: the background thread may still count
             if total < 2:
                 return Reason.TOO_FEW_PARTITIONS
             if not self._narrow(selection, total):
@@ -166,7 +167,7 @@ class LocalTask:
         return self._totals[table.name]
 
     def row_filter(self, predicate: KeyPredicate, targets: Sequence[Target]) -> RowFilter | Reason:
-        """The keys as a condition on a data column, or why they are not; files decide first."""
+        """The keys as a condition on a data column, or why not; samples the files first."""
         table, at = predicate.relation.table, predicate.relation.reference
         if table.partition_columns and not table.partitions_in_metastore:
             return Reason.PARTITIONS_NOT_IN_METASTORE
@@ -192,8 +193,8 @@ class LocalTask:
         return self._names[table.name]
 
     def _collected(self, source: KeySource) -> Keys | Reason:
-        """The source's keys; a source that fails is not asked again."""
-        asked = (source.sql, source.skeletons)  # one view name may stand for different tables
+        """The source's keys; does not run the query of a failed source again."""
+        asked = (source.sql, source.skeletons)  # the same view name may be another table
         if asked not in self._keys:
             try:
                 self._keys[asked] = self.collect(source)
@@ -207,7 +208,7 @@ class LocalTask:
         return replace(found, source=source)
 
     def collect(self, source: KeySource) -> Keys | Reason:
-        """The source's keys, or why they can't be used; what fails is raised."""
+        """The source's keys, or why they can't be used; raises errors of Spark and metastore."""
         with ExitStack() as views:
             asked = source
             for planned, table in source.skeletons:
@@ -221,7 +222,7 @@ class LocalTask:
             return keys if isinstance(keys, Reason) else replace(keys, source=source)
 
     def _narrow(self, selection: Selection, total: int) -> bool:
-        """Finds the selection's partitions; false where nothing could be asked."""
+        """Finds the selection's partitions; returns whether any key or condition was evaluated."""
         decision = selection.decision
         conditions = [c for c in decision.conditions if self._is_stable(decision, c)]
         if len(conditions) < len(decision.conditions):
@@ -256,7 +257,7 @@ class LocalTask:
                 )
             except _FAILURES as error:
                 selection.failure = _failed(f"{decision.alias} can't be pruned by this", error)
-                selection.filter = None  # it would fail another stage too
+                selection.filter = None  # it would fail in the map join stage too
                 continue
             if answer is None:
                 selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
@@ -267,7 +268,7 @@ class LocalTask:
         return selection.answered
 
     def _candidates(self, selection: Selection, total: int) -> list[Partition]:
-        """The partitions that the tuples call for; without tuples all."""
+        """The partitions that match the keys' tuples; all partitions if there are no tuples."""
         table, wanted = selection.decision.table, selection.wanted()
         names_the_null = table.by_serde and DEFAULT_PARTITION in selection.values
         if wanted and len(selection.values) <= VALUES_A_FILTER and not names_the_null:
@@ -276,9 +277,9 @@ class LocalTask:
         return list(matching(names, selection.types, wanted, table.by_serde))
 
     def _is_stable(self, decision: ScanDecision, condition: PartitionCondition) -> bool:
-        """Whether Spark knows a condition of the statement to give the same answer each time."""
+        """Whether Spark's analysis finds a condition of the statement deterministic."""
         if len(condition.layers) > 1:
-            return True  # asked with its layers, when it is evaluated
+            return True  # checked with its layers when it is evaluated
         nulls = typed_nulls(decision.table)
         sql = f"SELECT 1 FROM {nulls} AS {quote(decision.alias)} WHERE {condition.sql}"
         return is_stable(self._session.sql(sql, args=dict(self._parameters)))

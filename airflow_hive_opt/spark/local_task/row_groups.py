@@ -1,7 +1,8 @@
-"""What Parquet and ORC footers say of a column: how much of the files a list of keys would skip.
+"""Estimates by Parquet and ORC footers how much of the files a list of keys would skip.
 
-A few files stand for all. Their footers tell the lowest and highest value of every row group
-(stripe), and Parquet's column index whether the pages inside are in order.
+A sample of a few files represents all files. Their footers hold the lowest and highest value of a
+column in every row group (ORC: stripe). Parquet's column index says whether the pages inside are in
+order.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from airflow_hive_opt.statement.types import INTEGER_BITS, family
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Footers cost some milliseconds each.
+# Reading a footer takes some milliseconds.
 FILES = 8
 _GROUPS_A_FILE = 8
 _EPOCH = date(1970, 1, 1)
 _ORDERED = ("ASCENDING", "DESCENDING")
-# What ORC calls the types that may be compared.
+# ORC's names for the types that may be compared.
 _ORC = {"string": ("string",), "date": ("date",)} | dict.fromkeys(INTEGER_BITS, tuple(INTEGER_BITS))
 
 Bound = Union[int, str, date]
@@ -32,9 +33,9 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows that are read or skipped together, ``pages`` parts of them in order of the column.
+    """Rows that Spark reads or skips together, in ``pages`` parts ordered by the column.
 
-    ``low`` and ``high`` are ``None`` where the file keeps no statistics, or all values are NULL.
+    ``low`` and ``high`` are ``None`` if the file has no statistics, or if all values are NULL.
     """
 
     rows: int
@@ -44,7 +45,7 @@ class RowGroup:
 
 
 def share_read(groups: Sequence[RowGroup], keys: Sequence[Bound]) -> float:
-    """The share of the rows that stay to be read for the keys, 0 to 1.
+    """The share of the rows that a list of keys leaves to read, 0 to 1.
 
     >>> groups = [RowGroup(100, 1, 50, pages=10), RowGroup(100, 51, 90), RowGroup(100, 91, 99)]
     >>> share_read(groups, [7, 8, 60])
@@ -56,7 +57,7 @@ def share_read(groups: Sequence[RowGroup], keys: Sequence[Bound]) -> float:
 
 
 def share_of_range(groups: Sequence[RowGroup], low: Bound, high: Bound) -> float:
-    """The share of the rows that stay to be read for a range of keys, 0 to 1.
+    """The share of the rows that a range of keys leaves to read, 0 to 1.
 
     >>> share_of_range([RowGroup(100, 1, 51, pages=10), RowGroup(100, 51, 90)], 11, 31)
     0.2
@@ -67,7 +68,10 @@ def share_of_range(groups: Sequence[RowGroup], low: Bound, high: Bound) -> float
 
 
 def share_of_one(groups: Sequence[RowGroup]) -> float:
-    """The share of the rows to be read for one key that is there, on average, 0 to 1."""
+    """The average share of the rows to read for one existing key, 0 to 1.
+
+    Tries the lowest value of every row group.
+    """
     probes = [group.low for group in groups if group.low is not None]
     if not probes:
         return 1.0
@@ -80,7 +84,7 @@ def _share(group: RowGroup, keys: Sequence[Bound]) -> float:
 
 
 def _share_of_range(group: RowGroup, low: Bound, high: Bound) -> float:
-    """As if the values were spread evenly over pages that are in order."""
+    """Assumes that the values are spread evenly over pages in order."""
     if not _overlaps(group, low, high):
         return 0.0
     bounds = [_number(bound) for bound in (low, high, group.low, group.high)]
@@ -106,7 +110,7 @@ def _overlaps(group: RowGroup, low: Any, high: Any) -> bool:
 def sampled_row_groups(
     session: SparkSession, format_: str, folders: Sequence[str], column: str, type_: str
 ) -> list[RowGroup]:
-    """Row groups of some files below ``folders``, evenly spread; none where nothing is told.
+    """Row groups of some files below ``folders``, evenly spread; empty if nothing is known.
 
     ``format_`` is ``parquet`` or ``orc``; ``column`` is found in any case. Raises
     ``Py4JJavaError`` for files that can't be read.
@@ -135,7 +139,7 @@ def _is_data(status: Any) -> bool:
 
 
 def spread(items: Sequence[_Item], most: int) -> list[_Item]:
-    """At most so many of the items, evenly spread.
+    """At most ``most`` of the items, evenly spread.
 
     >>> spread(range(10), 3)
     [2, 6]
@@ -175,7 +179,7 @@ def _parquet(session: SparkSession, status: Any, column: str, type_: str) -> Ite
 
 
 def _bound(value: Any, type_: str) -> Bound | None:
-    """A statistic as the table's type has it; ``None`` where the file has another type."""
+    """A statistic as a value of the table's type; ``None`` if the file has another type."""
     if family(type_) == "integer":
         return value if isinstance(value, int) else None
     if type_ == "date":

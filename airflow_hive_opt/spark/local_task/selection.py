@@ -1,4 +1,4 @@
-"""What has been found for one scan: keys, partitions, and the descriptor's entry made of them."""
+"""The keys and partitions found for one scan, and the descriptor's entry for it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     pass
 
 
-_A_PARTITION = 64  # characters beside values and location
+_A_PARTITION = 64  # characters in addition to values and location
 
 
 Tuples = frozenset[tuple[Value, ...]]
 
 
 class Selection:
-    """What has been found for one scan so far."""
+    """The keys and partitions found for one scan so far."""
 
     def __init__(self, decision: ScanDecision) -> None:
         self.decision = decision
@@ -54,7 +54,7 @@ class Selection:
         self.answered = False
 
     def add(self, keys: Keys) -> None:
-        """Takes keys, as tuples for the metastore where they compare as they are."""
+        """Adds keys, as tuples for the metastore if they can be compared without a cast."""
         types = dict(zip_strict(self.names, self.types))
         tuples = keys.tuples([types[name] for name in keys.source.partition_columns])
         self.keys.append(keys)
@@ -64,7 +64,7 @@ class Selection:
             self.tuples.append((keys, tuples))
 
     def wanted(self) -> list[tuple[list[int], Tuples]]:
-        """The tuples with the positions of their columns."""
+        """The tuples with the positions of their partition columns."""
         return [
             ([self.names.index(name) for name in keys.source.partition_columns], tuples)
             for keys, tuples in self.tuples
@@ -76,14 +76,14 @@ class Selection:
         return [value for _, tuples in self.tuples for row in tuples for value in row]
 
     def asked(self, partitions: list[Partition], keys: Sequence[Keys]) -> None:
-        """Notes an answer and the keys it came by."""
+        """Stores the partitions found so far and adds the keys that found them."""
         self.partitions = partitions
         self.used.extend(keys)
         self.answered = True
 
     @property
     def path(self) -> Path:
-        """The path that was gone."""
+        """How the partitions were found."""
         if all(keys.source.from_names for keys in self.used):
             return Path.STATIC
         return Path.SKELETON if any(keys in self.compared for keys in self.used) else Path.FAST
@@ -117,7 +117,10 @@ def target_of(
 
 
 def filter_of(selection: Selection, conditions: Sequence[PartitionCondition]) -> str | None:
-    """Keys and conditions as the one condition that another stage can ask again, if they are."""
+    """All keys and conditions as one SQL condition, which the map join stage can evaluate again.
+
+    ``None`` if they can't be written as one condition on the scan's partition columns.
+    """
     values, alias = selection.values, selection.decision.alias
     plain = len(values) <= VALUES_A_FILTER and all(map(is_plain, values))
     names_the_null = selection.decision.table.by_serde and DEFAULT_PARTITION in values
@@ -132,6 +135,6 @@ def filter_of(selection: Selection, conditions: Sequence[PartitionCondition]) ->
 
 
 def length_of(partitions: Sequence[Partition]) -> int:
-    """About how many characters of a descriptor the partitions are."""
+    """The approximate number of characters of the partitions in a descriptor."""
     texts = (text for part in partitions for text in (*part.values, part.location) if text)
     return _A_PARTITION * len(partitions) + sum(map(len, texts))

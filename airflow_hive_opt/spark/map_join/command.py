@@ -1,11 +1,11 @@
-"""A statement that writes, as Spark's JVM plans it; one partition is overwritten in a safe way.
+"""Runs a statement that writes, as Spark's JVM plans it; overwrites one partition safely.
 
-Spark overwrites a partition that is written out, ``PARTITION (ds = '2026-01-31')``, through
-``TABLE/_temporary/0``, which all jobs at that table share: the first to commit takes the others'
-files and removes the folder under them. Days of a backfill that run at once then fail, or lose
-rows. It also removes the old rows before the query runs.
+Spark overwrites a constant partition, ``PARTITION (ds = '2026-01-31')``, through the folder
+``TABLE/_temporary/0``. All jobs that write to the table share this folder: the first job to commit
+takes the other jobs' files and removes the folder. Days of a backfill that run in parallel then
+fail or lose rows. Spark also removes the old rows before the query runs.
 
-Here Spark's own command writes the same files into a folder of the run's own below the table, and
+Here Spark's own command writes the same files to a folder of this run, below the table.
 :class:`~airflow_hive_opt.spark.map_join.partition_folder.PartitionFolder` moves them into place.
 """
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _INSERT = "InsertIntoHadoopFsRelationCommand"
-# By Spark's writers, and by Hive's: into a table, and into a folder.
+# The commands of Spark's writers, and of Hive's writers into a table and into a folder.
 _WITH_A_PLANNED_QUERY = (_INSERT, "InsertIntoHiveTable", "InsertIntoHiveDirCommand")
 _STATIC = "staticPartitions"
-# Whoever sets one of these commits in another way.
+# With one of these settings, Spark commits in another way than by default.
 _COMMITTERS = (
     "spark.sql.sources.commitProtocolClass",
     "spark.sql.sources.outputCommitterClass",
@@ -44,7 +44,7 @@ _COMMITTERS = (
 
 
 class Command:
-    """One statement in a session; nothing runs before :meth:`overwrite`."""
+    """One statement in a session; a ``run_as_planned`` or ``overwrite`` call runs it."""
 
     def __init__(self, session: SparkSession, text: str, parameters: Mapping[str, object]) -> None:
         self.text = text
@@ -54,14 +54,14 @@ class Command:
         self._java: Any = session._jsparkSession
 
     def plan(self) -> None:
-        """Has Spark analyse, optimise and plan what will run; raises what Spark raises."""
+        """Has Spark analyse, optimise and plan the statement; raises Spark's errors."""
         execution = self._staged if self.overwrites_one_partition() else self._execution
         execution.executedPlan()
 
     def run_as_planned(self) -> bool:
-        """Runs it by the plan that is there, so that no partition is fetched twice.
+        """Runs the statement by its existing plan, so that Spark fetches no partition twice.
 
-        ``False`` where the query is no part of the plan: nothing has run then.
+        Returns ``False``, and runs nothing, if the plan does not contain the command's query.
         """
         if self._analyzed.getClass().getSimpleName() not in _WITH_A_PLANNED_QUERY:
             return False
@@ -69,11 +69,11 @@ class Command:
         return True
 
     def overwrites_one_partition(self) -> bool:
-        """Whether it is ``INSERT OVERWRITE`` of one partition of a table with Spark's own files.
+        """Whether it is an INSERT OVERWRITE of one partition of a table that Spark itself writes.
 
-        All partition values are written out, the partition lies below its table or is not there
-        yet, and the session commits as Spark does by default. Raises what Spark's analysis and
-        its metastore raise.
+        Three conditions must hold. The statement gives all partition values. The partition's folder
+        lies below its table's, or the partition does not exist yet. The session has Spark's default
+        committers. Raises the errors of Spark's analysis and of its metastore.
         """
         insert = self._analyzed
         if insert.getClass().getSimpleName() != _INSERT or not self._fields:
@@ -90,10 +90,11 @@ class Command:
         )
 
     def overwrite(self) -> bool:
-        """Runs it by way of a folder of its own; the old rows stay until the new are written.
+        """Runs the statement through a folder of its own; old rows stay until the new are written.
 
-        ``False`` where Spark writes the partition under another name than the statement's, as it
-        does for ``'01'`` of a number: nothing is changed then, and the statement has to run plain.
+        Returns ``False``, and changes nothing, if Spark writes the partition under another name
+        than the statement's, as it does for ``'01'`` in a number column. The statement must then
+        run without this method.
         """
         with active(self._session):
             return self._overwrite()
@@ -114,7 +115,7 @@ class Command:
     def _staged(self) -> Any:
         """Spark's execution of the insert into the run's own folder."""
         nothing = self._jvm.scala.Option.empty()
-        # without a table Spark looks for no partitions
+        # without a table Spark looks up no partitions
         changed = {
             "outputPath": self._folder.staging,
             "catalogTable": nothing,
@@ -133,7 +134,7 @@ class Command:
         return PartitionFolder(self._jvm, self._hadoop_conf(), place, self._fragment)
 
     def _tell_the_catalog(self) -> None:
-        """What Spark's command does once the files are there; raises what the metastore raises."""
+        """Updates the catalog like Spark's own command; raises the metastore's errors."""
         table = self._field("catalogTable").get()
         command = self._jvm.org.apache.spark.sql.execution.command
         if table.tracksPartitionsInCatalog() and self._partitions().isEmpty():
@@ -149,7 +150,7 @@ class Command:
         self._java.catalog().refreshTable(table.identifier().quotedString())
 
     def _has_a_name(self) -> bool:
-        """Whether Spark names the partition's folder; before 4.0 it can't for a NULL number."""
+        """Whether Spark can name the partition's folder; before 4.0 it can't for a NULL number."""
         try:
             return bool(self._fragment)
         except (PySparkException, Py4JJavaError):
@@ -165,7 +166,7 @@ class Command:
         return bool(files.makeQualified(place).equals(files.makeQualified(usual)))
 
     def _partitions(self) -> Any:
-        """The partition as the metastore has it: one or none."""
+        """The partition in the metastore: one or none."""
         table = self._field("catalogTable").get()
         return (
             self._java.sessionState()
@@ -175,7 +176,7 @@ class Command:
 
     @cached_property
     def _fragment(self) -> str:
-        """The partition's folder below the table's, as the statement names it."""
+        """The partition's folder relative to the table's, by the statement's values."""
         columns = self._field("partitionColumns")
         return str(self._naming.getPathFragment(self._field(_STATIC), columns))
 

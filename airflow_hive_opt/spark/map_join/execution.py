@@ -1,4 +1,4 @@
-"""Runs a statement once: its text is chosen by analysis and planning, before any work begins."""
+"""Runs a statement once; chooses its text by analysis and planning, before any work begins."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 Parameters = Mapping[str, object]
 _Found = tuple[tuple[str, ...], tuple[tuple[object, ...], ...]]
-# Spark's optimizer gave up, which it does before anything runs.
+# The optimizer's plan was not valid; Spark raises this before anything runs.
 _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A statement's columns and first rows; ``text`` is what ran, ``objection`` why none before."""
+    """A statement's columns and first rows, and the ``text`` that ran.
+
+    ``objection`` is Spark's error for an earlier text; ``None`` if the first text ran.
+    """
 
     text: str
     columns: tuple[str, ...]
@@ -39,11 +42,11 @@ class Answer:
 def execute(
     session: SparkSession, texts: Sequence[str], parameters: Parameters, show_rows: int
 ) -> Answer:
-    """Runs the first of ``texts`` that Spark can plan, and brings a SELECT's first rows.
+    """Runs the first of ``texts`` that Spark can plan, and returns a SELECT's first rows.
 
-    The texts mean the same: the narrowest comes first, the user's own comes last. Once a text that
-    writes has begun to run, no other text is tried: Spark raises an ``AnalysisException`` also for
-    a metastore that fails after the files are committed.
+    All texts have the same result. The most restricted text comes first, the user's own text last.
+    Once a text that writes has begun to run, no other text is tried: Spark raises an
+    ``AnalysisException`` also if the metastore fails after the files are committed.
     """
     *narrowed, plain = dict.fromkeys(texts)
     prepare = _query if is_query(plain) else _command
@@ -70,7 +73,7 @@ def _refuses(error: Exception) -> bool:
 def _query(
     session: SparkSession, text: str, parameters: Parameters, show_rows: int
 ) -> Callable[[], _Found]:
-    """A SELECT that is planned. Over Spark Connect it has run too, since only that plans it."""
+    """Plans a SELECT. Over Spark Connect it also runs the SELECT, which is the only way to plan."""
     frame = session.sql(text, args=dict(parameters))
     shown = frame.limit(show_rows) if show_rows else frame
     columns = tuple(frame.columns)
@@ -88,7 +91,7 @@ def _query(
 def _command(
     session: SparkSession, text: str, parameters: Parameters, show_rows: int
 ) -> Callable[[], _Found]:
-    """A statement that writes, planned and not begun."""
+    """Plans a statement that writes; does not begin to run it."""
     if not is_remote(session):
         command = Command(session, text, parameters)
         command.plan()
@@ -102,7 +105,7 @@ def _command(
 def _plain(
     session: SparkSession, text: str, parameters: Parameters, show_rows: int
 ) -> Callable[[], _Found]:
-    """The user's own text, planned when it runs: its plan may have every partition in it."""
+    """The user's own text; planned when it runs, since its plan may have every partition."""
     if is_remote(session) or table_of_a_partition(text) is None:
         return lambda: _sql(session, text, parameters, show_rows)
     return lambda: _run(session, Command(session, text, parameters), show_rows)

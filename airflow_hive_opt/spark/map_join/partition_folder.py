@@ -1,4 +1,4 @@
-"""The folder of one partition, which is replaced by another that is complete."""
+"""Replaces the folder of one partition by another, complete folder."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from py4j.protocol import Py4JJavaError
 
 log = logging.getLogger(__name__)
 
-_PREFIX = ".hive-opt-"  # Spark and Hive read no folder whose name begins with a dot
+_PREFIX = ".hive-opt-"  # Spark and Hive ignore folders whose names begin with a dot
 _TRIES = 5
-# Here a move is one step. Elsewhere it copies, and old files are removed instead of moved aside.
+# Here a move is one step. In other file systems it copies, and old files are deleted, not moved.
 _MOVES = frozenset({"file", "hdfs", "viewfs"})
 
 
 class PartitionFolder:
-    """``fragment`` (``a=x/b=1``) below ``table``, both of Hadoop's, and a staging folder for it."""
+    """The folder ``fragment``, such as ``a=x/b=1``, below ``table``, and a staging folder for it.
+
+    ``conf`` is a Hadoop configuration and ``table`` a Hadoop path.
+    """
 
     def __init__(self, jvm: Any, conf: Any, table: Any, fragment: str) -> None:
         self._jvm = jvm
@@ -33,15 +36,15 @@ class PartitionFolder:
         self._aside = self._path(table, f"{_PREFIX}old-{own}")
 
     def remove_own(self) -> None:
-        """Removes what was made beside the partition; never fails."""
+        """Removes the staging folder and the old folder; never fails."""
         for folder in (self.staging, self._aside):
             try:
                 self._files.delete(folder, True)
-            except Py4JJavaError as failure:  # what has been written does not fail for it
+            except Py4JJavaError as failure:  # the rows are written, so the run must not fail
                 log.warning("%s is left behind: %s", folder.toString(), failure)
 
     def is_as_named(self) -> bool:
-        """Whether what was staged is the partition's folder, or nothing."""
+        """Whether the staging folder holds only the partition's folder, or nothing."""
         staged = self.staging
         for part in self._fragment.split("/"):
             names = [
@@ -57,9 +60,10 @@ class PartitionFolder:
         return True
 
     def replace(self) -> None:
-        """Puts the staged folder in the partition's place; without one, the place is empty.
+        """Moves the staged folder to the partition's place; without one, deletes the old folder.
 
-        A move that fails puts the old folder back. Raises ``Py4JJavaError``.
+        If a move fails, restores the old folder, except in an object store, where it is already
+        deleted. Raises ``Py4JJavaError``, or ``OSError`` if an object store can't move the folder.
         """
         staged = self._path(self.staging, self._fragment)
         if not self._files.exists(staged):
@@ -71,7 +75,7 @@ class PartitionFolder:
                 self._take_away()
                 self._move(staged, self._place)
                 return
-            except Py4JJavaError:  # another run may have put its partition there meanwhile
+            except Py4JJavaError:  # a parallel run may have put its partition there
                 self._put_back()
                 if not tries_left:
                     raise
@@ -87,11 +91,11 @@ class PartitionFolder:
 
     def _put_back(self) -> None:
         if self._files.exists(self._aside) and not self._files.exists(self._place):
-            with suppress(Py4JJavaError):  # another run has put its partition there
+            with suppress(Py4JJavaError):  # a parallel run has put its partition there
                 self._move(self._aside, self._place)
 
     def _move(self, source: Any, target: Any) -> None:
-        """Moves a folder to where nothing is; raises ``Py4JJavaError`` where something is."""
+        """Moves a folder to a free path; raises ``Py4JJavaError`` if the path is not free."""
         if self._files.getScheme() not in _MOVES:
             if not self._files.rename(source, target):
                 raise OSError(f"{source.toString()} could not be moved to {target.toString()}")

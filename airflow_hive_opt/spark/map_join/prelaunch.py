@@ -1,4 +1,4 @@
-"""The map-join stage: prelaunch, then the statement itself (HIVE-5119, steps 6 and 7)."""
+"""The map join stage: prelaunch, before the statement itself (HIVE-5119, steps 6 and 7)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _SCRIPT = re.compile(r"\s*begin\b", re.IGNORECASE)
 def prelaunch(
     catalog: SessionCatalog, descriptor: Descriptor, parameters: Mapping[str, object]
 ) -> tuple[Target, ...]:
-    """The descriptor's targets as the metastore holds them now.
+    """The descriptor's targets with the partitions that the metastore has now.
 
-    Partitions that have gone are dropped. Where one filter found the partitions, it is asked
-    again, so that new ones which the same keys call for are read too.
+    Drops partitions that no longer exist. If one filter found the partitions, it runs again, so
+    that the join also reads new partitions of the same keys.
     """
     targets = []
     for target in descriptor.targets:
         table = catalog.table(target.table)
-        if table is None:  # gone since check_tables: the statement will say so
+        if table is None:  # dropped since check_tables: the statement will fail with the reason
             return ()
         if target.filter:
             found = catalog.partitions_by_filter(table, target.alias, target.filter, parameters)
@@ -56,18 +56,18 @@ def prelaunch(
 
 
 def check_tables(session: SparkSession, catalog: SessionCatalog, descriptor: Descriptor) -> None:
-    """Raises Spark's ``AnalysisException`` for a table that has gone since its keys were read."""
+    """Raises Spark's ``AnalysisException`` for a table that no longer exists."""
     for target in descriptor.targets:
         if catalog.table(target.table) is None:
             _ = session.table(".".join(map(quote, target.table.split(".")))).schema
 
 
 def accepts(session: SparkSession, sql: str, parameters: Mapping[str, object]) -> bool:
-    """Whether Spark can parse and resolve the statement; nothing is run.
+    """Whether Spark can parse and resolve the statement; runs nothing.
 
-    Where a metastore fails meanwhile, the statement is not to blame.
-
-    A script, which EXPLAIN does not take, is only parsed; over Spark Connect not even that.
+    Also true if the check itself fails, for example because a metastore does not answer.
+    A script is only parsed, because EXPLAIN does not accept it. Over Spark Connect a script is not
+    checked at all.
     """
     try:
         if _SCRIPT.match(sql):

@@ -1,4 +1,4 @@
-"""Values to SQL: literals, and conditions that hold for a list of partitions and no others."""
+"""SQL from values: literals, and conditions that hold for a list of partitions and no others."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from datetime import date
 from airflow_hive_opt.runtime.partitions import CastText, Value
 from airflow_hive_opt.statement.identifiers import quote
 
-# No quote, no escape, nothing that Spark would take for a ${variable}.
+# No quote, no escape, and nothing that Spark would read as a ${variable}.
 _PLAIN = re.compile(r"[\w .:/=+%,@-]*")
 
 
 def literal(value: Value | None) -> str:
     r"""A Spark SQL literal.
 
-    Text goes through hexadecimal unless it is plain, whatever the session's rules for escapes.
+    A text that is not plain is written in hexadecimal, so the session's escape rules do not matter.
 
     >>> print(literal("a b"), literal(3), literal(date(2020, 1, 31)))
     'a b' 3 DATE'2020-01-31'
@@ -35,18 +35,18 @@ def literal(value: Value | None) -> str:
 
 
 def is_plain(value: Value | None) -> bool:
-    """Whether the value means itself in SQL and in the metastore's filter language."""
+    """Whether the value needs no escape in SQL and in the metastore's filter language."""
     return not isinstance(value, str) or _PLAIN.fullmatch(value) is not None
 
 
 def tuples_condition(
     alias: str, columns: Sequence[str], tuples: Iterable[Sequence[Value | None]]
 ) -> str:
-    """A condition that is true for exactly the given tuples of columns, false where there are none.
+    """A condition that is true for exactly the given tuples of columns, false if there are none.
 
-    Leading columns are grouped, ``(a = 1 AND b IN (2, 3)) OR ...``, the form that Spark hands to
-    the metastore whole. A text value with quotes or backslashes is compared out of the
-    metastore's sight, since its filter language has no escape for it.
+    Leading columns are grouped, ``(a = 1 AND b IN (2, 3)) OR ...``: Spark passes this form to the
+    metastore as a whole. The metastore's filter language has no escape for quotes and backslashes,
+    so a text value with these is compared in a form that Spark does not pass on.
 
     >>> tuples_condition("s", ["ds"], [("b",), ("a",)])
     "`s`.`ds` IN ('a', 'b')"
@@ -83,11 +83,11 @@ def tuples_condition(
 def names_condition(
     alias: str, columns: Sequence[str], tuples: Iterable[Sequence[Value | None]]
 ) -> str:
-    """Like :func:`tuples_condition`, in a form that Spark can't hand to the metastore.
+    """Like :func:`tuples_condition`, in a form that Spark can't pass to the metastore.
 
-    One look-up in a set of texts, however many tuples. It may hold for a tuple with a slash more,
-    of which a statement's own condition judges. Types that have no one text are compared as
-    themselves: Spark does not hand those on either.
+    It is one lookup in a set of texts, however many tuples there are. It may also hold for another
+    tuple if values contain slashes; the statement's own condition then excludes it. Values without
+    a single text form are compared as they are: Spark does not pass these on either.
 
     >>> names_condition("s", ["a", "b"], [("x", 2), ("x", None), ("it's", 3)])  # doctest: +ELLIPSIS
     "concat(`s`.`a`, '/', `s`.`b`) IN (CAST(X'...' AS STRING), 'x/2') OR (`s`.`a` = 'x' AND ...)"

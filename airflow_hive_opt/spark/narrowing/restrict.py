@@ -1,4 +1,4 @@
-"""The statement with each pruned scan narrowed to what it needs; the rest is the user's text."""
+"""Restricts each pruned scan in a statement's text; the rest stays the user's text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from airflow_hive_opt.statement.parse import Span
 def restrict(sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilter] = ()) -> str:
     """``sql`` with ``table`` replaced by ``(SELECT * FROM table WHERE ...)`` for every target.
 
-    An alias that stands behind the reference stays; where there is none the table's name becomes
-    it.
+    An alias after the table's name stays. If there is none, the table's name becomes the alias.
     """
     return spliced(sql, narrowings(sql, targets, row_filters))
 
@@ -26,7 +25,7 @@ def restrict(sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilte
 def narrowings(
     sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilter] = ()
 ) -> list[Edit]:
-    """The edits that narrow the scans; raises ``ValueError`` where one is not at its place."""
+    """The edits that restrict the scans; raises ``ValueError`` if a scan is not at its position."""
     scans: dict[tuple[int, int], list[Target | RowFilter]] = {}
     for target in targets:
         scans.setdefault(target.reference, []).append(target)
@@ -56,10 +55,10 @@ def _condition(found: Target | RowFilter) -> str:
 
 
 def partition_condition(target: Target) -> str:
-    """A condition that holds in the target's partitions and, if need be, in few others.
+    """A condition that holds in the target's partitions and perhaps in a few others.
 
-    Values that can't be read as their column's type are not compared: the statement itself
-    decides there.
+    It is always true if a value can't be read as its column's type: the statement itself then
+    decides.
     """
     rows = _rows(target)
     if rows is None:
@@ -68,7 +67,7 @@ def partition_condition(target: Target) -> str:
 
 
 def is_exact(target: Target) -> bool:
-    """Whether :func:`partition_condition` holds in the target's partitions alone."""
+    """Whether :func:`partition_condition` holds in the target's partitions only."""
     rows = _rows(target)
     if rows is None:
         return False
@@ -76,13 +75,13 @@ def is_exact(target: Target) -> bool:
 
 
 def scan_way(target: Target) -> Way:
-    """How Spark will find the target's partitions."""
+    """How Spark finds the target's partitions."""
     rows = _rows(target)
     return Way.WHOLE if rows is None else way(rows, target.total)
 
 
 def _rows(target: Target) -> set[tuple[Value | None, ...]] | None:
-    """The pruned columns' values, typed; ``None`` where one can't be read."""
+    """The pruned columns' values, typed; ``None`` if one can't be read as its type."""
     at = [target.columns.index(name) for name in target.pruned_columns]
     rows: set[tuple[Value | None, ...]] = set()
     for partition in target.partitions:

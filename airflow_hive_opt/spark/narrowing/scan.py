@@ -1,19 +1,20 @@
-"""How Spark is told which partitions to scan.
+"""Controls how Spark looks up the partitions of a scan.
 
-Spark asks its metastore for the partitions of a scan by the conditions on partition columns. Left
-to itself it turns a long list into a range, above
-``spark.sql.hive.metastorePartitionPruningInSetThreshold``, and fetches every partition where the
-metastore's filter language can't say the condition. So it is told in one of three ways:
+Spark asks its metastore for the partitions of a scan by the conditions on partition columns. By
+default it turns an IN list above ``spark.sql.hive.metastorePartitionPruningInSetThreshold`` into a
+range. It fetches every partition if the metastore's filter language can't express the condition.
+This module makes Spark look up partitions in one of three ways:
 
 - by *filter*: a few values as an IN list, which the metastore evaluates;
-- by *names*: more of them in a form that Spark can't hand on. With
-  ``spark.sql.hive.metastorePartitionPruningFastFallback`` it then evaluates the condition on the
-  partitions' names and fetches those that it needs by name. A predicate of the statement's own
-  that a filter can say is handed on still, and its partitions are fetched instead;
-- as a *whole*: above three tenths of all, one call for every partition is no dearer than naming so
-  many; the condition still spares the listing and the reading of the rest.
+- by *names*: more values, in a form that Spark can't pass to the metastore. With
+  ``spark.sql.hive.metastorePartitionPruningFastFallback`` Spark then evaluates the condition on the
+  partitions' names and fetches the matching ones by name. If the statement has another predicate
+  that a filter can express, Spark passes that one on and fetches its partitions instead;
+- as a *whole*: above three tenths of all partitions, one call for every partition costs no more
+  than fetching so many by name. The condition still prevents Spark from listing and reading the
+  other partitions.
 
-Which way at which size is in :mod:`~airflow_hive_opt.pruning.scan_way`.
+:mod:`~airflow_hive_opt.pruning.scan_way` chooses the way by the number of partitions.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ if TYPE_CHECKING:
 IN_SET_THRESHOLD = "spark.sql.hive.metastorePartitionPruningInSetThreshold"
 FAST_FALLBACK = "spark.sql.hive.metastorePartitionPruningFastFallback"
 FALLBACK_ON_EXCEPTION = "spark.sql.hive.metastorePartitionPruningFallbackOnException"
-# Parquet makes a range of longer lists of a data column's values.
+# Parquet turns a longer list of a data column's values into a range.
 PARQUET_IN_LIST = "spark.sql.parquet.pushdown.inFilterThreshold"
 LISTING_PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-# Spark's listing job has a task for each path, up to 10,000; the tasks cost more than the listing.
+# Spark's listing job has one task for each path, up to 10,000; that costs more than the listing.
 _LISTING_TASKS_A_CORE = 2
-# So many directories of a local disk are listed in less time than a job takes to begin.
+# The driver lists so many directories of a local disk in less time than a job takes to start.
 _LISTED_BY_THE_DRIVER = 400
 
 
 def way(rows: Collection[Sequence[Value | None]], total: int) -> Way:
-    """How to find the partitions with these values, of ``total``.
+    """How to find the partitions with these values; the table has ``total`` partitions.
 
     >>> way([(None,)], 10_000)
     <Way.NAMES: 'names'>
@@ -57,7 +58,7 @@ def way(rows: Collection[Sequence[Value | None]], total: int) -> Way:
 def list_condition(
     alias: str, columns: Sequence[str], rows: Collection[Sequence[Value | None]], total: int
 ) -> str:
-    """A condition that picks the partitions with these values, of ``total``, in the cheapest way.
+    """The cheapest condition for the partitions with these values, of ``total`` partitions.
 
     >>> list_condition("s", ["ds"], [("a",), ("b",)], 10_000)
     "`s`.`ds` IN ('a', 'b')"
@@ -71,10 +72,11 @@ def list_condition(
 
 @contextmanager
 def asking(session: SparkSession, ways: Collection[Way]) -> Iterator[None]:
-    """Spark asks in these ways, for the block; also where the metastore refuses a filter.
+    """Sets how Spark looks up partitions, for the block; a filter that fails is no error.
 
-    A short IN list stays one whatever the session's threshold. Scans of one statement share the
-    session, so one that goes by names takes those along that would go as a whole.
+    An IN list of up to ``VALUES_A_SCAN`` values stays a list, whatever the session's threshold.
+    All scans of a statement share the session's settings. If one scan looks up names, scans that
+    would fetch every partition look up names too.
     """
     threshold = max(int(str(session.conf.get(IN_SET_THRESHOLD))), VALUES_A_SCAN)
     settings = {
@@ -93,12 +95,13 @@ def scanning(
     locations: Collection[str | None] = (),
     longest_list: int = 0,
 ) -> Iterator[None]:
-    """The session as a map join wants it, for the block: both its planning and its run.
+    """Sets the session's settings for a map join, for the block: for its planning and its run.
 
-    Directories are listed in a few tasks a core, unless the user says in how many, or the cores
-    are not known, as over Spark Connect; some hundred by the driver itself, unless the user says
-    how many, where all ``locations``, those of the pruned tables, are on a local disk.
-    ``longest_list`` values of a data column stay a list in Parquet's scans.
+    - Spark lists directories in a few tasks for each core, unless the user has set the number or
+      the number of cores is not known, as over Spark Connect.
+    - The driver itself lists up to a few hundred directories if all ``locations``, those of the
+      pruned tables, are on a local disk and the user has set no threshold.
+    - A list of up to ``longest_list`` values of a data column stays a list in Parquet's scans.
     """
     with ExitStack() as settings:
         if not is_remote(session) and not is_set(session, LISTING_PARALLELISM):
@@ -115,7 +118,7 @@ def scanning(
 
 
 def _is_local(location: str | None) -> bool:
-    """Whether a URI is of a local disk.
+    """Whether a URI belongs to a local disk.
 
     >>> _is_local("file:/warehouse/sales"), _is_local("s3a://bucket/sales"), _is_local(None)
     (True, False, False)

@@ -1,4 +1,4 @@
-"""A session of Spark: embedded, in this process, or on a Spark Connect server.
+"""A Spark session: embedded in this process, or on a Spark Connect server.
 
-``spark_compat`` is the only place for what differs between versions of Spark.
+Only ``spark_compat`` handles the differences between versions of Spark.
 """

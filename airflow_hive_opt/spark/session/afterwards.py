@@ -1,4 +1,4 @@
-"""What is asked of Spark once a statement has run: it must not fail a run that did its work."""
+"""Reads figures from Spark after a statement has run; an error must not fail that run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def told(ask: Callable[[], T]) -> T | None:
-    """What ``ask`` gives; ``None``, with a line in the log, where that fails.
+    """The result of ``ask``; ``None``, with a warning in the log, if ``ask`` fails.
 
-    A retry would run a statement again that has written its rows.
+    A failure here would cause a retry, which would run a statement again that has written rows.
     """
     try:
         return ask()

@@ -11,7 +11,7 @@ from airflow_hive_opt.spark.session.afterwards import told
 
 
 class Clock:
-    """Seconds and work by phase; work that can't be told any more is ``None``."""
+    """Seconds and metastore work of each phase; the work is ``None`` if it is not known."""
 
     def __init__(self, work: Callable[[], Work | None]) -> None:
         self.seconds: dict[str, float] = {}
@@ -20,7 +20,7 @@ class Clock:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Counts what happens inside under ``name``."""
+        """Measures the block and stores the figures under ``name``."""
         began, before = time.monotonic(), self._work()
         try:
             yield

@@ -1,7 +1,7 @@
 """Spark Connect: a session on a server elsewhere.
 
-Of a remote session there are SQL, data frames and settings, and no JVM below them: what this
-package otherwise asks of that one ``connect_frames`` and ``connect_catalog`` ask in SQL.
+A remote session has SQL, data frames and settings, but no JVM that this process can call.
+``connect_frames`` and ``connect_catalog`` use SQL instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _DEFAULT_PORT = 15002
-# A server that has never answered gets some seconds.
+# Without any answer yet, the client waits for some seconds only.
 _FIRST_RETRIES = 4
 _PATIENCE_TO_STOP = 10  # seconds
 
@@ -39,8 +39,9 @@ def is_remote(session_or_frame: object) -> bool:
 def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
     """A new session of the server at ``url``, ``sc://host:port/;parameters``, until the block ends.
 
-    Of ``conf`` it gets what a session may set; the server's own settings stay. Raises
-    :class:`SparkStartError`, which names the server and never the URL's parameters.
+    It takes the settings of ``conf`` that a session may change; the server's own settings stay.
+    Raises :class:`SparkStartError`, which names the server but never the URL's parameters, and
+    :class:`WrongSettingError`.
     """
     session = _opened(url)
     try:
@@ -60,9 +61,9 @@ def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
 
 
 def end(session: SparkSession) -> None:
-    """Stops what the server does for the session, and whatever would come; for signal handlers too.
+    """Stops the session's work on the server, running and future; also for signal handlers.
 
-    In a thread of its own, since the interrupted one may be in the middle of a call.
+    Uses another thread, because the interrupted one may be inside a call to the server.
     """
     stopping = threading.Thread(target=_release, args=(session,), daemon=True)
     stopping.start()
@@ -71,7 +72,7 @@ def end(session: SparkSession) -> None:
 
 @contextmanager
 def stages_told(session: Any) -> Iterator[dict[int, str]]:
-    """A line by stage number for the stages that run, kept up to date until the block ends."""
+    """One log line for each running stage, by stage number; updated until the block ends."""
     lines: dict[int, str] = {}
 
     def told(stages: Any, inflight_tasks: int, operation_id: Any, done: bool) -> None:  # noqa: ARG001
@@ -93,7 +94,7 @@ def stages_told(session: Any) -> Iterator[dict[int, str]]:
 def _opened(url: str) -> Any:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of versions of packages that we do not use
+            warnings.simplefilter("ignore")  # about versions of packages that are not used here
             from pyspark.sql.connect.session import SparkSession as RemoteSession
 
             from airflow_hive_opt.spark.session.connect_patience import Patience
@@ -105,7 +106,7 @@ def _opened(url: str) -> Any:
     server = _server(url)
     try:
         session = RemoteSession(url)
-    except (PySparkException, ValueError):  # its words have the parameters in them
+    except (PySparkException, ValueError):  # its message contains the URL's parameters
         raise SparkStartError(f"{server} is no address of a Spark Connect server") from None
     client = session.client
     try:
@@ -122,7 +123,7 @@ def _opened(url: str) -> Any:
 
 
 def _server(url: str) -> str:
-    """Host and port alone.
+    """Only the host and the port of the URL.
 
     >>> _server("sc://spark:15003/;token=secret"), _server("sc://me:secret@spark")
     ('spark:15003', 'spark:15002')

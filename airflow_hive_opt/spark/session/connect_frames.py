@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 _ALL_FIELDS = {"spark.sql.debug.maxToStringFields": "1000000"}
 _HEADING = re.compile(r"^== (?:Parsed|Analyzed|Optimized) Logical Plan ==$", re.MULTILINE)
-# Of a function of the user's in a view the text does not say whether it is deterministic; and two
-# of Spark's own, besides those that the planner knows, are not.
+# The text does not say whether a user's function in a view is deterministic. Two functions of
+# Spark's own are not deterministic either, in addition to those that the planner knows.
 _NOT_TOLD = re.compile(
     r"\bHive\w+#|\b(?:Scala|Python)?(?:UDF|UDAF|Aggregator)\w*\(|\btry_reflect\(|\baes_?encrypt\(",
     re.IGNORECASE,
@@ -21,9 +21,9 @@ _NOT_TOLD = re.compile(
 
 
 def analyzed_plan(frame: DataFrame) -> str | None:
-    """Spark's analysed plan of a frame as text, views opened.
+    """Spark's analysed plan of a frame as text, including views.
 
-    ``None`` where the text does not tell all: it has functions of the user's, or is redacted.
+    ``None`` if the text is not complete: it contains user-defined functions or is redacted.
     """
     with conf_set(frame.sparkSession, _ALL_FIELDS):
         text = str(frame._explain_string(extended=True))  # type: ignore[operator]
@@ -34,13 +34,13 @@ def analyzed_plan(frame: DataFrame) -> str | None:
 
 
 def local_relation(session: SparkSession, frame: DataFrame) -> tuple[DataFrame, int, int]:
-    """The frame's rows as local data, how many they are, and of how many bytes.
+    """The frame's rows as local data, their number, and their size in bytes.
 
-    They travel as Arrow both ways and never become Python values, which would change some types.
-    Raises ``ValueError`` for types that Arrow has no form for.
+    The rows travel as Arrow in both directions and never become Python values, which would change
+    some types. Raises ``ValueError`` for types that Arrow can't represent.
     """
     try:
         table = frame.toArrow()
         return session.createDataFrame(table, schema=frame.schema), table.num_rows, table.nbytes
-    except (TypeError, NotImplementedError) as error:  # Arrow's own, of types that it has not
+    except (TypeError, NotImplementedError) as error:  # Arrow's errors for unsupported types
         raise ValueError(f"these rows can't travel as Arrow: {error}") from error

@@ -1,4 +1,4 @@
-"""How long a Spark Connect session waits for its server; loads gRPC."""
+"""How long a Spark Connect session waits for its server; imports gRPC."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
 
 
 class Patience(DefaultPolicy):
-    """Spark's own patience, about ten minutes by default, but once in a session's life.
+    """Spark's default retry policy, about ten minutes, but only once in a session's life.
 
-    What is put back and closed after a server was given up does not wait for it again.
+    After a call has given up, later calls that restore settings or close the session do not wait.
     """
 
     def __init__(self, max_retries: int = 15) -> None:
@@ -20,7 +20,7 @@ class Patience(DefaultPolicy):
         return not self.exhausted and super().can_retry(e)
 
     def to_state(self) -> RetryPolicyState:
-        """See ``RetryPolicy``: the state of one call."""
+        """See ``RetryPolicy``; the state belongs to one call."""
         return _State(self)
 
 

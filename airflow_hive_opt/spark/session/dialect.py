@@ -1,4 +1,4 @@
-"""Settings under which Spark reads a statement in another way than the planner does."""
+"""Finds settings under which Spark reads a statement differently from the planner."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LITERALS = "spark.sql.legacy.consecutiveStringLiterals.enabled"
-# Each with the value that changes something, and with the text that it changes something of.
+# Setting, the value that changes the meaning, and a pattern for the texts that it affects.
 _SETTINGS = (
     ("spark.sql.caseSensitive", "true", ""),
     ("spark.sql.path.enabled", "true", ""),
@@ -27,7 +27,7 @@ _SETTINGS = (
 
 
 def other_reading(session: SparkSession, sql: str) -> str | None:
-    """What in the session makes the statement mean something else than to the planner."""
+    """The setting or catalog that makes Spark read the statement differently; else ``None``."""
     for name, value, pattern in _SETTINGS:
         if re.search(pattern, sql, re.DOTALL | re.IGNORECASE) and (
             (in_effect(session, name) or "").lower() == value
@@ -41,6 +41,6 @@ def other_reading(session: SparkSession, sql: str) -> str | None:
 
 
 def _joins_literals(session: SparkSession) -> bool:
-    """Whether ``'0''8'`` is 08; before Spark 4.0 it always is, whatever the setting says."""
+    """Whether Spark reads ``'0''8'`` as 08; before Spark 4.0 it always does."""
     known = session.conf.isModifiable(_LITERALS)
     return not known or (in_effect(session, _LITERALS) or "").lower() == "true"

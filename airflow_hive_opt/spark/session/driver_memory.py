@@ -1,4 +1,4 @@
-"""How much memory the driver has needed."""
+"""Measures the driver's peak memory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def peak_heap(session: SparkSession) -> int | None:
-    """Bytes: the sum of the peaks of the heap's pools since the driver's JVM started.
+    """Bytes: the sum of the peaks of the heap's memory pools since the driver's JVM started.
 
-    ``None`` over Spark Connect, whose driver is elsewhere. The pools need not have been at their
-    peaks together, so the heap was never fuller.
+    ``None`` over Spark Connect, whose driver is elsewhere. The pools may have had their peaks at
+    different times, so this is an upper bound of the heap's peak.
     """
     if is_remote(session):
         return None
@@ -24,6 +24,6 @@ def peak_heap(session: SparkSession) -> int | None:
 
 @lru_cache(maxsize=1)
 def heap_pools(jvm: Any) -> tuple[Any, ...]:
-    """The JVM's beans for the parts of its heap."""
+    """The JVM's memory pool beans of the heap."""
     pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
     return tuple(pool for pool in pools if pool.getType().toString() == "Heap memory")

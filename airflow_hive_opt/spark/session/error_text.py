@@ -1,4 +1,4 @@
-"""What Spark says when it fails, without the stack of its JVM."""
+"""The message of a Spark error, without the stack trace of its JVM."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _RPC = re.compile(r'<\w*RPC\w* of RPC .*?^\s*details = "(.*?)"$', re.DOTALL | re
 
 
 def in_words(error: Exception) -> str:
-    r"""The message of a Spark error for people.
+    r"""The message of a Spark error for users.
 
     >>> in_words(ValueError('<_InactiveRpcError of RPC that ended:\n\tdetails = "no route"\n>'))
     'no route'
     """
     text = str(error).partition("JVM stacktrace")[0]
     lost = _RPC.match(text)
-    told = lost[1] if lost else text.partition("\n'")[0].partition("\n+-")[0]  # without a plan
+    told = lost[1] if lost else text.partition("\n'")[0].partition("\n+-")[0]  # without the plan
     return plain(told.strip(), keep="\n")

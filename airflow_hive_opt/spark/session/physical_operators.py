@@ -1,4 +1,4 @@
-"""The physical operators of Spark's plans, those of adaptive execution among them."""
+"""The physical operators of Spark's plans, including those of adaptive execution."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def operators_of(frame: DataFrame) -> Iterator[tuple[str, Any]]:
-    """The operators that a frame is planned to run, or has run; see :func:`operators`."""
+    """The operators of a frame's plan, whether it has run or not; see :func:`operators`."""
     yield from operators(frame._jdf.queryExecution().executedPlan())
 
 
 def operators(plan: Any) -> Iterator[tuple[str, Any]]:
-    """The operators below and with ``plan``, a physical plan of the JVM's, each with its kind."""
+    """A physical plan of the JVM and all operators below it, each with its class name."""
     waiting: list[Any] = [plan]
     while waiting:
         plan = waiting.pop()

@@ -1,4 +1,4 @@
-"""Lines in the log while Spark works: which stage, how many of its tasks, how many rows."""
+"""Logs progress while Spark works: stages with their tasks and rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def progress(session: SparkSession, what: str, seconds: float = 10.0) -> Iterator[None]:
-    """Tells every so many seconds what Spark's active stages have done, until the block ends."""
+    """Logs Spark's active stages every ``seconds`` seconds until the block ends."""
     if is_remote(session):
         with stages_told(session) as told, _telling(what, lambda: list(told.values()), seconds):
             yield
@@ -39,7 +39,7 @@ def _telling(what: str, lines: Callable[[], list[str]], seconds: float) -> Itera
             try:
                 for line in lines():
                     log.info("%s: %s", what, line)
-            except (Py4JError, OSError):  # the JVM ends; who waits for it will say so
+            except (Py4JError, OSError):  # the JVM has ended; the waiting call will fail with it
                 return
 
     teller = threading.Thread(target=tell, name="progress", daemon=True)
@@ -52,7 +52,7 @@ def _telling(what: str, lines: Callable[[], list[str]], seconds: float) -> Itera
 
 
 def stages(session: SparkSession) -> list[str]:
-    """A line for each stage that runs now: its number, tasks done and rows read and written."""
+    """One line for each active stage: its number, finished tasks, rows read and written."""
     store: Any = session.sparkContext._jsc.sc().statusStore()
     active = items(store.activeStages())
     return [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
-# It says again, as JSON, what the exception says.
+# This logger repeats the exception's message as JSON.
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 WAREHOUSE_VARIABLE = "AIRFLOW_HIVE_OPT_WAREHOUSE"
@@ -30,7 +30,7 @@ _DERBY_URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
 
 
 def default_warehouse() -> Path:
-    """The folder of the embedded warehouse: ``$AIRFLOW_HIVE_OPT_WAREHOUSE``, else in the home."""
+    """The embedded warehouse's folder, ``$AIRFLOW_HIVE_OPT_WAREHOUSE`` or in the home folder."""
     named = os.environ.get(WAREHOUSE_VARIABLE)
     return Path(named) if named else Path.home() / ".airflow-hive-opt" / "warehouse"
 
@@ -46,18 +46,18 @@ def embedded_conf(warehouse: Path, master: str = "local[*]") -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "localhost",
         "spark.driver.bindAddress": "127.0.0.1",
-        # Derby overflows its stack at about 600 values in one filter; above this Spark asks for a
-        # range, and where even its filter fails, for all partitions. Slower, never wrong.
+        # Derby's stack overflows at about 600 values in one filter. Above this setting Spark uses
+        # a range and, if that filter fails too, fetches all partitions: slower, but never wrong.
         "spark.sql.hive.metastorePartitionPruningInSetThreshold": "400",
         "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
-        # Dynamic partitions in INSERT OVERWRITE, as Hive users have them.
+        # Dynamic partitions in INSERT OVERWRITE, as Hive users expect them.
         "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
     }
 
 
 @contextmanager
 def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    """A session with Hive support; where this process has a Spark, a new session of that one.
+    """A session with Hive support; a new session of this process's Spark if there is one.
 
     Raises :class:`SparkStartError`.
     """
@@ -83,7 +83,7 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
 
 
 def set_setting(session: SparkSession, name: str, value: str) -> None:
-    """Sets one of the session's settings; raises :class:`WrongSettingError`."""
+    """Changes one setting of the session; raises :class:`WrongSettingError`."""
     from pyspark.errors import PySparkException
 
     try:
@@ -93,10 +93,10 @@ def set_setting(session: SparkSession, name: str, value: str) -> None:
 
 
 def own_session(session: SparkSession) -> SparkSession:
-    """A session of one run's own, as ``session`` is now: views, functions, settings, database.
+    """A session for one run, with the views, functions, settings and database of ``session``.
 
-    What a run sets for its scans, another run in ``session`` must not see. Over Spark Connect
-    every task has opened a session of its own already.
+    Another run in ``session`` then does not see this run's settings. Over Spark Connect every task
+    already has a session of its own, so it returns ``session`` itself.
     """
     from pyspark.sql import SparkSession
 
@@ -107,12 +107,12 @@ def own_session(session: SparkSession) -> SparkSession:
 
 
 def stop_spark() -> None:
-    """Stops this process's Spark and ends its JVM; never fails. Does nothing where none runs."""
+    """Stops this process's Spark and ends its JVM; never fails. Does nothing if none runs."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context is not None:
-        with suppress(Py4JError, OSError):  # a JVM that is dead already has stopped
+        with suppress(Py4JError, OSError):  # the JVM has already ended
             SparkContext._active_spark_context.stop()
     gateway: Any = SparkContext._gateway
     if gateway is not None:
@@ -121,7 +121,7 @@ def stop_spark() -> None:
             gateway.proc.stdin.close()  # the JVM ends with its standard input
         try:
             gateway.proc.wait(timeout=60)
-        except subprocess.TimeoutExpired:  # a statement that has run does not fail for it
+        except subprocess.TimeoutExpired:  # the statement has run, so this must not fail
             gateway.proc.kill()
             gateway.proc.wait()
         SparkContext._gateway = None
@@ -129,9 +129,9 @@ def stop_spark() -> None:
 
 
 def kill_spark() -> None:
-    """Ends this process's JVM, and with it what Spark is doing, from a signal handler too.
+    """Ends this process's JVM, and with it Spark's work; also for signal handlers.
 
-    A call that waits for the JVM in another frame fails then.
+    A call that waits for the JVM in another frame then fails.
     """
     from pyspark import SparkContext
 
@@ -159,12 +159,12 @@ def _start(name: str, conf: Mapping[str, str]) -> SparkSession:
             Path(conf[_WAREHOUSE_DIR].removeprefix("file:")).mkdir(parents=True, exist_ok=True)
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("WARN")
-        session.catalog.databaseExists("default")  # opens the metastore now
+        session.catalog.databaseExists("default")  # opens the metastore now, not later
     except OSError as error:
         stop_spark()
         raise SparkStartError(f"the warehouse can't be made: {error}") from error
     except PySparkException as error:
-        # its words come from the JVM, so before that ends
+        # read the message before the JVM ends
         kind, words = root_cause(error)
         refused = is_refusal(error) or kind.endswith("IllegalArgumentException")
         message = _start_failure(str(error), words, conf)
@@ -172,7 +172,7 @@ def _start(name: str, conf: Mapping[str, str]) -> SparkSession:
         if refused:
             raise WrongSettingError(f"conf: {words}") from None
         raise SparkStartError(message) from None
-    except Exception as error:  # noqa: BLE001 - Py4J has no class for a driver that dies at once
+    except Exception as error:  # noqa: BLE001 - Py4J has no class for a driver that ends at once
         message = in_words(error)
         stop_spark()
         raise SparkStartError(f"Spark could not start: {message}") from None
@@ -194,9 +194,10 @@ def _start_failure(message: str, cause: str, conf: Mapping[str, str]) -> str:
 
 
 def check_versions() -> None:
-    """pyspark-client writes into pyspark's own folder; a mixture of two releases fails oddly.
+    """Raises ``SparkStartError`` if releases of pyspark and pyspark-client are mixed.
 
-    Patch releases of one line work together.
+    pyspark-client installs its files into pyspark's own folder. Patch releases of one minor version
+    work together.
     """
     from pyspark.version import __version__ as files
 

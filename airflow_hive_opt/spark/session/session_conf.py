@@ -1,4 +1,4 @@
-"""Settings of a session that hold for a block, and leave no trace."""
+"""Settings of a session that hold for a block only."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def conf_set(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Sets ``conf`` for the block; what was not set before is not set after it either.
+    """Applies ``conf`` for the block and then restores the session's settings.
 
-    The block may have written rows, so it does not fail for a Spark that ends before it is put
-    back.
+    An error while restoring is only logged: the block may have written rows, so it must not fail.
     """
     before = {name: session.conf.get(name) if is_set(session, name) else None for name in conf}
     try:
@@ -43,7 +42,7 @@ def conf_set(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
 
 
 def in_effect(session: SparkSession, name: str) -> str | None:
-    """Its value, set or by default; ``None`` where this version of Spark has no such setting."""
+    """The setting's value, explicit or default; ``None`` if this Spark has no such setting."""
     try:
         return str(session.conf.get(name))
     except (PySparkException, Py4JError):
@@ -51,7 +50,7 @@ def in_effect(session: SparkSession, name: str) -> str | None:
 
 
 def is_set(session: SparkSession, name: str) -> bool:
-    """Whether somebody has set it: its default does not count."""
+    """Whether the setting has an explicit value; a default does not count."""
     if is_remote(session):
         return name in settings_of(session)
     conf: Any = session._jsparkSession.sessionState().conf()

@@ -1,6 +1,6 @@
-"""What differs between Spark 3.5 and 4.3, in Python and below it in the JVM.
+"""The differences between Spark 3.5 and 4.3, in Python and in the JVM.
 
-Each difference is told by what is there, not by a version's number.
+Each function detects a difference by what exists, not by a version number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ALL_FIELDS = 1_000_000
-# Of Spark's InsertIntoHadoopFsRelationCommand; Scala 2.12 can't tell them.
+# The fields of Spark's InsertIntoHadoopFsRelationCommand; Scala 2.12 does not give their names.
 _INSERT_FIELDS = (
     "outputPath",
     "staticPartitions",
@@ -37,7 +37,7 @@ _INSERT_FIELDS = (
 
 
 def items(sequence: Any) -> list[Any]:
-    """The items of a short Scala sequence; Scala 2.12 has no converters for Java."""
+    """The items of a short Scala sequence; Scala 2.12 has no Java converters."""
     return [sequence.apply(at) for at in range(sequence.size())]
 
 
@@ -50,7 +50,7 @@ def to_scala(jvm: Any, objects: list[Any]) -> Any:
 
 
 def plan_text(plan: Any) -> str:
-    """A plan of the JVM's as text, with all columns of every operator."""
+    """A plan of the JVM as text, with all columns of every operator."""
     try:
         return str(plan.treeString(True, False, _ALL_FIELDS, False, False))
     except Py4JJavaError:
@@ -60,7 +60,7 @@ def plan_text(plan: Any) -> str:
 
 
 def frame_of(session: SparkSession, execution: Any) -> Any:
-    """A frame of the JVM's that runs what Spark has planned already."""
+    """A JVM data frame that runs an execution that Spark has already planned."""
     jvm: Any = session._jvm
     frames = jvm.org.apache.spark.sql.classic.Dataset
     if isinstance(frames, JavaPackage):  # no such class before Spark 4.0
@@ -70,9 +70,9 @@ def frame_of(session: SparkSession, execution: Any) -> Any:
 
 
 def unexecuted(session: SparkSession, text: str, parameters: Mapping[str, object]) -> Any:
-    """Spark's execution of a statement, analysed and planned when asked, that runs no command.
+    """Spark's execution of a statement; analyses and plans on demand, and runs no command.
 
-    Raises what Spark's parser raises.
+    Raises the errors of Spark's parser.
     """
     plan = parsed(session, text)
     if parameters:
@@ -81,16 +81,16 @@ def unexecuted(session: SparkSession, text: str, parameters: Mapping[str, object
 
 
 def execution_of(session: SparkSession, plan: Any) -> Any:
-    """Spark's execution of a logical plan, which runs no command while it is planned."""
+    """Spark's execution of a logical plan; planning it runs no command."""
     jvm: Any = session._jvm
     modes = jvm.org.apache.spark.sql.execution.CommandExecutionMode
     return session._jsparkSession.sessionState().executePlan(plan, modes.SKIP())
 
 
 def parsed(session: SparkSession, text: str) -> Any:
-    """Spark's plan of a statement before analysis; raises what Spark's parser raises.
+    """Spark's plan of a statement before analysis; raises the errors of Spark's parser.
 
-    The parser reads the time zone of literals, variables and quotes from the active session.
+    The parser reads settings from the active session: variables, quotes, the time zone of literals.
     """
     with active(session):
         return session._jsparkSession.sessionState().sqlParser().parsePlan(text)
@@ -99,7 +99,7 @@ def parsed(session: SparkSession, text: str) -> Any:
 def _bound(session: SparkSession, text: str, plan: Any, parameters: Mapping[str, object]) -> Any:
     jvm: Any = session._jvm
     if not isinstance(jvm.org.apache.spark.sql.classic.Dataset, JavaPackage):
-        # only Spark's own EXPLAIN gives the plan with the values bound
+        # only Spark's own EXPLAIN returns the plan with the bound values
         explain = session.sql(f"EXPLAIN {text}", args=dict(parameters))
         return explain._jdf.queryExecution().analyzed().logicalPlan()
     from pyspark.sql.functions import lit  # before Spark 4.0 EXPLAIN binds nothing
@@ -114,7 +114,7 @@ def _bound(session: SparkSession, text: str, plan: Any, parameters: Mapping[str,
 
 @contextmanager
 def active(session: SparkSession) -> Iterator[None]:
-    """Makes a session the JVM's active one: below statements, settings are read from it."""
+    """Makes a session the JVM's active one for the block; Spark reads settings from that one."""
     sessions = _sessions_of(session)
     before = sessions.getActiveSession()
     sessions.setActiveSession(session._jsparkSession)
@@ -128,20 +128,20 @@ def active(session: SparkSession) -> Iterator[None]:
 
 
 def _sessions_of(session: SparkSession) -> Any:
-    """The JVM's class of sessions, which knows the active one."""
+    """The JVM's session class, which knows the active session."""
     find = getattr(type(session), "_get_j_spark_session_class", None)
     jvm: Any = session._jvm
     return find(jvm) if find else jvm.org.apache.spark.sql.SparkSession
 
 
 def condition_of(error: Any) -> str:
-    """The name of an error's condition in Spark's list of them; empty where it has none."""
+    """The error's condition, by Spark's name for it; empty if it has none."""
     find = getattr(error, "getCondition", None) or error.getErrorClass  # before Spark 4.0
     return str(find() or "")
 
 
 def root_cause(error: Any) -> tuple[str, str]:
-    """The Java class of the error below an error, and its words in one line."""
+    """The Java class of an error's root cause, and the first line of its message."""
     found = getattr(error, "_origin", None)
     if found is None:
         return type(error).__name__, in_words(error).partition("\n")[0]
@@ -152,7 +152,7 @@ def root_cause(error: Any) -> tuple[str, str]:
 
 
 def settings_of(session: SparkSession) -> dict[str, str]:
-    """The settings of a session, those of its application included."""
+    """The settings of a session, including its application's."""
     if (found := getattr(session.conf, "getAll", None)) is not None:
         return dict(found)
     own: Any = session._jsparkSession  # before Spark 4.0
@@ -161,7 +161,7 @@ def settings_of(session: SparkSession) -> dict[str, str]:
 
 
 def insert_fields(insert: Any) -> tuple[str, ...] | None:
-    """The names of an InsertIntoHadoopFsRelationCommand's fields; ``None`` if it has others."""
+    """The field names of an InsertIntoHadoopFsRelationCommand; ``None`` if they are not known."""
     count = insert.productArity()
     try:
         return tuple(insert.productElementName(at) for at in range(count))

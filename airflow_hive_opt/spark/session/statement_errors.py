@@ -1,4 +1,4 @@
-"""Which of Spark's errors say that a statement is wrong, so that trying again gives the same."""
+"""Tells which of Spark's errors mean that a statement is wrong, so that a retry fails too."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from airflow_hive_opt.spark.session.spark_compat import condition_of
 
-# Spark wraps what the metastore's client or the file system raises into an AnalysisException,
-# with the class of the Java exception at the head of its message.
+# Spark wraps errors of the metastore client and of the file system into an AnalysisException, whose
+# message begins with the class of the Java exception.
 _WRAPPED = re.compile(r"\s*(\[\w+\]\s*)?(org\.apache\.(hadoop|thrift)|javax?)\.")
 _ENVIRONMENT = ("PATH_NOT_FOUND",)
 _NOT_PLANNED = "Error occurred during query planning"
-_SYSTEM_ERROR = "58"  # the SQL standard's class of it
+_SYSTEM_ERROR = "58"  # the SQL standard's class for system errors
 _SETTINGS = ("INVALID_CONF_VALUE", "CANNOT_MODIFY")
-# Before Spark 4.0 the error of a wrong value has no condition.
+# Before Spark 4.0 the error for a wrong value has no condition.
 _WRONG_SETTING = re.compile(r"(\[\w+\]\s*)?(spark\.\S+ should be |'.*' in spark\.\S+ is invalid)")
 
 
 def objection_in(explained: Sequence[Sequence[object]]) -> AnalysisException | None:
-    """Why an EXPLAIN, which raises nothing, could not plan its statement; ``None`` where it could.
+    """Why Spark could not plan an EXPLAIN's statement; ``None`` if it could.
 
-    ``explained`` are its rows, a line each where it failed.
+    EXPLAIN raises no error. ``explained`` are its rows; a failed EXPLAIN has one row for each line
+    of the error.
 
     >>> rows = [("Error occurred during query planning: ",), ("[NOPE] no such table",)]
     >>> str(objection_in(rows))
@@ -36,8 +37,8 @@ def objection_in(explained: Sequence[Sequence[object]]) -> AnalysisException | N
 def is_refusal(error: BaseException) -> bool:
     """Whether Spark refuses the statement or a setting as it is written.
 
-    A metastore or a storage that fails is no refusal, whichever class Spark raises for it; nor is a
-    statement that fails on its data.
+    ``False`` for an error of a metastore or a storage, whatever class Spark raises for it, and for
+    a statement that fails on its data.
     """
     if not isinstance(error, PySparkException):
         return False
