@@ -112,9 +112,9 @@ WRONG_EDITS = (
             "a value that is not followed is taken for one",
         ),
         (
-            '    if place.supplied_outside:  # the expression may make a value of the NULLs\n        return Seen("")\n',
-            "",
-            "an expression makes a value of an outer join's NULLs",
+            "    if place.supplied_outside:  #",
+            "    if False:  #",
+            "an expression turns an outer join's NULLs into a value",
         ),
         (
             "        inside = found[-1].supplied_outside\n",
