@@ -1,6 +1,6 @@
-"""EXPLAIN: what is pruned and what Hive would do, together.
+"""EXPLAIN: the partition pruning of a statement and Hive's plan for it, in one output.
 
-``plan_text`` shows both as text and as JSON. ``partition_sink`` says which of Hive's stages makes a
-list of partitions and which reads it (HIVE-5119); ``on_spark`` what Hive's joins and hints are on
-Spark.
+``plan_text`` writes both as text and as JSON. ``partition_sink`` finds the stage of Hive's plan
+that makes a partition list and the stage that reads it (HIVE-5119). ``on_spark`` describes how
+Spark runs Hive's joins and hints.
 """

@@ -1,4 +1,4 @@
-"""A way to show where lists of partitions are made, for the examples here."""
+"""A function that shows where partition lists are made, for the doctests of this package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow_hive_opt.statement.settings import Settings
 
 
 def lists(sql: str) -> str:
-    """Where lists of partitions are made and read, Hive's checks loosened."""
+    """Returns the stages that make and read partition lists, in nonstrict mode."""
     settings = Settings.of({"hive.mapred.mode": "nonstrict"})
     stages = compile_statement(sql, CATALOG, settings).stages
     return "\n".join(

@@ -1,8 +1,8 @@
-"""What Hive's joins and hints are on Spark, which plans anew: for EXPLAIN.
+"""How Spark, which makes a plan of its own, runs Hive's joins and hints.
 
-A map join is a broadcast join, a conditional task is adaptive execution's business, and a join of
-tables that Spark itself bucketed alike needs no shuffle. Hive's buckets are of no use to Spark,
-which places keys by another hash function.
+A map join becomes a broadcast join. Adaptive execution replaces a Conditional. A join needs no
+shuffle if Spark itself wrote both tables with the same buckets. Spark can't use the buckets that
+Hive wrote, because Hive and Spark use different hash functions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HINTS = {
 
 
 class Strategy(StrEnum):
-    """How Spark goes about a join."""
+    """The way in which Spark runs a join."""
 
     BROADCAST = "broadcast"
     ADAPTIVE = "adaptive"
@@ -62,9 +62,9 @@ _HIVE_BUCKETS = (
 
 @dataclass(frozen=True)
 class SparkWork:
-    """How often Spark scans tables for a statement and shuffles rows by key.
+    """The number of table scans and of shuffles by key that Spark needs for a statement.
 
-    ``shuffles`` is ``None`` where only the text is known.
+    ``shuffles`` is ``None`` if only the text of the statement is known.
     """
 
     scans: int
@@ -73,7 +73,7 @@ class SparkWork:
 
 @dataclass(frozen=True)
 class SparkJoin:
-    """One join of Hive's plan and what Spark does instead."""
+    """One join of Hive's plan and how Spark runs it."""
 
     stage: str
     aliases: tuple[str, ...]
@@ -82,7 +82,10 @@ class SparkJoin:
 
 
 def joins_on_spark(plan: HivePlan) -> tuple[SparkJoin, ...]:
-    """Hive's joins, those of a conditional task's branches told once, with their backup."""
+    """Returns Hive's joins and how Spark runs each.
+
+    The branches of a Conditional repeat the joins of their backup task, so only the backup counts.
+    """
     return tuple(
         _on_spark(task, join)
         for task in plan.stages
@@ -92,7 +95,9 @@ def joins_on_spark(plan: HivePlan) -> tuple[SparkJoin, ...]:
 
 
 def work_by_text(sql: str) -> SparkWork:
-    """How often a statement that can be parsed reads tables; a CTE's are counted once.
+    """Counts the table scans in the text of a statement. A CTE's scans count once.
+
+    Raises :class:`PlanError` if the statement can't be parsed.
 
     >>> work_by_text("SELECT 1 FROM a, b WHERE a.k IN (SELECT k FROM a)").scans
     3
@@ -105,7 +110,7 @@ def work_by_text(sql: str) -> SparkWork:
 
 
 def hints_on_spark(sql: str) -> Iterator[tuple[str, str]]:
-    """Hive's hints in the statement's text, as written, each with what Spark makes of it.
+    """Yields Hive's hints as the statement spells them, each with what Spark does with it.
 
     >>> dict(hints_on_spark("select /*+ MAPJOIN(d), STREAMTABLE(f) */ 1")).keys()
     dict_keys(['MAPJOIN', 'STREAMTABLE'])
@@ -133,7 +138,11 @@ def _on_spark(task: Task, join: Join) -> SparkJoin:
 
 
 def _buckets(join: Join) -> list[Buckets]:
-    """The buckets of every side, where all sides are bucketed alike by the join's key."""
+    """Returns the buckets of every input of a join.
+
+    The list is empty unless the join's keys are the bucket columns of every input and all inputs
+    have the same number of buckets.
+    """
     found = []
     for tag, parent in enumerate(join.parents):
         scan: TableScan | None = None if tag == 0 and join.left_input_join else scan_below(parent)

@@ -1,8 +1,9 @@
-"""Where the lists of partitions are made and read: HIVE-5119, steps 1 to 3, 5 and 6.
+"""The stages that make and read partition lists: HIVE-5119, steps 1 to 3, 5 and 6.
 
-Every job that joins in its mappers, has no backup plan (step 2), and reads a big table that small
-tables' keys can prune gets a sink in its local work. Cascading map joins over one big table share
-the sink; the big table's scan reads its list at prelaunch.
+A job gets a sink in its LocalWork if three conditions hold: it joins in its mappers, it has no
+backup plan (step 2), and it reads a big table that the keys of small tables can prune. Cascading
+map joins over one big table share the sink. The scan of the big table reads the partition list at
+prelaunch.
 
 >>> from airflow_hive_opt.explain.example import lists
 >>> print(lists('''
@@ -23,9 +24,9 @@ from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
 
 @dataclass(frozen=True)
 class PartitionSink:
-    """A list of partitions of ``scan``, made in ``local_work`` and read by ``job``.
+    """A partition list of ``scan``, which ``local_work`` makes and ``job`` reads.
 
-    ``sources`` are the small sides whose rows reach the sink.
+    ``sources`` are the small tables whose rows reach the sink.
     """
 
     local_work: Task
@@ -37,7 +38,7 @@ class PartitionSink:
 def place_sinks(
     stages: Iterable[Task], decisions: Sequence[ScanDecision]
 ) -> tuple[PartitionSink, ...]:
-    """One sink for each pruned big table of each job that joins in its mappers."""
+    """Returns one sink for each pruned big table of each job that joins in its mappers."""
     found = []
     for job in stages:
         local_work = next((task for task in job.parents if task.kind == "LocalWork"), None)
@@ -53,7 +54,7 @@ def place_sinks(
 def _sources(
     job: Task, scan: TableScan, decisions: Sequence[ScanDecision]
 ) -> tuple[KeySource, ...]:
-    """The key sources of the scan that the job's local work reads."""
+    """Returns the key sources of the scan that the job's LocalWork reads."""
     joins = any(isinstance(operator, MapJoin) for operator in job.operators())
     small = {part for local in job.local_scans() for part in _names(local)}
     return tuple(
@@ -67,5 +68,5 @@ def _sources(
 
 
 def _names(scan: TableScan) -> set[str]:
-    """The aliases under which a scan's rows are known: its own and those of its subqueries."""
+    """Returns the aliases of a scan: its own and those of the subqueries around it."""
     return set(scan.path.split(":")) | {scan.alias}

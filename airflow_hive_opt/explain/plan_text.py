@@ -1,4 +1,4 @@
-"""EXPLAIN: a plan as text for people and as JSON for programs."""
+"""The output of EXPLAIN: a plan as text and as JSON."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _PREDICATE = (
 
 @dataclass(frozen=True)
 class Explanation:
-    """Hive's plan of a statement and what partition pruning decides on it.
+    """Hive's plan of a statement and the decisions of partition pruning.
 
-    ``pruning`` is ``None`` where only Hive's grammar reads the statement; ``warnings`` says why.
-    ``jobs_before`` counts the map-reduce jobs without the Correlation Optimizer, which is off in
-    Hive unless it is set; ``rewriting`` is what a run on Spark makes of the statement, ``work``
-    what Spark does for it without and with that.
+    ``pruning`` is ``None`` if only Hive's grammar can parse the statement; ``warnings`` then gives
+    the reason. ``jobs_before`` is the number of MapReduce jobs without the Correlation Optimizer,
+    which Hive leaves off by default. ``rewriting`` is the statement as a run on Spark rewrites it.
+    ``work`` is Spark's work for the original and for the rewritten statement.
     """
 
     hive: HivePlan
@@ -60,11 +60,12 @@ def explain(
     measure: Callable[[str], SparkWork | None] | None = None,
     correlate: Callable[[str, Settings], Rewriting] | None = None,
 ) -> Explanation:
-    """Explains one statement, ``SET`` lines before it included.
+    """Explains one statement. ``SET`` lines may precede it.
 
-    Where there is a Spark, ``measure`` asks it what it does for a statement, and ``correlate``
-    what a run would make of it.
-    Raises :class:`PlanError` where Hive rejects the statement.
+    ``measure`` returns Spark's work for a statement, ``correlate`` the rewriting that a run would
+    use. Both need Spark. Without them, the values come from the text and the catalog.
+
+    Raises :class:`PlanError` if Hive rejects the statement.
     """
     own, sql = split_settings(script)
     settings = Settings.of({**(overrides or {}), **own})
@@ -89,7 +90,7 @@ def explain(
 def _work(
     sql: str, rewriting: Rewriting, measure: Callable[[str], SparkWork | None] | None
 ) -> tuple[SparkWork, SparkWork] | None:
-    """What Spark does without and with the rewriting; ``None`` where that can't be told."""
+    """Returns Spark's work without and with the rewriting; ``None`` if parsing the text fails."""
     try:
         plain, other = (
             (measure and measure(text)) or work_by_text(text) for text in (sql, rewriting.sql)
@@ -100,12 +101,12 @@ def _work(
 
 
 def sinks(found: Explanation) -> tuple[PartitionSink, ...]:
-    """Where Hive's tasks would make and read the lists of partitions."""
+    """Returns the places in Hive's tasks that would make and read partition lists."""
     return place_sinks(found.hive.stages, found.pruning.decisions if found.pruning else ())
 
 
 def explanation_to_json(found: Explanation) -> dict[str, object]:
-    """The contract's object."""
+    """Returns the explanation as a JSON object."""
     return {
         "verdict": "ok",
         "statement": found.hive.kind,
@@ -152,7 +153,7 @@ def explanation_to_json(found: Explanation) -> dict[str, object]:
 
 
 def explanation_to_text(found: Explanation) -> str:
-    """Hive's EXPLAIN, then the decisions of partition pruning."""
+    """Returns Hive's EXPLAIN, then the decisions of partition pruning."""
     decisions = found.pruning.decisions if found.pruning else ()
     parts = [explain_text(found.hive), "", "PARTITION PRUNING:"]
     parts.extend(_pruning_text(decision) for decision in decisions)
@@ -197,12 +198,12 @@ def _work_text(plain: SparkWork, other: SparkWork) -> str:
 
 
 def explanation_to_mermaid(found: Explanation) -> str:
-    """The stage graph."""
+    """Returns the stages as a mermaid flowchart."""
     return mermaid(found.hive)
 
 
 def to_json(plan: Plan) -> dict[str, object]:
-    """What pruning knows of a statement: ``verdict``, ``filters``, ``pruning``."""
+    """Returns the decisions of partition pruning as a JSON object, without Hive's plan."""
     return {
         "verdict": "ok",
         "statement": plan.kind,
@@ -218,7 +219,7 @@ def to_json(plan: Plan) -> dict[str, object]:
 
 
 def error_to_json(error: PlanError) -> dict[str, object]:
-    """The machine-readable form of a rejection."""
+    """Returns a rejection as a JSON object."""
     return {
         "verdict": "error",
         "code": error.code,
@@ -230,7 +231,7 @@ def error_to_json(error: PlanError) -> dict[str, object]:
 
 
 def to_text(plan: Plan) -> str:
-    """Operator trees and decisions for people."""
+    """Returns the operator trees and the decisions of partition pruning as text."""
     parts = ["OPERATOR TREES:"]
     parts.extend(draw(tree, 1) for tree in plan.trees)
     if plan.kind is None:
@@ -246,7 +247,10 @@ def to_text(plan: Plan) -> str:
 
 
 def _filters(tree: Operator) -> list[tuple[str, bool, str]]:
-    """Alias, whether at the scan, and text of every condition that is not part of a join."""
+    """Lists the filters of a tree, without join conditions.
+
+    Each entry has the aliases, whether the filter is at the scan, and the text of the condition.
+    """
     return [
         (
             ",".join(sorted(condition.aliases)),

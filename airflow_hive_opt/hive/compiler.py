@@ -1,4 +1,4 @@
-"""A statement to Hive's stages: parse, generate, rules, tasks."""
+"""Compiles a statement to Hive's stages: parse, generate, rules, tasks."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.errors import PlanError, position
 from airflow_hive_opt.statement.settings import Settings
 
-# Wrong side, every table, operators around it, buckets that do not fit.
+# Errors of hints: a preserved side in memory, no table left to stream, operators around the join
+# that Hive does not allow, files that do not match the buckets.
 _HINT_ERRORS = (10057, 10058, 10227, 10141)
 
 
 @dataclass(frozen=True)
 class HivePlan:
-    """Hive's plan: its stages in the order of their dependencies."""
+    """Hive's plan of a statement.
+
+    ``stages`` are in the order of their dependencies. ``correlated`` is true if the Correlation
+    Optimizer merged jobs.
+    """
 
     sql: str
     kind: str
@@ -40,9 +45,12 @@ def compile_statement(
     settings: Settings,
     watch: Callable[[str, OperatorGraph], None] | None = None,
 ) -> HivePlan:
-    """Hive's plan for one statement; raises :class:`PlanError` where Hive rejects it.
+    """Returns Hive's plan for one statement.
 
-    ``watch`` is called after every rule with its name.
+    After the graph is built and after every graph rule, ``watch`` is called with the name of the
+    step and the graph.
+
+    Raises :class:`PlanError` if Hive rejects the statement.
     """
     try:
         return _compile(sql, catalog, settings, watch)
@@ -53,7 +61,7 @@ def compile_statement(
 
 
 def _placed(error: PlanError, sql: str) -> PlanError:
-    """The error with a place: where its rule knows none, the hint or the statement."""
+    """Adds a position to an error that has none: that of the hint or that of the statement."""
     if error.line is not None:
         return error
     hint = sql.find("/*+") if error.number in _HINT_ERRORS else -1
@@ -89,10 +97,11 @@ def _compile(
 
 
 def _merged_sinks(tasks: list[Task], settings: Settings) -> set[int]:
-    """Sinks whose small files are merged afterwards: by default those that mappers write.
+    """Returns the ids of the sinks whose small files Hive merges.
 
-    Hive decides when it comes to a sink: a job counts as one without reducers up to its first
-    ReduceSink.
+    By default, these are the sinks that mappers write.
+    Hive decides when it reaches a sink: until the first ReduceSink of a job, it treats the job as
+    map-only.
     """
     found: set[int] = set()
     for task in tasks:
@@ -110,7 +119,7 @@ def _is_result(operator: Operator) -> bool:
 
 
 def _with_local_work(tasks: list[Task]) -> list[Task]:
-    """A LocalWork before every job that reads small tables into memory."""
+    """Adds a LocalWork before every job that reads small tables into memory."""
     found: list[Task] = []
     for task in tasks:
         if task.kind == "MapReduce" and task.local_scans():
@@ -128,7 +137,7 @@ def _with_local_work(tasks: list[Task]) -> list[Task]:
 
 
 def _finish(tasks: list[Task], kind: str, graph: OperatorGraph, merged: set[int]) -> None:
-    """The fetch of a query, or the moves of its inserts."""
+    """Adds the fetch of a query, or the moves of its inserts."""
     jobs = [task for task in tasks if task.kind == "MapReduce"]
     if kind == "SELECT":
         fetch = Task("Fetch")
@@ -154,7 +163,7 @@ def _finish(tasks: list[Task], kind: str, graph: OperatorGraph, merged: set[int]
 
 
 def _writes(job: Task, sink: FileSink) -> bool:
-    """Whether a job, or a branch made from it, writes what ``sink`` writes."""
+    """Tells whether a job, or a branch made from it, writes to the target of ``sink``."""
     return any(
         _is_result(operator)
         and isinstance(operator, FileSink)
@@ -164,7 +173,10 @@ def _writes(job: Task, sink: FileSink) -> bool:
 
 
 def _merge_files(tasks: list[Task], writers: list[Task]) -> list[Task]:
-    """A Conditional: move the files, or merge them with a job, or move some and merge some."""
+    """Adds a Conditional that merges small files and returns its last tasks.
+
+    The Conditional moves the files, merges them with a job, or moves some and merges the others.
+    """
     only_move, merge, merge_rest, move_rest = (
         Task("Move"),
         Task("MapReduce"),
@@ -182,7 +194,7 @@ def _merge_files(tasks: list[Task], writers: list[Task]) -> list[Task]:
 
 
 def _number(tasks: list[Task]) -> None:
-    """Stage-0 is the fetch or the move, then every other task in order."""
+    """Numbers the stages: the fetch and the moves first, from 0, then all other tasks in order."""
     number = 0
     for task in tasks:
         if task.kind in ("Fetch", "Move"):

@@ -1,4 +1,4 @@
-"""Ways to show one of Hive's rules at work, for the examples in the rules."""
+"""Functions that show the effect of one of Hive's rules, for the doctests of the rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_hive_opt.statement.settings import Settings
 
 
 def _after(rule: Callable[[OperatorGraph], None], sql: str, settings: dict[str, str]) -> object:
-    """The drawing and the filters of the graph right after ``rule``, Hive's checks loosened."""
+    """Returns the drawing, the filters and the joins of the graph right after ``rule``."""
     found: dict[str, object] = {}
 
     def watch(name: str, graph: OperatorGraph) -> None:
@@ -39,12 +39,12 @@ def _after(rule: Callable[[OperatorGraph], None], sql: str, settings: dict[str, 
 
 
 def tree_after(rule: Callable[[OperatorGraph], None], sql: str, **settings: str) -> str:
-    """Hive's operator graph right after ``rule``."""
+    """Returns the drawing of Hive's operator graph right after ``rule``."""
     return str(_after(rule, sql, settings)["tree"])  # type: ignore[index]
 
 
 def filters_after(rule: Callable[[OperatorGraph], None], sql: str, **settings: str) -> None:
-    """Prints the user's filters right after ``rule``, with the scans they read."""
+    """Prints the user's filters right after ``rule``, each with the alias of its scan."""
     print(f"[{', '.join(_quoted(_after(rule, sql, settings)))}]")
 
 
@@ -53,11 +53,11 @@ def _quoted(found: object) -> list[str]:
 
 
 def joins_after(rule: Callable[[OperatorGraph], None], sql: str, **settings: str) -> object:
-    """Conditions and order of the joins right after ``rule``."""
+    """Returns the conditions and the input order of the joins right after ``rule``."""
     return _after(rule, sql, settings)["joins"]  # type: ignore[index]
 
 
 def stages(sql: str, **settings: str) -> str:
-    """The kinds of Hive's stages."""
+    """Returns the kinds of Hive's stages."""
     plan = compile_statement(sql, CATALOG, Settings.of(settings))
     return ", ".join(task.kind for task in plan.stages)

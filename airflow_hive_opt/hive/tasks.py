@@ -1,8 +1,8 @@
-"""The operator graph cut into Hive's tasks (GenMapRedUtils and its rules).
+"""Cuts the operator graph into Hive's tasks (GenMapRedUtils and its rules).
 
-A task has one reducer at most: everything from its scans to its ReduceSinks runs in mappers, the
-rest in reducers. Where rows leave a reducer and are shuffled again, or meet rows of another job in
-a union, a temporary file stands between two tasks.
+A task has at most one reducer. Its mappers run the operators from the scans to the ReduceSinks,
+and its reducers run the rest. A temporary file separates two tasks where rows leave a reducer and
+are shuffled again, or where they meet the rows of another job in a union.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 class Task:
     """A task: ``kind`` is MapReduce, LocalWork, Conditional, Fetch, Move or Stats.
 
-    ``branches`` are the tasks a Conditional chooses from; ``backup`` is what a branch falls back
-    to. ``scans`` are the roots of a MapReduce's operators, ``reducer`` the first operator that
-    runs in its reducers.
+    ``branches`` are the tasks from which a Conditional chooses. ``backup`` is the task that runs if
+    this branch fails. ``scans`` are the roots of the task's operators. ``reducer`` is the first
+    operator that runs in the reducers of a MapReduce.
     """
 
     kind: str
@@ -47,19 +47,19 @@ class Task:
 
     @property
     def name(self) -> str:
-        """``Stage-4``."""
+        """The stage name, such as ``Stage-4``."""
         return f"Stage-{self.number}"
 
     def operators(self) -> list[Operator]:
-        """All operators of the task."""
+        """Returns all operators of the task."""
         return list(graph(self.scans))
 
     def joins(self) -> list[Join]:
-        """The joins of the task, map joins first."""
+        """Returns the joins of the task, in the order of the graph."""
         return [operator for operator in self.operators() if isinstance(operator, Join)]
 
     def local_scans(self) -> list[TableScan]:
-        """Scans of small tables that a map join reads before the job starts."""
+        """Returns the scans of small tables that a map join reads before the job starts."""
         small: list[TableScan] = []
         for join in self.joins():
             if isinstance(join, MapJoin) and join.kind != "SortMergeBucketMapJoin":
@@ -69,7 +69,7 @@ class Task:
         return small
 
     def mapped_scans(self) -> list[TableScan]:
-        """Scans that the job's mappers read."""
+        """Returns the scans that the job's mappers read."""
         local = self.local_scans()
         return [scan for scan in self.scans if scan not in local]
 
@@ -82,7 +82,7 @@ def depend(child: Task, parent: Task) -> None:
 
 
 def scans_below(operator: Operator) -> list[TableScan]:
-    """The scans whose rows reach an operator, up to the next task."""
+    """Returns the scans whose rows reach an operator, within its task."""
     found: list[TableScan] = []
     stack = [operator]
     seen: set[int] = set()
@@ -98,7 +98,7 @@ def scans_below(operator: Operator) -> list[TableScan]:
 
 
 def cut(operators: OperatorGraph) -> list[Task]:
-    """The tasks of a graph, each after the ones it waits for."""
+    """Returns the tasks of a graph, each after the tasks it depends on."""
     writers = _cut_edges(operators)
     tasks = _components(operators)
     owner = {id(operator): task for task in tasks for operator in task.operators()}
@@ -108,7 +108,7 @@ def cut(operators: OperatorGraph) -> list[Task]:
 
 
 def _cut_edges(operators: OperatorGraph) -> list[tuple[FileSink, TableScan]]:
-    """Puts temporary files where a task ends; gives their writers and readers."""
+    """Inserts temporary files where a task ends and returns their writers and readers."""
     cuts: list[tuple[FileSink, TableScan]] = []
     reduced: dict[int, bool] = {}
     for operator in topological(operators.scans):
@@ -138,7 +138,7 @@ def _cut_edges(operators: OperatorGraph) -> list[tuple[FileSink, TableScan]]:
 
 
 def _behind_shuffle(operator: Operator) -> bool:
-    """Whether rows passed a ReduceSink or a temporary file on their way here."""
+    """Tells whether an operator's rows come from a temporary file."""
     return any(
         isinstance(scan, TableScan) and scan.table is None and scan.alias == ""
         for scan in scans_below(operator)
@@ -146,7 +146,7 @@ def _behind_shuffle(operator: Operator) -> bool:
 
 
 def _split_mappers(operators: OperatorGraph) -> list[tuple[FileSink, TableScan]]:
-    """A mapper sends to one reducer: other ReduceSinks of it read a temporary file."""
+    """Inserts temporary files so that each scan's mappers feed only one reducer."""
     cuts = []
     for scan in list(operators.scans):
         reducers: list[Operator] = []
@@ -189,7 +189,7 @@ def _cut(operators: OperatorGraph, parent: Operator, child: Operator) -> tuple[F
 
 
 def _components(operators: OperatorGraph) -> list[Task]:
-    """Connected parts of the graph, once temporary files have cut it: one task each."""
+    """Returns one task for each connected part of the graph, after the cuts."""
     tasks: list[Task] = []
     seen: set[int] = set()
     for scan in operators.scans:
@@ -231,7 +231,7 @@ def _in_order(tasks: list[Task]) -> list[Task]:
 
 
 def clone(task: Task) -> Task:
-    """A copy of a task with operators of its own, outside the dependencies."""
+    """Returns a copy of a task with its own operators and without dependencies."""
     operators = task.operators()
     copies = {id(operator): copy.copy(operator) for operator in operators}
     for operator in operators:
@@ -245,7 +245,7 @@ def clone(task: Task) -> Task:
 
 
 def make_conditional(task: Task, branches: list[Task], tasks: list[Task]) -> None:
-    """A Conditional that chooses one of ``branches``, with ``task`` itself as their backup."""
+    """Adds a Conditional that chooses one of ``branches``, with ``task`` itself as their backup."""
     conditional = Task("Conditional", branches=[*branches, task])
     for parent in task.parents:
         parent.children[parent.children.index(task)] = conditional

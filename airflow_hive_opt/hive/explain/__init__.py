@@ -1,1 +1,1 @@
-"""Hive's plan shown: ``stage_text`` as EXPLAIN, ``graph_text`` as a graph, ``facts`` as JSON."""
+"""Prints Hive's plan: ``stage_text`` as EXPLAIN, ``graph_text`` as a graph, ``facts`` as JSON."""

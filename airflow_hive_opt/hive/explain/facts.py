@@ -1,4 +1,4 @@
-"""A Hive plan as the explain contract's JSON: stages, joins, filters, totals."""
+"""A Hive plan as JSON: stages, joins, filters, totals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
 def facts(plan: HivePlan) -> dict[str, object]:
-    """``stages``, ``joins``, ``filters`` and the totals of the contract."""
+    """Returns ``stages``, ``joins``, ``filters`` and the number of stages by kind."""
     stages = [
         {
             "id": task.name,
@@ -40,7 +40,7 @@ def facts(plan: HivePlan) -> dict[str, object]:
 
 
 def count(plan: HivePlan, kind: str) -> int:
-    """How many stages of a kind a plan has."""
+    """Returns the number of stages of a kind."""
     return sum(task.kind == kind for task in plan.stages)
 
 
@@ -69,9 +69,10 @@ def _big_alias(join: Join) -> str | None:
 
 
 def _filters(plan: HivePlan) -> list[dict[str, str]]:
-    """One entry a conjunct; branches of a Conditional repeat their backup's, so they are left out.
+    """Returns one entry for each conjunct of each filter.
 
-    A condition counts as after a join where the join stands below it in the same phase.
+    Branches of a Conditional are left out, because they repeat the filters of their backup. A
+    filter counts as after a join if its rows come from a join in the same phase.
     """
     found = []
     for task in plan.stages:
@@ -94,7 +95,7 @@ def _filters(plan: HivePlan) -> list[dict[str, str]]:
 
 
 def _after_join(operator: Filter, part: Expression) -> dict[str, str]:
-    """A condition over joined rows, its columns named as in SQL."""
+    """Returns the entry of a condition over joined rows, with the column names of the SQL text."""
     infos = [operator.info(column.name) for column in columns_of(part)]
     tables = sorted({info.table for info in infos if info and info.table})
     names: dict[str, Expression | None] = {}
@@ -107,7 +108,7 @@ def _after_join(operator: Filter, part: Expression) -> dict[str, str]:
 
 
 def _joins_below(operator: Operator) -> bool:
-    """Whether an operator's rows come out of a join in the same phase of the task."""
+    """Tells whether an operator's rows come from a join in the same phase of the task."""
     stack, seen = list(operator.parents), set()
     while stack:
         current = stack.pop()

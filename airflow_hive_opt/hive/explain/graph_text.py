@@ -22,9 +22,9 @@ from airflow_hive_opt.hive.parser.render import render
 
 
 def draw(graph: OperatorGraph) -> str:
-    """The graph from its scans down, children further in.
+    """Returns the graph as text, from its scans to its sinks; children are indented.
 
-    What stands below a join is drawn once, under the first input.
+    The operators after a join are drawn once, under its first input.
     """
     lines: list[str] = []
     seen: set[int] = set()
@@ -43,7 +43,7 @@ def draw(graph: OperatorGraph) -> str:
 
 
 def label(operator: Operator) -> str:
-    """An operator in one line."""
+    """Returns an operator as one line."""
     name = operator.short_name
     if isinstance(operator, TableScan):
         return f"{name} {operator.alias}".rstrip()
@@ -80,7 +80,7 @@ def _part(expression: object) -> str:
 
 
 def mermaid(plan: HivePlan) -> str:
-    """The stages as a mermaid flowchart; a Conditional's choices are dotted."""
+    """Returns the stages as a mermaid flowchart. Dotted arrows lead to a Conditional's branches."""
     lines = ["flowchart TD"]
     for task in plan.stages:
         joins = ", ".join(

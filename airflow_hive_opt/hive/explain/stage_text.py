@@ -1,4 +1,4 @@
-"""EXPLAIN in words, as Hive writes it: stage dependencies, then every stage's operators."""
+"""EXPLAIN as Hive prints it: stage dependencies, then the operators of every stage."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _STAGES = {
 
 
 def explain_text(plan: HivePlan) -> str:
-    """The plan as EXPLAIN prints it."""
+    """Returns the plan as Hive's EXPLAIN prints it."""
     lines = ["STAGE DEPENDENCIES:"]
     lines += [f"  {_dependency(task)}" for task in plan.stages]
     lines += ["", "STAGE PLANS:"]
@@ -106,7 +106,10 @@ def _stage(task: Task) -> list[str]:
 
 
 def _tree(operator: Operator, indent: int, stop: str, seen: set[int]) -> list[str]:
-    """An operator and what follows it in the same phase; with ``stop``, up to a map join."""
+    """Returns an operator and those after it in the same phase.
+
+    If ``stop`` is not empty, the tree ends at a map join, which prints as ``stop``.
+    """
     space = " " * indent
     if stop and isinstance(operator, MapJoin):
         keys = [f"{space}    {tag} {_list(keys)}" for tag, keys in enumerate(operator.keys)]

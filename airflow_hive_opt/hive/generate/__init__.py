@@ -1,11 +1,12 @@
-"""Query blocks to Hive's operator graph, before any rule (Hive's ``SemanticAnalyzer.genPlan``).
+"""Builds Hive's operator graph of query blocks, before any rule (``SemanticAnalyzer.genPlan``).
 
-``generator`` goes through the blocks and their FROM clauses. Each file adds one part of a block,
-and imports only files above it:
+``generator`` visits the blocks and their FROM clauses. Each other module adds one part of a block:
 
-- ``names`` (with ``functions``) looks every name up; ``generation`` holds what is known so far.
-- ``join_tree`` orders the joins of a FROM clause; ``joins`` makes ReduceSinks and Joins of it.
-- ``lateral_views`` makes table functions; ``where`` makes filters, and joins of the subqueries that
+- ``names`` (with ``functions``) resolves names; ``generation`` holds the state of the generation.
+- ``join_tree`` orders the joins of a FROM clause, ``join_merging`` merges joins on the same keys,
+  and ``joins`` makes ReduceSinks and Joins of them.
+- ``lateral_views`` makes table functions. ``where`` makes filters, and joins of the subqueries that
   ``subquery_joins`` finds in IN and EXISTS.
-- ``bodies`` makes what follows FROM: ``aggregate`` the group-by, ``sinks`` the FileSinks.
+- ``bodies`` makes the clauses after FROM: ``aggregate`` the group-by, ``select_list`` the SELECT
+  list and the window functions, ``sinks`` the FileSinks.
 """

@@ -1,4 +1,4 @@
-"""GROUP BY and DISTINCT as GroupBys and ReduceSinks (SemanticAnalyzer.genGroupByPlan...)."""
+"""Makes GroupBys and ReduceSinks of GROUP BY and DISTINCT (SemanticAnalyzer.genGroupByPlan...)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
 def group_keys(body: Body, operator: Operator) -> tuple[Expression, ...]:
-    """What a body groups by: GROUP BY, or all of SELECT DISTINCT."""
+    """Returns the group-by keys of a body: those of GROUP BY, or all columns of SELECT DISTINCT."""
     if not body.distinct:
         return body.group_by
     keys: list[Expression] = []
@@ -45,7 +45,7 @@ def group_keys(body: Body, operator: Operator) -> tuple[Expression, ...]:
 
 
 def aggregates_of(body: Body) -> tuple[Call, ...]:
-    """Aggregate calls of the select list, HAVING and ORDER BY, each once."""
+    """Returns the aggregate calls of the SELECT list and of HAVING, each once."""
     parts = [item.expression for item in body.items]
     parts += [body.having] if body.having is not None else []
     found = [call for part in parts for call in aggregates_in(part)]
@@ -53,14 +53,18 @@ def aggregates_of(body: Body) -> tuple[Call, ...]:
 
 
 def is_grouped(body: Body) -> bool:
-    """Whether a body needs a GroupBy."""
+    """Tells whether a body needs a GroupBy."""
     return bool(body.group_by or body.distinct or aggregates_of(body))
 
 
 def generate(
     sql: str, settings: Settings, body: Body, operator: Operator
 ) -> tuple[Operator, Scope]:
-    """The group-by of a body, in the form that the settings ask for, and the scope above it."""
+    """Makes the group-by of a body as the settings require.
+
+    Returns its last operator and the scope of the clauses above it. Raises :class:`PlanError` for
+    unknown names, or if the settings do not allow the group-by.
+    """
     keys = group_keys(body, operator)
     calls = aggregates_of(body)
     selected = Select(list(operator.columns), star=True)
@@ -85,7 +89,7 @@ def generate(
 def common_reduce_sink(
     sql: str, operator: Operator, keys: tuple[Expression, ...], distinct: int
 ) -> tuple[ReduceSink, tuple[Expression, ...]]:
-    """The one ReduceSink that several group-bys on the same keys share."""
+    """Makes the one ReduceSink that several group-bys on the same keys share."""
     scope = Scope(sql, operator.columns)
     resolved = tuple(scope.resolve(key) for key in keys)
     plain = resolved[: len(resolved) - distinct]
@@ -104,7 +108,7 @@ def common_reduce_sink(
 def complete(
     sql: str, body: Body, operator: Operator, mode: str = "complete"
 ) -> tuple[Operator, Scope]:
-    """A group-by of rows that already are together."""
+    """Makes a group-by over a shuffle that already brings equal keys together."""
     keys = group_keys(body, operator)
     calls = aggregates_of(body)
     scope = Scope(sql, operator.columns)
@@ -145,7 +149,7 @@ class _Steps:
         self.distinct = list(dict.fromkeys(part for parts in distinct for part in parts))
 
     def one_job(self, on_map: bool) -> Operator:
-        """Hash aggregation in the mapper (if ``on_map``), then the reducer's."""
+        """Aggregates in the mapper if ``on_map``, then in the reducer."""
         if not on_map:
             sink = self.sink(self.input, self.keys, tuple(self.distinct))
             return self.group(sink, "complete", self.keys)
@@ -156,7 +160,7 @@ class _Steps:
         return self.group(sink, "mergepartial", keys)
 
     def two_jobs(self, on_map: bool) -> Operator:
-        """For skewed keys: a first job spreads rows at random, a second one by key."""
+        """Spreads rows at random in a first job and by key in a second, for skewed keys."""
         if on_map and not self.keys and not self.distinct:
             return self.one_job(True)
         below = self.input
@@ -177,7 +181,7 @@ class _Steps:
         return len(self.keys) + (1 if self.grouping_sets else 0)
 
     def group(self, below: Operator, mode: str, keys: list[Expression]) -> GroupBy:
-        """A GroupBy over ``below``."""
+        """Makes a GroupBy over ``below``."""
         columns: list[ColumnInfo] = []
         expressions: dict[str, Expression | None] = {}
         for key in keys:
@@ -206,14 +210,14 @@ class _Steps:
         return found
 
     def key_columns(self, group: GroupBy) -> list[Expression]:
-        """The columns that hold a GroupBy's keys."""
+        """Returns the columns that hold a GroupBy's keys."""
         count = len(group.columns) - len(self.aggregates)
         return [info.column for info in group.columns[:count]]
 
     def sink(
         self, below: Operator, keys: list[Expression], distinct: tuple[Expression, ...]
     ) -> ReduceSink:
-        """A ReduceSink by the keys; without keys there is one reducer."""
+        """Makes a ReduceSink by the keys. Without keys there is one reducer."""
         found = ReduceSink(
             list(below.columns),
             keys=(*keys, *distinct),
@@ -226,7 +230,7 @@ class _Steps:
         return found
 
     def scope(self, sql: str, found: Operator, source: Operator) -> Scope:
-        """What SELECT and HAVING may name above the group-by."""
+        """Returns the names that SELECT and HAVING may use above the group-by."""
         known: dict[Expression, Column] = {}
         for written, resolved, info in zip(self.written, self.keys, found.columns):
             known[written] = info.column

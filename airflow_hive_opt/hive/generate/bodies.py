@@ -1,4 +1,4 @@
-"""What stands after FROM: WHERE, group-by, windows, SELECT, order, limit, sink."""
+"""The clauses after FROM: WHERE, group-by, windows, SELECT, order, limit, sink."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def generate(
     sink: bool,
     nested: bool,
 ) -> Operator:
-    """All bodies of a block over its FROM; gives the last operator of the last one."""
+    """Makes all bodies of a block over its FROM and returns the last operator of the last body."""
     found = operator
     for group in _body_groups(generation, block.bodies):
         if len(group) > 1:
@@ -57,7 +57,7 @@ def generate(
 
 
 def _body_groups(generation: Generation, bodies: tuple[Body, ...]) -> list[list[Body]]:
-    """Bodies of a multi-insert that share a reducer: same keys, same DISTINCT."""
+    """Groups the bodies of a multi-insert that share a reducer: same keys, same DISTINCT."""
     groups: list[list[Body]] = []
     for body in bodies:
         for group in groups if len(bodies) > 1 else ():
@@ -94,7 +94,10 @@ def _shared_group_by(
     sink: bool,
     nested: bool,
 ) -> Operator:
-    """genGroupByPlan1ReduceMultiGBY: one ReduceSink, a filter and a group-by for every body."""
+    """Makes one ReduceSink, then a filter and a group-by for every body.
+
+    Source: Hive's genGroupByPlan1ReduceMultiGBY.
+    """
     if all(body.where is not None for body in group):
         where: Expression | None = None
         for body in group:
@@ -179,7 +182,7 @@ def _after_group_by(
 
 
 def _spelled_out(having: Expression, body: Body, scope: Scope) -> Expression:
-    """HAVING with the names that SELECT gives replaced by what they stand for."""
+    """Replaces the aliases of SELECT items in HAVING with their expressions."""
     if isinstance(having, Name) and having not in scope.known and len(having.parts) == 1:
         for item in body.items:
             if item.aliases == having.parts:
@@ -191,7 +194,7 @@ def _spelled_out(having: Expression, body: Body, scope: Scope) -> Expression:
 
 
 def _rebased(scope: Scope, operator: Operator) -> Scope:
-    """The scope of a group-by after a join has renamed its columns."""
+    """Returns the scope of a group-by after a join has renamed its columns."""
     known = {}
     for expression, column in scope.known.items():
         found = column
@@ -235,7 +238,7 @@ def _sorted(generation: Generation, body: Body, operator: Operator) -> Operator:
 
 
 def _sort_key(scope: Scope, key: Expression, body: Body, operator: Operator) -> Expression:
-    """ORDER BY 2 means the second column, where the setting says so (it does by default)."""
+    """Resolves a sort key. An integer in ORDER BY is a column position: ORDER BY 2."""
     if isinstance(key, Constant) and key.type == "int" and body.order_by:
         at = int(key.text) - 1
         if 0 <= at < len(operator.columns):

@@ -1,4 +1,4 @@
-"""The functions that Hive 2.3 knows (``SHOW FUNCTIONS``)."""
+"""The names of Hive 2.3's functions (``SHOW FUNCTIONS``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a statement while its graph is made."""
+"""The state of a statement while its graph is built."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ _VIRTUAL = (("block__offset__inside__file", "bigint"), ("input__file__name", "st
 
 @dataclass
 class Generation:
-    """``scans`` are the graph's roots, ``sinks`` its leaves.
+    """The state that all modules of the generation share.
 
-    ``subquery`` makes the graph of a query in a condition, at a path: what it takes is made of
-    queries again.
+    ``scans`` are the graph's roots, ``sinks`` its leaves. ``subquery`` makes the graph of a
+    subquery in a condition, given its path of aliases. It is a callback, because a subquery is
+    itself a query.
     """
 
     sql: str
@@ -49,9 +50,9 @@ class Generation:
 def filtered(
     sql: str, operator: Operator, condition: Expression, scope: Scope | None = None
 ) -> Operator:
-    """A Filter for a condition, over ``operator``."""
+    """Makes a Filter over ``operator``."""
     scope = scope or Scope(sql, operator.columns)
-    # NOT (a OR b) falls apart only once it is resolved
+    # Resolving turns NOT (a OR b) into an AND, so the result is split again.
     predicate = tuple(
         each for part in conjuncts(condition) for each in conjuncts(scope.resolve(part))
     )
@@ -61,7 +62,7 @@ def filtered(
 
 
 def factors(source: Source | None) -> list[TableSource | SubquerySource]:
-    """The tables and subqueries of a FROM clause, from left to right."""
+    """Returns the tables and subqueries of a FROM clause, from left to right."""
     if source is None:
         return []
     if isinstance(source, JoinSource):
@@ -72,7 +73,7 @@ def factors(source: Source | None) -> list[TableSource | SubquerySource]:
 
 
 def table_columns(table: Table, alias: str) -> list[ColumnInfo]:
-    """The columns of a table's scan, the virtual ones last and hidden."""
+    """Returns the columns of a table's scan. The virtual ones are last and hidden."""
     found = [ColumnInfo(column.name, alias, column.name, column.type) for column in table.columns]
     found += [
         ColumnInfo(column.name, alias, column.name, column.type, partition=True)

@@ -1,4 +1,4 @@
-"""Query blocks to Hive's operator graph, before any rule (SemanticAnalyzer.genPlan)."""
+"""Builds Hive's operator graph of query blocks, before any rule (SemanticAnalyzer.genPlan)."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _GROUPS = (
 def generate(
     sql: str, statement: Statement, catalog: Catalog, settings: Settings
 ) -> tuple[list[TableScan], list[FileSink]]:
-    """The graph of a statement, by its roots and its leaves; raises :class:`PlanError`."""
+    """Returns the roots and leaves of a statement's graph; raises :class:`PlanError`."""
     generator = _Generator(sql, catalog, settings)
     generator.query(statement.query, "", sink=True)
     return generator.generation.scans, generator.generation.sinks
 
 
 class _Generator:
-    """Makes the graph of one statement, block by block."""
+    """Builds the graph of one statement, block by block."""
 
     def __init__(self, sql: str, catalog: Catalog, settings: Settings) -> None:
         self.generation = Generation(sql, catalog, settings, self._subquery)
@@ -57,7 +57,7 @@ class _Generator:
         return self.query(query, path, nested=True)
 
     def query(self, query: Query, path: str, sink: bool = False, nested: bool = False) -> Operator:
-        """The last operator of a query; with ``sink``, a FileSink for every body."""
+        """Returns the last operator of a query. With ``sink``, every body gets a FileSink."""
         if isinstance(query, UnionQuery):
             return self._union(query, path, nested)
         return self._block(query, path, sink, nested)
@@ -80,7 +80,7 @@ class _Generator:
         found = Union(columns)
         inputs: list[Operator] = []
         for branch in (left, right):
-            # A union right below is one union of all their inputs.
+            # A union directly below becomes part of this union.
             if isinstance(branch, Union):
                 inputs += branch.parents
                 for parent in branch.parents:
@@ -106,8 +106,6 @@ class _Generator:
             if isinstance(block.source, LateralView):
                 found = lateral_views(self.generation.sql, block.source, found)
         return bodies.generate(self.generation, block, found, sources, path, sink, nested)
-
-    # Sources.
 
     def _factor(
         self,
@@ -145,7 +143,10 @@ class _Generator:
         return self._scan(scan)
 
     def _view(self, table: Table, text: str, factor: TableSource, path: str) -> Operator:
-        """A view's query, its columns named as the view's; positions in it are the view's own."""
+        """Makes the query of a view and gives its columns the view's names.
+
+        Errors inside the view have positions in the view's own text.
+        """
         outer, self.generation.sql = self.generation.sql, text
         found = self._renamed(self.query(parse_hive(text).query, path), factor.alias)
         self.generation.sql = outer
@@ -161,7 +162,7 @@ class _Generator:
         return scan
 
     def _renamed(self, operator: Operator, alias: str) -> Operator:
-        """The columns of a subquery's result belong to the subquery's alias."""
+        """Gives the columns of a subquery's result the alias of the subquery."""
         operator.columns = [
             replace(info, table=alias) for info in operator.columns if not info.hidden
         ]
@@ -179,7 +180,10 @@ def _visible(operator: Operator) -> list[ColumnInfo]:
 
 
 def _same_group(first: str, second: str) -> bool:
-    """UNION takes types of one group: numbers, texts, or the same."""
+    """Tells whether UNION accepts both types: both numbers, both texts, or the same type.
+
+    An unknown or void type matches every type.
+    """
     groups = [
         next((at for at, group in enumerate(_GROUPS) if kind.partition("(")[0] in group), kind)
         for kind in (first, second)

@@ -1,4 +1,4 @@
-"""Joins on the same keys become one join of several tables (hive.merge.nway.joins)."""
+"""Merges joins on the same keys into one join of several tables (hive.merge.nway.joins)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
 def merge(tree: JoinTree) -> JoinTree:
-    """Joins on the same keys become one node; the innermost node takes the others in."""
+    """Merges nodes that join on the same keys; the innermost node takes in the others."""
     nodes: list[JoinTree | None] = []
     node: JoinTree | None = tree
     while node is not None:
@@ -48,12 +48,15 @@ def _kind(node: JoinTree) -> str:
 
 
 def _filters_late(node: JoinTree) -> bool:
-    """An outer join with conditions over both sides must be done before the next join."""
+    """Tells whether a node must run on its own: an outer join with conditions over both sides."""
     return node.outer and bool(node.residual)
 
 
 def _too_many(node: JoinTree, target: JoinTree) -> bool:
-    """Outer joins keep a bit an input in a short: not more than 16."""
+    """Tells whether a merged outer join would have more than 16 inputs.
+
+    Hive keeps one bit for each input in a short.
+    """
     return (node.outer or target.outer) and (
         len(node.right_aliases) + len(target.right_aliases) + 1 > 16
     )

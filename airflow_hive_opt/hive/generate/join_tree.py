@@ -1,9 +1,9 @@
-"""Hive's join tree: which condition joins which inputs, and which joins share one job.
+"""Hive's join tree: which condition joins which inputs.
 
-The tree is left-deep: every node joins the result of the node below it, or a first table, with
-one table more. :func:`join_tree` sorts the conditions of ON into join keys, conditions of one
-side and the rest (``parseJoinCondition``, which is where rule 1 of Hive's outer join document
-lives); :func:`merge` puts nodes that join on the same keys together (``mergeJoinTree``).
+The tree is left-deep: every node joins one more table to the result of the node below it, or to a
+first table. :func:`join_tree` sorts the conditions of ON into join keys, conditions over one side,
+and the rest. This is Hive's ``parseJoinCondition``, which applies rule 1 of Hive's outer join
+document. ``join_merging`` then merges nodes that join on the same keys (``mergeJoinTree``).
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ from airflow_hive_opt.statement.errors import PlanError
 
 @dataclass
 class JoinTree:
-    """A node; position 0 is the left input, the others are ``right_aliases``.
+    """A node of the join tree: position 0 is the left input, the others are ``right_aliases``.
 
-    ``keys``, ``filters`` and ``pushed`` have a list a position: join keys, ON conditions of a
-    preserved side (they stay in the join), and ON conditions that may go to their table.
-    ``residual`` are conditions over both sides that are no equality of the two.
+    ``keys``, ``filters`` and ``pushed`` hold one list for each position. ``keys`` are the join
+    keys. ``filters`` are ON conditions over a preserved side, which stay in the join. ``pushed``
+    are ON conditions that may move to their table. ``residual`` holds ON conditions that belong to
+    no single position: those over both sides, except equalities between the sides, and those with
+    OR.
     """
 
     left: JoinTree | None
@@ -55,7 +57,7 @@ class JoinTree:
 
 @dataclass(frozen=True)
 class JoinContext:
-    """What sorting conditions needs to know of the block."""
+    """The facts about a block that sorting its join conditions needs."""
 
     sql: str
     columns: Mapping[str, Sequence[ColumnInfo]]
@@ -64,7 +66,7 @@ class JoinContext:
 
 
 def join_tree(source: JoinSource, context: JoinContext) -> JoinTree:
-    """The tree of a join; raises :class:`PlanError` for names that are not there."""
+    """Returns the tree of a join; raises :class:`PlanError` for unknown names."""
     right = alias_of(source.right, context.sql)
     if isinstance(source.left, JoinSource):
         left = join_tree(source.left, context)
@@ -84,7 +86,7 @@ def join_tree(source: JoinSource, context: JoinContext) -> JoinTree:
 def subquery_join_tree(
     kind: str, left_aliases: list[str], right: str, on: Expression | None, context: JoinContext
 ) -> JoinTree:
-    """The tree that joins a query's rows with a subquery of its WHERE."""
+    """Returns the tree that joins a query's rows with a subquery of its WHERE."""
     base = left_aliases[0] if len(left_aliases) == 1 else None
     tree = _node(kind, None, left_aliases, right, base)
     sort_conditions(tree, on, context)
@@ -108,7 +110,7 @@ def _node(
 
 
 def alias_of(source: Source, sql: str) -> str:
-    """The name of one side of a join."""
+    """Returns the alias of one side of a join; raises :class:`PlanError` if it can't be a side."""
     if isinstance(source, LateralView):
         message = "a lateral view can't be one side of a join: put it into a subquery"
         raise error(sql, 10085, message, source.at)
@@ -153,7 +155,7 @@ def _sort(
 
 
 def _keep_or_push(tree: JoinTree, on: Expression, kind: str, side: int) -> None:
-    """Rule 1: a predicate of ON does not go past the preserved side."""
+    """Applies rule 1: an ON condition is not pushed to the preserved side."""
     preserved = ("LEFT OUTER", "FULL OUTER") if side == 0 else ("RIGHT OUTER", "FULL OUTER")
     (tree.filters if kind in preserved else tree.pushed)[side].append(on)
 
@@ -184,7 +186,10 @@ def _sort_equality(
 def _hand_down(
     tree: JoinTree | None, on: Call, kind: str, sides: list[tuple[list[str], list[str]]]
 ) -> bool:
-    """An equality of two tables on the left belongs to the join below that joins them."""
+    """Passes an equality between two tables on the left to the join below that joins them.
+
+    Returns whether that join took it.
+    """
     if tree is None or tree.outer:
         return False
     right = tree.right_aliases[0]
@@ -204,7 +209,7 @@ def _hand_down(
 def _sides(
     tree: JoinTree, expression: Expression, context: JoinContext
 ) -> tuple[list[str], list[str]]:
-    """The aliases on the left and on the right that an expression reads."""
+    """Returns the aliases of the left and of the right side that an expression reads."""
     left: list[str] = []
     right: list[str] = []
     for part in walk(expression):
@@ -240,13 +245,13 @@ def _find_alias(name: Name, context: JoinContext) -> str:
 
 
 def add_where_equalities(tree: JoinTree, where: Expression, context: JoinContext) -> None:
-    """Equalities of WHERE become join keys where no join is outer (comma joins)."""
+    """Makes join keys of the equalities in WHERE (comma joins). The top join must not be outer."""
     for part in conjuncts(where):
         if not (isinstance(part, Call) and part.name in ("=", "<=>")):
             continue
         try:
             sides = [_sides(tree, argument, context) for argument in part.arguments]
-        except PlanError:  # WHERE itself will tell
+        except PlanError:  # the WHERE clause reports the error
             continue
         if any(bool(left) == bool(right) for left, right in sides):
             continue
@@ -257,5 +262,5 @@ def add_where_equalities(tree: JoinTree, where: Expression, context: JoinContext
 
 
 def aliases_in(expression: Expression) -> set[str | None]:
-    """The tables that an expression names."""
+    """Returns the first part of every name in an expression: the table, if the name has one."""
     return {part.parts[0] for part in walk(expression) if isinstance(part, Name)}

@@ -1,4 +1,4 @@
-"""Join trees to ReduceSinks and Joins (SemanticAnalyzer.genJoinPlan)."""
+"""Makes ReduceSinks and Joins of join trees (SemanticAnalyzer.genJoinPlan)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double"
 def generate(
     generation: Generation, block: Block, sources: dict[str, Operator], path: str
 ) -> Operator:
-    """The joins of a block's FROM, and the lateral views over them."""
+    """Makes the joins of a block's FROM, and the lateral views over them."""
     source = block.source
     while isinstance(source, LateralView):
         source = source.source
@@ -73,7 +73,7 @@ def _hinted(hints: tuple[tuple[str, tuple[str, ...]], ...], *names: str) -> tupl
 
 
 def _push_filters(generation: Generation, tree: JoinTree, sources: dict[str, Operator]) -> None:
-    """Conditions of ON about one table that is not preserved go to that table."""
+    """Filters each table by the ON conditions that may move to it."""
     if tree.left is not None:
         _push_filters(generation, tree.left, sources)
     for alias, conditions in zip_strict(tree.base, tree.pushed):
@@ -89,7 +89,10 @@ def join_sources(
     joining: Operator | None,
     path: str,
 ) -> Operator:
-    """The joins of a tree over its sources; ``joining`` is what a subquery is joined with."""
+    """Makes the joins of a tree over its sources.
+
+    ``joining`` is the outer query's last operator if the tree joins a subquery, else ``None``.
+    """
     below = joining
     if tree.left is not None:
         below = join_sources(generation, tree.left, sources, None, path)
@@ -120,7 +123,7 @@ def join_sources(
 def _semi_join_side(
     generation: Generation, operator: Operator, fields: list[Expression]
 ) -> Operator:
-    """The right side of a semi join: only its keys, grouped as far as the mapper can."""
+    """Makes the right side of a semi join: only its keys, grouped in the mapper."""
     scope = Scope(generation.sql, operator.columns)
     columns: list[ColumnInfo] = []
     expressions: dict[str, Expression | None] = {}
@@ -146,14 +149,14 @@ def _semi_join_side(
 
 
 def _keys(generation: Generation, tree: JoinTree, inputs: list[Operator]) -> list[list[Expression]]:
-    """Join keys of every input, cast to the type that all inputs share."""
+    """Returns the join keys of every input, cast to the type that all inputs share."""
     keys: list[list[Expression]] = []
     for tag, operator in enumerate(inputs):
         scope = Scope(generation.sql, operator.columns)
         alias = tree.base[tag]
         if alias is not None and tree.semi.get(alias):
             infos = operator.columns
-            # The keys of a semi join's right side are what was selected for it.
+            # The keys of a semi join's right side are the columns selected for it.
             resolved: list[Expression] = []
             for part in tree.keys[tag]:
                 at = list(dict.fromkeys(tree.semi[alias])).index(part)

@@ -1,4 +1,4 @@
-"""LATERAL VIEW: the rows of a table function beside the row that it was given."""
+"""LATERAL VIEW: joins each row with the rows that a table function makes of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
 def lateral_views(sql: str, source: Source, below: Operator) -> Operator:
-    """LVF, its select and its table function, and the LVJ that puts them together."""
+    """Makes the LVF, its Select, its table function, and the LVJ that joins both branches."""
     if not isinstance(source, LateralView):
         return below
     below = lateral_views(sql, source.source, below)
@@ -65,7 +65,7 @@ def _width(call: Call) -> int:
 
 
 def _function_columns(function: str, count: int) -> list[str]:
-    """What a table function calls its columns itself."""
+    """Returns the table function's own names for its columns."""
     if function == "explode":
         return ["col"] if count == 1 else ["key", "value"]
     if function == "posexplode":

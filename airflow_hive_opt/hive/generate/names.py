@@ -1,4 +1,4 @@
-"""Names in expressions to columns of an operator (Hive's type check)."""
+"""Resolves names in expressions to columns of an operator (Hive's type check)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _COMPARISONS_WORDS = """
 = <=> <> < <= > >= like rlike between in
 """
 _COMPARISONS = frozenset(_COMPARISONS_WORDS.split())
-# Calls that are no functions: casts, operators that are words.
+# Calls that are not functions: casts, and operators that are words.
 _FORMS_WORDS = """
 cast array named_struct uniontype exists interval string int bigint double float boolean tinyint
 smallint date timestamp binary decimal varchar char field index current_date current_timestamp
@@ -63,17 +63,17 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double"
 
 
 def error(sql: str, number: int, message: str, at: int | None = None) -> PlanError:
-    """A semantic error with Hive's number, pointing at offset ``at``."""
+    """Returns a semantic error with Hive's error number, positioned at offset ``at``."""
     where = position(sql, at) if at is not None else (None, None)
     return PlanError("SEMANTIC", message, *where, number=number)
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The columns an expression may name.
+    """The columns that an expression may use.
 
-    ``known`` are whole expressions that stand for a column (GROUP BY keys, aggregates); a scope
-    of a group-by is ``grouped``: a column that is none of them is error 10025.
+    ``known`` maps whole expressions (GROUP BY keys, aggregates) to the columns that hold them.
+    ``grouped`` marks the scope of a group-by: a column outside ``known`` is error 10025.
     """
 
     sql: str
@@ -82,7 +82,7 @@ class Scope:
     grouped: bool = False
 
     def resolve(self, expression: Expression) -> Expression:
-        """The expression over internal columns; raises :class:`PlanError`."""
+        """Returns the expression over internal columns; raises :class:`PlanError`."""
         found = self.known.get(expression)
         if found is not None:
             return found
@@ -141,7 +141,7 @@ class Scope:
 
 
 def _negated(inner: Call, outer: Call) -> Expression:
-    """NOT of a comparison is the opposite comparison; NOT of AND is OR of NOTs."""
+    """Negates a comparison or applies De Morgan: NOT of AND becomes OR of NOTs."""
     if inner.name in _OPPOSITES:
         return Call(_OPPOSITES[inner.name], inner.arguments, outer.at)
     if inner.name in ("and", "or"):
@@ -161,14 +161,17 @@ def _with_fields(column: Column, fields: Sequence[str]) -> Expression:
 
 
 def is_aggregate(expression: Expression) -> bool:
-    """Whether it is a call of an aggregate function itself."""
+    """Tells whether the expression itself is a call of an aggregate function."""
     return (
         isinstance(expression, Call) and expression.name in AGGREGATES and expression.over is None
     )
 
 
 def aggregates_in(expression: Expression) -> list[Call]:
-    """Aggregate calls, outermost only, left to right; those of windows are not among them."""
+    """Returns the outermost aggregate calls, left to right.
+
+    A call with OVER is not one, but its arguments and keys may contain some.
+    """
     if isinstance(expression, Call):
         if is_aggregate(expression):
             return [expression]
@@ -183,12 +186,12 @@ def aggregates_in(expression: Expression) -> list[Call]:
 
 
 def windows_in(expression: Expression) -> list[Call]:
-    """Calls with OVER."""
+    """Returns the calls with OVER."""
     return [part for part in walk(expression) if isinstance(part, Call) and part.over]
 
 
 def is_deterministic(expression: Expression) -> bool:
-    """Whether two evaluations give the same.
+    """Tells whether every evaluation gives the same value.
 
     >>> is_deterministic(Call(">", (Call("rand", ()), Constant("0.5", "double"))))
     False
@@ -200,7 +203,10 @@ def is_deterministic(expression: Expression) -> bool:
 
 
 def type_of(expression: Expression) -> str:
-    """Hive's type of a resolved expression, as far as join keys need it."""
+    """Returns Hive's type of a resolved expression, or ``unknown``.
+
+    The type is only as exact as join keys need.
+    """
     if isinstance(expression, (Column, Constant)):
         return expression.type
     if not isinstance(expression, Call):

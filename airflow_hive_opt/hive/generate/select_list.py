@@ -36,7 +36,11 @@ from airflow_hive_opt.hive.parser.syntax import (
 def windows(
     generation: Generation, body: Body, operator: Operator, scope: Scope
 ) -> tuple[Operator, Scope]:
-    """A ReduceSink and a PTF for every way the windows partition and order rows."""
+    """Makes a ReduceSink and a PTF for every distinct PARTITION BY and ORDER BY of the windows.
+
+    Returns the last operator and the scope above it. Raises :class:`PlanError` for an aggregate
+    inside a window function.
+    """
     calls = list(dict.fromkeys(call for item in body.items for call in windows_in(item.expression)))
     groups: dict[tuple[object, object], list[Call]] = {}
     for call in calls:
@@ -75,7 +79,7 @@ def windows(
 
 
 def select(sql: str, body: Body, operator: Operator, scope: Scope) -> Operator:
-    """The Select of a body's items; raises :class:`PlanError` for a column that is not there."""
+    """Makes the Select of a body's items; raises :class:`PlanError` for an unknown column."""
     columns: list[ColumnInfo] = []
     expressions: dict[str, Expression | None] = {}
 
@@ -149,7 +153,7 @@ def _star(sql: str, star: Star, operator: Operator, scope: Scope, put: object) -
 
 
 def written(body: Body, operator: Operator) -> dict[Expression, Column]:
-    """Select items by how they were written, as ORDER BY may repeat them."""
+    """Maps the calls of the SELECT list to their columns, because ORDER BY may repeat them."""
     if body.transform is not None or any(isinstance(i.expression, Star) for i in body.items):
         return {}
     return {

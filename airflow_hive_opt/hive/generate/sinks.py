@@ -1,4 +1,4 @@
-"""Where rows go: the FileSinks, with the shuffle that a bucketed table needs."""
+"""Makes the FileSinks, with the shuffle that a bucketed table needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_hive_opt.statement.catalog import Buckets, Table
 
 
 def generate(generation: Generation, body: Body, operator: Operator) -> Operator:
-    """The FileSink of a body; raises :class:`PlanError` for a wrong number of columns."""
+    """Makes the FileSink of a body; raises :class:`PlanError` for a wrong number of columns."""
     destination = body.destination
     kind = destination.kind if destination else "SELECT"
     name = destination.table if destination else None
@@ -37,7 +37,7 @@ def generate(generation: Generation, body: Body, operator: Operator) -> Operator
 
 
 def _converted(operator: Operator, table: Table) -> Operator:
-    """The select that casts rows to the columns of the table they go to."""
+    """Adds a Select that casts rows to the types of the target table, if a type differs."""
     columns = [info for info in operator.columns if not info.hidden]
     casts: dict[str, Expression | None] = {}
     for info, wanted in zip(columns, table.columns):
@@ -55,7 +55,7 @@ def _converted(operator: Operator, table: Table) -> Operator:
 
 
 def _bucketed(operator: Operator, table: Table, buckets: Buckets) -> Operator:
-    """Rows of a bucketed table come through reducers, one a bucket, sorted as the table is."""
+    """Adds a ReduceSink with one reducer for each bucket, sorted by the table's sort columns."""
     names = [column.name for column in table.columns]
     columns = [info for info in operator.columns if not info.hidden]
 

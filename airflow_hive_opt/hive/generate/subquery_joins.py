@@ -1,8 +1,8 @@
-"""IN, NOT IN, EXISTS and NOT EXISTS of WHERE and HAVING as joins (Hive's SubQueryUtils).
+"""Turns IN, NOT IN, EXISTS and NOT EXISTS of WHERE and HAVING into joins (Hive's SubQueryUtils).
 
 ``x IN (SELECT y FROM t WHERE t.a = outer.b)`` becomes a LEFT SEMI JOIN on ``x = y`` and the
-correlation; ``NOT EXISTS`` a LEFT OUTER JOIN whose right side must be missing; ``NOT IN`` that
-too, after a join with the count of the subquery's nulls.
+correlated equality. ``NOT EXISTS`` becomes a LEFT OUTER JOIN with a filter for rows without a
+match. ``NOT IN`` becomes the same join, after a join with the count of the subquery's nulls.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from airflow_hive_opt.hive.parser.syntax import (
 class SubqueryJoin:
     """A subquery predicate as a join: ``query AS alias`` joined by ``kind`` on ``on``.
 
-    ``after`` is what WHERE asks of the join's rows; ``nulls`` is the query that counts the
-    subquery's nulls, to be joined first.
+    ``after`` is the filter over the joined rows. ``nulls`` is the query that counts the subquery's
+    nulls; it is joined first.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class SubqueryJoin:
 
 
 def subquery_predicates(where: Expression | None) -> list[Call]:
-    """IN and EXISTS calls over a query, anywhere in a condition."""
+    """Returns the IN and EXISTS calls over a query, anywhere in a condition."""
     return [
         part
         for part in (walk(where) if where is not None else ())
@@ -67,10 +67,11 @@ def split(
     nested: bool,
     inner_columns: dict[str, Sequence[ColumnInfo]] | None = None,
 ) -> tuple[list[Expression], SubqueryJoin]:
-    """The other conjuncts of WHERE and the join for its one subquery.
+    """Returns the other conjuncts of WHERE and the join for its one subquery.
 
-    Raises :class:`PlanError` for forms Hive does not take: more than one subquery, one that is
-    no top-level conjunct, one inside another, EXISTS without an equality to the outer query.
+    Raises :class:`PlanError` for forms that Hive rejects: more than one subquery, a subquery that
+    is not a top-level conjunct, a subquery inside another, EXISTS without an equality with the
+    outer query.
     """
     predicates = subquery_predicates(where)
     if nested:
@@ -139,7 +140,7 @@ def _join(
 
 
 def _qualified(expression: Expression, outer: Sequence[ColumnInfo]) -> Expression:
-    """An expression of the outer query whose columns name their tables."""
+    """Qualifies the columns of an expression of the outer query with their tables."""
     if isinstance(expression, Name) and len(expression.parts) == 1:
         tables = [info.table for info in outer if info.name == expression.parts[0]]
         if len(tables) == 1 and tables[0]:
@@ -157,7 +158,11 @@ def _decorrelate(
     tables: dict[str, Sequence[ColumnInfo]],
     exists: bool,
 ) -> tuple[Block, list[tuple[Expression, Expression]]]:
-    """Takes the equalities with the outer query out of WHERE and into the select list."""
+    """Moves the equalities with the outer query from WHERE to the SELECT list.
+
+    Returns the changed block and the equalities as pairs of outer and inner expression. Raises
+    :class:`PlanError` for a correlation that Hive rejects.
+    """
     body = block.bodies[0]
     inside = _aliases(block.source)
     correlations: list[tuple[Expression, Expression]] = []
@@ -255,7 +260,10 @@ def _first_name(query: Query) -> str:
 
 
 def _count_nulls(query: Query, alias: str, correlations: int) -> Block:
-    """``SELECT count(*) AS c FROM (query) WHERE first IS NULL``: NOT IN is false if any is."""
+    """Makes ``SELECT count(*) AS c FROM (query) WHERE first IS NULL``.
+
+    NOT IN is never true if the subquery has a NULL.
+    """
     is_null: Expression = Call("isnull", (Name((alias, _first_name(query))),))
     for at in range(correlations):
         is_null = Call("or", (is_null, Call("isnull", (Name((alias, f"sq_corr_{at}")),))))
@@ -264,7 +272,7 @@ def _count_nulls(query: Query, alias: str, correlations: int) -> Block:
 
 
 def table_sources(source: Source | None) -> list[TableSource | SubquerySource]:
-    """The tables and subqueries of a FROM, left to right."""
+    """Returns the tables and subqueries of a FROM, left to right."""
     if source is None:
         return []
     if isinstance(source, JoinSource):

@@ -1,4 +1,4 @@
-"""WHERE and HAVING: subqueries become joins, the rest a Filter."""
+"""WHERE and HAVING: subqueries become joins, the other conditions a Filter."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def where(
     nested: bool,
     scope: Scope | None = None,
 ) -> Operator:
-    """A WHERE or HAVING: subqueries become joins, the rest a Filter."""
+    """Makes a WHERE or HAVING: subqueries become joins, the other conditions a Filter.
+
+    Raises :class:`PlanError` for a condition that Hive rejects.
+    """
     if not subquery_predicates(condition):
         return filtered(generation.sql, operator, condition, scope)
     outer = scope.columns if scope else operator.columns
@@ -71,7 +74,7 @@ def _joined(
     scope: Scope | None,
 ) -> Operator:
     """Joins the rows of a query with the subquery of its WHERE or HAVING."""
-    if scope is not None:  # HAVING: what the group-by gives is one relation
+    if scope is not None:  # HAVING: the result of the group-by is one relation
         operator.columns = [
             replace(info, table=info.table or "gby_sq1", name=info.name or info.internal)
             for info in scope.columns
@@ -122,7 +125,7 @@ def _is_in(join: SubqueryJoin) -> bool:
 def _spelled_out(
     on: Expression, known: dict[Expression, Column], columns: list[ColumnInfo]
 ) -> Expression:
-    """A condition whose group-by keys are named by the columns that hold them."""
+    """Replaces group-by keys in a condition with the names of the columns that hold them."""
     if on in known:
         internal = known[on].name
         info = next(info for info in columns if info.internal == internal)
@@ -145,7 +148,7 @@ def _by_table(columns: list[ColumnInfo]) -> dict[str, list[ColumnInfo]]:
 
 
 def _inner_columns(catalog: Catalog, condition: Expression) -> dict[str, Sequence[ColumnInfo]]:
-    """The columns of the tables that the subquery of a condition reads."""
+    """Returns the columns of the tables that the subqueries of a condition read, by alias."""
     found: dict[str, Sequence[ColumnInfo]] = {}
     for call in subquery_predicates(condition):
         query = getattr(call.arguments[-1], "query", None)

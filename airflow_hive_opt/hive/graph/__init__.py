@@ -1,4 +1,4 @@
-"""Hive's operator graph: ``operator_graph`` has the operators and how they are connected.
+"""Hive's operator graph: ``operator_graph`` defines the operators and their connections.
 
-``backtracking`` follows a column from an operator back to the scan or shuffle that it comes from.
+``backtracking`` traces a column from an operator back to the scan or ReduceSink it comes from.
 """

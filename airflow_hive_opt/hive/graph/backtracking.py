@@ -1,4 +1,4 @@
-"""Expressions carried from one operator of Hive's graph to another."""
+"""Translates expressions from one operator of Hive's graph to another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow_hive_opt.hive.parser.syntax import Call, Column, Expression
 
 
 def substitute(expression: Expression, columns: dict[str, Expression | None]) -> Expression | None:
-    """``expression`` with its columns replaced; ``None`` where one has no replacement.
+    """Replaces the columns of ``expression``; ``None`` if a column has no replacement.
 
     >>> a, b = Column("a"), Column("b")
     >>> substitute(Call(">", (a, a)), {"a": b}) == Call(">", (b, b))
@@ -29,14 +29,14 @@ def substitute(expression: Expression, columns: dict[str, Expression | None]) ->
 
 
 def through(expression: Expression, operator: Operator) -> Expression | None:
-    """An expression over the output of ``operator`` as one over its input, if it can be."""
+    """Translates an expression over ``operator``'s output to its input; ``None`` if impossible."""
     if operator.expressions is None:
         return expression
     return substitute(expression, operator.expressions)
 
 
 def columns_of(expression: Expression) -> list[Column]:
-    """The columns an expression reads, each once, in order."""
+    """Returns the columns that an expression reads, each once, in order."""
     found: dict[Column, None] = {}
 
     def visit(part: Expression) -> None:
@@ -53,9 +53,10 @@ def columns_of(expression: Expression) -> list[Column]:
 def backtrack(
     expression: Expression | None, operator: Operator, terminal: Operator
 ) -> Expression | None:
-    """An expression over ``operator``'s input as one over ``terminal``'s output.
+    """Translates an expression over ``operator``'s input to ``terminal``'s output.
 
-    ``None`` where it passes an operator that computes it, or a path that does not lead there.
+    Returns ``None`` if an operator in between computes the value, or if the path does not lead to
+    ``terminal``.
     """
     while expression is not None and operator is not terminal:
         if len(operator.parents) != 1:

@@ -1,8 +1,11 @@
 """Hive's operator graph.
 
-Hive's optimizer rewires one graph of operators in place, and so do the rules here: a ReduceSink
-is taken out, a Join becomes a MapJoin, a Filter sinks to its scan. Operators therefore are mutable
-and compare by identity.
+Hive's optimizer changes one graph of operators in place, and so do the rules here: they remove a
+ReduceSink, turn a Join into a MapJoin, or move a Filter to its scan. Operators are therefore
+mutable and compare by identity.
+
+Rows flow upwards, from the scans to the sinks: the parents of an operator are below it, its
+children above it.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ SHORT_NAMES = {
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """An output column: internal name, and the table alias and name that SQL knows it by."""
+    """An output column: its internal name, and its table alias and name in SQL."""
 
     internal: str
     table: str | None
@@ -48,16 +51,17 @@ class ColumnInfo:
 
     @property
     def column(self) -> Column:
-        """The expression that reads it."""
+        """The expression that reads the column."""
         return Column(self.internal, self.type, self.partition)
 
 
 @dataclass(eq=False)
 class Operator:
-    """What all operators have: columns, and neighbours in the graph.
+    """The attributes that all operators share: columns, parents and children.
 
-    ``expressions`` gives, for an output column, the expression over the input; ``None`` for a
-    value made here (an aggregate). Operators without ``expressions`` hand their input on.
+    ``expressions`` maps an output column to its expression over the input. The expression is
+    ``None`` if the operator itself makes the value, such as an aggregate. An operator whose
+    ``expressions`` is ``None`` passes its input columns on unchanged.
     """
 
     columns: list[ColumnInfo]
@@ -77,10 +81,10 @@ class Operator:
 
 @dataclass(eq=False)
 class TableScan(Operator):
-    """Reads a table, or (``table`` is ``None``) a temporary file or nothing.
+    """Reads a table or, if ``table`` is ``None``, a temporary file or nothing.
 
-    ``path`` is Hive's path of aliases, outermost subquery first: ``t:a``. ``partitions`` are the
-    ones left after pruning, ``None`` for all.
+    ``path`` is Hive's path of aliases, outermost subquery first: ``t:a``. ``partitions`` are those
+    left after pruning; ``None`` means all.
     """
 
     alias: str = ""
@@ -92,9 +96,9 @@ class TableScan(Operator):
 
 @dataclass(eq=False)
 class Filter(Operator):
-    """Keeps the rows that fulfil all of ``predicate``.
+    """Keeps the rows for which all conjuncts of ``predicate`` are true.
 
-    ``generated`` are the conjuncts that Hive adds itself (join keys that are not null).
+    ``generated`` are the conjuncts that Hive adds itself: join keys that are not null.
     """
 
     predicate: tuple[Expression, ...] = ()
@@ -104,7 +108,7 @@ class Filter(Operator):
 
 @dataclass(eq=False)
 class Select(Operator):
-    """Computes the output columns. ``star`` marks one that only hands its input on."""
+    """Computes the output columns. ``star`` marks a Select that passes its input on unchanged."""
 
     star: bool = False
 
@@ -113,8 +117,8 @@ class Select(Operator):
 class ReduceSink(Operator):
     """Sends rows to reducers by ``keys``.
 
-    ``order`` has ``+`` or ``-`` a key; ``reducers`` is -1 where Hive is free to choose.
-    ``distinct`` counts trailing keys that only serve DISTINCT aggregates.
+    ``order`` has one ``+`` or ``-`` for each key. ``reducers`` is -1 if Hive may choose the number.
+    ``distinct`` is the number of trailing keys that serve only DISTINCT aggregates.
     """
 
     keys: tuple[Expression, ...] = ()
@@ -127,7 +131,7 @@ class ReduceSink(Operator):
 
 @dataclass(frozen=True)
 class JoinCondition:
-    """How input ``right`` joins input ``left``; both are tags."""
+    """How input ``right`` joins input ``left``. Both are tags."""
 
     kind: str
     left: int
@@ -138,10 +142,10 @@ class JoinCondition:
 class Join(Operator):
     """A join in the reducer.
 
-    ``sources`` gives every output column its tag. ``aliases`` are the aliases of each input
-    (several for the result of another join), ``order`` the tags in the order they are sent: the
-    last is streamed. ``filters`` are ON conditions of preserved sides, by tag; ``residual`` those
-    over several sides of an outer join.
+    ``sources`` maps every output column to its tag. ``aliases`` are the aliases of each input; an
+    input that is the result of another join has several. ``order`` holds the tags in the order in
+    which the inputs are sent; the last input is streamed. ``filters`` are ON conditions over
+    preserved sides, by tag. ``residual`` are the other ON conditions of an outer join.
     """
 
     conditions: tuple[JoinCondition, ...] = ()
@@ -159,9 +163,9 @@ class Join(Operator):
 
 @dataclass(eq=False)
 class MapJoin(Join):
-    """A join in the mapper that reads input ``big``; ``kind`` as EXPLAIN names it.
+    """A join in the mapper that streams input ``big``; ``kind`` is EXPLAIN's name for it.
 
-    ``automatic`` marks a sort-merge join that no hint asked for.
+    ``automatic`` marks a sort-merge join without a hint.
     """
 
     big: int = 0
@@ -193,9 +197,9 @@ class Limit(Operator):
 
 @dataclass(eq=False)
 class FileSink(Operator):
-    """Writes to ``table``, to a directory, or (``kind`` SELECT) to the one who asked.
+    """Writes to ``table``, to a directory, or, if ``kind`` is SELECT, the result of the query.
 
-    ``writes`` is the scan of another task that reads a temporary file.
+    ``writes`` is the scan of another task that reads the temporary file written here.
     """
 
     kind: str = "SELECT"
@@ -205,7 +209,7 @@ class FileSink(Operator):
 
 @dataclass(eq=False)
 class Script(Operator):
-    """TRANSFORM through a program."""
+    """TRANSFORM: passes rows through a script."""
 
     script: str = ""
 
@@ -224,7 +228,7 @@ class LateralViewForward(Operator):
 
 @dataclass(eq=False)
 class LateralViewJoin(Operator):
-    """Puts a row beside the rows that the table function made of it."""
+    """Joins a row with the rows that the table function made of it."""
 
     alias: str = ""
 
@@ -238,12 +242,12 @@ class UserTableFunction(Operator):
 
 @dataclass(eq=False)
 class Demux(Operator):
-    """Hands rows of correlated ReduceSinks to the operators that stood behind each of them."""
+    """Passes the rows of correlated ReduceSinks to the operators that followed each of them."""
 
 
 @dataclass(eq=False)
 class Mux(Operator):
-    """Collects what operators below a correlated join or group-by send it."""
+    """Collects the rows of a join or group-by in the reducer of a correlated job."""
 
 
 def attach(child: Operator, *parents: Operator) -> None:
@@ -254,7 +258,7 @@ def attach(child: Operator, *parents: Operator) -> None:
 
 
 def remove(operator: Operator) -> None:
-    """Takes an operator with one parent out; its children move up."""
+    """Removes an operator that has one parent; the parent takes its children."""
     (parent,) = operator.parents
     replace_child(parent, operator, operator.children)
     for child in operator.children:
@@ -263,13 +267,13 @@ def remove(operator: Operator) -> None:
 
 
 def replace_child(parent: Operator, old: Operator, new: Iterable[Operator]) -> None:
-    """Puts ``new`` in the place of ``old`` among ``parent``'s children."""
+    """Replaces ``old`` among ``parent``'s children with ``new``."""
     at = parent.children.index(old)
     parent.children[at : at + 1] = new
 
 
 def insert_above(operator: Operator, new: Operator) -> None:
-    """Puts ``new`` between ``operator`` and all its children."""
+    """Inserts ``new`` between ``operator`` and all its children."""
     new.children = operator.children
     for child in new.children:
         child.parents[child.parents.index(operator)] = new
@@ -278,7 +282,7 @@ def insert_above(operator: Operator, new: Operator) -> None:
 
 
 def graph(roots: Iterable[Operator]) -> Iterator[Operator]:
-    """Every operator once, parents before children, depth first."""
+    """Yields every operator once, depth first from the roots."""
     seen: set[int] = set()
     stack = list(roots)[::-1]
     while stack:
@@ -291,7 +295,7 @@ def graph(roots: Iterable[Operator]) -> Iterator[Operator]:
 
 
 def topological(scans: Iterable[Operator]) -> list[Operator]:
-    """Every operator once, after all its parents."""
+    """Returns every operator once, after all its parents."""
     operators = list(graph(scans))
     waiting = {id(operator): len(operator.parents) for operator in operators}
     ready = [operator for operator in operators if not operator.parents]
@@ -308,7 +312,10 @@ def topological(scans: Iterable[Operator]) -> list[Operator]:
 
 @dataclass
 class OperatorGraph:
-    """The graph of one statement: its roots and leaves, and what the rules need to know."""
+    """The graph of one statement: its scans and sinks, and what the rules need.
+
+    ``correlated`` is true if the Correlation Optimizer merged jobs.
+    """
 
     sql: str
     settings: Settings
@@ -317,9 +324,9 @@ class OperatorGraph:
     correlated: bool = False
 
     def operators(self) -> list[Operator]:
-        """Every operator once, parents before children, depth first."""
+        """Returns every operator once, depth first from the scans."""
         return list(graph(self.scans))
 
     def joins(self) -> list[Join]:
-        """The joins, in the order of the graph."""
+        """Returns the joins in the order of the graph."""
         return [operator for operator in self.operators() if isinstance(operator, Join)]

@@ -1,5 +1,5 @@
-"""HiveQL text to the frozen trees of ``syntax``, by Hive's own grammar.
+"""Parses HiveQL text into the immutable trees of ``syntax``, by Hive's own grammar.
 
-``lexer`` makes tokens; ``statement_parser`` reads statements, with ``from_clause_parser`` and
-``expression_parser`` for their parts and ``hints`` for hints. ``render`` writes trees as text.
+``lexer`` makes tokens. ``statement_parser`` parses statements, ``from_clause_parser`` FROM clauses,
+``expression_parser`` expressions, and ``hints`` hints. ``render`` writes expressions as text.
 """

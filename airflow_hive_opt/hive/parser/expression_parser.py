@@ -1,4 +1,4 @@
-"""Hive's expressions: precedence climbing over the tokens of ``lexer``."""
+"""Parses Hive's expressions by precedence climbing over the tokens of ``lexer``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNITS = frozenset(_UNITS_WORDS.split())
 
 
 class ExpressionParser:
-    """Reads expressions; :mod:`.parser` adds queries on top."""
+    """Parses expressions. :mod:`.statement_parser` adds queries."""
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
@@ -48,40 +48,40 @@ class ExpressionParser:
     # Tokens.
 
     def peek(self, ahead: int = 0) -> Token:
-        """The token ``ahead`` places from here."""
+        """Returns the token ``ahead`` places after the current one."""
         return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
     def next(self) -> Token:
-        """The token here; moves on."""
+        """Returns the current token and moves to the next."""
         token = self.peek()
         self._at += 1
         return token
 
     def at(self, *words: str) -> bool:
-        """Whether one of ``words`` stands here."""
+        """Tells whether the current token is one of ``words``."""
         return self.peek().lower in words
 
     def accept(self, *words: str) -> Token | None:
-        """Moves over one of ``words``, if it stands here."""
+        """Returns the current token and moves on if it is one of ``words``, else ``None``."""
         return self.next() if self.at(*words) else None
 
     def expect(self, word: str) -> Token:
-        """Moves over ``word``; raises :class:`PlanError`."""
+        """Returns ``word``'s token and moves on; raises :class:`PlanError` for another word."""
         return self.accept(word) or self.fail()
 
     def fail(self, ahead: int = 0) -> NoReturn:
-        """Raises the parse error for the token here."""
+        """Raises the parse error for the token ``ahead`` places after the current one."""
         token = self.peek(ahead)
         where = position(self.sql, token.start)
         what = f"can't read {token.text!r} here" if token.text else "misses something at the end"
         raise PlanError("PARSE", f"Hive {what}", *where)
 
     def fail_semantic(self, number: int, message: str) -> NoReturn:
-        """Raises a semantic error for the token here."""
+        """Raises a semantic error for the current token."""
         raise PlanError("SEMANTIC", message, *position(self.sql, self.peek().start), number=number)
 
     def identifier(self) -> str:
-        """A name, in lower case, its backquotes gone."""
+        """Parses a name: in lower case and without backquotes."""
         token = self.peek()
         if token.kind == "quoted":
             self.next()
@@ -91,14 +91,14 @@ class ExpressionParser:
         return self.next().text.lower()
 
     def dotted_name(self) -> str:
-        """``table`` or ``database.table``."""
+        """Parses ``table`` or ``database.table``."""
         name = self.identifier()
         return f"{name}.{self.identifier()}" if self.accept(".") else name
 
-    # Expressions, loosest first.
+    # Expressions, from the lowest precedence to the highest.
 
     def expression(self) -> Expression:
-        """An expression."""
+        """Parses an expression; raises :class:`PlanError`."""
         found = self._and()
         while token := self.accept("or"):
             found = Call("or", (found, self._and()), token.start)
@@ -322,7 +322,7 @@ class ExpressionParser:
         return Window(partition_by, order_by, " ".join(frame))
 
     def sort_keys(self) -> tuple[tuple[Expression, str], ...]:
-        """``a ASC, b DESC`` as pairs of expression and ``+`` or ``-``."""
+        """Parses ``a ASC, b DESC`` as pairs of an expression and ``+`` or ``-``."""
         found = []
         while True:
             key = self.expression()
@@ -335,7 +335,7 @@ class ExpressionParser:
                 return tuple(found)
 
     def window_definitions(self) -> dict[str, Window]:
-        """``w AS (PARTITION BY ...)``, as often as it comes."""
+        """Parses any number of ``w AS (PARTITION BY ...)``."""
         found = {}
         while True:
             name = self.identifier()

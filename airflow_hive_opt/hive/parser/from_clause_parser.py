@@ -12,7 +12,7 @@ from airflow_hive_opt.hive.parser.syntax import (
     TableSource,
 )
 
-# Words that end a table or select item instead of naming it.
+# Words that end a table or a SELECT item and are not its alias.
 _NO_ALIAS_WORDS = """
 where group having order sort distribute cluster limit union join inner left right full cross on
 lateral insert select map reduce from using window tablesample as natural unique anti semi outer
@@ -34,10 +34,13 @@ _JOINS = {
 
 
 class FromClauseParser(ExpressionParser):
-    """Between expressions and queries, which read each other."""
+    """Parses FROM clauses.
+
+    The class is between the parsers of expressions and of queries, which call each other.
+    """
 
     def source(self) -> Source:
-        """What stands behind FROM."""
+        """Parses the FROM clause after the word FROM."""
         found = self._joined()
         while self.accept(","):
             found = JoinSource("INNER", found, self._laterals(self._factor()), None)
@@ -115,7 +118,7 @@ class FromClauseParser(ExpressionParser):
         return TableSource(name, alias, at, sample)
 
     def skip_parentheses(self) -> None:
-        """Passes what stands in parentheses, unread."""
+        """Skips a pair of parentheses and their content."""
         self.expect("(")
         depth = 1
         while depth:

@@ -13,7 +13,10 @@ _KNOWN = ("mapjoin", "broadcastjoin", "streamtable", "hold_ddltime")
 
 
 def parse_hints(sql: str, token: Token) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Names in lower case with their arguments; raises :class:`PlanError` (Hive's 40000)."""
+    """Returns the hints as names and arguments, in lower case.
+
+    Raises :class:`PlanError` (Hive's 40000) for an unknown hint.
+    """
     text = token.text[3:-2].strip()
     found = []
     at = 0

@@ -1,4 +1,4 @@
-"""SQL text to tokens."""
+"""Splits SQL text into tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of the text: its kind, its text and where it stands."""
+    """A piece of the SQL text: its kind, its text and its offsets."""
 
     kind: str
     text: str
@@ -32,12 +32,12 @@ class Token:
 
     @property
     def lower(self) -> str:
-        """The text of a word or symbol in lower case; quoted names and strings match nothing."""
+        """The text of a word or symbol in lower case; empty for all other tokens."""
         return self.text.lower() if self.kind in ("word", "symbol") else ""
 
 
 def tokens(sql: str) -> list[Token]:
-    """The tokens of ``sql``, an ``end`` after the last; raises :class:`PlanError`.
+    """Returns the tokens of ``sql``, with an ``end`` token last; raises :class:`PlanError`.
 
     >>> [token.text for token in tokens("SELECT a.`key` -- why")]
     ['SELECT', 'a', '.', '`key`', '']
@@ -56,7 +56,7 @@ def tokens(sql: str) -> list[Token]:
 
 
 def number_type(text: str) -> str:
-    """Hive's type of a number, by its suffix and form."""
+    """Returns Hive's type of a numeric literal, by its suffix and form."""
     suffix = text[-1].lower()
     if suffix in "lsy":
         return {"l": "bigint", "s": "smallint", "y": "tinyint"}[suffix]

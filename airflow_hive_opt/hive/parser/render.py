@@ -1,4 +1,4 @@
-"""Resolved expressions as SQL."""
+"""Writes resolved expressions as SQL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _INFIX = frozenset(_INFIX_WORDS.split())
 
 
 def render(expression: Expression) -> str:
-    """The expression as SQL, its columns by their internal names.
+    """Returns the expression as SQL, with the internal names of its columns.
 
     >>> render(Call(">", (Column("key"), Constant("'5'", "string"))))
     "key > '5'"

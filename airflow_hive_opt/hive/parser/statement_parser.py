@@ -1,8 +1,8 @@
 """A parser for Hive 2.3's query language.
 
-Hive's own grammar decides what Hive rejects, so the planner of Hive's stages reads SQL by it:
-no natural joins, no parenthesised joins, every subquery named; but ``FROM ... INSERT`` with
-several bodies, ``MAP ... USING``, SORT BY and hints.
+The parser follows Hive's own grammar, because the grammar decides which statements Hive rejects.
+Hive rejects natural joins, joins in parentheses and subqueries in FROM without an alias. Hive
+accepts ``FROM ... INSERT`` with several bodies, ``MAP ... USING``, SORT BY and hints.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Statement(NamedTuple):
 
 
 def parse_hive(sql: str) -> Statement:
-    """The statement that ``sql`` is; raises :class:`PlanError` with code ``PARSE``.
+    """Parses a statement; raises :class:`PlanError` with code ``PARSE``.
+
+    For an unknown hint or for USING, the code is ``SEMANTIC``.
 
     >>> parse_hive("SELECT a.key FROM a JOIN b ON a.key = b.key").kind
     'SELECT'
@@ -72,7 +74,7 @@ class _Parser(FromClauseParser):
         return Statement(kind, query)
 
     def query(self, views: tuple[tuple[str, Query], ...] = ()) -> Query:
-        """A whole query with its WITH clause and its unions."""
+        """Parses a whole query with its WITH clause and its unions."""
         if self.accept("with"):
             while True:
                 name = self.identifier()
@@ -237,7 +239,7 @@ class _Parser(FromClauseParser):
         names = []
         while not self.accept(")"):
             names.append(self.identifier())
-            while not self.at(",", ")"):  # a type, as TRANSFORM ... AS (a INT) has it
+            while not self.at(",", ")"):  # a type: TRANSFORM ... AS (a INT)
                 self.next()
             self.accept(",")
         return tuple(names)

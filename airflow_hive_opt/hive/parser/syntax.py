@@ -1,7 +1,7 @@
 """HiveQL after parsing: expressions, sources, query blocks, statements.
 
-Everything is frozen and compares by structure, wherever it stands in the text: Hive, too, matches
-GROUP BY keys and join keys by comparing syntax trees.
+All objects are immutable and compare by structure, without their position in the text. Hive, too,
+matches GROUP BY keys and join keys by comparing syntax trees.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _position() -> int:
 
 @dataclass(frozen=True)
 class Name:
-    """A column as written: ``key``, ``a.key``, ``a.struct.field``; lower case."""
+    """A column name in the text: ``key``, ``a.key``, ``a.struct.field``; in lower case."""
 
     parts: tuple[str, ...]
     at: int = _position()
@@ -25,7 +25,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Constant:
-    """A literal; ``text`` as SQL, ``type`` as Hive names it."""
+    """A literal: ``text`` is its SQL text, ``type`` Hive's name of its type."""
 
     text: str
     type: str
@@ -33,7 +33,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Window:
-    """OVER (...): what it partitions and orders by."""
+    """OVER (...): its PARTITION BY, its ORDER BY and its frame."""
 
     partition_by: tuple[Expression, ...]
     order_by: tuple[tuple[Expression, str], ...]
@@ -44,8 +44,8 @@ class Window:
 class Call:
     """A function or an operator with its arguments.
 
-    Operators are called by their symbol (``=``, ``and``, ``isnull``, ``between``). ``note`` holds
-    what is no expression: a cast's type, a field's name.
+    The name of an operator is its symbol or word (``=``, ``and``, ``isnull``, ``between``).
+    ``note`` holds what is not an expression: the type of a cast, the name of a field.
     """
 
     name: str
@@ -66,19 +66,19 @@ class Star:
 
 @dataclass(frozen=True)
 class Subquery:
-    """A query inside an expression, as IN, EXISTS or a scalar use it."""
+    """A query inside an expression: in IN, in EXISTS or as a scalar."""
 
     query: Query
     at: int = _position()
 
 
-# Only an annotation: Python 3.9 has no TypeAlias and never asks for it.
+# Python 3.9 has no typing.TypeAlias, but it does not evaluate the annotation.
 Expression: typing.TypeAlias = "Name | Constant | Call | Star | Subquery | Column"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column after resolution, by its internal name in an operator's input."""
+    """A column after resolution: its internal name in an operator's input."""
 
     name: str
     type: str = field(default="string", compare=False)
@@ -87,7 +87,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSource:
-    """A table in FROM. ``sample`` is the text of TABLESAMPLE, if any."""
+    """A table in FROM. ``sample`` is the text of TABLESAMPLE, or empty."""
 
     name: str
     alias: str
@@ -132,7 +132,7 @@ Source = typing.Union[TableSource, SubquerySource, JoinSource, LateralView]
 
 @dataclass(frozen=True)
 class SelectItem:
-    """One expression of a select list and the names it was given."""
+    """One expression of a SELECT list and its aliases."""
 
     expression: Expression
     aliases: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ class SelectItem:
 
 @dataclass(frozen=True)
 class Transform:
-    """TRANSFORM, MAP or REDUCE ... USING 'script' AS ...: rows go through a script."""
+    """TRANSFORM, MAP or REDUCE ... USING 'script' AS ...: rows pass through a script."""
 
     script: str
     columns: tuple[str, ...]
@@ -148,9 +148,9 @@ class Transform:
 
 @dataclass(frozen=True)
 class Destination:
-    """Where INSERT or CREATE TABLE AS writes; ``table`` is ``None`` for a directory.
+    """The target of INSERT or CREATE TABLE AS; ``table`` is ``None`` for a directory.
 
-    ``dynamic`` counts the partition columns whose values come with the rows.
+    ``dynamic`` is the number of partition columns whose values come from the rows.
     """
 
     kind: str
@@ -160,7 +160,7 @@ class Destination:
 
 @dataclass(frozen=True)
 class Body:
-    """One SELECT of a block, with everything after FROM; a multi-insert has several."""
+    """One SELECT of a block, with all clauses after FROM. A multi-insert has several bodies."""
 
     items: tuple[SelectItem, ...]
     destination: Destination | None = None
@@ -180,7 +180,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Block:
-    """FROM with its bodies; ``views`` are the WITH queries in scope."""
+    """A FROM clause with its bodies. ``views`` are the WITH queries in scope."""
 
     source: Source | None
     bodies: tuple[Body, ...]
@@ -189,7 +189,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Union:
-    """Two queries, one after the other."""
+    """UNION ALL of two queries."""
 
     left: Query
     right: Query
@@ -199,7 +199,7 @@ Query = typing.Union[Block, Union]
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """The expression and everything in it, without the queries of subqueries."""
+    """Yields the expression and all its parts, but does not enter subqueries."""
     waiting = [expression]
     while waiting:
         found = waiting.pop()
@@ -212,7 +212,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def conjuncts(expression: Expression | None) -> list[Expression]:
-    """The parts that AND joins, left to right.
+    """Splits a condition at AND and returns the conjuncts, left to right.
 
     >>> a, b = Name(("a",)), Name(("b",))
     >>> conjuncts(Call("and", (a, b))) == [a, b]

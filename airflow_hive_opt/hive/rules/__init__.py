@@ -1,6 +1,7 @@
 """Hive's rules, in the order of Hive's own optimizers.
 
-``GRAPH_RULES`` rewire the operator graph; ``TASK_RULES`` the tasks that the graph is cut into.
+``GRAPH_RULES`` change the operator graph. ``TASK_RULES`` change the tasks that the graph is cut
+into.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Joins whose small sides are small enough become map joins, once the tasks are known.
+"""Turns joins with small inputs into map joins, after the graph is cut into tasks.
 
-* All small sides known and their sum within ``hive.auto.convert.join.noconditionaltask.size``:
-  the join becomes a map join, and runs inside the job above it if the small tables of both fit.
-* Else a Conditional: one branch for each input that may be the big table and whose other inputs
-  are within ``hive.mapjoin.smalltable.filesize`` as far as known, and the common join as backup.
+* If the sizes of all small inputs are known and their sum is within
+  ``hive.auto.convert.join.noconditionaltask.size``, the join becomes a map join. The map join runs
+  inside the job that reads its result, if the small tables of both fit in that limit.
+* Otherwise the join becomes a Conditional, with the common join as backup. The Conditional has one
+  branch for each input that may be the big table, if the known size of its other inputs is within
+  ``hive.mapjoin.smalltable.filesize``.
 
     >>> from airflow_hive_opt.hive.example import stages
     >>> stages("SELECT a.key FROM src a JOIN src1 b ON a.key = b.key")
@@ -30,7 +32,7 @@ from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE, Settings
 
 
 def convert_joins(tasks: list[Task], settings: Settings) -> list[Task]:
-    """The tasks after conversion: children first, as Hive walks them."""
+    """Returns the converted tasks. Converts children first, in Hive's order."""
     if not settings.is_on("hive.auto.convert.join"):
         return tasks
     found = list(tasks)
@@ -41,7 +43,7 @@ def convert_joins(tasks: list[Task], settings: Settings) -> list[Task]:
 
 
 def bytes_of(scan: TableScan) -> int | None:
-    """What a scan reads, as far as the catalog knows; a temporary file's size is not known."""
+    """Returns the bytes that a scan reads, or ``None`` if unknown, as for a temporary file."""
     if scan.table is None:
         return None
     partitions = kept(scan)
@@ -106,7 +108,7 @@ def _convert(task: Task, join: Join, big: int) -> None:
 
 
 def _merge_into_child(task: Task, tasks: list[Task], settings: Settings) -> None:
-    """A map join runs in the mappers of the one job that reads its result."""
+    """Moves a map join into the mappers of the job that reads its result, if only one does."""
     if len(task.children) != 1 or task.children[0].kind != "MapReduce":
         return
     (child,) = task.children
@@ -138,7 +140,7 @@ def _merge_into_child(task: Task, tasks: list[Task], settings: Settings) -> None
 
 
 def _reads_of(task: Task, child: Task) -> list[TableScan]:
-    """The temporary files of ``child`` that ``task`` writes."""
+    """Returns the scans of ``child`` that read temporary files of ``task``."""
     temporary = [scan for scan in child.scans if scan.table is None and scan.alias == ""]
     written = {
         id(operator.writes)

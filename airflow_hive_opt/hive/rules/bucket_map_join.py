@@ -1,4 +1,4 @@
-"""Map joins of bucketed tables read bucket by bucket; sorted buckets are merged.
+"""Turns map joins of bucketed tables into joins bucket by bucket, and merges sorted buckets.
 
     >>> from airflow_hive_opt.hive.example import tree_after
     >>> sql = "SELECT /*+ MAPJOIN(b) */ a.key FROM b4 a JOIN b2 b ON a.key = b.key"
@@ -9,10 +9,11 @@
     >>> print(tree_after(use_buckets, sql, **on).splitlines()[2].strip())
     SORTMERGEBUCKETMAPJOIN INNER big a
 
-The join keys must be plain columns and hold all bucket columns, in the same places on every side;
-bucket counts must divide each other. For a merge, the first sort columns must be the join keys,
-in the same direction on every side. With ``hive.auto.convert.sortmerge.join`` a join needs no hint
-for that: the table with the largest partitions is streamed.
+The join keys must be plain columns and include all bucket columns, in the same positions on every
+side. Of the big table's bucket count and another table's, one must divide the other. A merge also
+needs the join keys as the first sort columns, in the same direction on every side. With
+``hive.auto.convert.sortmerge.join``, a merge needs no hint: the join streams the table with the
+largest average partition.
 
 Source: Hive's BucketMapJoinOptimizer, SortedMergeBucketMapJoinOptimizer (AbstractBucketJoinProc,
 AbstractSMBJoinProc).
@@ -42,7 +43,7 @@ from airflow_hive_opt.statement.errors import PlanError
 
 
 def use_buckets(graph: OperatorGraph) -> None:
-    """Converts hinted map joins, then joins without a hint; raises :class:`PlanError`."""
+    """Converts hinted map joins, and joins without a hint; raises :class:`PlanError`."""
     settings = graph.settings
     merging = settings.is_on("hive.optimize.bucketmapjoin.sortedmerge")
     if not merging and not settings.is_on("hive.optimize.bucketmapjoin"):
@@ -87,7 +88,10 @@ def _partition_size(scan: TableScan) -> float:
 
 
 def scan_below(operator: Operator) -> TableScan | None:
-    """The scan of a table whose rows, some or all, come to the operator as they are."""
+    """Returns the table scan below an operator, or ``None``.
+
+    Only Selects, Filters and ReduceSinks may be between the two.
+    """
     current = operator
     while not isinstance(current, TableScan):
         if len(current.parents) != 1 or not isinstance(current, (Select, Filter, ReduceSink)):
@@ -97,7 +101,10 @@ def scan_below(operator: Operator) -> TableScan | None:
 
 
 def _bucketed_sides(join: Join, big: int) -> list[tuple[Buckets, list[str]]] | None:
-    """The buckets and key columns of every side, if the sides can be joined by bucket."""
+    """Returns the buckets and key columns of every side; ``None`` if the buckets do not fit.
+
+    Raises :class:`PlanError` if a table's number of files is not its number of buckets.
+    """
     sides: list[tuple[Buckets, list[str]]] = []
     counts: list[list[int]] = []
     places: list[int] | None = None
@@ -142,7 +149,7 @@ def _check_files(scan: TableScan, buckets: Buckets) -> None:
 
 
 def column_at_scan(operator: Operator, key: Expression) -> str | None:
-    """The scan's column that a join key is, unchanged."""
+    """Returns the scan's column that a join key reads unchanged; ``None`` if there is none."""
     current, expression = operator, key
     while True:
         if not isinstance(expression, Column):

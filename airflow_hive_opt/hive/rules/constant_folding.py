@@ -1,7 +1,7 @@
-"""Drops conjuncts that constants decide, and carries constants up.
+"""Removes conjuncts that constants decide, and propagates constants upwards.
 
-``1 = 1`` goes, and ``1 = 2`` makes the whole condition false. A filter below tells every filter
-and key above it what a column's value is:
+``1 = 1`` is removed; ``1 = 2`` makes the whole condition false. The constant that a filter gives
+a column replaces the column in every filter and key above it:
 
     >>> from airflow_hive_opt.hive.example import filters_after
     >>> filters_after(fold_constants, "SELECT key FROM src WHERE 1 = 1 AND key > '5'")
@@ -10,8 +10,8 @@ and key above it what a column's value is:
     >>> filters_after(fold_constants, sql)
     ['src: false']
 
-Conjuncts of one filter do not fold each other. Joins carry constants up only if all of them are
-inner.
+Conjuncts of one filter do not fold each other. A join propagates constants only if all its
+conditions are inner joins.
 
 Source: Hive's ConstantPropagate.
 """
@@ -38,7 +38,7 @@ _Known = dict[str, Constant]
 
 
 def fold_constants(graph: OperatorGraph) -> None:
-    """Folds filters and the keys of ReduceSinks; a filter that is always true goes."""
+    """Folds filters and the keys of ReduceSinks, and removes filters that are always true."""
     if not graph.settings.is_on("hive.optimize.constant.propagation"):
         return
     known: dict[int, _Known] = {}
@@ -49,7 +49,7 @@ def fold_constants(graph: OperatorGraph) -> None:
 
 
 def folded(conjuncts: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    """The conjuncts that are left; ``(FALSE,)`` where they can't all be true."""
+    """Returns the remaining conjuncts; ``(FALSE,)`` if one of them is never true."""
     found: list[Expression] = []
     for conjunct in conjuncts:
         value = fold(conjunct)
@@ -61,7 +61,7 @@ def folded(conjuncts: tuple[Expression, ...]) -> tuple[Expression, ...]:
 
 
 def _visit(operator: Operator, inputs: list[_Known]) -> _Known:
-    """Folds an operator; gives the constants among its output columns."""
+    """Folds an operator and returns the constants among its output columns."""
     below = inputs[0] if inputs else {}
     if isinstance(operator, Filter):
         return _through_filter(operator, below)
@@ -96,7 +96,7 @@ def _through_filter(operator: Filter, below: _Known) -> _Known:
 
 
 def with_constants(expression: Expression, known: _Known) -> Expression:
-    """The expression with the columns that are known put in."""
+    """Replaces columns with their known constants."""
     if isinstance(expression, Column):
         return known.get(expression.name, expression)
     if isinstance(expression, Call) and known:
@@ -112,7 +112,7 @@ def _with(keys: tuple[Expression, ...], known: _Known) -> tuple[Expression, ...]
 
 
 def _assigned(predicate: tuple[Expression, ...]) -> _Known:
-    """Columns that a filter leaves one value: ``key = '66'``, ``key IS NULL``."""
+    """Returns the columns to which a filter gives one value: ``key = '66'``, ``key IS NULL``."""
     found: _Known = {}
     for part in predicate:
         if not isinstance(part, Call):
@@ -133,7 +133,7 @@ def _assigned(predicate: tuple[Expression, ...]) -> _Known:
 
 
 def _same_type(kind: str, constant: Constant) -> bool:
-    """A text column compared with a number is not assigned that number."""
+    """Tells whether both are text or neither is. A number is not propagated to a text column."""
     return (kind in ("string", "varchar", "char")) == (constant.type == "string")
 
 

@@ -1,4 +1,4 @@
-"""Expressions that are constants, as far as Hive evaluates them while it plans."""
+"""Evaluates constant expressions, as far as Hive evaluates them during planning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NULL = Constant("null", "void")
 
 
 def fold(expression: Expression) -> Expression:
-    """The constant that an expression is; else the expression, its parts folded.
+    """Returns the constant value of an expression, else the expression with its parts folded.
 
     >>> from airflow_hive_opt.hive.parser.syntax import Column
     >>> fold(Call("upper", (Constant("'x'", "string"),)))

@@ -1,4 +1,4 @@
-"""Joins and group-bys on the same keys share one job (the Correlation Optimizer).
+"""Merges the jobs of joins and group-bys on the same keys (the Correlation Optimizer).
 
     >>> from airflow_hive_opt.hive.example import stages
     >>> on = {"hive.optimize.correlation": "true", "hive.auto.convert.join": "false"}
@@ -6,12 +6,12 @@
     >>> stages(sql, **on)
     'MapReduce, Fetch'
 
-From a top ReduceSink the keys are tracked down. A ReduceSink below with the same keys, the same
-order and no other number of reducers is correlated; if it feeds a join, the other inputs of the
-join must be, too, as far as the join's type lets keys through. The lowest ReduceSinks stay and
-feed a Demux, the others become Mux operators in the reducer.
+The rule traces the keys of a top ReduceSink downwards. A ReduceSink below is correlated if it has
+the same keys, the same order and no conflicting number of reducers. If it feeds a join, the other
+inputs of the join must be correlated too, as far as the join's type lets keys pass. The lowest
+ReduceSinks stay and feed a Demux. The others become Mux operators in the reducer.
 
-Source: Hive's CorrelationOptimizer (HIVE-2206), steps as in its design page.
+Source: Hive's CorrelationOptimizer (HIVE-2206); the steps follow its design page.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE
 
 
 def correlate(graph: OperatorGraph) -> None:
-    """Finds correlated ReduceSinks, the last of the graph first, and merges their jobs."""
+    """Finds correlated ReduceSinks, starting with the last of the graph, and merges their jobs."""
     settings = graph.settings
     if settings.values["hive.optimize.correlation"] == "false":
         return
@@ -64,7 +64,7 @@ def correlate(graph: OperatorGraph) -> None:
 
 
 def _may_become_map_join(join: Join, limit: int) -> bool:
-    """Whether CommonJoinResolver may convert the join: then it is left alone."""
+    """Tells whether CommonJoinResolver may convert the join. The rule skips such a join."""
     sizes = []
     for parent in join.parents:
         size = _input_size(parent)
@@ -76,7 +76,7 @@ def _may_become_map_join(join: Join, limit: int) -> bool:
 
 
 def _input_size(sink: Operator) -> int | None:
-    """The bytes of the scans that reach a ReduceSink without another one between, if any do."""
+    """Returns the bytes of the scans below a ReduceSink, up to other shuffles; ``None`` if none."""
     total: int | None = None
     stack = list(sink.parents)
     while stack:
@@ -89,7 +89,7 @@ def _input_size(sink: Operator) -> int | None:
 
 
 class _Correlation:
-    """Top, bottom and all ReduceSinks of one merged job."""
+    """The top, the bottom and all ReduceSinks of one merged job."""
 
     def __init__(self, top: list[ReduceSink]) -> None:
         self.top = top
@@ -97,7 +97,7 @@ class _Correlation:
         self.all: list[ReduceSink] = []
 
     def apply(self) -> None:
-        """Bottom ReduceSinks feed a Demux; all others become Mux."""
+        """Connects the bottom ReduceSinks to a Demux and turns all others into Mux operators."""
         demux = Demux([])
         for sink in self.bottom:
             child = sink.children[0]
@@ -135,7 +135,7 @@ def _detect(sink: ReduceSink, walked: set[int], skipped: set[int]) -> _Correlati
 def _explore(
     sink: ReduceSink, correlation: _Correlation, walked: set[int], skipped: set[int]
 ) -> list[ReduceSink]:
-    """exploitJobFlowCorrelation: the lowest correlated ReduceSinks below this one."""
+    """Returns the lowest correlated ReduceSinks below this one (exploitJobFlowCorrelation)."""
     walked.add(id(sink))
     correlation.all.append(sink)
     keys = [*sink.keys, *sink.partition_keys]
@@ -154,7 +154,7 @@ def _correlated(
     current: Operator,
     skipped: set[int],
 ) -> list[ReduceSink]:
-    """Correlated ReduceSinks that feed ``current``; keys are over its output."""
+    """Returns correlated ReduceSinks that feed ``current``. The keys are over its output."""
     if len(current.children) != 1:
         return []
     if isinstance(current, (ReduceSink, TableFunction, Script, UserTableFunction)):
@@ -205,7 +205,7 @@ def _same_by_key(
     keys: list[Expression],
     partition: list[Expression],
 ) -> bool:
-    """Every key must be the key, in the same place, of the input that it comes from."""
+    """Tells whether each key is the key, at the same position, of the input it comes from."""
     sinks = [parent for parent in parents if isinstance(parent, ReduceSink)]
     if len(sinks) < len(keys) or any(len(sink.keys) != len(keys) for sink in sinks):
         return False
@@ -217,7 +217,10 @@ def _same_by_key(
 
 
 def _all_inputs(join: Join, reached: set[int]) -> list[ReduceSink]:
-    """All inputs of a join, if the join's types lead from the ones reached to all others."""
+    """Returns all inputs of a join, if the join's types lead from ``reached`` to every input.
+
+    Returns an empty list otherwise.
+    """
     changed = True
     while changed:
         changed = False

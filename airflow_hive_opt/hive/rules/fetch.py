@@ -1,4 +1,4 @@
-"""A query that needs no job: Hive's client reads the table itself.
+"""Finds queries that need no job, because Hive's client reads the table itself.
 
     >>> from airflow_hive_opt.hive.example import stages
     >>> stages("SELECT * FROM src LIMIT 5")
@@ -34,7 +34,7 @@ _MORE = (*_SIMPLE, LateralViewForward, LateralViewJoin, UserTableFunction)
 
 
 def only_fetches(graph: OperatorGraph) -> bool:
-    """Whether a SELECT runs without a job."""
+    """Tells whether a SELECT runs without a job."""
     conversion = graph.settings.values["hive.fetch.task.conversion"]
     if len(graph.scans) != 1 or len(graph.sinks) != 1:
         return False
@@ -62,7 +62,10 @@ def only_fetches(graph: OperatorGraph) -> bool:
 
 
 def _is_minimal(operator: Operator) -> bool:
-    """SELECT *, conditions on partitions (they are gone by now) and LIMIT."""
+    """Tells whether ``minimal`` allows an operator: scan, Select of columns, LIMIT, sink.
+
+    Conditions on partitions do not count: pruning has already removed them.
+    """
     return isinstance(operator, (TableScan, Limit, FileSink)) or (
         isinstance(operator, Select)
         and all(
@@ -72,13 +75,13 @@ def _is_minimal(operator: Operator) -> bool:
 
 
 def _gives_nothing(graph: OperatorGraph) -> bool:
-    """LIMIT 0."""
+    """Tells whether the query ends with LIMIT 0."""
     above = graph.sinks[0].parents[0]
     return isinstance(above, Limit) and above.count == 0
 
 
 def _only_counts(graph: OperatorGraph) -> bool:
-    """``SELECT count(*)`` of a table whose number of rows is known needs no job.
+    """Tells whether the query is ``SELECT count(*)`` of a table with a known number of rows.
 
     Source: Hive's StatsOptimizer (``hive.compute.query.using.stats``).
     """

@@ -1,18 +1,20 @@
-"""Copies a filter below a join to the other inputs, through equal keys.
+"""Copies a filter below a join to the join's other inputs, through equal keys.
 
 Before::
 
     SELECT a.key FROM src a JOIN src1 b ON a.key = b.key AND a.key > '5'
 
-After, also ``b.key > '5'`` is read at the scan of b:
+After, the scan of b is filtered by ``b.key > '5'`` too:
 
     >>> from airflow_hive_opt.hive.example import filters_after
     >>> sql = "SELECT a.key FROM src a JOIN src1 b ON a.key = b.key AND a.key > '5'"
     >>> filters_after(propagate_filters, sql)
     ['a: key > '5'', 'b: key > '5'']
 
-Source: Hive's PredicateTransitivePropagate. Left and right of an inner or semi join copy to each
-other, the preserved side of an outer join copies to the other, FULL copies nothing.
+The two sides of an inner or semi join copy filters to each other. The preserved side of an outer
+join copies its filters to the other side. A FULL OUTER JOIN copies none.
+
+Source: Hive's PredicateTransitivePropagate.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
 def propagate_filters(graph: OperatorGraph) -> None:
-    """Adds the copies as Filters right below the ReduceSinks of their inputs."""
+    """Inserts the copies as Filters directly below the ReduceSinks of their inputs."""
     if not graph.settings.is_on("hive.optimize.ppd"):
         return
     if not graph.settings.is_on("hive.ppd.recognizetransivity"):
@@ -53,7 +55,10 @@ def propagate_filters(graph: OperatorGraph) -> None:
 
 
 def _copies(filter_: Operator, source: ReduceSink, target: ReduceSink) -> list[Expression]:
-    """The user's conjuncts of a Filter for another input, if all of the Filter can go there."""
+    """Returns copies of a Filter's user conjuncts for another input.
+
+    Returns an empty list unless every conjunct of the Filter can be copied.
+    """
     copies: list[Expression] = []
     if not isinstance(filter_, Filter):
         return copies
@@ -67,7 +72,7 @@ def _copies(filter_: Operator, source: ReduceSink, target: ReduceSink) -> list[E
 
 
 def propagation(conditions: tuple[JoinCondition, ...]) -> list[list[int]]:
-    """For every input of a join the inputs that its filters may be copied to."""
+    """Returns, for every input of a join, the inputs to which its filters may be copied."""
     edges: list[set[int]] = [set() for _ in range(len(conditions) + 1)]
     for condition in conditions:
         if condition.kind in ("INNER", "LEFT SEMI", "LEFT OUTER"):
@@ -89,7 +94,10 @@ def _reached(edges: list[set[int]], start: int) -> list[int]:
 def replaced(
     expression: Expression, source: tuple[Expression, ...], target: tuple[Expression, ...]
 ) -> Expression | None:
-    """``expression`` with the source's keys made the target's; ``None`` if a column is left."""
+    """Replaces the source's keys with the target's; ``None`` if another column remains.
+
+    Returns ``None`` for a nondeterministic expression, too.
+    """
     if not is_deterministic(expression):
         return None
     for key, other in zip_strict(source, target):
@@ -109,7 +117,7 @@ def replaced(
 
 
 def _conjuncts_below(sink: ReduceSink) -> list[Expression]:
-    """Conjuncts of the Filters right below a ReduceSink."""
+    """Returns the conjuncts of the Filters directly below a ReduceSink."""
     found: list[Expression] = []
     operator: Operator = sink.parents[0]
     while isinstance(operator, Filter):

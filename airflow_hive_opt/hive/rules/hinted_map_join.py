@@ -1,4 +1,4 @@
-"""Joins with a MAPJOIN hint become map joins.
+"""Turns joins with a MAPJOIN hint into map joins.
 
     >>> from airflow_hive_opt.hive.example import tree_after
     >>> sql = "SELECT /*+ MAPJOIN(b) */ a.key FROM src a JOIN src1 b ON a.key = b.key"
@@ -12,8 +12,9 @@
       FIL key is not null
         MAPJOIN INNER big a
 
-Every input but one must be hinted; the one left is streamed, and must not supply nulls. Nothing
-but filters and selects may stand below the join, and no other join or union above it.
+The hint must name every input but one. The join streams the input that is left, which must not be
+null-supplying. Below the join, another shuffle, join, union or lateral view is not allowed. Above
+it, another join or union is not allowed.
 
 Source: Hive's MapJoinProcessor and ``opAllowedBeforeMapJoin`` / ``opAllowedAfterMapJoin``.
 """
@@ -36,7 +37,7 @@ from airflow_hive_opt.statement.errors import PlanError
 
 
 def convert_hinted(graph: OperatorGraph) -> None:
-    """Converts; raises :class:`PlanError` where Hive rejects the hint."""
+    """Converts hinted joins; raises :class:`PlanError` if Hive rejects the hint."""
     settings = graph.settings
     outer_allowed = settings.is_on("hive.optimize.bucketmapjoin") and settings.is_on(
         "hive.optimize.bucketmapjoin.sortedmerge"
@@ -62,7 +63,10 @@ def convert_hinted(graph: OperatorGraph) -> None:
 
 
 def _big_table(join: Join) -> int | None:
-    """The one input that is not hinted; ``None`` where there are two and the hint is void."""
+    """Returns the one input that the hint does not name; ``None`` if there are several.
+
+    With several such inputs the hint has no effect. Raises :class:`PlanError` if there is none.
+    """
     big = None
     for tag, aliases in enumerate(join.aliases):
         from_join = tag == 0 and join.left_input_join
@@ -77,7 +81,7 @@ def _big_table(join: Join) -> int | None:
 
 
 def to_map_join(join: Join, big: int) -> MapJoin:
-    """Puts a MapJoin in the place of a Join and takes out its ReduceSinks."""
+    """Replaces a Join with a MapJoin and removes its ReduceSinks."""
     found = MapJoin(
         join.columns,
         parents=join.parents,
@@ -105,7 +109,7 @@ def to_map_join(join: Join, big: int) -> MapJoin:
 
 
 def big_table_candidates(conditions: tuple[JoinCondition, ...]) -> set[int]:
-    """The inputs that a map join may stream (MapJoinProcessor.getBigTableCandidates).
+    """Returns the inputs that a map join may stream (MapJoinProcessor.getBigTableCandidates).
 
     >>> big_table_candidates((JoinCondition("INNER", 0, 1), JoinCondition("LEFT OUTER", 0, 2)))
     {0, 1}

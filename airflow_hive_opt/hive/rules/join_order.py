@@ -1,12 +1,13 @@
-"""The table that STREAMTABLE names is sent last, so that the reducer streams it.
+"""Sends the table that STREAMTABLE names last, so that the reducer streams it.
 
     >>> from airflow_hive_opt.hive.example import joins_after
     >>> sql = "SELECT /*+ STREAMTABLE(a) */ a.key FROM src a JOIN src1 b ON a.key = b.key"
     >>> joins_after(order_joins, sql)
     ['INNER 0 1, order 1 0']
 
-Source: Hive's JoinReorder. The hinted input, or the intermediate result that holds it, swaps its
-place with the last one.
+The hinted input, or the intermediate result that contains it, changes places with the last input.
+
+Source: Hive's JoinReorder.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Moves every conjunct of a Filter as far down as it may go.
+"""Moves every conjunct of a Filter down as far as possible.
 
-Before, the condition of WHERE stands after the join; after, at the scans:
+Before, the WHERE condition is after the join; after, it is at the scans:
 
     >>> from airflow_hive_opt.hive.example import filters_after
     >>> sql = "SELECT a.key FROM src a LEFT OUTER JOIN src1 b ON a.key = b.key WHERE a.key > '5'"
     >>> filters_after(push_predicates, sql)
     ['a: key > '5'', 'b: key > '5'']
 
-The four cases of Hive's outer join document: during-join predicates stay out of preserved tables
-(J1, done where the join tree is made) and go to null-supplying ones (J2); after-join predicates
-go to preserved tables (W1) and stay above null-supplying ones (W2).
+Hive's outer join document has four cases. During-join predicates (ON) stay out of preserved tables
+(J1; the join tree ensures this) and move to null-supplying tables (J2). After-join predicates
+(WHERE) move to preserved tables (W1) and stay above null-supplying tables (W2).
 
 Source: Hive's PredicatePushDown (OpProcFactory: JoinPPD, FilterPPD, LateralViewForwardPPD, ...).
 """
@@ -40,7 +40,7 @@ from airflow_hive_opt.hive.rules.filter_propagation import replaced
 
 @dataclass(frozen=True)
 class _Moving:
-    """A conjunct on its way down: over the columns of the operator it is at, with its alias."""
+    """A conjunct that moves down: over the current operator's columns, with its alias."""
 
     expression: Expression
     alias: str | None
@@ -56,7 +56,7 @@ class _Walk:
 
 
 def push_predicates(graph: OperatorGraph) -> None:
-    """Rewires the graph's Filters."""
+    """Moves the conjuncts of the graph's Filters."""
     settings = graph.settings
     if not settings.is_on("hive.optimize.ppd"):
         return
@@ -70,14 +70,14 @@ def push_predicates(graph: OperatorGraph) -> None:
 
 
 def _wanted_below(operator: Operator, walk: _Walk) -> list[_Moving]:
-    """Conjuncts that ``operator``'s only child hands down to its output."""
+    """Returns the conjuncts that ``operator``'s only child passes down to its output."""
     if isinstance(operator, LateralViewForward):
-        # What is asked of the table function's columns settles on its own branch.
+        # Conjuncts over the table function's columns stay on its branch.
         rows, function = operator.children
         _handed_down(function, operator, walk)
         return _handed_down(rows, operator, walk)
     if len(operator.children) != 1:
-        # Hive takes the filters out and puts them back behind their siblings.
+        # Hive removes the filters and inserts them again after their siblings.
         operator.children.sort(key=lambda child: isinstance(child, Filter))
         for child in list(operator.children):
             _stay(child, walk)
@@ -86,7 +86,7 @@ def _wanted_below(operator: Operator, walk: _Walk) -> list[_Moving]:
 
 
 def _stay(child: Operator, walk: _Walk) -> None:
-    """Several inserts read one operator: their filters do not move below it."""
+    """Keeps the filters of several inserts above the operator that all of them read."""
     if isinstance(child, Filter):
         moved = _wanted_below(child, walk)
         _settle(child, moved)
@@ -104,7 +104,7 @@ def _settle_parent_output(child: Operator, walk: _Walk) -> None:
 
 
 def _handed_down(child: Operator, parent: Operator | None, walk: _Walk) -> list[_Moving]:
-    """What ``child`` wants filtered in its input from ``parent``."""
+    """Returns the conjuncts that ``child`` passes down to ``parent``."""
     key = id(child)
     if isinstance(child, (Join, LateralViewJoin)) or len(child.parents) > 1:
         if key not in walk.done:
@@ -114,7 +114,7 @@ def _handed_down(child: Operator, parent: Operator | None, walk: _Walk) -> list[
 
 
 def _process(operator: Operator, walk: _Walk) -> list[_Moving]:
-    """Settles what must stay above ``operator``; gives what may go below it."""
+    """Keeps conjuncts that must stay above ``operator`` and returns those that move below it."""
     if isinstance(operator, Filter):
         return _filter(operator, walk)
     wanted = _wanted_below(operator, walk)
@@ -135,7 +135,7 @@ def _process(operator: Operator, walk: _Walk) -> list[_Moving]:
 
 
 def _below(moving: _Moving, operator: Operator) -> _Moving | None:
-    """A conjunct over an operator's output as one over its input, if it can be."""
+    """Translates a conjunct over an operator's output to its input; ``None`` if impossible."""
     if operator.expressions is None:
         expression: Expression | None = moving.expression
     else:
@@ -176,14 +176,14 @@ def _aliases(expression: Expression, operator: Operator) -> set[str | None]:
 
 
 def _join(join: Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
-    """Rule 2: an after-join predicate does not go past a null-supplying side."""
+    """Applies rule 2: an after-join predicate does not move below a null-supplying side."""
     open_tags = _open_tags(join)
     moving: list[tuple[set[int], _Moving]] = []
     staying: list[_Moving] = []
     for each in wanted:
         tags = {join.sources[column.name] for column in columns_of(each.expression)}
         infos = _aliases(each.expression, join)
-        # A constant goes to all inputs; a call over constants is not known to be one.
+        # A constant moves to all inputs. A call over constants does not count as a constant.
         stays = not tags and not isinstance(each.expression, Constant)
         if stays or len(tags) > 1 or len(infos) > 1 or not tags <= open_tags:
             staying.append(each)
@@ -208,7 +208,7 @@ def _join(join: Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
 
 
 def _lateral_view_join(join: LateralViewJoin, wanted: list[_Moving]) -> list[_Moving]:
-    """A conjunct goes to the branch that gives its columns."""
+    """Moves each conjunct to the branch of the lateral view that has its columns."""
     moving: list[_Moving] = []
     staying: list[_Moving] = []
     for each in wanted:
@@ -228,7 +228,10 @@ def _lateral_view_join(join: LateralViewJoin, wanted: list[_Moving]) -> list[_Mo
 
 
 def _share_of(child: Operator, parent: Operator | None, moving: list[_Moving]) -> list[_Moving]:
-    """Of what a join wants, the part of one input; other operators want the same of all."""
+    """Returns the conjuncts of a join that belong to one input.
+
+    Operators other than joins pass the same conjuncts to every input.
+    """
     if not isinstance(child, (Join, LateralViewJoin)) or parent is None:
         return moving
     tag = str(child.parents.index(parent))
@@ -242,7 +245,7 @@ def _share_of(child: Operator, parent: Operator | None, moving: list[_Moving]) -
 
 
 def _open_tags(join: Join) -> set[int]:
-    """JoinPPD's getQualifiedAliases: the inputs that are not null-supplying."""
+    """Returns the inputs that are not null-supplying (JoinPPD's getQualifiedAliases)."""
     found: set[int] = set()
     for condition in reversed(join.conditions):
         if condition.kind == "INNER":
@@ -255,7 +258,7 @@ def _open_tags(join: Join) -> set[int]:
 
 
 def _copy_through_keys(join: Join, inputs: list[list[_Moving]]) -> None:
-    """Copies of key predicates for the inputs joined on those keys (applyFilterTransitivity)."""
+    """Copies predicates on keys to the inputs joined on those keys (applyFilterTransitivity)."""
     given = [list(each) for each in inputs]
     for at in range(len(join.keys[0]) if join.keys else 0):
         first = 0
@@ -284,7 +287,7 @@ def _copy(
 
 
 def _settle(operator: Operator, conjuncts: list[_Moving]) -> None:
-    """Puts a Filter with ``conjuncts`` over ``operator``."""
+    """Inserts a Filter with ``conjuncts`` directly above ``operator``."""
     if not conjuncts:
         return
     unique = list(dict.fromkeys(each.expression for each in conjuncts))

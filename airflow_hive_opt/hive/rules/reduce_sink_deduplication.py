@@ -1,13 +1,14 @@
-"""A shuffle by keys that rows are already shuffled by is left out.
+"""Removes a shuffle by keys by which the rows are already shuffled.
 
     >>> from airflow_hive_opt.hive.example import stages
     >>> inner = "SELECT key, count(1) c FROM src GROUP BY key"
     >>> stages(f"SELECT key, sum(c) FROM ({inner}) t GROUP BY key")
     'MapReduce, Fetch'
 
-The keys of one ReduceSink must begin with those of the other, in the same order, and the number
-of reducers must agree; a single reducer (ORDER BY) is only taken over where
-``hive.optimize.reducededuplication.min.reducer`` allows so few.
+The keys of one ReduceSink must begin with the keys of the other, in the same order, and the
+numbers of reducers must agree. The remaining shuffle takes over a fixed number of reducers, such
+as the single one of ORDER BY, only if the number is at least
+``hive.optimize.reducededuplication.min.reducer``.
 
 Source: Hive's ReduceSinkDeDuplication.
 """
@@ -33,7 +34,7 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
 def deduplicate(graph: OperatorGraph) -> None:
-    """Takes ReduceSinks out, the last of the graph first."""
+    """Removes ReduceSinks, starting with the last of the graph."""
     settings = graph.settings
     if not settings.is_on("hive.optimize.reducededuplication"):
         return
@@ -90,9 +91,9 @@ def _merge_upwards(sink: ReduceSink, start: Operator, least: int, joins_too: boo
 
 
 def _nearest(start: Operator) -> Operator | None:
-    """The next ReduceSink, GroupBy or Join above, past what does not move rows.
+    """Returns the next ReduceSink, GroupBy or Join towards the scans, past Selects and Filters.
 
-    Window functions are passed only by a plain shuffle.
+    If ``start`` is a ReduceSink, the search goes past window functions, too.
     """
     passed: tuple[type[Operator], ...] = (Select, Filter)
     if isinstance(start, ReduceSink):
@@ -126,7 +127,11 @@ def _merge(child: ReduceSink, parent: ReduceSink, least: int) -> bool:
 
 
 def _merge_with_join(child: ReduceSink, join: Join, least: int) -> bool:
-    """Every input of the join must be shuffled as the child wants; one of them by its keys."""
+    """Lets the ReduceSinks below a join replace ``child``; returns whether they can.
+
+    Each key of ``child`` must be the key, at the same position, of an input whose keys the join
+    does not set to NULL.
+    """
     sinks = [parent for parent in join.parents if isinstance(parent, ReduceSink)]
     if len(sinks) != len(join.parents) or not child.keys:
         return False
@@ -157,7 +162,7 @@ def _merge_with_join(child: ReduceSink, join: Join, least: int) -> bool:
 
 
 def _keeps_order(join: Join, tag: int) -> bool:
-    """Whether the keys of an input come out of the join as they went in, never as NULL."""
+    """Tells whether a join passes on the keys of an input unchanged, never as NULL."""
     return not any(
         (condition.kind == "LEFT OUTER" and condition.right == tag)
         or (condition.kind == "RIGHT OUTER" and condition.left == tag)
@@ -167,7 +172,11 @@ def _keeps_order(join: Join, tag: int) -> bool:
 
 
 def _directions(child: ReduceSink, parent: ReduceSink, least: int) -> tuple[int, int] | None:
-    """Which of the two has more keys, and whether the child sets the number of reducers."""
+    """Compares the keys of two ReduceSinks and their numbers of reducers.
+
+    Returns the results of ``_compare`` for the keys and of ``_reducers``, or ``None`` if the two
+    can't be merged.
+    """
     shared = min(len(child.order), len(parent.order))
     if child.order[:shared] != parent.order[:shared]:
         return None
@@ -182,7 +191,10 @@ def _directions(child: ReduceSink, parent: ReduceSink, least: int) -> tuple[int,
 
 
 def _reducers(child: ReduceSink, parent: ReduceSink, least: int) -> int | None:
-    """1 where the child sets the number of reducers, ``None`` where the two can't agree."""
+    """Decides which ReduceSink sets the number of reducers.
+
+    Returns 1 for the child, -1 for the parent, 0 if both agree, and ``None`` if they can't agree.
+    """
     if child.reducers < 0:
         return 0 if parent.reducers < 0 else -1
     if parent.reducers < 0:
@@ -196,7 +208,10 @@ def _compare(
     child: ReduceSink,
     parent: ReduceSink,
 ) -> int | None:
-    """1 where the child has more keys, -1 where the parent has, ``None`` where they differ."""
+    """Returns 1 if the child has more keys, -1 if the parent has, 0 if both have the same number.
+
+    Returns ``None`` if the keys differ.
+    """
     for at, key in enumerate(child_keys):
         below = backtrack(key, child, parent)
         below = _below_sink(below, parent)

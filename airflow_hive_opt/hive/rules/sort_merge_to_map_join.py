@@ -1,8 +1,8 @@
-"""A sort-merge join that was made without a hint may run as a map join after all.
+"""Lets a sort-merge join without a hint run as a map join.
 
-With ``hive.auto.convert.sortmerge.join.to.mapjoin`` a job that has a reducer above the sort-merge
-join, and reads nothing else, becomes a Conditional of map joins, with the sort-merge join as
-backup.
+The rule applies with ``hive.auto.convert.sortmerge.join.to.mapjoin``, to a job that has a reducer
+above the sort-merge join and reads nothing else. The job becomes a Conditional of map joins, with
+the sort-merge join as backup.
 
     >>> from airflow_hive_opt.hive.example import stages
     >>> on = {"hive.auto.convert.sortmerge.join": "true",
@@ -25,7 +25,7 @@ from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE, Settings
 
 
 def convert_sort_merge(tasks: list[Task], settings: Settings) -> list[Task]:
-    """The tasks after conversion."""
+    """Returns the converted tasks."""
     if not settings.is_on("hive.auto.convert.join"):
         return tasks
     if not settings.is_on("hive.auto.convert.sortmerge.join.to.mapjoin"):

@@ -1,4 +1,4 @@
-"""A group-by on the columns a table is bucketed and sorted by is done in the mapper.
+"""Runs a group-by in the mapper if the table is bucketed and sorted by the group-by's columns.
 
 ``SELECT key, count(1) FROM b4 GROUP BY key`` on ``b4 CLUSTERED BY (key) SORTED BY (key)`` needs no
 reducer: every bucket holds whole groups, in order.
@@ -32,7 +32,7 @@ from airflow_hive_opt.hive.rules.static_pruning import kept
 
 
 def group_sorted(graph: OperatorGraph) -> None:
-    """Takes out the ReduceSink and the second GroupBy where the first one is enough."""
+    """Removes the ReduceSink and the second GroupBy if the first GroupBy is enough."""
     settings = graph.settings
     if not settings.is_on("hive.map.groupby.sorted") or settings.is_on("hive.groupby.skewindata"):
         return
@@ -79,7 +79,7 @@ def _is_sorted_by(scan: TableScan, group: GroupBy) -> bool:
         if partitions is None or len(partitions) != 1:
             return False
     sort = [name for name, _ in buckets.sort]
-    # The keys must be the first sort columns, in any order, and hold all bucket columns.
+    # The keys must be the first sort columns, in any order, and include all bucket columns.
     return (
         set(sort[: len(names)]) == set(names)
         and set(buckets.columns) == set(sort[: len(buckets.columns)])

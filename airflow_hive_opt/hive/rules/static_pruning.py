@@ -1,7 +1,7 @@
-"""Chooses partitions by the statement's own conditions and drops those conditions.
+"""Prunes partitions by the statement's own conditions and removes those conditions.
 
-Before, ``WHERE ds = '2008-04-08' AND key > '5'`` filters rows; after, it has chosen the partitions
-and only ``key > '5'`` is left:
+Before, ``WHERE ds = '2008-04-08' AND key > '5'`` is a filter. After, the scan reads only the
+partitions of that day, and the filter has only ``key > '5'``:
 
     >>> from airflow_hive_opt.hive.example import filters_after
     >>> filters_after(prune_static, "SELECT * FROM srcpart WHERE ds = '2008-04-08' AND key > '5'")
@@ -24,7 +24,10 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
 def prune_static(graph: OperatorGraph) -> None:
-    """Sets the partitions of every scan; raises :class:`PlanError` in strict mode."""
+    """Sets the partitions of every scan.
+
+    Raises :class:`PlanError` if a scan has no condition on a partition column in strict mode.
+    """
     on = graph.settings.is_on("hive.optimize.ppd")
     for scan in graph.scans:
         if scan.table is None or not scan.table.partition_columns:
@@ -55,7 +58,7 @@ def _check_strict(scan: TableScan, graph: OperatorGraph) -> None:
 def _choose_for_several(
     scan: TableScan, table: Table, filters: list[Filter], graph: OperatorGraph
 ) -> None:
-    """Several inserts read the scan: its partitions are those that any of them wants."""
+    """Keeps the partitions that at least one of several inserts reads from the scan."""
     wanted = [[part for part in each.predicate if _on_partition(part)] for each in filters]
     if not all(wanted):
         _check_strict(scan, graph)
@@ -71,7 +74,7 @@ def _choose_for_several(
 
 
 def kept(scan: TableScan) -> tuple[Partition, ...] | None:
-    """The partitions a scan reads, ``None`` where the catalog does not know them."""
+    """Returns the partitions that a scan reads, or ``None`` if the catalog does not know them."""
     if scan.table is None or scan.table.partitions is None:
         return None
     if scan.partitions is None:
@@ -107,7 +110,7 @@ def _choose(scan: TableScan, table: Table, filter_: Filter, conjuncts: list[Expr
 
 
 def _truth(expression: Expression, table: Table, partition: Partition) -> bool | None:
-    """Whether a condition holds for a partition, ``None`` where that can't be told."""
+    """Tells whether a condition holds for a partition; ``None`` if that is unknown."""
     columns: dict[str, Expression | None] = {
         column.name: Constant(f"'{value}'", "string")
         for column, value in zip(table.partition_columns, partition.values)
