@@ -18,7 +18,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +28,7 @@ from statistics import median
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.provider.submission import prepare_environment
 from airflow_hive_opt.spark.session.session import embedded_conf
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread
@@ -105,16 +105,16 @@ def on_cluster(cluster: Standalone, folder: Path, repeats: int) -> list[Record]:
     def bare() -> None:
         pairs = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
         script = str(Path(__file__).with_name("plain_submit.py"))
-        submit = str(Path(sys.executable).with_name("spark-submit"))
         subprocess.run(
-            [submit, "--master", cluster.url, *pairs, script, SQL], check=True, capture_output=True
+            ["spark-submit", "--master", cluster.url, *pairs, script, SQL],
+            check=True,
+            capture_output=True,
         )
 
     def operator() -> None:
         execute(folder, "cluster", settings)
 
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    prepare_environment()
     return alternated(CLUSTER, {BARE: bare, OPERATOR: operator}, repeats, logs)
 
 

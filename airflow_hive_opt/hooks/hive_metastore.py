@@ -57,8 +57,11 @@ class HiveMetastoreHook(BaseHook):
 
     def uris(self) -> str:
         """The value for ``hive.metastore.uris``; raises ``AirflowFailException``."""
+        return uris_of(self._connection())
+
+    def _connection(self) -> Connection:
         try:
-            return uris_of(self.get_connection(self.metastore_conn_id))
+            return self.get_connection(self.metastore_conn_id)
         except AirflowNotFoundException:
             raise AirflowFailException(
                 f"there is no connection {self.metastore_conn_id!r}: add it under Admin > "
@@ -70,8 +73,7 @@ class HiveMetastoreHook(BaseHook):
 
         Raises ``AirflowFailException``.
         """
-        self.uris()
-        return metastore_of(self.get_connection(self.metastore_conn_id), self.timeout)
+        return metastore_of(self._connection(), self.timeout)
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the metastore answers, for the test button of the connection's form."""

@@ -18,17 +18,20 @@ from fastapi.responses import Response
 from sqlalchemy import select
 
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
-from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath, conf
+from airflow_hive_opt.provider.airflow_compat import (
+    ObjectStoragePath,
+    conf,
+    pages_accept_browser_logins,
+)
 from airflow_hive_opt.provider.attempts import is_of_run
 from airflow_hive_opt.runtime.descriptor import Descriptor, DescriptorError, load, to_json
 from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
 
 log = logging.getLogger(__name__)
-_BROWSERS_LOG_IN = hasattr(security, "COOKIE_NAME_JWT_TOKEN")  # since Airflow 3.1
 
 
 def _login_is_known(request: Request) -> None:
-    if not _BROWSERS_LOG_IN and "Authorization" not in request.headers:
+    if not pages_accept_browser_logins() and "Authorization" not in request.headers:
         raise HTTPException(
             status.HTTP_401_UNAUTHORIZED,
             "in a browser these pages need Airflow 3.1; before it, ask with a token: "

@@ -125,6 +125,16 @@ TAKES_PARTITIONS = hasattr(OutletEventAccessor, "add_partitions")
 """Whether asset events can name partitions."""
 
 
+def pages_accept_browser_logins() -> bool:
+    """Whether a plugin's pages accept the login of a browser, which they do since Airflow 3.1.
+
+    Needs :data:`HAS_PAGES`. Only the API server calls this, because the import is slow.
+    """
+    from airflow.api_fastapi.core_api import security
+
+    return hasattr(security, "COOKIE_NAME_JWT_TOKEN")
+
+
 async def connection_of(conn_id: str) -> Connection:
     """Looks up the connection without blocking a triggerer."""
     if hasattr(BaseHook, "aget_connection"):

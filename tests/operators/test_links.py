@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,13 @@ from packaging.version import Version
 
 from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
-from airflow_hive_opt.provider.airflow_compat import store_link
+from airflow_hive_opt.provider.airflow_compat import (
+    HAS_PAGES,
+    RESUMES,
+    TAKES_PARTITIONS,
+    pages_accept_browser_logins,
+    store_link,
+)
 from tests.versions.installed import AIRFLOW, needs_airflow
 
 KEY = SimpleNamespace(dag_id="d", run_id="manual__2026-01-31T00:00:00+00:00", task_id="g.t")
@@ -48,11 +55,17 @@ def test_without_pages_there_is_no_link(monkeypatch):
 
 
 @needs_airflow("3.0")
-def test_the_probe_for_the_login_of_browsers_is_right():
-    """It asks for a name of Airflow's, which may be renamed."""
-    from airflow_hive_opt.plugins.pages import _BROWSERS_LOG_IN
+def test_the_probe_for_browser_logins_is_right():
+    """The probe looks for a name of Airflow's, which may be renamed."""
+    assert pages_accept_browser_logins() is (Version("3.1") <= AIRFLOW)
 
-    assert (Version("3.1") <= AIRFLOW) is _BROWSERS_LOG_IN
+
+def test_the_probes_of_what_airflow_offers_are_right():
+    """Each looks for a name of Airflow's or its Spark provider's, which may be renamed."""
+    assert HAS_PAGES is (Version("3.0") <= AIRFLOW)
+    assert TAKES_PARTITIONS is (Version("3.3") <= AIRFLOW)
+    provider = Version(version("apache-airflow-providers-apache-spark"))
+    assert RESUMES is (Version("3.3") <= AIRFLOW and Version("6.1") <= provider)
 
 
 def test_a_link_is_stored_where_airflow_stores_links():

@@ -18,6 +18,7 @@ from airflow_hive_opt.spark.application.application import join, prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.local_task.local_task import LocalTask
 from airflow_hive_opt.spark.narrowing import scan
 from airflow_hive_opt.statement.catalog import JsonCatalog
 from benchmarks.warehouse import register
@@ -156,6 +157,23 @@ def test_a_metastore_that_goes_costs_the_pruning_only(spark, remote, tmp_path, m
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
         report = prune(spark, Request(SQL.format(10)), UPath(tmp_path) / "1.json")
     assert [found.reason for found in report.descriptor.decisions] == ["KEY_SOURCE_FAILED"]
+
+
+def test_a_metastore_that_fails_for_one_scan_is_not_called_for_the_next(
+    spark, remote, tmp_path, monkeypatch
+):
+    calls = []
+
+    def fails(*_):
+        calls.append(1)
+        raise MetastoreError("it went away")
+
+    monkeypatch.setattr(LocalTask, "collect", fails)
+    both = f"{SQL.format(10)} UNION ALL {SQL.format(11)}"
+    with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
+        report = prune(spark, Request(both), UPath(tmp_path) / "1.json")
+    assert [found.reason for found in report.descriptor.decisions] == ["KEY_SOURCE_FAILED"] * 2
+    assert len(calls) == 1
 
 
 def test_a_secured_or_embedded_metastore_is_sparks(spark, asked):

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyarrow import parquet
+from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.spark.application.application import join, prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.map_join import partition_folder
 from airflow_hive_opt.spark.map_join.command import Command
 from airflow_hive_opt.spark.map_join.partition_folder import PartitionFolder
 from airflow_hive_opt.spark.session.physical_operators import operators
@@ -227,6 +229,58 @@ def test_a_move_that_fails_leaves_the_old_rows(spark, make, monkeypatch):
         Command(spark.newSession(), sql, {}).overwrite()
     assert contents(spark, "staged.result")[0] == [(1, "a", 1)]
     assert not list(folder.glob(".hive-opt-*"))
+
+
+class ObjectStore:
+    """Stands in for the file system of an object store, which may refuse to move a folder."""
+
+    def __init__(self, files, refusal) -> None:
+        self._files = files
+        self._refusal = refusal
+
+    def __getattr__(self, name):
+        return getattr(self._files, name)
+
+    def rename(self, source, target):
+        return self._files.rename(source, target) if self._refusal is None else self._refusal()
+
+
+@pytest.fixture
+def object_store(monkeypatch):
+    def install(refusal=None) -> None:
+        made = PartitionFolder.__init__
+
+        def with_store(self, *arguments):
+            made(self, *arguments)
+            self._files = ObjectStore(self._files, refusal)
+
+        monkeypatch.setattr(partition_folder, "_MOVES", frozenset())
+        monkeypatch.setattr(PartitionFolder, "__init__", with_store)
+
+    return install
+
+
+OVERWRITE = "INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = 1) SELECT {}"
+
+
+def test_an_object_store_has_the_new_rows(spark, make, object_store):
+    folder = make()
+    object_store()
+    for value in (1, 2):
+        assert Command(spark.newSession(), OVERWRITE.format(value), {}).overwrite()
+        assert contents(spark, "staged.result")[0] == [(value, "a", 1)]
+    assert not list(folder.glob(".hive-opt-*"))
+
+
+def test_an_object_store_that_refuses_the_move_keeps_the_new_rows(spark, make, object_store):
+    folder = make()
+    spark.sql(OVERWRITE.format(1))
+    object_store(refusal=lambda: False)
+    with pytest.raises(PySparkException, match="ds=a/n=1 is empty") as error:
+        Command(spark.newSession(), OVERWRITE.format(2), {}).overwrite()
+    (kept,) = folder.glob(".hive-opt-staging-*/ds=a/n=1")
+    assert str(kept) in str(error.value)
+    assert parquet.read_table(kept)["amount"].to_pylist() == [2]
 
 
 def test_other_partitions_stay(spark, tmp_path, make):

