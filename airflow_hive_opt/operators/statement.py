@@ -134,8 +134,8 @@ class StatementOperator(SparkSubmitOperator):
         partition_keys_of: str | None = None,
         **kwargs: Any,
     ) -> None:
-        if named := {"application", "application_args"} & kwargs.keys():
-            raise TypeError(f"{', '.join(sorted(named))} can't be given: the operator brings its own")
+        if named := sorted({"application", "application_args"} & kwargs.keys()):
+            raise TypeError(f"{', '.join(named)} can't be given: the operator brings its own")
         check_parsed(sql, parameters=parameters, conf=conf, hive_conf=hive_conf)
         if show_rows is not None:
             whole_number("show_rows", show_rows)

@@ -11,7 +11,21 @@ KEY_PREDICATE = "hive.optimize.mapjoin.key.predicate"
 CORRELATION = "hive.optimize.correlation"
 SMALL_TABLE_FILESIZE = "hive.mapjoin.smalltable.filesize"
 
+# Accepted because scripts for Hive set them. They change neither the plan nor the run.
+_WITHOUT_EFFECT = {
+    "hive.auto.convert.sortmerge.join.bigtable.selection.policy": (
+        "org.apache.hadoop.hive.ql.optimizer.AvgPartitionSizeBasedBigTableSelectorForAutoSMJ"
+    ),
+    "hive.enforce.sortmergebucketmapjoin": "false",
+    "hive.exec.reducers.max": "1009",
+    "hive.fetch.task.aggr": "false",
+    "hive.outerjoin.supports.filters": "true",
+    "hive.strict.checks.bucketing": "true",
+    "hive.strict.checks.type.safety": "true",
+    "mapred.reduce.tasks": "-1",
+}
 DEFAULTS: Mapping[str, str] = {
+    **_WITHOUT_EFFECT,
     # HIVE-5119 does not define this name. On: a user of the operator wants pruning.
     PARTITION_PRUNING: "true",
     # Not a setting of Hive. Off: it has only overhead if files are not clustered by the key.
@@ -21,14 +35,8 @@ DEFAULTS: Mapping[str, str] = {
     "hive.auto.convert.join.noconditionaltask": "true",
     "hive.auto.convert.join.noconditionaltask.size": "10000000",
     "hive.auto.convert.sortmerge.join": "false",
-    "hive.auto.convert.sortmerge.join.bigtable.selection.policy": (
-        "org.apache.hadoop.hive.ql.optimizer.AvgPartitionSizeBasedBigTableSelectorForAutoSMJ"
-    ),
     "hive.auto.convert.sortmerge.join.to.mapjoin": "false",
     "hive.compute.query.using.stats": "true",
-    "hive.enforce.sortmergebucketmapjoin": "false",
-    "hive.exec.reducers.max": "1009",
-    "hive.fetch.task.aggr": "false",
     "hive.fetch.task.conversion": "more",
     "hive.fetch.task.conversion.threshold": "1073741824",
     "hive.groupby.skewindata": "false",
@@ -48,15 +56,11 @@ DEFAULTS: Mapping[str, str] = {
     "hive.optimize.ppd": "true",
     "hive.optimize.reducededuplication": "true",
     "hive.optimize.reducededuplication.min.reducer": "4",
-    "hive.outerjoin.supports.filters": "true",
     "hive.ppd.recognizetransivity": "true",
     "hive.ppd.remove.duplicatefilters": "true",
     "hive.stats.autogather": "true",
-    "hive.strict.checks.bucketing": "true",
     "hive.strict.checks.cartesian.product": "true",
     "hive.strict.checks.large.query": "false",
-    "hive.strict.checks.type.safety": "true",
-    "mapred.reduce.tasks": "-1",
 }
 _WORDS = {
     # Hive has no "auto": rewrite the statement if a gain on Spark is expected.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_hive_opt.runtime.arguments import named_values, parameters_of_sql, whole_number
 from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
@@ -12,9 +12,6 @@ from airflow_hive_opt.runtime.report import Report
 from airflow_hive_opt.spark.keys.key_set import MAX_KEY_BYTES, MAX_KEYS, KeyBounds
 from airflow_hive_opt.statement.script import split_settings
 from airflow_hive_opt.statement.settings import Settings
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

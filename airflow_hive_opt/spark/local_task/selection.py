@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from airflow_hive_opt.pruning.decisions import (
     PartitionCondition,
@@ -25,10 +24,6 @@ from airflow_hive_opt.runtime.partitions import (
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.narrowing.literals import is_plain, tuples_condition
 from airflow_hive_opt.statement.zip_strict import zip_strict
-
-if TYPE_CHECKING:
-    pass
-
 
 _A_PARTITION = 64  # characters in addition to values and location
 
