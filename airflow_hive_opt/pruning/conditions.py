@@ -1,4 +1,8 @@
-"""Conjuncts of ON and WHERE, with the properties that the rules need."""
+"""Conjuncts of ON and WHERE, with the properties that the rules need.
+
+These are sqlglot's expressions. Hive's compiler has its own syntax tree, ``hive.parser.syntax``,
+with its own ``conjuncts``.
+"""
 
 from __future__ import annotations
 

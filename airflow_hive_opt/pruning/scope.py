@@ -1,4 +1,8 @@
-"""The names in scope in one query block, and the resolution of column references."""
+"""The names in scope in one query block, and the resolution of column references.
+
+``hive.generate.names`` resolves names for Hive's compiler, by Hive's rules and with Hive's errors.
+Spark's rules differ (struct fields, aliases in GROUP BY, hidden columns), so there are two modules.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,9 @@ During-join predicates are not pushed past preserved tables (case J1) but to nul
 (J2); after-join predicates are pushed to preserved tables (W1) but not past null-supplying ones
 (W2). A condition that reads one relation moves to the position directly above it.
 
+``hive.rules.operator_pushdown`` is the same rule for Hive's operator graph. It stops where Hive
+stops; this one moves every condition that Spark's semantics allow.
+
 >>> from airflow_hive_opt.pruning.example import before_and_after
 >>> print(before_and_after(push_down, '''
 ...     SELECT s1.key FROM src s1 LEFT JOIN src s2 ON s1.key = s2.key AND s2.value > 'b'
