@@ -6,8 +6,8 @@ if it is small and returns the same rows whenever it is read. A partitioned tabl
 supplies the names of its partitions. Each source is one query with the conditions that hold for it
 (HIVE-5119, step 5).
 
-Equal keys connect the relations here. ``hive.rules.filter_propagation`` also follows equal keys, but
-to copy filters as Hive does.
+Equal keys connect the relations here. ``hive.rules.filter_propagation`` also follows equal keys,
+but to copy filters as Hive does.
 """
 
 from __future__ import annotations
