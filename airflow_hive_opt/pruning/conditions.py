@@ -148,7 +148,9 @@ def _is_null_rejecting(node: exp.Expr) -> bool:
     if isinstance(node, exp.Not) and isinstance(node.this, exp.Is):
         return isinstance(node.this.expression, exp.Null) and _is_strict(node.this.this)
     if isinstance(node, exp.In):
-        return bool(node.expressions) and all(map(_is_strict, (node.this, *node.expressions)))
+        # x IN (NULL, 5) is true of x = 5, so only the left side tells
+        constant = not any(item.find(exp.Column, exp.Query) for item in node.expressions)
+        return bool(node.expressions) and constant and _is_strict(node.this)
     return isinstance(node, _NOT_TRUE_OF_NULL) and all(map(_is_strict, node.iter_expressions()))
 
 

@@ -53,6 +53,7 @@ def _comparison(rng: random.Random, a: str, b: str, kind: str) -> str:
         f"CAST({a} AS STRING) = CAST({b} AS STRING)",
         f"{a} BETWEEN {b} AND {literal(rng, kind)}",
         f"{b} BETWEEN {literal(rng, kind)} AND {a}",
+        f"{a} IN ({b}, {literal(rng, kind)})",
         f"({a}, 1) = ({b}, 1)",
         f"NOT ({a} = {b})",
         f"({a} IS NULL AND {b} IS NULL)",

@@ -116,6 +116,8 @@ def _block(rng: random.Random) -> Query:
             if f"{right.alias}." not in text:
                 others = [other for other in visible if other is not right]
                 where += conditions.links(rng, others, right)
+    if len(visible) > 1 and rng.random() < 0.15:  # above outer joins, for instance
+        where += conditions.links(rng, visible[:-1], visible[-1])
     if rng.random() < 0.3:
         where.append(conditions.subquery(rng, rng.choice(visible)))
     condition = f" WHERE {' AND '.join(where)}" if where else ""

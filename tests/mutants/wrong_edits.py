@@ -27,6 +27,14 @@ def _edits(file: str, *edits: tuple[str, str, str]) -> tuple[WrongEdit, ...]:
 
 WRONG_EDITS = (
     *_edits(
+        "pruning/conditions.py",
+        (
+            "bool(node.expressions) and constant and _is_strict(node.this)",
+            "bool(node.expressions) and _is_strict(node.this)",
+            "an IN list may be true although an item is NULL",
+        ),
+    ),
+    *_edits(
         f"{RULES}/weakening.py",
         (
             "_BOTH = (JoinKind.INNER, JoinKind.LEFT_SEMI)",

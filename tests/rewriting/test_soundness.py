@@ -31,6 +31,11 @@ def decision(sql: str, alias: str):
             "sales s LEFT JOIN days d ON d.year = 2000 WHERE s.ds <=> d.ds",
             "dropped, PRESERVED_SIDE: d.year = 2000\ndropped, NULLS_MAY_MATCH: s.ds <=> d.ds",
         ),
+        (
+            "sales s LEFT JOIN days d ON s.ds = d.ds WHERE s.item IN (d.year, '5')",
+            "dropped, PRESERVED_SIDE: s.ds = d.ds\n"
+            "dropped, NULLS_MAY_MATCH: s.item IN (d.year, '5')",
+        ),
     ],
 )
 def test_what_nulls_in_place_of_a_row_fulfil(from_, seen):

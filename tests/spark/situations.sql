@@ -108,6 +108,9 @@ SELECT s.id FROM sales s, days d WHERE concat(s.ds, rand() < 2) = concat(d.ds, '
 -- big LEFT JOIN small | PRESERVED_SIDE | 21 | s
 SELECT s.id FROM sales s LEFT JOIN days d ON s.ds = d.ds AND d.week = 1
 
+-- an IN list in WHERE that NULLs of the join may fulfil | PRESERVED_SIDE | 21 | s
+SELECT s.id FROM sales s LEFT JOIN days d ON s.ds = d.ds AND d.week = 1 WHERE s.item IN (d.week, s.item)
+
 -- small LEFT JOIN big | fast | 7 | s
 SELECT d.ds, s.id FROM days d LEFT JOIN sales s ON s.ds = d.ds WHERE d.week = 1
 
