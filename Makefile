@@ -35,6 +35,8 @@ lint: $(READY)
 	$(BIN)/hadolint docker/Dockerfile
 	$(BIN)/yamllint --strict .
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms \
+		.github/ISSUE_TEMPLATE/bug_report.yml .github/ISSUE_TEMPLATE/feature_request.yml
 
 types: $(READY)
 	$(BIN)/mypy

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from inspect import signature
-from pathlib import Path
+
+import pytest
+import yaml
 
 from airflow_hive_opt.get_provider_info import get_provider_info
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.statement import StatementOperator
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.rewriting import Refusal
+from tests import pages
+from tests.pages import PAGES, PROJECT
+from tests.versions.installed import needs_airflow
 
-PROJECT = Path(__file__).parents[1]
+every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(PROJECT)))
 
 
 def test_every_reason_is_listed_with_its_sentence():
@@ -41,25 +46,11 @@ def test_every_argument_and_option_is_described():
     assert set(get_provider_info()["config"]["hive_opt"]["options"]) <= described
 
 
-def test_links_lead_somewhere():
+def test_the_readme_links_every_page():
     readme = (PROJECT / "README.md").read_text()
-    for target in (
-        "airflow",
-        "architecture",
-        "planner",
-        "correlation",
-        "reasons",
-        "descriptor",
-        "metastore",
-        "hive-differences",
-        "guarantees",
-        "surprises",
-        "limits",
-        "what-prunes",
-        "versions",
-    ):
-        assert f"(docs/{target}.md)" in readme
-        assert (PROJECT / "docs" / f"{target}.md").exists()
+    names = [path.name for path in (PROJECT / "docs").glob("*.md")]
+    assert len(names) > 10
+    assert [name for name in names if f"(docs/{name}" not in readme] == []
 
 
 def test_every_promise_names_a_test_that_is_there():
@@ -67,3 +58,99 @@ def test_every_promise_names_a_test_that_is_there():
     named = set(re.findall(r"`(tests/[\w/.]+)`", text))
     assert len(named) > 10
     assert [name for name in sorted(named) if not (PROJECT / name).exists()] == []
+
+
+def test_messages_of_the_troubleshooting_page_are_those_of_the_code():
+    page = (PROJECT / "docs" / "troubleshooting.md").read_text()
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    shown = [text for row in rows for text in re.findall(r"`([^`]+)`", row[0])]
+    assert len(shown) > 50
+    assert [text for text in shown if not pages.in_the_code(text)] == []
+    assert not pages.in_the_code("no answer from the moon")
+
+
+@every_page
+def test_blocks_commands_and_links_of_a_page(path):
+    page = path.read_text()
+    problems = [
+        *pages.python_problems(page),
+        *pages.sql_problems(page),
+        *pages.command_problems(page),
+        *pages.make_problems(page),
+        *pages.install_problems(page),
+        *pages.link_problems(page, path),
+    ]
+    assert problems == []
+
+
+@needs_airflow("3.0")  # the examples import airflow.sdk
+@every_page
+def test_dags_of_a_page(path, tmp_path):
+    assert pages.dag_problems(path.read_text(), tmp_path) == []
+
+
+@needs_airflow("3.3")
+@every_page
+def test_airflow_commands_of_a_page(path):
+    assert pages.airflow_problems(path.read_text()) == []
+
+
+def test_the_pages_have_what_is_checked():
+    text = {str(path.relative_to(PROJECT)): path.read_text() for path in PAGES}
+    found = [block.language for page in text.values() for block in pages.blocks(page)]
+    assert found.count("python") >= 5
+    assert found.count("sql") >= 4
+    called = [command for page in text.values() for command in pages.commands(page)]
+    for program in ("airflow-hive-opt ", "airflow ", "make "):
+        assert sum(command.startswith(program) for command in called) >= 4
+    assert "installing-it" in pages.anchors(text["docs/airflow.md"])
+
+
+@pytest.mark.parametrize(
+    ("check", "page", "problem"),
+    [
+        (pages.python_problems, "```python\nwith DAG(\n```", "was never closed"),
+        (pages.sql_problems, "```sql\nSELECT FROM WHERE\n```", "line 1"),
+        (pages.sql_problems, "```sql\nSELECT ${x}\n```", "variable"),
+        (pages.sql_problems, "```sql unsupported\nSELECT 1\n```", "the planner parses it"),
+        (pages.command_problems, "a `airflow-hive-opt\nrun --catalog X` b", "unrecognized"),
+        (pages.command_problems, "x\n\n    A=b airflow-hive-opt plan  # c\n", "invalid choice"),
+        (pages.command_problems, "```sh\nairflow-hive-opt run \\\n --row\n```", "--row"),
+        (pages.airflow_problems, "`airflow backfill create --from-now`", "required"),
+        (pages.make_problems, "```\n$ make tests N=1\n```", "make tests: no such target"),
+        (pages.install_problems, "`pip install 'airflow-hive-opt[java,hive]'`", "no extra hive"),
+    ],
+)
+def test_a_broken_block_is_noticed(check, page, problem):
+    (found,) = check(page)
+    assert problem in found
+
+
+@pytest.mark.parametrize("link", ["gone.md", "#gone", "docs/airflow.md#gone", "../x/README.md"])
+def test_a_broken_link_is_noticed(link):
+    (found,) = pages.link_problems(f"# Here\n[there]({link}) [here](#here)", PROJECT / "README.md")
+    assert found.startswith(f"{link}: no such")
+
+
+@needs_airflow("3.0")
+@pytest.mark.parametrize(
+    ("rest", "problem"),
+    [
+        ("    MapJoinPruneOperator(task_id='a', sqll='SELECT 1')", "sqll"),
+        ("    pass", "no DAG with tasks"),
+    ],
+)
+def test_a_broken_dag_is_noticed(rest, problem, tmp_path):
+    operator = "airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator"
+    head = f"from airflow.sdk import DAG\nfrom {operator}\nwith DAG('broken'):"
+    (found,) = pages.dag_problems(f"```python\n{head}\n{rest}\n```", tmp_path)
+    assert problem in found
+
+
+def test_the_hooks_before_a_commit_are_the_checks_of_make_lint():
+    hooks = yaml.safe_load((PROJECT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    makefile = (
+        (PROJECT / "Makefile").read_text().replace("$(BIN)", ".venv/bin").replace("\\\n\t\t", "")
+    )
+    lint = makefile.split("\nlint:")[1].split("\n\n")[0]
+    assert [hook["entry"].strip() for hook in hooks] == lint.split("\n\t")[1:]
