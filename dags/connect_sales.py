@@ -1,7 +1,7 @@
 """The join on a Spark Connect server: Airflow needs no Java and no spark-submit.
 
 Needs a connection `spark_connect_default` of the type Spark Connect, and
-`pip install airflow-hive-opt[connect]`. The tables are the server's.
+`pip install airflow-hive-opt[spark-submit,connect]`. The tables are the server's.
 """
 
 from __future__ import annotations
