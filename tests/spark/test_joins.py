@@ -260,7 +260,7 @@ def test_a_view_that_may_change_gives_none(spark, tmp_path, body):
         "SHOW TABLES",
         "TABLE fact",
         pytest.param(
-            "BEGIN SELECT id FROM fact WHERE ds = '2020-01-08'; END", marks=needs_spark("4.0")
+            "BEGIN SELECT id FROM fact WHERE ds = '2020-01-08'; END", marks=needs_spark("4.1")
         ),
         "SELECT count(*) FROM fact GROUP BY 1.5",
         "SELECT id FROM fact outer JOIN items i ON outer.item = i.item",
