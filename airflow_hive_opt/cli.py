@@ -46,10 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="airflow-hive-opt", description=__doc__)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    explain = commands.add_parser("explain", help="show what would be pruned, and why not")
+    explain = commands.add_parser("explain", help="show what would be pruned, and the reasons")
     explain.add_argument("--format", choices=FORMATS, default="text")
     explain.add_argument(
-        "--batch", type=Path, metavar="FILE", help="plan many statements: a JSON object a line"
+        "--batch", type=Path, metavar="FILE", help="plan many statements, one JSON object per line"
     )
     explain.add_argument(
         "--stage-by-rule", action="store_true", help="show the operators after every rule"
@@ -65,9 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--descriptor", metavar="URI", help="where to write the descriptor")
     run.add_argument("--rows", type=int, default=20, help="rows of a SELECT to print (20)")
     run.set_defaults(run=_run)
-    sweep = commands.add_parser("descriptors", help="look after the descriptors that tasks leave")
+    sweep = commands.add_parser("descriptors", help="manage stored descriptors")
     kinds = sweep.add_subparsers(required=True, metavar="COMMAND")
-    old = kinds.add_parser("prune", help="delete those that are old")
+    old = kinds.add_parser("prune", help="delete old descriptors")
     old.add_argument("root", metavar="PATH", help="the descriptor_path: a folder or URI")
     old.add_argument("--older-than", required=True, metavar="AGE", help="such as 30d, 36h or 2w")
     old.add_argument("--dry-run", action="store_true", help="only list them")
@@ -275,7 +275,7 @@ def _pairs(assignments: Sequence[str]) -> dict[str, str]:
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals or not name.strip():
-            raise _UsageError(f"{assignment!r} is no NAME=VALUE")
+            raise _UsageError(f"{assignment!r} is not NAME=VALUE")
         pairs[name.strip()] = value.strip()
     return pairs
 

@@ -80,7 +80,7 @@ def test_wrong_sql(catalog, capsys, sql, error):
     [
         ([], "give the statement either as an argument or with -f FILE"),
         (["-f", "/nowhere.sql"], "can't read /nowhere.sql"),
-        (["--set", "x", "SELECT 1"], "'x' is no NAME=VALUE"),
+        (["--set", "x", "SELECT 1"], "'x' is not NAME=VALUE"),
         (["--catalog", "/nowhere.json", "SELECT 1"], "can't read the catalog"),
     ],
 )

@@ -242,7 +242,7 @@ def to_text(plan: Plan) -> str:
     if plan.kind is None:
         parts.append("  none: the statement is not planned")
     elif not plan.decisions:
-        parts.append("  no partitioned table is read")
+        parts.append("  the statement reads no partitioned table")
     return "\n".join(parts)
 
 

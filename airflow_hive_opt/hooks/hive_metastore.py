@@ -116,8 +116,9 @@ def uris_of(connection: Connection) -> str:
     mechanism = next((str(extra[name]) for name in _MECHANISM if extra.get(name)), "")
     if mechanism.upper() not in _NO_SASL:
         raise AirflowFailException(
-            f"connection {connection.conn_id!r} asks for {mechanism}: this client speaks plain "
-            "Thrift only. Without metastore_conn_id the local task asks through Spark, which can"
+            f"connection {connection.conn_id!r} requires {mechanism}, but this client supports "
+            "plain Thrift only. Remove metastore_conn_id: then the local task uses Spark's own "
+            "metastore client"
         )
     hosts = [host.strip().removeprefix("thrift://") for host in connection.host.split(",")]
     port = connection.port or _DEFAULT_PORT

@@ -47,10 +47,11 @@ class MapJoinOperator(StatementOperator):
         if not isinstance(found, Mapping) or not {"uri", "digest"} <= found.keys():
             raise AirflowFailException(
                 f"descriptor must be the output of a LocalTaskOperator, not {found!r}. If the "
-                "local task was skipped, so should be this task: leave its trigger rule alone"
+                "local task was skipped, this task must be skipped too: keep its default trigger "
+                "rule"
             )
         if found.get("dry"):
-            raise AirflowSkipException("the local task was dry: nothing is joined")
+            raise AirflowSkipException("the local task was a dry run, so nothing is joined")
         job = super().job(context)
         try:
             digest = job.query_digest()
@@ -59,7 +60,7 @@ class MapJoinOperator(StatementOperator):
         if digest != found.get("query_digest"):
             raise AirflowFailException(
                 "the statement or its parameters are not those of the local task. Look at both "
-                "tasks' rendered templates: a template that speaks of the task, the attempt or the "
-                "clock gives another text in each of them"
+                "tasks' rendered templates: a template that uses the task, the attempt or the "
+                "time renders a different text in each task"
             )
         return dataclasses.replace(job, descriptor=str(found["uri"]), digest=str(found["digest"]))

@@ -35,7 +35,7 @@ class MapJoinPruneOperator(LocalTaskOperator):
         summary = super().execute(context)
         if summary["dry"]:
             context["ti"].xcom_push(key="return_value", value=summary)
-            raise AirflowSkipException("dry is true: nothing was joined")
+            raise AirflowSkipException("dry is true, so nothing was joined")
         return summary
 
     def job(self, context: Context) -> Job:

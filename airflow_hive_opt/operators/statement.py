@@ -135,7 +135,7 @@ class StatementOperator(SparkSubmitOperator):
         **kwargs: Any,
     ) -> None:
         if named := sorted({"application", "application_args"} & kwargs.keys()):
-            raise TypeError(f"{', '.join(named)} can't be given: the operator brings its own")
+            raise TypeError(f"{', '.join(named)} can't be set: the operator sets it itself")
         check_parsed(sql, parameters=parameters, conf=conf, hive_conf=hive_conf)
         if show_rows is not None:
             whole_number("show_rows", show_rows)

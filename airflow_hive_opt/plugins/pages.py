@@ -34,7 +34,7 @@ def _login_is_known(request: Request) -> None:
     if not pages_accept_browser_logins() and "Authorization" not in request.headers:
         raise HTTPException(
             status.HTTP_401_UNAUTHORIZED,
-            "in a browser these pages need Airflow 3.1; before it, ask with a token: "
+            "in a browser these pages need Airflow 3.1; before 3.1, send a token: "
             "curl -H 'Authorization: Bearer TOKEN'",
         )
 
@@ -96,9 +96,9 @@ def _descriptor_of(
     except (DescriptorError, ValueError, ImportError):
         log.warning("the descriptor of %s.%s can't be shown", dag_id, task_id, exc_info=True)
         raise _missing(
-            "the partition descriptor can't be read: it was swept or altered, or this server does "
-            "not reach the storage of [hive_opt] descriptor_path, or may not read it. The API "
-            "server's log says more"
+            "the partition descriptor can't be read: it was deleted or changed, or the API "
+            "server can't reach or read the storage of [hive_opt] descriptor_path. See the API "
+            "server's log"
         ) from None
 
 

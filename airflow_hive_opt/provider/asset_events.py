@@ -39,7 +39,7 @@ def partition_keys(summary: Mapping[str, Any], table: str | None, log: Any) -> l
     try:
         return partition_keys_in(load(ObjectStoragePath(summary["uri"])), table)
     except (DescriptorError, ImportError, ValueError, NoPartitionKeysError) as error:
-        log.warning("the asset events go without partition keys: %s", error)
+        log.warning("the asset events have no partition keys: %s", error)
         return []
 
 
@@ -75,12 +75,12 @@ def partition_keys_in(descriptor: Descriptor, table: str) -> list[str]:
     keys = ["|".join(value.translate(_ESCAPED) for value in values) for values in found[0].values]
     if len(keys) > MOST_KEYS:
         raise NoPartitionKeysError(
-            f"no partition keys of {table}: {len(keys):,} partitions would be as many asset "
-            f"events, and {MOST_KEYS:,} are the most"
+            f"no partition keys of {table}: {len(keys):,} partitions would create as many asset "
+            f"events, but the limit is {MOST_KEYS:,}"
         )
     if odd := [key for key in keys if not key.strip() or len(key) > MOST_CHARACTERS]:
         raise NoPartitionKeysError(
-            f"no partition keys of {table}: Airflow wants keys of 1 to {MOST_CHARACTERS} "
+            f"no partition keys of {table}: Airflow requires keys of 1 to {MOST_CHARACTERS} "
             f"characters, not {odd[0][:80]!r}"
         )
     return keys

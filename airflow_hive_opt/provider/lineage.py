@@ -112,7 +112,7 @@ def _subsets(uri: str) -> dict[str, PartitionsRead]:
     try:
         return partitions_read(load(ObjectStoragePath(uri)))
     except (DescriptorError, ValueError, ImportError) as error:
-        log.warning("lineage goes without partitions: the descriptor %s: %s", uri, error)
+        log.warning("lineage events have no partitions: the descriptor %s: %s", uri, error)
         return {}
 
 

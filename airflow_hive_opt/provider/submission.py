@@ -117,11 +117,11 @@ class Application:
             return self.outcome(job)
         except DescriptorError as error:
             if failure is not None:
-                raise AirflowException(f"{failure} (it left no outcome: {error})") from None
+                raise AirflowException(f"{failure} (it wrote no outcome: {error})") from None
             raise AirflowFailException(
-                f"the application ended well, so the statement may have run, but it left no "
-                f"outcome: {error}. Look at its log: does its driver reach that storage? "
-                "descriptor_path must be one that both reach"
+                "the application succeeded, so the statement may have run, but it wrote no "
+                f"outcome: {error}. See its log. The task and the driver must both reach the "
+                "storage of descriptor_path"
             ) from None
 
     def prepare(self) -> None:

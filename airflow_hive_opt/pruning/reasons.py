@@ -42,86 +42,78 @@ class Reason(StrEnum):
 
 
 _SENTENCES = {
-    Reason.PRUNED: "only the partitions that the small tables' keys call for are scanned",
+    Reason.PRUNED: "only the partitions that match the keys or conditions are read",
     Reason.DISABLED: "hive.optimize.mapjoin.partition.pruning is off",
     Reason.PASSED_THROUGH: (
-        "this part of the statement passes through to Spark as it is, since the planner "
-        "does not know its form"
+        "the planner does not support this part of the statement, so it passes through to Spark"
     ),
     Reason.PARTITIONS_NOT_IN_METASTORE: (
-        "the table's partitions are not managed by the metastore, so it can't be asked for them"
+        "the metastore does not manage the table's partitions, so it can't list them"
     ),
     Reason.SCAN_NOT_RESTRICTABLE: (
-        "the table reference can't be narrowed in place: it is sampled, versioned, named with its "
-        "database elsewhere in the statement, or its hidden columns are read"
+        "the table reference can't take a condition: it is sampled or versioned, another part "
+        "of the statement qualifies a column with its database, or the statement reads hidden "
+        "columns"
     ),
     Reason.NO_CONDITION_ON_PARTITION_COLUMN: (
         "no join condition and no predicate reads a partition column"
     ),
     Reason.MIXED_WITH_DATA_COLUMNS: (
-        "the condition reads data columns of the table beside the partition column, so no "
-        "partition can be ruled out by its values alone"
+        "the condition also reads data columns of the table, so partition values alone can't "
+        "exclude a partition"
     ),
     Reason.CONDITION_NOT_SELF_CONTAINED: (
-        "the condition holds a subquery, a column of an outer query or a positional parameter"
+        "the condition contains a subquery, a column of an outer query or a positional parameter"
     ),
     Reason.CONDITION_NOT_DETERMINISTIC: (
-        "the condition calls a function that may give another value each time, or one that the "
+        "the condition calls a function that may return another value each time, or that the "
         "planner does not know"
     ),
     Reason.VALUE_CHANGED: (
-        "the partition column passes through an aggregate, a window, a LIMIT or an expression that "
-        "needs other columns before it reaches the condition"
+        "before the partition column reaches the condition, it passes through an aggregate, a "
+        "window, a LIMIT or an expression that also reads other columns"
     ),
     Reason.PRESERVED_SIDE: (
-        "the table is on the preserved side of the outer join, which must return all its rows"
+        "the table is on the preserved side of an outer join, which returns all its rows"
     ),
     Reason.NULLS_MAY_MATCH: (
-        "the condition may be fulfilled by NULLs that an outer join puts in place of rows"
+        "NULLs that an outer join puts in place of rows may fulfil the condition"
     ),
     Reason.KEYS_NOT_CONNECTED: (
-        "the condition reads several small tables that no equality joins with each other"
+        "the condition reads several small tables that are not joined with each other by equality"
     ),
     Reason.KEY_SOURCE_NOT_PLANNED: (
-        "the other side is no table and no query whose text stands for itself"
+        "the other side of the join is neither a table nor a query that can run alone"
     ),
     Reason.KEY_SOURCE_NOT_DETERMINISTIC: (
-        "the small side may give other rows each time it is read (rand, TABLESAMPLE, LIMIT, "
-        "current_date and the like), so keys taken early could differ from the join's"
+        "the small table may return other rows each time it is read (rand, TABLESAMPLE, LIMIT, "
+        "current_date and similar), so its keys could differ from those of the join"
     ),
     Reason.KEY_SOURCE_NOT_SMALL: (
-        "the other side of the join is larger than hive.mapjoin.smalltable.filesize, "
-        "or it is partitioned and its size is not known"
+        "the other side of the join is larger than hive.mapjoin.smalltable.filesize, or it is "
+        "partitioned and its size is not known"
     ),
     Reason.KEY_SOURCE_LARGER_THAN_TABLE: (
-        "reading the keys would cost more than the scan can save: the other side is larger than "
-        "the table"
+        "the other side of the join is larger than the table, so reading its keys would cost "
+        "more than pruning saves"
     ),
-    Reason.TOO_FEW_PARTITIONS: "the table has one partition at most, so there is nothing to choose",
+    Reason.TOO_FEW_PARTITIONS: "the table has at most one partition, so there is nothing to prune",
     Reason.TYPE_NOT_COMPARABLE: (
-        "a partition column has a type whose values can't be read off partition names (CHAR, "
+        "a partition column has a type whose values can't be parsed from partition names (CHAR, "
         "FLOAT, DOUBLE, BINARY, TIMESTAMP_NTZ)"
     ),
-    Reason.KEY_SOURCE_FAILED: (
-        "Spark could not run the key query or answer which partitions match; the log says why"
-    ),
-    Reason.TOO_MANY_KEYS: "the small side has more distinct keys than max_keys allows",
-    Reason.KEYS_TOO_LARGE: (
-        "one key of the small side is longer than 16 KiB, or all keys together are more than "
-        "max_key_bytes allows"
-    ),
-    Reason.LIST_TOO_LARGE: (
-        "the list of the partitions to read is too long for a descriptor: more than 32 MiB"
-    ),
-    Reason.ALL_PARTITIONS_MATCH: (
-        "every partition is called for, so there was nothing to leave out"
-    ),
+    Reason.KEY_SOURCE_FAILED: "the key query or the partition lookup failed; the log says why",
+    Reason.TOO_MANY_KEYS: "the small table has more distinct keys than max_keys allows",
+    Reason.KEYS_TOO_LARGE: "a key is longer than 16 KiB, or all keys together exceed max_key_bytes",
+    Reason.LIST_TOO_LARGE: "the partition list exceeds the 32 MiB that a descriptor can hold",
+    Reason.ALL_PARTITIONS_MATCH: "every partition matches the keys, so nothing is pruned",
     Reason.MOST_PARTITIONS_MATCH: (
-        "so many of the table's many partitions are called for that naming them would cost more "
-        "than leaving out the rest saves"
+        "nearly all of the table's partitions match the keys, so a partition list would cost "
+        "more than it saves"
     ),
     Reason.KEYS_IN_MOST_ROW_GROUPS: (
-        "the files are not clustered by the key or have no statistics on it (no Parquet or ORC, "
-        "other types), or a key has odd characters: a condition on it would skip too little"
+        "a condition on the key would skip too little: the files are not clustered by the key, "
+        "they have no usable statistics on it (not Parquet or ORC, or another type), or a key "
+        "contains special characters"
     ),
 }

@@ -43,41 +43,46 @@ class Refused(Exception):
 
 _SENTENCES = {
     Refusal.OFF: "hive.optimize.correlation is false",
-    Refusal.FORM_NOT_KNOWN: "this part of the statement has a form not known here",
-    Refusal.NOT_DETERMINISTIC: (
-        "the statement may give other rows each time it is run (rand, current_date, first, "
-        "LIMIT without ORDER BY and the like)"
+    Refusal.FORM_NOT_KNOWN: (
+        "this rewriting does not support the form of this part of the statement"
     ),
-    Refusal.NO_SHARED_KEY: "the table's two uses are not joined by equality of one key",
+    Refusal.NOT_DETERMINISTIC: (
+        "the statement may return other rows each time it runs (rand, current_date, first, "
+        "LIMIT without ORDER BY and similar)"
+    ),
+    Refusal.NO_SHARED_KEY: "the two uses of the table are not joined by an equality of one key",
     Refusal.FLOATING_POINT: (
-        "a sum or an average of floating-point numbers depends on the order in which they are "
-        "added, so another plan could give other digits"
+        "a sum or an average of floating-point numbers depends on the order of addition, so "
+        "another plan could return other digits"
     ),
     Refusal.ORDER_OF_ROWS: (
-        "a function of the statement may depend on the order of rows (row_number, lag, stddev and "
-        "the like), so another plan could give other values"
+        "a function may depend on the order of rows (row_number, lag, stddev and similar), so "
+        "another plan could return other values"
     ),
     Refusal.KEY_TYPE: (
-        "the key has a type for which grouping and equality may differ, or its two sides have "
-        "different types"
+        "grouping and equality may differ for the key's type, or its two sides have different types"
     ),
-    Refusal.EXPRESSION_NOT_KNOWN: "an expression to be moved has a function not known here",
+    Refusal.EXPRESSION_NOT_KNOWN: (
+        "an expression that would move calls a function that this rewriting does not know"
+    ),
     Refusal.MAY_FAIL: (
-        "an expression could overflow, or fail to turn text into a number, on rows that the "
-        "statement as written never asks it of"
+        "an expression could fail (overflow, or a cast of text to a number) on rows for which "
+        "the original statement does not evaluate it"
     ),
     Refusal.NULL_SUPPLYING_SIDE: "an outer join may put NULLs in place of the table's rows",
-    Refusal.SELECT_STAR: "SELECT * would show the columns that the rewriting adds or removes",
-    Refusal.OTHER_FILTERS: "the table's two uses are filtered differently",
-    Refusal.OTHER_USES: "the table's rows are used in other ways than by key and aggregate",
-    Refusal.SIZE_NOT_KNOWN: "the table's size is not known, so no gain can be expected",
+    Refusal.SELECT_STAR: "SELECT * would return the columns that the rewriting adds or removes",
+    Refusal.OTHER_FILTERS: "the two uses of the table have different filters",
+    Refusal.OTHER_USES: (
+        "the statement reads the table's rows in other ways than by key and aggregate"
+    ),
+    Refusal.SIZE_NOT_KNOWN: "the table's size is not known, so the gain can't be estimated",
     Refusal.TABLE_SMALL: (
-        "the table is within hive.auto.convert.join.noconditionaltask.size: Spark broadcasts it "
-        "and shuffles nothing"
+        "the table is smaller than hive.auto.convert.join.noconditionaltask.size, so Spark "
+        "broadcasts it and shuffles nothing"
     ),
-    Refusal.NOT_EXPECTED_TO_WIN: "the rewriting is not expected to be faster by 10 %",
+    Refusal.NOT_EXPECTED_TO_WIN: "the estimated gain is below 10 %",
     Refusal.PRUNING_WOULD_BE_LOST: (
-        "small tables' keys prune the table's partitions, which the rewriting would hide from them"
+        "small tables' keys prune the table's partitions, and the rewriting would prevent that"
     ),
-    Refusal.SPARK_DISAGREES: "Spark does not give the rewritten statement the same columns",
+    Refusal.SPARK_DISAGREES: "Spark returns other columns for the rewritten statement",
 }

@@ -205,14 +205,16 @@ def _check(descriptor: Descriptor) -> None:
     for target in descriptor.targets:
         width = len(target.columns)
         if len(target.types) != width:
-            raise ValueError(f"the target {target.alias} has not one type for each column")
+            raise ValueError(f"the target {target.alias} does not have one type for each column")
         if any(len(part.values) != width for part in target.partitions):
-            raise ValueError(f"the target {target.alias} has not one value for each column")
+            raise ValueError(f"the target {target.alias} does not have one value for each column")
         if not set(target.columns).issuperset(target.pruned_columns):
-            raise ValueError(f"the target {target.alias} is pruned by columns that it has not")
+            raise ValueError(
+                f"the target {target.alias} is pruned by columns that it does not have"
+            )
     for found in descriptor.row_filters:
         if found.is_range and len(found.values) != 2:
-            raise ValueError(f"the range of {found.column} has not two values")
+            raise ValueError(f"the range of {found.column} does not have two values")
 
 
 _FORMAT = Format("descriptor", VERSION, Descriptor, _check)

@@ -23,7 +23,11 @@ def descriptor_to_text(descriptor: Descriptor) -> str:
     for found in descriptor.row_filters:
         parts += ["", *_row_filter(found)]
     if descriptor.statement:
-        parts += ["", "The statement, rewritten for its correlations:", descriptor.statement]
+        parts += [
+            "",
+            "The statement, rewritten by the Correlation Optimizer:",
+            descriptor.statement,
+        ]
     return "\n".join(plain(part, keep="\n") for part in parts)
 
 
@@ -49,7 +53,7 @@ def _scan(decision: Decision, target: Target | None) -> Iterator[str]:
     for source in target.sources:
         yield f"  {source.keys:,} keys of {source.name}: {source.sql}"
     if target.filter:
-        yield f"  asked of the metastore: {target.filter}"
+        yield f"  metastore filter: {target.filter}"
     for partition in target.partitions[:_SHOWN]:
         yield f"    {plain(partition_name(target.columns, partition.values))}"
     if target.kept > _SHOWN:

@@ -67,8 +67,7 @@ class Format(Generic[Content]):
         text = f'{text[:-1]},"sha256":"{_digest(text)}"}}'
         if len(text) > MOST_BYTES:
             raise DescriptorError(
-                f"the {self.kind} has {len(text):,} bytes, more than the {MOST_BYTES:,} that are "
-                "ever read"
+                f"the {self.kind} has {len(text):,} bytes, more than the limit of {MOST_BYTES:,}"
             )
         document = _parsed(text)
         if len(text) <= _INDENT_UP_TO_BYTES:
@@ -108,19 +107,19 @@ class Format(Generic[Content]):
 
     def _content_of(self, document: Any) -> Content:
         if not isinstance(document, dict):
-            raise DescriptorError("it is no JSON object")
+            raise DescriptorError("it is not a JSON object")
         found = document.get("version")
         if document.get("kind", self.kind) != self.kind:
             raise DescriptorError(f"its kind is {_shown(document['kind'])}, not {self.kind!r}")
         if type(found) is not int or found != self.version:
             raise DescriptorError(
                 f"its version is {_shown(found)}, this package reads version {self.version}: "
-                "whatever writes it must have the same package version as what reads it"
+                "the writer and the reader must have the same package version"
             )
         seal = document.pop("sha256", None)
         if "kind" not in document or seal != _digest(_json(document)):
             raise DescriptorError(
-                "its digest does not fit its content: it was altered or cut short"
+                "its digest does not match its content: it was changed or truncated"
             )
         del document["kind"], document["version"]
         type_: Any = self.content
@@ -141,7 +140,7 @@ def _json(document: object, indent: int | None = None) -> str:
             document, indent=indent, separators=separators, allow_nan=False, default=_fields
         )
     except (TypeError, ValueError) as error:
-        raise DescriptorError(f"JSON has no word for a value: {error}") from error
+        raise DescriptorError(f"JSON can't represent a value: {error}") from error
     except RecursionError:
         _refuse_depth()
 
@@ -164,7 +163,7 @@ def _parsed(text: str) -> Any:
     except RecursionError:
         _refuse_depth()
     except ValueError as error:  # not JSON, or a number with thousands of digits
-        raise DescriptorError("it is cut short or no JSON") from error
+        raise DescriptorError("it is truncated or not JSON") from error
 
 
 def _unpacked(data: bytes) -> str:
@@ -179,14 +178,14 @@ def _unpacked(data: bytes) -> str:
         if len(text) > MOST_BYTES:
             raise DescriptorError(f"it has more than {MOST_BYTES:,} bytes once it is unpacked")
         if not unpacking.eof or unpacking.unused_data:
-            raise DescriptorError("it is cut short, or something follows its end")
+            raise DescriptorError("it is truncated, or data follows its end")
         return text.decode()
     except (zlib.error, UnicodeDecodeError) as error:
-        raise DescriptorError("it is cut short or no JSON") from error
+        raise DescriptorError("it is truncated or not JSON") from error
 
 
 def _refuse_depth() -> NoReturn:
-    raise DescriptorError("its values are nested too deep") from None
+    raise DescriptorError("its values are nested too deeply") from None
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -76,7 +76,7 @@ class Gates:
             raise GateClosed(f"{sentence} (on_empty is 'fail')")
         if self.max_partitions is not None and descriptor.kept > self.max_partitions:
             raise GateClosed(
-                f"{descriptor.kept:,} partitions are to be read, max_partitions allows "
+                f"the statement would read {descriptor.kept:,} partitions, but max_partitions is "
                 f"{self.max_partitions:,}: {headline(descriptor)}"
             )
         if self.max_bytes is not None:
@@ -87,7 +87,7 @@ class Gates:
         if self.on_no_prune == OnNoPrune.FAIL:
             raise GateClosed(f"{sentence} and on_no_prune is 'fail': {headline(descriptor)}")
         if self.on_no_prune == OnNoPrune.WARN:
-            log.warning("%s: the statement runs as plain Spark would run it", sentence)
+            log.warning("%s: the statement runs unpruned", sentence)
 
     def _bytes(self, descriptor: Descriptor, allowed: int) -> None:
         """Checks ``max_bytes``; a limit that can't be verified counts as exceeded."""
@@ -95,7 +95,7 @@ class Gates:
         known = sum(size for size in sizes if size is not None)
         if known > allowed:
             raise GateClosed(
-                f"{known:,} bytes are to be read, max_bytes allows {allowed:,}: "
+                f"the statement would read {known:,} bytes, but max_bytes is {allowed:,}: "
                 f"{headline(descriptor)}"
             )
         if unknown := sizes.count(None):

@@ -111,7 +111,7 @@ def keep_report(report: Report, path: StoragePath) -> None:
     try:
         _FORMAT.write(_Document(report.summary()), report_path(path))
     except Exception as error:  # noqa: BLE001 - whatever it is
-        log.warning("the report is not kept: %s", error)
+        log.warning("the report can't be stored: %s", error)
 
 
 def read_report(path: StoragePath) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def headline(descriptor: Descriptor) -> str:
     """
     rows = [_row_filter(found) for found in descriptor.row_filters]
     if not descriptor.targets:
-        whole = "; ".join(left_whole(descriptor)) or "no partitioned table is read"
+        whole = "; ".join(left_whole(descriptor)) or "the statement reads no partitioned table"
         if rows:
             return plain(f"pruned no partitions: {whole}; {'; '.join(rows)}")
         return f"pruned nothing: {whole}"
@@ -224,7 +224,7 @@ def left_whole(descriptor: Descriptor) -> list[str]:
     """One sentence for each scan of a partitioned table that is read whole."""
     pruned = {target.alias for target in descriptor.targets}
     return [
-        plain(f"{found.alias} is read whole, {found.reason}: {found.message}")
+        plain(f"{found.alias}  reads all partitions, {found.reason}: {found.message}")
         for found in descriptor.decisions
         if found.alias not in pruned or found.reason != _PRUNED
     ]

@@ -67,8 +67,8 @@ def combined(
     count = math.prod(map(len, lists))
     if count > MAX_REQUIRED:
         raise TooMuchToWaitFor(
-            f"the keys call for {count:,} combinations of partition values, more than "
-            f"{MAX_REQUIRED:,} can't be waited for"
+            f"the keys match {count:,} combinations of partition values, but the sensor can wait "
+            f"for at most {MAX_REQUIRED:,}"
         )
     for combination in itertools.product(*lists):
         merged: dict[str, Value] = {}
@@ -164,11 +164,11 @@ def _check(found: _Document) -> None:
     """Raises ``ValueError`` if its fields contradict each other."""
     for entry in found.tables:
         if len(entry.types) != len(entry.all_columns):
-            raise ValueError(f"{entry.table} has not one type for each column")
+            raise ValueError(f"{entry.table} does not have one type for each column")
         if not set(entry.all_columns).issuperset(entry.columns):
-            raise ValueError(f"{entry.table} has not all the columns that are asked for")
+            raise ValueError(f"{entry.table} does not have all the requested columns")
         if any(len(row) != len(entry.columns) for row in entry.tuples):
-            raise ValueError(f"{entry.table} has not one value for each column")
+            raise ValueError(f"{entry.table} does not have one value for each column")
         _as_values(entry)
 
 

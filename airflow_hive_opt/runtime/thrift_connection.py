@@ -106,8 +106,8 @@ class ThriftConnection:
                 if attempt == self._attempts:
                     raise MetastoreError(
                         f"no answer from the metastore at {' or '.join(map(str, self._servers))} "
-                        f"to {method}, asked {attempt} times: {_words(error)}. Is it running, may "
-                        "this machine connect to it, does it want Kerberos or TLS?"
+                        f"to {method}, after {attempt} attempts: {_words(error)}. Is it running, "
+                        "can this machine connect to it, does it require Kerberos or TLS?"
                     ) from error
                 pause = self._pause * 2 ** (attempt - 1)
                 log.warning("metastore at %s: %s; again in %.2g s", server, _words(error), pause)

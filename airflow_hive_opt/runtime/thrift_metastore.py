@@ -146,7 +146,7 @@ class ThriftMetastore:
         try:
             return (self._by_names(table, names) if names else None) or None
         except (Refused, NoSuchObject) as error:
-            log.info("%s: asking otherwise", error)
+            log.info("%s: trying another call", error)
             return None
 
     def _by_filter(self, table: Table, keys: Sequence[KeySet]) -> list[Partition] | None:

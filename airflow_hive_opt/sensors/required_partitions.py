@@ -129,7 +129,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         except NothingThereError:
             pass
         except DescriptorError as error:
-            self.log.info("the keys are collected anew: %s", error)
+            self.log.info("the keys are collected again: %s", error)
         outcome = self.run(context, self.job(context))
         raise_unless_done(outcome)
         self.log.info("%s", outcome.message)

@@ -172,10 +172,10 @@ class JsonCatalog:
         except OSError as error:
             raise CatalogFileError(f"can't read the catalog {path}: {error.strerror}") from error
         except json.JSONDecodeError as error:
-            raise CatalogFileError(f"the catalog {path} is no JSON: {error}") from error
+            raise CatalogFileError(f"the catalog {path} is not JSON: {error}") from error
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CatalogFileError(
-                f"the catalog {path} lacks or mistypes {error}: it must hold "
+                f"the catalog {path} has no valid {error}: it must contain "
                 '{"tables": [{"name": "db.table", "columns": [["name", "type"], ...], '
                 '"partition_columns": [...]}]}'
             ) from error
@@ -239,7 +239,7 @@ def _partitions(documents: Iterable[Mapping[str, Any]] | None) -> tuple[Partitio
 
 def _text(view: object) -> str | None:
     if view is not None and not isinstance(view, str):
-        raise TypeError(f"a view that is no text: {view!r}")
+        raise TypeError(f"a view is not text: {view!r}")
     return view
 
 

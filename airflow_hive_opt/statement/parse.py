@@ -156,7 +156,7 @@ def parse(sql: str) -> exp.Expr:
         message = f"one SQL statement is expected, here are {len(trees)}"
         raise PlanError("PARSE", message, found.line, found.column)
     if isinstance(trees[0], exp.Command) and _HAS_QUERY.match(sql):
-        raise PlanError("PARSE", "the statement's form is not understood")
+        raise PlanError("PARSE", "the statement can't be parsed")
     return trees[0]
 
 

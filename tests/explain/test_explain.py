@@ -30,7 +30,7 @@ def test_json_follows_the_contract():
                 }
             ],
             "reason": "PRUNED",
-            "message": "only the partitions that the small tables' keys call for are scanned",
+            "message": "only the partitions that match the keys or conditions are read",
         }
     ]
 

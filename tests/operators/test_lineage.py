@@ -141,4 +141,4 @@ def test_a_descriptor_that_is_gone_costs_the_partitions_alone(told, tmp_path, ca
     found = lineage_of(SQL, summary, True, "hive://h")
     assert [each.name for each in found.inputs] == ["default.days", "dw.fact"]
     assert all(not each.inputFacets for each in found.inputs)
-    assert "lineage goes without partitions" in caplog.text
+    assert "lineage events have no partitions" in caplog.text

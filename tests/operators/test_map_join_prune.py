@@ -210,7 +210,9 @@ def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
     assert operator.statement == operator.sql
     log = capsys.readouterr().out
     assert {f"{n}\t{n}" in log for n in range(3)} == {True}
-    assert "pruned nothing: the statement is read whole, PASSED_THROUGH" in log.splitlines()[-1]
+    assert (
+        "pruned nothing: the statement reads all partitions, PASSED_THROUGH" in log.splitlines()[-1]
+    )
     # neither the page, nor the events, nor lineage go by the list that was left aside
     descriptor = decode(Path(summary["uri"]).read_bytes())
     assert (descriptor.digest, descriptor.targets) == (summary["digest"], ())

@@ -136,9 +136,9 @@ def one(**changes) -> Descriptor:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (one(types=("string",)), "has not one type for each column"),
-        (one(partitions=(Partition(("a",)),)), "has not one value for each column"),
-        (one(pruned_columns=("x",)), "is pruned by columns that it has not"),
+        (one(types=("string",)), "does not have one type for each column"),
+        (one(partitions=(Partition(("a",)),)), "does not have one value for each column"),
+        (one(pruned_columns=("x",)), "is pruned by columns that it does not have"),
         (
             dataclasses.replace(
                 descriptor(),

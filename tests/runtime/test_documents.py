@@ -92,7 +92,7 @@ def test_what_can_not_be_trusted(data, message):
         (Note(7, {}), "text must be a string"),
         (Note("secret", {}), "it is secret"),
         (Note("", {"x": float("nan")}), "JSON has no word"),
-        (Note("", {"x": object()}), "JSON has no word for a value: object"),
+        (Note("", {"x": object()}), "JSON can't represent a value: object"),
         (Note("", {"x": 10**5000}), "JSON has no word"),
         (Note("", {1: "a", "1": "b"}), "its digest does not fit"),
         (Note("x" * MOST_BYTES, {}), "more than the 67,108,864"),

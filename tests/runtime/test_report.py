@@ -53,11 +53,11 @@ def test_several_columns():
 def test_nothing_pruned():
     whole = Decision("s", "default.sales", "PRESERVED_SIDE", "because")
     found = dataclasses.replace(descriptor(), targets=(), decisions=(whole,))
-    line = "s is read whole, PRESERVED_SIDE: because"
+    line = "s reads all partitions, PRESERVED_SIDE: because"
     assert headline(found) == f"pruned nothing: {line}"
     assert left_whole(found) == [line]
     nothing = dataclasses.replace(found, decisions=())
-    assert headline(nothing) == "pruned nothing: no partitioned table is read"
+    assert headline(nothing) == "pruned nothing: the statement reads no partitioned table"
 
 
 def test_the_summary_is_small_and_plain():
@@ -88,7 +88,7 @@ def test_it_is_kept_beside_the_descriptor(tmp_path):
 def test_a_report_that_can_not_be_kept_is_a_line_in_the_log(tmp_path, caplog):
     (tmp_path / "1.report.json").mkdir()
     keep_report(Report(of(1, 2, 3), "file:/x"), UPath(tmp_path) / "1.json")
-    assert "the report is not kept: can't write" in caplog.text
+    assert "the report can't be stored: can't write" in caplog.text
     no_json = Report(of(1, 2, 3), "file:/x", scans={"s": object()})
     keep_report(no_json, UPath(tmp_path) / "2.json")
     assert "JSON has no word" in caplog.text

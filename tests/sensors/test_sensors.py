@@ -220,7 +220,8 @@ def test_a_trigger_refuses_a_list_that_was_altered(service, tmp_path):
     uri = tmp_path / "list.json"
     uri.write_text("[]")
     assert (
-        "is refused: it is no JSON object" in event_of(trigger(uri, "metastore_default"))["error"]
+        "is refused: it is not a JSON object"
+        in event_of(trigger(uri, "metastore_default"))["error"]
     )
 
 
@@ -291,7 +292,7 @@ def test_a_descriptor_is_waited_for_until_it_can_be_trusted(tmp_path):
     assert "there is no descriptor at" in look()
     whole = descriptors.encode(mine)
     path.write_bytes(whole[:-20])
-    assert "is refused: it is cut short or no JSON" in look()
+    assert "is refused: it is truncated or not JSON" in look()
     path.write_bytes(whole)
     assert look()["digest"] == mine.digest
     assert "belongs to another statement" in look(sql="SELECT 1")

@@ -21,19 +21,19 @@ SELECT s.id FROM sales s JOIN three t ON s.ds = t.ds WHERE t.note IS NOT NULL
 -- empty key set | fast | 0 | s
 SELECT s.id FROM sales s JOIN days d ON s.ds = d.ds WHERE d.week = 99
 
--- twins among the keys | fast | 3 | s
+-- duplicates among the keys | fast | 3 | s
 SELECT s.id FROM sales s JOIN (SELECT ds FROM three UNION ALL SELECT ds FROM three) t ON s.ds = t.ds
 
--- the statement's own predicate on top | fast | 2 | s
+-- with the statement's own predicate on the partition column | fast | 2 | s
 SELECT s.id FROM sales s JOIN days d ON s.ds = d.ds WHERE d.week = 1 AND s.ds > '2020-01-12'
 
 -- two small tables | fast | 2 | s
 SELECT s.id FROM sales s JOIN days d ON s.ds = d.ds JOIN three t ON s.ds = t.ds WHERE d.week = 0
 
--- one condition said twice | fast | 7 | s
+-- one condition written twice | fast | 7 | s
 SELECT s.id FROM sales s JOIN days d ON s.ds = d.ds WHERE d.week = 1 AND s.ds = d.ds
 
--- every partition is called for | ALL_PARTITIONS_MATCH | 21 | s
+-- every partition matches | ALL_PARTITIONS_MATCH | 21 | s
 SELECT s.id FROM sales s JOIN days d ON s.ds <=> d.ds
 
 # Several partition columns
@@ -41,10 +41,10 @@ SELECT s.id FROM sales s JOIN days d ON s.ds <=> d.ds
 -- tuples of one small table | fast | 3 | h
 SELECT h.id FROM hours h JOIN slots t ON h.ds = t.ds AND h.hr = t.hr
 
--- two small tables, a column each | fast | 4 | h
+-- two small tables, one column each | fast | 4 | h
 SELECT h.id FROM hours h JOIN slots t ON h.ds = t.ds JOIN numbers n ON h.hr = n.n WHERE n.n < 2
 
--- one column of two | fast | 5 | h
+-- one of two partition columns | fast | 5 | h
 SELECT h.id FROM hours h JOIN numbers n ON h.hr = n.n WHERE n.n = 1
 
 -- row comparison | skeleton | 3 | h
@@ -55,7 +55,7 @@ SELECT h.id FROM hours h JOIN numbers n ON h.ds * 10 + h.hr = n.n
 
 # Other conditions
 
--- function of the key | skeleton | 7 | s
+-- function of the partition column | skeleton | 7 | s
 SELECT s.id FROM sales s JOIN days d ON substr(s.ds, 9) = d.dd WHERE d.week = 1
 
 -- function of the small table's key | skeleton | 2 | s
@@ -64,7 +64,7 @@ SELECT s.id FROM sales s JOIN dates d ON s.ds = date_format(d.day, 'yyyy-MM-dd')
 -- cast | skeleton | 2 | s
 SELECT s.id FROM sales s JOIN dates d ON CAST(s.ds AS DATE) = d.day
 
--- types that differ | skeleton | 2 | s
+-- different types | skeleton | 2 | s
 SELECT s.id FROM sales s JOIN dates d ON s.ds = d.day
 
 -- BETWEEN | skeleton | 4 | s
@@ -82,25 +82,25 @@ SELECT s.id FROM sales s JOIN spans p ON s.ds = p.low OR s.ds = p.high
 -- LIKE | skeleton | 9 | s
 SELECT s.id FROM sales s JOIN spans p ON s.ds LIKE concat(substr(p.low, 1, 9), '%')
 
--- a literal on the key | static | 2 | s
+-- partition column compared with a literal | static | 2 | s
 SELECT s.id FROM sales s WHERE s.ds >= '2020-01-19'
 
--- a function of the key and a literal | static | 1 | s
+-- function of the partition column compared with a literal | static | 1 | s
 SELECT s.id FROM sales s WHERE day(CAST(s.ds AS DATE)) = 3
 
--- the key and a data column mixed | MIXED_WITH_DATA_COLUMNS | 21 | s
+-- partition column and data column in one expression | MIXED_WITH_DATA_COLUMNS | 21 | s
 SELECT s.id FROM sales s JOIN days d ON concat(s.ds, s.item) = d.ds
 
 -- OR with a data column | MIXED_WITH_DATA_COLUMNS | 21 | s
 SELECT s.id FROM sales s JOIN days d ON s.ds = d.ds OR s.item = d.week
 
--- no condition on the key | NO_CONDITION_ON_PARTITION_COLUMN | 21 | s
+-- no condition on the partition column | NO_CONDITION_ON_PARTITION_COLUMN | 21 | s
 SELECT s.id FROM sales s JOIN numbers n ON s.item = n.n
 
 -- rand() in the condition | fast | 20 | s
 SELECT s.id FROM sales s JOIN days d ON s.ds = d.ds WHERE concat(s.ds, rand()) > d.ds
 
--- rand() on the key | CONDITION_NOT_DETERMINISTIC | 21 | s
+-- rand() with the partition column | CONDITION_NOT_DETERMINISTIC | 21 | s
 SELECT s.id FROM sales s, days d WHERE concat(s.ds, rand() < 2) = concat(d.ds, 'true')
 
 # Outer, semi and anti joins
@@ -108,7 +108,7 @@ SELECT s.id FROM sales s, days d WHERE concat(s.ds, rand() < 2) = concat(d.ds, '
 -- big LEFT JOIN small | PRESERVED_SIDE | 21 | s
 SELECT s.id FROM sales s LEFT JOIN days d ON s.ds = d.ds AND d.week = 1
 
--- an IN list in WHERE that NULLs of the join may fulfil | PRESERVED_SIDE | 21 | s
+-- LEFT JOIN, an IN list in WHERE that NULLs may fulfil | PRESERVED_SIDE | 21 | s
 SELECT s.id FROM sales s LEFT JOIN days d ON s.ds = d.ds AND d.week = 1 WHERE s.item IN (d.week, s.item)
 
 -- small LEFT JOIN big | fast | 7 | s
@@ -150,13 +150,13 @@ SELECT d.ds FROM days d WHERE d.week = 1 AND NOT EXISTS (SELECT 1 FROM sales s W
 -- NOT IN | CONDITION_NOT_SELF_CONTAINED | 21 | s
 SELECT s.id FROM sales s WHERE s.ds NOT IN (SELECT ds FROM days WHERE week = 1)
 
--- one value: = (SELECT max(...)) | fast | 1 | s
+-- = (SELECT max(...)) | fast | 1 | s
 SELECT s.id FROM sales s WHERE s.ds = (SELECT max(ds) FROM days WHERE week = 1)
 
--- one value: >= (SELECT ...) | skeleton | 7 | s
+-- >= (SELECT ...) | skeleton | 7 | s
 SELECT s.id FROM sales s WHERE s.ds >= (SELECT max(ds) FROM days WHERE week = 1)
 
-# Where the keys come from
+# Sources of the keys
 
 -- snowflake, filtered at the outer dimension | fast | 7 | s
 SELECT s.id FROM sales s JOIN days d ON s.ds = d.ds JOIN weeks w ON d.week = w.week WHERE w.name = 'one'
@@ -176,24 +176,24 @@ SELECT s.id FROM sales s JOIN (VALUES ('2020-01-03'), ('2020-01-04')) AS v(ds) O
 -- UNION | fast | 2 | s
 SELECT s.id FROM sales s JOIN (SELECT low AS ds FROM spans UNION SELECT high FROM spans) u ON s.ds = u.ds
 
--- a partitioned table, by its names | static | 3 | s
+-- partition names of another partitioned table | static | 3 | s
 SELECT s.id FROM sales s JOIN returns r ON s.ds = r.ds WHERE r.ds < '2020-01-04'
 
--- small table LIMITed | KEY_SOURCE_NOT_DETERMINISTIC | 21 | s
+-- small table with LIMIT | KEY_SOURCE_NOT_DETERMINISTIC | 21 | s
 SELECT s.id FROM sales s JOIN (SELECT ds FROM days LIMIT 3) d ON s.ds = d.ds
 
--- small table is not small | KEY_SOURCE_NOT_SMALL | 21 | s
+-- the other table is not small | KEY_SOURCE_NOT_SMALL | 21 | s
 SELECT s.id FROM sales s JOIN huge g ON s.ds = g.ds
 
-# Where the big table stands
+# Position of the big table
 
 -- subquery with a rename | fast | 7 | s
 SELECT q.d FROM (SELECT ds AS d, item FROM sales s) q JOIN days d ON q.d = d.ds WHERE d.week = 1
 
--- subquery that groups by the key | fast | 7 | s
+-- subquery that groups by the partition column | fast | 7 | s
 SELECT q.n FROM (SELECT ds, count(*) AS n FROM sales s GROUP BY ds) q JOIN days d ON q.ds = d.ds WHERE d.week = 1
 
--- subquery that changes the key | skeleton | 7 | s
+-- subquery with an expression of the partition column | skeleton | 7 | s
 SELECT q.d FROM (SELECT substr(ds, 9) AS d FROM sales s) q JOIN days d ON q.d = d.dd WHERE d.week = 1
 
 -- UNION ALL | fast | 7 | s
@@ -211,8 +211,8 @@ SELECT q.ds FROM (SELECT ds FROM sales s LIMIT 100) q JOIN days d ON q.ds = d.ds
 -- behind a window function | VALUE_CHANGED | 21 | s
 SELECT q.ds FROM (SELECT ds, row_number() OVER (ORDER BY id) AS n FROM sales s) q JOIN days d ON q.ds = d.ds WHERE d.week = 1
 
--- aggregated key | VALUE_CHANGED | 21 | s
+-- aggregated partition column | VALUE_CHANGED | 21 | s
 SELECT q.ds FROM (SELECT item, max(ds) AS ds FROM sales s GROUP BY item) q JOIN days d ON q.ds = d.ds WHERE d.week = 1
 
--- self join, each side by its own | fast | 7 | s
+-- self join, each side with its own condition | fast | 7 | s
 SELECT s.id FROM sales s JOIN days d ON s.ds = d.ds AND d.week = 1 JOIN sales b ON s.item = b.item AND b.ds = '2020-01-01'

@@ -146,7 +146,7 @@ def test_a_server_that_does_not_answer_is_asked_through_spark(spark, tmp_path, c
     with hadoop_settings(spark, **{"hive.metastore.uris": uri}), caplog.at_level("INFO"):
         report = prune(spark, Request(SQL.format(10)), UPath(tmp_path) / "1.json")
     assert report.descriptor.targets[0].total == 30
-    assert "partitions are asked through Spark: no answer" in caplog.text
+    assert "partitions are looked up through Spark: no answer" in caplog.text
 
 
 def test_a_metastore_that_goes_costs_the_pruning_only(spark, remote, tmp_path, monkeypatch):

@@ -105,19 +105,27 @@ def page(
     lines = [
         "# What prunes and what does not",
         "",
-        "Every line is a test. *Kept* is how many of the big table's partitions are read, of 21 "
-        "(of 20 for several partition columns). *Spark reads* is what Spark's own dynamic pruning "
-        "leaves of them, after it has fetched all partitions' metadata and listed all directories; "
-        "small tables are broadcast, which is its best case. *Every switch on* is the same where "
-        "pruning may run a query of its own (`reuseBroadcastOnly` off) and may project a broadcast "
-        "(`broadcastProjection`, Spark 4.3, off by default). Paths: `fast` keys compared with "
-        "partition columns as they are, `skeleton` Spark evaluates the condition on partition "
-        "names, `static` names and literals alone. Codes in capitals: [reasons](reasons.md).",
+        "Every line is a test. *Kept* is the number of the big table's partitions that are read, "
+        "of 21 "
+        "(of 20 with several partition columns). *Spark reads* is the number after Spark's own "
+        "dynamic "
+        "pruning. Spark first fetches the metadata of all partitions and lists all directories. "
+        "The "
+        "small tables are broadcast, which is Spark's best case. *Every switch on* lets Spark "
+        "run a "
+        "query for pruning (`reuseBroadcastOnly` off) and project a broadcast "
+        "(`broadcastProjection`, "
+        "Spark 4.3, off by default).",
+        "",
+        "The outcome is a path or a [reason code](reasons.md). `fast`: keys are compared with "
+        "partition columns. `skeleton`: Spark evaluates the condition on partition names. "
+        "`static`: "
+        "names and literals decide, and no table is read.",
         "",
         f"Of these {asked} situations {ours} are pruned here, {spark} by Spark and {all_on} by "
-        "Spark with every switch on "
-        "(where all that it leaves out is the NULL partition is not counted). "
-        "[Older Sparks](versions.md#what-spark-itself-prunes).",
+        "Spark with every switch on. A situation in which Spark leaves out only the NULL partition "
+        "does not count as pruned. [Older versions of "
+        "Spark](versions.md#what-spark-itself-prunes).",
     ]
     for group in dict.fromkeys(one.group for one in SITUATIONS):
         lines += ["", f"## {group}", ""]

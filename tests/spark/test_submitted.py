@@ -95,5 +95,8 @@ def test_a_failure_after_the_statement_is_a_line_in_the_log(spark, tmp_path, mon
     outcome = run_job(spark, job)
     spark.sql("DROP TABLE told")
     assert (outcome.status, outcome.token, outcome.rows) == (Status.DONE, "t", (("1",),))
-    assert "the descriptor still has the list that was left aside: of a class" in caplog.text
+    assert (
+        "the descriptor still contains the partition list that was not used: of a class"
+        in caplog.text
+    )
     assert "the report is not kept" in caplog.text

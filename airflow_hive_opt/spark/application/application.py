@@ -153,8 +153,8 @@ def _check_binding(
         return
     if descriptor.binding is None:
         raise OtherSession(
-            "the partition list is refused: it is for the application that made it alone, which "
-            "joined by itself. Give this task the output of a local task"
+            "the partition list is refused: it belongs to an application that also ran the join. "
+            "Pass the output of a local task to this task"
         )
     check_same(descriptor.binding, _binding(session, catalog, request, descriptor))
 
@@ -189,7 +189,7 @@ def _run(
     ways = {target.alias: scan_way(target) for target in targets}
     locations = {target.location for target in targets}
     for alias, way in ways.items():
-        log.info("Spark finds the partitions of %s by %s", alias, way.value)
+        log.info("Spark looks up the partitions of %s by %s", alias, way.value)
     texts = (fewest_joins, narrowed, request.sql)
     application_id = _application_id(session)
     with (
@@ -200,7 +200,7 @@ def _run(
         answer = execute(session, texts, request.parameters, request.show_rows)
     eliminated = joinless.tables if joinless and answer.text == joinless.text else ()
     for table in eliminated:
-        log.info("%s has each key once: its keys answered the join", table)
+        log.info("%s has each key once, so its join was removed", table)
     fell_back = answer.objection if answer.text not in (fewest_joins, narrowed) else None
     report = Report(
         _passed_through(request, fell_back) if fell_back else descriptor,
@@ -278,7 +278,7 @@ def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request)
         log.warning("the rewriting fails on this statement", exc_info=True)
         return None
     if found.applied:
-        log.info("rewritten for its correlations: %s", ", ".join(found.applied))
+        log.info("rewritten by the Correlation Optimizer: %s", ", ".join(found.applied))
     for name, reason in found.refused:
         log.debug("not rewritten (%s): %s", name, reason.sentence)
     return sql if sql != request.sql else None

@@ -256,7 +256,7 @@ def _in_effect(report: Report, announced: str | None, path: StoragePath) -> Repo
     try:
         descriptors.write(report.descriptor, path)
     except Exception as error:  # noqa: BLE001 - whatever it is
-        log.warning("the descriptor still has the list that was left aside: %s", error)
+        log.warning("the descriptor still contains the partition list that was not used: %s", error)
     return dataclasses.replace(report, uri=str(path))
 
 

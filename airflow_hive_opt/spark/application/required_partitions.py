@@ -42,21 +42,21 @@ def required_partitions(
     catalog = catalog_of(session)
     planned = plan_on_spark(session, catalog, request)
     if planned.passed_through:
-        log.warning("nothing is called for: %s", planned.passed_through)
+        log.warning("no partitions are required: %s", planned.passed_through)
         return []
     pruned = {name for decision in planned.decisions for name in decision.columns}
     if unknown := [name for name in only if name.lower() not in pruned]:
         raise PlanError(
             "SEMANTIC",
-            f"{', '.join(unknown)} can't be waited for: keys prune "
-            f"{', '.join(sorted(pruned)) or 'no partition column'} here",
+            f"{', '.join(unknown)} are not columns to wait for: the keys of this statement prune "
+            f"{', '.join(sorted(pruned)) or 'no partition column'}",
         )
     task = LocalTask(session, catalog, catalog, request.bounds, request.parameters)
     chosen = frozenset(map(str.lower, only))
     found = []
     for decision in planned.decisions:
         if not decision.pruned:
-            log.info("%s calls for nothing: %s", decision.alias, decision.reason.sentence)
+            log.info("%s requires no partitions: %s", decision.alias, decision.reason.sentence)
         elif entry := _required(task, decision, chosen):
             found.append(entry)
     return found

@@ -60,7 +60,7 @@ def _tell(outcome: Outcome, path: UPath) -> bool:
     try:
         write_outcome(outcome, path)
     except DescriptorError as error:
-        log.error("the outcome is %s, which can't be told: %s", outcome.status, error)
+        log.error("the outcome is %s, but it can't be written: %s", outcome.status, error)
         return False
     return True
 

@@ -114,7 +114,7 @@ class ConnectCatalog:
         layers = [Layer(alias, ())]
         found = fulfilling(self._session, table, layers, names, [condition], parameters)
         if found is None:
-            raise ValueError(f"the condition on {table.name} may change its mind: {condition}")
+            raise ValueError(f"the condition on {table.name} is not deterministic: {condition}")
         return found
 
     def with_bytes(self, target: Target) -> Target:

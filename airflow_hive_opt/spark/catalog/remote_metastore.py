@@ -135,7 +135,7 @@ def _connected(uris: str) -> ThriftMetastore | None:
         metastore = ThriftMetastore(uris)
         metastore.greet(_PATIENCE)
     except (MetastoreError, ValueError) as error:
-        log.info("partitions are asked through Spark: %s", error)
+        log.info("partitions are looked up through Spark: %s", error)
         return None
     return metastore
 

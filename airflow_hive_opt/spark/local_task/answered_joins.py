@@ -68,7 +68,7 @@ def without_joins(
         edits = narrowings(sql, descriptor.targets, descriptor.row_filters)
         edits, left_out = eliminate_joins(Text(sql, parse(sql), catalog), answered, edits)
     except Exception:  # the statement with all its joins gives the same result
-        log.warning("joins can't be left out of this statement", exc_info=True)
+        log.warning("joins can't be removed from this statement", exc_info=True)
         return None
     if not left_out:
         return None

@@ -68,7 +68,7 @@ def correlate(
     refusal = _objection(session, catalog, sql, found, settings, dict(parameters or {}))
     if refusal is None:
         return found
-    log.info("the correlated statement runs as it is: %s", refusal.sentence)
+    log.info("the Correlation Optimizer does not change the statement: %s", refusal.sentence)
     refused = tuple((name, refusal) for name in dict.fromkeys(found.applied))
     return replace(found, sql=sql, applied=(), refused=(*found.refused, *refused))
 
@@ -98,7 +98,9 @@ def broadcasting(session: SparkSession, catalog: Catalog, sql: str, settings: Se
     try:
         parsed(session, hinted)
     except (PySparkException, Py4JJavaError) as error:  # TRANSFORM accepts no hint
-        log.info("no broadcast hints, Spark does not read them there: %s", in_words(error))
+        log.info(
+            "no broadcast hints: Spark does not read them in this statement: %s", in_words(error)
+        )
         return sql
     return hinted
 

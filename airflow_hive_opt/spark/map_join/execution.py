@@ -58,7 +58,9 @@ def execute(
             if not _refuses(error):
                 raise
             objection = in_words(error)
-            log.warning("Spark refuses the narrowed statement, a wider one runs: %s", objection)
+            log.warning(
+                "Spark rejects the pruned statement, so a less pruned one runs: %s", objection
+            )
         else:
             log.debug("running: %s", text)
             return Answer(text, *run(), objection)

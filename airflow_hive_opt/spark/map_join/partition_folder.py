@@ -47,7 +47,7 @@ class PartitionFolder:
             try:
                 self._files.delete(folder, True)
             except Py4JJavaError as failure:  # the rows are written, so the run must not fail
-                log.warning("%s is left behind: %s", folder.toString(), failure)
+                log.warning("%s could not be deleted: %s", folder.toString(), failure)
 
     def is_as_named(self) -> bool:
         """Whether the staging folder holds only the partition's folder, or nothing."""

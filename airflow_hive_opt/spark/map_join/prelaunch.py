@@ -48,7 +48,9 @@ def prelaunch(
             kept = ()
         before, after = ({part.values for part in parts} for parts in (target.partitions, kept))
         if gone := len(before - after):
-            log.warning("%d of %d partitions of %s are gone", gone, target.kept, target.table)
+            log.warning(
+                "%d of %d partitions of %s no longer exist", gone, target.kept, target.table
+            )
         if new := len(after - before):
             log.info("%d partitions of %s are new since the keys were read", new, target.table)
         targets.append(replace(target, partitions=kept))

@@ -18,5 +18,5 @@ def told(ask: Callable[[], T]) -> T | None:
     try:
         return ask()
     except Exception as error:
-        log.warning("the report goes without a figure: %s", error, exc_info=log.isEnabledFor(10))
+        log.warning("a figure of the report is missing: %s", error, exc_info=log.isEnabledFor(10))
         return None

@@ -49,7 +49,7 @@ def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
             try:
                 session.conf.set(name, value)
             except AnalysisException:
-                log.warning("%s is the Spark Connect server's own, and is left alone", name)
+                log.warning("%s is set by the Spark Connect server and can't be changed", name)
             except PySparkException as error:
                 raise WrongSettingError(f"conf: {in_words(error)}") from None
         yield session
@@ -57,7 +57,7 @@ def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
         try:
             session.stop()
         except Exception as error:  # noqa: BLE001 - a statement that has run does not fail for it
-            log.warning("the session is not closed: %s", in_words(error))
+            log.warning("the session could not be closed: %s", in_words(error))
 
 
 def end(session: SparkSession) -> None:
@@ -107,7 +107,7 @@ def _opened(url: str) -> Any:
     try:
         session = RemoteSession(url)
     except (PySparkException, ValueError):  # its message contains the URL's parameters
-        raise SparkStartError(f"{server} is no address of a Spark Connect server") from None
+        raise SparkStartError(f"{server} is not the address of a Spark Connect server") from None
     client = session.client
     try:
         client.set_retry_policies([Patience(_FIRST_RETRIES)])
@@ -116,8 +116,8 @@ def _opened(url: str) -> Any:
     except PySparkException as error:
         client.close()
         raise SparkStartError(
-            f"no Spark Connect server answers at {server}: {in_words(error)}. Is it running, may "
-            "this machine connect to it, does it want a token or TLS?"
+            f"no Spark Connect server answers at {server}: {in_words(error)}. Is it running, can "
+            "this machine connect to it, does it require a token or TLS?"
         ) from None
     return session
 
@@ -139,4 +139,4 @@ def _release(session: Any) -> None:
     try:
         session.client.release_session()
     except Exception as error:  # noqa: BLE001 - whoever waits for the server will say so
-        log.warning("the server was not told to stop: %s", in_words(error))
+        log.warning("the server could not be told to stop the statement: %s", in_words(error))

@@ -43,4 +43,4 @@ def local_relation(session: SparkSession, frame: DataFrame) -> tuple[DataFrame, 
         table = frame.toArrow()
         return session.createDataFrame(table, schema=frame.schema), table.num_rows, table.nbytes
     except (TypeError, NotImplementedError) as error:  # Arrow's errors for unsupported types
-        raise ValueError(f"these rows can't travel as Arrow: {error}") from error
+        raise ValueError(f"these rows can't be sent as Arrow: {error}") from error

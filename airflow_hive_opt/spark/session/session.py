@@ -65,7 +65,7 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is not None:
-        log.info("using the Spark that this process has")
+        log.info("using the Spark session of this process")
         session = SparkSession.builder.getOrCreate().newSession()
         for key, value in conf.items():
             if session.conf.isModifiable(key):
@@ -162,7 +162,7 @@ def _start(name: str, conf: Mapping[str, str]) -> SparkSession:
         session.catalog.databaseExists("default")  # opens the metastore now, not later
     except OSError as error:
         stop_spark()
-        raise SparkStartError(f"the warehouse can't be made: {error}") from error
+        raise SparkStartError(f"the warehouse folder can't be created: {error}") from error
     except PySparkException as error:
         # read the message before the JVM ends
         kind, words = root_cause(error)
@@ -204,7 +204,7 @@ def check_versions() -> None:
     installed = version("pyspark")
     if files.split(".")[:2] != installed.split(".")[:2]:
         raise SparkStartError(
-            f"pyspark {installed} is installed, but files of version {files} lie over it, from "
-            "pyspark-client. Repair it: "
+            f"pyspark {installed} is installed, but pyspark-client has overwritten its files "
+            f"with version {files}. Repair it: "
             f"pip install --force-reinstall --no-deps pyspark=={installed}"
         )
