@@ -7,7 +7,7 @@ READY := .venv/ready
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo test test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser fuzz bench growth tpcds key-predicate overhead fuzz-correlated bench-correlation lock clean
+.PHONY: help demo test test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds key-predicate overhead fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
@@ -22,12 +22,17 @@ help:
 	@echo "make fuzz-correlated    N random correlated queries, rewritten against plain"
 	@echo "make bench-correlation  TPC-H's correlated queries, rewritten beside plain"
 	@echo "make lock   resolve the dependencies anew"
+	@echo "make docs   the documentation as a site, in .docs-site/docs/index.html"
 	@echo "make clean  remove the environment and the demo's data"
 
 demo: $(READY)
 	@$(BIN)/python benchmarks/tpcds_demo.py
 
 test: lint types pytest
+
+# README and docs as a site; a broken link, anchor or name fails. The second time is quick.
+docs: $(READY)
+	$(BIN)/sphinx-build --quiet --jobs auto -c docs -b html -W --keep-going -n . .docs-site
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -37,6 +42,7 @@ lint: $(READY)
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yaml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms \
 		.github/ISSUE_TEMPLATE/bug_report.yml .github/ISSUE_TEMPLATE/feature_request.yml
+	$(MAKE) --silent docs
 
 types: $(READY)
 	$(BIN)/mypy

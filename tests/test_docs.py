@@ -150,7 +150,11 @@ def test_a_broken_dag_is_noticed(rest, problem, tmp_path):
 def test_the_hooks_before_a_commit_are_the_checks_of_make_lint():
     hooks = yaml.safe_load((PROJECT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
     makefile = (
-        (PROJECT / "Makefile").read_text().replace("$(BIN)", ".venv/bin").replace("\\\n\t\t", "")
+        (PROJECT / "Makefile")
+        .read_text()
+        .replace("$(BIN)", ".venv/bin")
+        .replace("$(MAKE)", "make")
+        .replace("\\\n\t\t", "")
     )
     lint = makefile.split("\nlint:")[1].split("\n\n")[0]
     assert [hook["entry"].strip() for hook in hooks] == lint.split("\n\t")[1:]

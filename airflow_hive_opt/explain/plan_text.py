@@ -65,7 +65,7 @@ def explain(
     ``measure`` returns Spark's work for a statement, ``correlate`` the rewriting that a run would
     use. Both need Spark. Without them, the values come from the text and the catalog.
 
-    Raises :class:`PlanError` if Hive rejects the statement.
+    Raises :class:`~airflow_hive_opt.statement.errors.PlanError` if Hive rejects the statement.
     """
     own, sql = split_settings(script)
     settings = Settings.of({**(overrides or {}), **own})

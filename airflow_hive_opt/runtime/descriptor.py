@@ -136,7 +136,7 @@ class Descriptor:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the document, in hexadecimal; raises :class:`DescriptorError`."""
+        """SHA-256 of the document, in hexadecimal; raises ``DescriptorError``."""
         return _FORMAT.digest(self)
 
 
@@ -155,22 +155,22 @@ def now() -> str:
 
 
 def encode(descriptor: Descriptor) -> bytes:
-    """The document as bytes; raises :class:`DescriptorError` if it could not be read again."""
+    """The document as bytes; raises ``DescriptorError`` if it could not be read again."""
     return _FORMAT.encode(descriptor)
 
 
 def to_json(descriptor: Descriptor) -> str:
-    """The document as JSON text; raises :class:`DescriptorError`."""
+    """The document as JSON text; raises ``DescriptorError``."""
     return _FORMAT.text(descriptor)
 
 
 def decode(data: bytes) -> Descriptor:
-    """The descriptor in ``data``; raises :class:`DescriptorError` if it is not valid."""
+    """The descriptor in ``data``; raises ``DescriptorError`` if it is not valid."""
     return _FORMAT.decode(data)
 
 
 def write(descriptor: Descriptor, path: StoragePath) -> None:
-    """Writes the document atomically; raises :class:`DescriptorError`."""
+    """Writes the document atomically; raises ``DescriptorError``."""
     _FORMAT.write(descriptor, path)
 
 
@@ -178,7 +178,7 @@ def load(path: StoragePath) -> Descriptor:
     """The descriptor at ``path``, of any statement or attempt.
 
     Raises :class:`~airflow_hive_opt.runtime.storage.NothingThereError` if there is no file, and
-    :class:`DescriptorError` for all other failures.
+    ``DescriptorError`` for all other failures.
     """
     return _FORMAT.read(path)
 
@@ -188,7 +188,7 @@ def read(path: StoragePath, expected_query: str, expected_digest: str | None = N
 
     ``expected_query`` is the :func:`query_digest` of the statement to run. ``expected_digest`` is
     the :attr:`Descriptor.digest` that the local task announced, or ``None`` for no check. Raises
-    :class:`DescriptorError`.
+    ``DescriptorError``.
     """
     descriptor = load(path)
     if expected_digest is not None and descriptor.digest != expected_digest:
