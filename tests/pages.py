@@ -18,7 +18,7 @@ from typing import Any
 
 from airflow_hive_opt.cli import _parser
 from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.parse import beyond, parse
+from airflow_hive_opt.statement.parse import parse, why_unsupported
 from airflow_hive_opt.statement.script import split_settings
 
 PROJECT = Path(__file__).parents[1]
@@ -156,7 +156,7 @@ def sql_problems(page: str) -> list[str]:
             try:
                 sql = split_settings(text)[1]
                 parse(sql)
-                problem = beyond(sql)
+                problem = why_unsupported(sql)
             except (PlanError, ValueError) as error:
                 problem = str(error)
             if (_UNSUPPORTED in block.words) != bool(problem):

@@ -19,7 +19,7 @@ WITHIN = {
     "spark": (
         "session",
         "keys",
-        "narrowing",
+        "restriction",
         "catalog",
         "local_task",
         "map_join",

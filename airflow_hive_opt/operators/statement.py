@@ -30,7 +30,7 @@ from airflow_hive_opt.provider.airflow_compat import (
 )
 from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
-from airflow_hive_opt.provider.connections import Place, place_of
+from airflow_hive_opt.provider.connections import Deployment, deployment_of
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import (
     NO_CLUSTER_MODE,
@@ -158,7 +158,7 @@ class StatementOperator(SparkSubmitOperator):
         self.partition_keys_of = partition_keys_of
         self.summary: Mapping[str, Any] | None = None
         """The run's result, for the links; also set if a gate then stopped the run."""
-        self._place: Place | None = None
+        self._deployment: Deployment | None = None
         self._remote: Any = None
         self._own: Application  # the one that this attempt submits
         self._application: Application  # the one that it follows, perhaps an earlier attempt's
@@ -170,7 +170,7 @@ class StatementOperator(SparkSubmitOperator):
         self._publish(context, outcome)
         raise_unless_done(outcome)
         keys = asset_events.partition_keys(outcome.summary or {}, self.partition_keys_of, self.log)
-        summary = self.concluded(outcome)  # the log's last line says which partitions were kept
+        summary = self.summary_of(outcome)  # the log's last line says which partitions were kept
         asset_events.extend(context, self.outlets, summary, keys)
         return summary
 
@@ -194,7 +194,7 @@ class StatementOperator(SparkSubmitOperator):
 
     def run(self, context: Context, job: Job) -> Outcome:
         """Runs the job in this process, on a cluster or over Spark Connect, by ``conn_id``."""
-        self._place = place = place_of(self.conn_id)
+        self._deployment = place = deployment_of(self.conn_id)
         if place.kind == "submitted":
             return self._run_on_cluster(context, job)
         if place.kind == "connect":
@@ -212,7 +212,7 @@ class StatementOperator(SparkSubmitOperator):
             for line in decision_lines(self.summary["decisions"]):
                 self.log.info("%s", line)
 
-    def concluded(self, outcome: Outcome) -> dict[str, Any]:
+    def summary_of(self, outcome: Outcome) -> dict[str, Any]:
         """Logs the outcome and returns the summary."""
         self.statement = outcome.statement
         summary = dict(outcome.summary or {})
@@ -225,7 +225,7 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.spark.session.session import kill_spark
 
         self.log.info("stopping Spark")
-        kind = self._place and self._place.kind
+        kind = self._deployment and self._deployment.kind
         if kind == "submitted":
             super().on_kill()
         elif self._remote is not None:
@@ -244,7 +244,7 @@ class StatementOperator(SparkSubmitOperator):
         """The path that this attempt writes to."""
         return checked_attempt_path(self.descriptor_path or default_root(), context)
 
-    def _run_here(self, context: Context, job: Job, place: Place) -> Outcome:
+    def _run_here(self, context: Context, job: Job, place: Deployment) -> Outcome:
         from airflow_hive_opt.spark.application.job import run_job
         from airflow_hive_opt.spark.session.session import spark_session
 
@@ -257,7 +257,7 @@ class StatementOperator(SparkSubmitOperator):
             store_link(context, SparkUILink(), session.sparkContext.uiWebUrl)
             return run_job(session, job, ObjectStoragePath)
 
-    def _run_over_connect(self, job: Job, place: Place) -> Outcome:
+    def _run_over_connect(self, job: Job, place: Deployment) -> Outcome:
         """Runs the job in a new session on the server."""
         from airflow_hive_opt.spark.application.job import run_job
         from airflow_hive_opt.spark.session.connect import remote_session
@@ -340,7 +340,7 @@ class StatementOperator(SparkSubmitOperator):
         self._own.store(context, self.external_id_key)
         return super().submit_job(context)
 
-    def _spark_conf(self, place: Place) -> dict[str, str]:
+    def _spark_conf(self, place: Deployment) -> dict[str, str]:
         from airflow_hive_opt.spark.session.session import default_warehouse, embedded_conf
 
         warehouse = airflow_conf.get("hive_opt", "warehouse", fallback="")

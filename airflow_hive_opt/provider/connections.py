@@ -19,7 +19,7 @@ _SUBMITTED_TYPES = ("spark", "yarn", "k8s", "kubernetes")
 
 
 @dataclass(frozen=True)
-class Place:
+class Deployment:
     """Where to run; ``address`` is a local master for ``embedded``, a URL for ``connect``.
 
     The URL may contain a token, so no message may show it.
@@ -29,13 +29,13 @@ class Place:
     address: str = field(default="local[*]", repr=False)
 
 
-def place_of(conn_id: str | None) -> Place:
+def deployment_of(conn_id: str | None) -> Deployment:
     """The place that a connection names; the embedded Spark if there is no connection ID.
 
     Raises ``AirflowFailException`` for a connection that is missing or has an unsupported type.
     """
     if conn_id is None:
-        return Place("embedded")
+        return Deployment("embedded")
     try:
         connection = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
@@ -45,11 +45,11 @@ def place_of(conn_id: str | None) -> Place:
         ) from None
     host = connection.host or ""
     if connection.conn_type == "spark" and re.fullmatch(r"(local(\[.+\])?)?", host):
-        return Place("embedded", host or "local[*]")
+        return Deployment("embedded", host or "local[*]")
     if connection.conn_type in _SUBMITTED_TYPES:
-        return Place("submitted")
+        return Deployment("submitted")
     if connection.conn_type == "spark_connect":
-        return Place("connect", _connect_url(conn_id, host))
+        return Deployment("connect", _connect_url(conn_id, host))
     raise AirflowFailException(
         f"connection {conn_id!r} is of the type {connection.conn_type!r}: a statement runs on a "
         "'spark' connection (local, standalone, YARN or Kubernetes) or on a 'spark_connect' one"

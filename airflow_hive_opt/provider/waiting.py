@@ -21,7 +21,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True)
-class Look:
+class PollResult:
     """The result of a check; ``message`` says what is missing, or what was found."""
 
     found: bool
@@ -29,20 +29,20 @@ class Look:
     summary: dict[str, Any] = field(default_factory=dict)
 
 
-def look_for_descriptor(uri: str, query_digest: str | None) -> Look:
+def poll_descriptor(uri: str, query_digest: str | None) -> PollResult:
     """Whether a complete descriptor is at ``uri``; with ``query_digest``, of this statement."""
     try:
         found = descriptors.load(ObjectStoragePath(uri))
     except NothingThereError:
-        return Look(False, f"there is no descriptor at {uri} yet")
+        return PollResult(False, f"there is no descriptor at {uri} yet")
     except DescriptorError as error:
-        return Look(False, str(error))
+        return PollResult(False, str(error))
     except (ValueError, ImportError) as error:
-        return Look(False, f"{uri} can't be read: {error}")
+        return PollResult(False, f"{uri} can't be read: {error}")
     if query_digest not in (None, found.query_digest):
-        return Look(False, f"the descriptor at {uri} belongs to another statement")
+        return PollResult(False, f"the descriptor at {uri} belongs to another statement")
     summary = descriptor_summary(found, uri)
-    return Look(True, f"a whole descriptor is at {uri}, created {found.created}", summary)
+    return PollResult(True, f"a whole descriptor is at {uri}, created {found.created}", summary)
 
 
 def statement_digest(sql: str, parameters: Mapping[str, Any] | None) -> str:
@@ -52,7 +52,7 @@ def statement_digest(sql: str, parameters: Mapping[str, Any] | None) -> str:
     return descriptors.query_digest(split_settings(sql)[1], parameters)
 
 
-def look_for_partitions(metastore: ThriftMetastore, required: Sequence[Required]) -> Look:
+def poll_partitions(metastore: ThriftMetastore, required: Sequence[Required]) -> PollResult:
     """Whether every required partition exists; makes one metastore call for each table."""
     from airflow_hive_opt.runtime.metastore import MetastoreError
 
@@ -70,9 +70,9 @@ def look_for_partitions(metastore: ThriftMetastore, required: Sequence[Required]
             plain(f"{entry.table}/{name_of(entry, row)}") for row in missing(entry, present)
         ]
     if not lacking:
-        return Look(True, f"all {wanted:,} partitions are there", {"required": wanted})
+        return PollResult(True, f"all {wanted:,} partitions are there", {"required": wanted})
     listed = ", ".join(lacking[:_SHOWN]) + (", ..." if len(lacking) > _SHOWN else "")
-    return Look(
+    return PollResult(
         False,
         f"{len(lacking):,} of {wanted:,} partitions are missing: {listed}",
         {"required": wanted, "missing": len(lacking), "first_missing": lacking[:_SHOWN]},

@@ -14,7 +14,7 @@ from airflow_hive_opt.pruning.rules.partition_pruning import prune_partitions
 from airflow_hive_opt.pruning.rules.predicate_pushdown import push_down
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.parse import beyond, parse
+from airflow_hive_opt.statement.parse import parse, why_unsupported
 from airflow_hive_opt.statement.settings import Settings
 
 
@@ -45,7 +45,7 @@ def passing_through(sql: str, why: str) -> Plan:
 def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
     """Plans one statement; raises :class:`~airflow_hive_opt.statement.errors.PlanError`."""
     settings = settings or Settings.of()
-    if why := beyond(sql):
+    if why := why_unsupported(sql):
         return passing_through(sql, why)
     try:
         statement = resolve(sql, parse(sql), catalog)

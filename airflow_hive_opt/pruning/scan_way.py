@@ -1,6 +1,6 @@
 """Decides by the number of partitions how Spark finds the partitions of a scan.
 
-``spark/narrowing/scan.py`` implements and describes the ways. The numbers come from the
+``spark/restriction/scan.py`` implements and describes the ways. The numbers come from the
 measurements in docs/metastore.md.
 """
 
@@ -26,7 +26,7 @@ class Way(StrEnum):
 
 WAYS = (
     f"Spark finds them by {Way.FILTER} up to {VALUES_A_SCAN} values, by {Way.NAMES} up to "
-    f"{_FEW:,} partitions or {_NAMED_UP_TO:.0%} of all, else as a {Way.WHOLE}; not narrowed above "
+    f"{_FEW:,} partitions or {_NAMED_UP_TO:.0%} of all, else as a {Way.WHOLE}; not restricted above "
     f"{_NARROWED_UP_TO:.0%}"
 )
 """The rule in words, for plans that are made before the keys are read."""
@@ -47,12 +47,12 @@ def way_for(values: int, plain: bool, partitions: int, total: int) -> Way:
     return Way.WHOLE if partitions > max(_FEW, _NAMED_UP_TO * total) else Way.NAMES
 
 
-def is_worth_narrowing(kept: int, total: int) -> bool:
+def is_worth_pruning(kept: int, total: int) -> bool:
     """Whether pruning to ``kept`` of ``total`` partitions saves more than the list costs.
 
-    >>> is_worth_narrowing(9_000, 10_000), is_worth_narrowing(9_900, 10_000)
+    >>> is_worth_pruning(9_000, 10_000), is_worth_pruning(9_900, 10_000)
     (True, False)
-    >>> is_worth_narrowing(99, 100)
+    >>> is_worth_pruning(99, 100)
     True
     """
     return kept < total and (kept <= _FEW or kept <= _NARROWED_UP_TO * total)

@@ -16,7 +16,7 @@ from airflow_hive_opt.pruning.query import Statement
 from airflow_hive_opt.pruning.rules.skeletons import outputs
 from airflow_hive_opt.statement.catalog import Catalog, Table, Underlying, ViewDefinition
 from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.parse import beyond, parse
+from airflow_hive_opt.statement.parse import parse, why_unsupported
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def opened(
     A table, or a view that the planner can't analyze, is returned unchanged.
     """
     definition = table.definition
-    if definition is None or beyond(definition.text):
+    if definition is None or why_unsupported(definition.text):
         return table
     try:
         inside = _InDatabase(catalog, definition.database)

@@ -24,7 +24,7 @@ from airflow_hive_opt.rewriting.whole_statement import is_run
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.parse import Span, beyond, parse
+from airflow_hive_opt.statement.parse import Span, parse, why_unsupported
 from airflow_hive_opt.statement.settings import Settings
 
 
@@ -35,7 +35,7 @@ def with_broadcasts(sql: str, catalog: Catalog, settings: Settings, threshold: i
     that can't be analyzed is returned unchanged.
     """
     limit = settings.number(MAP_JOIN_SIZE)
-    if limit <= threshold or not settings.is_on("hive.auto.convert.join") or beyond(sql):
+    if limit <= threshold or not settings.is_on("hive.auto.convert.join") or why_unsupported(sql):
         return sql
     try:
         text = Text(sql, parse(sql), catalog)

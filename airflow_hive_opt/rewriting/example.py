@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from airflow_hive_opt.rewriting.blocks import Block, Edit, Text, spliced
 from airflow_hive_opt.rewriting.cost import Cost
-from airflow_hive_opt.rewriting.join_elimination import AnsweredJoin, eliminate_joins
+from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
 from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.statement.settings import CORRELATION, Settings
@@ -59,5 +59,5 @@ def without_join(sql: str, asked: str) -> str:
         for alias, factor in block.factors.items()
         if factor.reference is not None
     }
-    answered = AnsweredJoin(places["f"], places["d"], "days", (("day", "day"),), (asked,))
+    answered = RedundantJoin(places["f"], places["d"], "days", (("day", "day"),), (asked,))
     return spliced(sql, eliminate_joins(text, [answered], [])[0])

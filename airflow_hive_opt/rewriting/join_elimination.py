@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class AnsweredJoin:
+class RedundantJoin:
     """A join with a small table whose keys, each of which occurs once, chose all partitions.
 
     ``scan`` and ``table`` are the positions of the pruned scan and of the small table. ``name`` is
@@ -53,8 +53,8 @@ class AnsweredJoin:
 
 
 def eliminate_joins(
-    text: Text, answered: Sequence[AnsweredJoin], edits: list[Edit]
-) -> tuple[list[Edit], tuple[AnsweredJoin, ...]]:
+    text: Text, answered: Sequence[RedundantJoin], edits: list[Edit]
+) -> tuple[list[Edit], tuple[RedundantJoin, ...]]:
     """``edits`` with edits that eliminate as many of the joins as possible, and these joins.
 
     The given ``edits`` prune the scans. No join is eliminated in a statement that may return
@@ -62,7 +62,7 @@ def eliminate_joins(
     """
     if not answered or not is_deterministic(text.sql) or has_positions(text.tree):
         return edits, ()
-    left_out: list[AnsweredJoin] = []
+    left_out: list[RedundantJoin] = []
     for block in reversed(list(text.blocks())):  # innermost first
         try:
             joins, dropped, gone = _found(block, answered)
@@ -75,10 +75,10 @@ def eliminate_joins(
 
 
 def _found(
-    block: Block, answered: Sequence[AnsweredJoin]
-) -> tuple[list[AnsweredJoin], Mapping[str, tuple[Mapping[str, str], str]], list[exp.Expr]]:
+    block: Block, answered: Sequence[RedundantJoin]
+) -> tuple[list[RedundantJoin], Mapping[str, tuple[Mapping[str, str], str]], list[exp.Expr]]:
     """The block's joins that can be eliminated, and the FROM items and conjuncts to remove."""
-    joins: list[AnsweredJoin] = []
+    joins: list[RedundantJoin] = []
     dropped: dict[str, tuple[Mapping[str, str], str]] = {}
     gone: list[exp.Expr] = []
     scans: set[str] = set()
@@ -102,7 +102,7 @@ def _found(
     return joins, dropped, gone
 
 
-def _answers(block: Block, join: AnsweredJoin, scan: str, table: str) -> list[exp.Expr]:
+def _answers(block: Block, join: RedundantJoin, scan: str, table: str) -> list[exp.Expr]:
     """The block's conjuncts on the table, all of which the keys fulfil.
 
     Raises :class:`Refused` if the keys do not fulfil one of them, or if the block lacks the

@@ -20,7 +20,7 @@ from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.rewriting.whole_statement import require_repeatable
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.parse import beyond, parse, span_of
+from airflow_hive_opt.statement.parse import parse, span_of, why_unsupported
 from airflow_hive_opt.statement.settings import CORRELATION, Settings
 
 Rule = Callable[[Block, Cost], "list[Edit] | None"]
@@ -78,7 +78,7 @@ def query_of(sql: str) -> str:
 
 
 def _rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
-    if beyond(sql):
+    if why_unsupported(sql):
         return Rewriting(sql, refused=(("*", Refusal.FORM_NOT_KNOWN),))
     tree = parse(sql)
     found = Rewriting(sql)
@@ -90,7 +90,7 @@ def _rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
         done = _first(text, Cost(settings), refused)
         found = Rewriting(found.sql, found.applied, tuple(refused))
         if done is None:
-            return Rewriting(found.sql, found.applied, _told(found))
+            return Rewriting(found.sql, found.applied, _without_vague(found))
         name, rewritten = done
         if _prunes(sql, catalog, settings) - _prunes(rewritten, catalog, settings):
             reason = (name, Refusal.PRUNING_WOULD_BE_LOST)
@@ -106,7 +106,7 @@ def _reads_twice(tree: exp.Expr) -> bool:
     return len(set(names)) < len(names)
 
 
-def _told(found: Rewriting) -> tuple[tuple[str, Refusal], ...]:
+def _without_vague(found: Rewriting) -> tuple[tuple[str, Refusal], ...]:
     """The refusals, without vague reasons of rules that were also applied."""
     vague = (Refusal.FORM_NOT_KNOWN, Refusal.NO_SHARED_KEY)
     return tuple(

@@ -41,7 +41,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Joinless:
+class EliminatedJoins:
     """The pruned statement without some joins, and the small tables of these joins."""
 
     text: str
@@ -61,8 +61,7 @@ class Report:
       ``whole``.
     - ``driver_peak_heap`` is the peak heap of the driver's JVM since its start, in bytes.
     - ``eliminated`` are the small tables that were not read again for their join.
-    - ``joinless`` is the statement with fewer joins that the local task offers to the map join of
-      the same application.
+    - ``fewer_joins`` is the statement with fewer joins, for the map join of the same application.
     """
 
     descriptor: Descriptor
@@ -75,7 +74,7 @@ class Report:
     scans: Mapping[str, str] = field(default_factory=dict)
     driver_peak_heap: int | None = None
     eliminated: tuple[str, ...] = ()
-    joinless: Joinless | None = None
+    fewer_joins: EliminatedJoins | None = None
 
     def summary(self) -> dict[str, object]:
         """The summary for XCom, a small dictionary of plain values."""
@@ -210,7 +209,7 @@ def headline(descriptor: Descriptor) -> str:
     """
     rows = [_row_filter(found) for found in descriptor.row_filters]
     if not descriptor.targets:
-        whole = "; ".join(left_whole(descriptor)) or "the statement reads no partitioned table"
+        whole = "; ".join(unpruned(descriptor)) or "the statement reads no partitioned table"
         if rows:
             return plain(f"pruned no partitions: {whole}; {'; '.join(rows)}")
         return f"pruned nothing: {whole}"
@@ -220,7 +219,7 @@ def headline(descriptor: Descriptor) -> str:
     return plain(f"kept {kept:,} of {total:,} {_plural(total, 'partition')}{share}: {targets}")
 
 
-def left_whole(descriptor: Descriptor) -> list[str]:
+def unpruned(descriptor: Descriptor) -> list[str]:
     """One sentence for each scan of a partitioned table that is read whole."""
     pruned = {target.alias for target in descriptor.targets}
     return [

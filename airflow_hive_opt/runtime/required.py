@@ -17,7 +17,7 @@ Tuples = tuple[tuple[Value, ...], ...]
 MAX_REQUIRED = 1_000_000
 
 
-class TooMuchToWaitFor(Exception):
+class TooManyRequiredPartitions(Exception):
     """The keys require more partitions than can be listed; the message says how many."""
 
 
@@ -56,7 +56,7 @@ def combined(
 ) -> Iterator[dict[str, Value]]:
     """Every combination of one tuple of each source, if its tuples agree on shared columns.
 
-    Raises :class:`TooMuchToWaitFor` for more than a million combinations.
+    Raises :class:`TooManyRequiredPartitions` for more than a million combinations.
 
     >>> list(combined([(["a"], [(1,), (2,)]), (["b"], [("x",)])]))
     [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
@@ -66,7 +66,7 @@ def combined(
     lists = [[dict(zip_strict(columns, row)) for row in tuples] for columns, tuples in sources]
     count = math.prod(map(len, lists))
     if count > MAX_REQUIRED:
-        raise TooMuchToWaitFor(
+        raise TooManyRequiredPartitions(
             f"the keys match {count:,} combinations of partition values, but the sensor can wait "
             f"for at most {MAX_REQUIRED:,}"
         )

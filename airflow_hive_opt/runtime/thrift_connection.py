@@ -32,7 +32,7 @@ class UnknownMethod(MetastoreError):
     """The server's version does not have the method."""
 
 
-class Refused(MetastoreError):
+class CallRejected(MetastoreError):
     """The server refuses the call: Hive's ``MetaException``."""
 
 
@@ -88,13 +88,13 @@ class ThriftConnection:
         self._socket: Any = None
         self._transport: Any = None
         self._client: Any = None
-        self._introduced = False
+        self._user_is_set = False
         self.calls = 0
 
     def call(self, method: str, *arguments: object) -> Any:
         """The server's result of a call; transport errors are retried.
 
-        Raises :class:`UnknownMethod`, :class:`NoSuchObject`, :class:`Refused`, and
+        Raises :class:`UnknownMethod`, :class:`NoSuchObject`, :class:`CallRejected`, and
         :class:`MetastoreError` for all other failures.
         """
         for attempt in range(1, self._attempts + 1):
@@ -116,7 +116,7 @@ class ThriftConnection:
         raise AssertionError("unreachable")
 
     @contextmanager
-    def impatient(self, timeout: float) -> Iterator[None]:
+    def with_timeout(self, timeout: float) -> Iterator[None]:
         """Within the block, limits reads and writes to ``timeout`` seconds, without a retry."""
         patient = self._timeout, self._attempts
         self._timeout, self._attempts = timeout, 1
@@ -132,20 +132,22 @@ class ThriftConnection:
         if self._transport is not None:
             self._transport.close()
         self._socket = self._transport = self._client = None
-        self._introduced = False
+        self._user_is_set = False
 
     def _once(self, method: str, arguments: Sequence[object]) -> Any:
         server = self._servers[0]
         if self._client is None:
             self._open(server)
         self.calls += 1
-        self._introduce()
+        self._set_user()
         try:
             return getattr(self._client, method)(*arguments)
         except NoSuchObjectException as error:
             raise NoSuchObject(f"the metastore at {server}: {error.message}") from error
         except MetaException as error:
-            raise Refused(f"the metastore at {server} refuses {method}: {error.message}") from error
+            raise CallRejected(
+                f"the metastore at {server} refuses {method}: {error.message}"
+            ) from error
         except TApplicationException as error:
             if error.type == TApplicationException.UNKNOWN_METHOD:
                 raise UnknownMethod(f"the metastore at {server} does not know {method}") from error
@@ -159,10 +161,10 @@ class ThriftConnection:
                 f"the metastore at {server} failed in {method}: {_words(error)}"
             ) from error
 
-    def _introduce(self) -> None:
+    def _set_user(self) -> None:
         """Sends the user's name; the server accepts it only as the first call of a connection."""
-        user = None if self._introduced else _user()
-        self._introduced = True
+        user = None if self._user_is_set else _user()
+        self._user_is_set = True
         if user is None:
             return
         try:

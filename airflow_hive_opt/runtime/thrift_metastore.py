@@ -16,8 +16,8 @@ from airflow_hive_opt.runtime.partition_names import names_of, partition_name
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.runtime.thrift_connection import (
+    CallRejected,
     NoSuchObject,
-    Refused,
     ThriftConnection,
     UnknownMethod,
     addresses,
@@ -61,7 +61,7 @@ class ThriftMetastore:
 
         Raises :class:`~airflow_hive_opt.runtime.metastore.MetastoreError`.
         """
-        with self._connection.impatient(patience):
+        with self._connection.with_timeout(patience):
             self._connection.call("get_databases", "default")
 
     def close(self) -> None:
@@ -145,7 +145,7 @@ class ThriftMetastore:
         names = names_of(table.partition_columns, *keys[0])
         try:
             return (self._by_names(table, names) if names else None) or None
-        except (Refused, NoSuchObject) as error:
+        except (CallRejected, NoSuchObject) as error:
             log.info("%s: trying another call", error)
             return None
 
@@ -158,7 +158,7 @@ class ThriftMetastore:
         try:
             for text in texts:
                 found += self._fetch("get_partitions_by_filter", table, text, ALL)
-        except (Refused, UnknownMethod) as error:
+        except (CallRejected, UnknownMethod) as error:
             # a partition named 'x' of an int column is enough for that
             log.info("%s: listing names instead", error)
             return None

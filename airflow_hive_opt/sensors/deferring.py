@@ -19,7 +19,7 @@ def deadline_in(seconds: float) -> str:
     return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat()
 
 
-def concluded(event: dict[str, Any], timeout: float) -> dict[str, Any]:
+def summary_in(event: dict[str, Any], timeout: float) -> dict[str, Any]:
     """The summary in a trigger's event.
 
     Raises ``AirflowSensorTimeout``, which says what is missing, and ``AirflowException`` if the

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.provider.airflow_compat import BaseSensorOperator, PokeReturnValue
-from airflow_hive_opt.provider.waiting import Look, look_for_descriptor, statement_digest
-from airflow_hive_opt.sensors.deferring import concluded, deadline_in, deferrable_by_default
+from airflow_hive_opt.provider.waiting import PollResult, poll_descriptor, statement_digest
+from airflow_hive_opt.sensors.deferring import deadline_in, deferrable_by_default, summary_in
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
@@ -52,9 +52,9 @@ class PartitionDescriptorSensor(BaseSensorOperator):
         """Checks once; then waits in the triggerer if ``deferrable`` is true."""
         if not self.deferrable:
             return super().execute(context)
-        look = self._look()
-        if look.found:
-            return look.summary
+        result = self._poll()
+        if result.found:
+            return result.summary
         from airflow_hive_opt.triggers.partitions import PartitionDescriptorTrigger
 
         self.defer(
@@ -66,17 +66,17 @@ class PartitionDescriptorSensor(BaseSensorOperator):
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Returns the summary in the trigger's event; raises ``AirflowSensorTimeout``."""
-        return concluded(event, self.timeout)
+        return summary_in(event, self.timeout)
 
     def poke(self, context: Context) -> bool | PokeReturnValue:  # noqa: ARG002
         """Checks once, in this process."""
-        look = self._look()
-        return PokeReturnValue(look.found, look.summary)
+        result = self._poll()
+        return PokeReturnValue(result.found, result.summary)
 
-    def _look(self) -> Look:
-        look = look_for_descriptor(self.uri, self._query_digest())
-        self.log.info("%s", look.message)
-        return look
+    def _poll(self) -> PollResult:
+        result = poll_descriptor(self.uri, self._query_digest())
+        self.log.info("%s", result.message)
+        return result
 
     def _query_digest(self) -> str | None:
         return None if self.sql is None else statement_digest(self.sql, self.parameters)

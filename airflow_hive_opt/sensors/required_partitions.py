@@ -16,10 +16,10 @@ from airflow_hive_opt.provider.airflow_compat import (
     PokeReturnValue,
 )
 from airflow_hive_opt.provider.attempts import attempt_token
-from airflow_hive_opt.provider.waiting import Look, look_for_partitions, statement_digest
+from airflow_hive_opt.provider.waiting import PollResult, poll_partitions, statement_digest
 from airflow_hive_opt.runtime import required
 from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
-from airflow_hive_opt.sensors.deferring import concluded, deadline_in, deferrable_by_default
+from airflow_hive_opt.sensors.deferring import deadline_in, deferrable_by_default, summary_in
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
@@ -81,9 +81,9 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         """Collects the keys and checks once; then waits in the triggerer if ``deferrable``."""
         if not self.deferrable:
             return BaseSensorOperator.execute(self, context)
-        look = self._look(context)
-        if look.found:
-            return look.summary
+        result = self._poll(context)
+        if result.found:
+            return result.summary
         from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
 
         self.defer(
@@ -101,24 +101,24 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Returns the summary in the trigger's event; raises ``AirflowSensorTimeout``."""
-        return concluded(event, self.timeout)
+        return summary_in(event, self.timeout)
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
         """Checks once, in this process."""
-        look = self._look(context)
-        return PokeReturnValue(look.found, look.summary)
+        result = self._poll(context)
+        return PokeReturnValue(result.found, result.summary)
 
-    def _look(self, context: Context) -> Look:
+    def _poll(self, context: Context) -> PollResult:
         from airflow_hive_opt.runtime.metastore import MetastoreError
 
         found = self._required(context)
         with HiveMetastoreHook(str(self.metastore_conn_id)).get_conn() as metastore:
             try:
-                look = look_for_partitions(metastore, found)
+                result = poll_partitions(metastore, found)
             except MetastoreError as error:
                 raise AirflowException(f"connection {self.metastore_conn_id!r}: {error}") from None
-        self.log.info("%s", look.message)
-        return look
+        self.log.info("%s", result.message)
+        return result
 
     def _required(self, context: Context) -> Sequence[Required]:
         """The list that an earlier poke of this attempt wrote; else collects the keys now."""

@@ -97,7 +97,7 @@ class _SparkWithSpans(Spark):
 
 
 # Features of Spark that change the text or refer to names in ways that the planner can't follow.
-_BEYOND = (
+_UNSUPPORTED = (
     (re.compile(r"\$\{"), "it has a ${variable}"),
     (re.compile(r"\|>"), "it is written with pipes"),
     (re.compile(r"\\\r?\n"), "it has a line that ends in a backslash"),
@@ -107,12 +107,12 @@ _BEYOND = (
 _HAS_QUERY = re.compile(r"\s*(select|with|from|insert|create\s.*\bas\s+select)\b", re.I | re.S)
 
 
-def beyond(sql: str) -> str | None:
+def why_unsupported(sql: str) -> str | None:
     """Why the planner must not interpret this text, or ``None`` if it may.
 
     Spark may be able to run the text nevertheless.
     """
-    return next((why for pattern, why in _BEYOND if pattern.search(sql)), None)
+    return next((why for pattern, why in _UNSUPPORTED if pattern.search(sql)), None)
 
 
 def has_doubled_quote(sql: str) -> bool:

@@ -17,7 +17,7 @@ from airflow_hive_opt.provider.airflow_compat import (
     TriggerEvent,
     connection_of,
 )
-from airflow_hive_opt.provider.waiting import Look, look_for_descriptor, look_for_partitions
+from airflow_hive_opt.provider.waiting import PollResult, poll_descriptor, poll_partitions
 from airflow_hive_opt.runtime import required
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 
 
-class LookingTrigger(BaseTrigger):
+class PollingTrigger(BaseTrigger):
     """Checks every ``poke_interval`` seconds until it succeeds or ``deadline`` (ISO 8601) passes.
 
-    Its event is a :class:`~airflow_hive_opt.provider.waiting.Look` as a dictionary, or
+    Its event is a :class:`~airflow_hive_opt.provider.waiting.PollResult` as a dictionary, or
     ``{"error": ...}``.
     """
 
@@ -38,7 +38,7 @@ class LookingTrigger(BaseTrigger):
         self.deadline = deadline
 
     @abstractmethod
-    async def look(self) -> Look:
+    async def poll(self) -> PollResult:
         """Checks once."""
 
     async def close(self) -> None:
@@ -51,18 +51,18 @@ class LookingTrigger(BaseTrigger):
             stack.push_async_callback(self.close)
             while True:
                 try:
-                    look = await self.look()
+                    result = await self.poll()
                 except Exception as error:  # noqa: BLE001 - the task must get any error
                     yield TriggerEvent({"error": str(error)})  # type: ignore[no-untyped-call]
                     return
-                self.log.info("%s", look.message)
-                if look.found or datetime.now(timezone.utc) >= deadline:
-                    yield TriggerEvent(asdict(look))  # type: ignore[no-untyped-call]
+                self.log.info("%s", result.message)
+                if result.found or datetime.now(timezone.utc) >= deadline:
+                    yield TriggerEvent(asdict(result))  # type: ignore[no-untyped-call]
                     return
                 await asyncio.sleep(self.poke_interval)
 
 
-class PartitionDescriptorTrigger(LookingTrigger):
+class PartitionDescriptorTrigger(PollingTrigger):
     """Waits for a complete descriptor at ``uri``; with ``query_digest``, of this statement."""
 
     def __init__(
@@ -84,12 +84,12 @@ class PartitionDescriptorTrigger(LookingTrigger):
             },
         )
 
-    async def look(self) -> Look:
+    async def poll(self) -> PollResult:
         """Reads the descriptor, in a thread."""
-        return await asyncio.to_thread(look_for_descriptor, self.uri, self.query_digest)
+        return await asyncio.to_thread(poll_descriptor, self.uri, self.query_digest)
 
 
-class RequiredPartitionsTrigger(LookingTrigger):
+class RequiredPartitionsTrigger(PollingTrigger):
     """Waits until a metastore has every partition of the list at ``uri``.
 
     The list may be long, so the trigger reads it from storage. The list must have this
@@ -130,7 +130,7 @@ class RequiredPartitionsTrigger(LookingTrigger):
             },
         )
 
-    async def look(self) -> Look:
+    async def poll(self) -> PollResult:
         """Checks the metastore, in a thread; raises ``AirflowException``."""
         from airflow_hive_opt.hooks.hive_metastore import metastore_of
         from airflow_hive_opt.runtime.metastore import MetastoreError
@@ -139,7 +139,7 @@ class RequiredPartitionsTrigger(LookingTrigger):
             self._required = await asyncio.to_thread(self._read)
             self._metastore = metastore_of(await connection_of(self.metastore_conn_id))
         try:
-            return await asyncio.to_thread(look_for_partitions, self._metastore, self._required)
+            return await asyncio.to_thread(poll_partitions, self._metastore, self._required)
         except MetastoreError as error:
             raise AirflowException(f"connection {self.metastore_conn_id!r}: {error}") from None
 

@@ -21,7 +21,7 @@ from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
 from airflow_hive_opt.spark.local_task import data_column_keys as key_predicates
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
-from airflow_hive_opt.spark.narrowing.restrict import restrict
+from airflow_hive_opt.spark.restriction.restrict import restrict
 from airflow_hive_opt.spark.session.connect import remote_session
 from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 from tests.fuzz.generator import Query, Scan, query
@@ -135,10 +135,10 @@ class Findings:
             found.reason for found in descriptor.decisions if found.alias not in pruned
         )
         targets = prelaunch(catalog_of(session), descriptor, {})
-        if report.joinless:
+        if report.fewer_joins:
             self.eliminated += 1
-            if _rows(session, report.joinless.text) != plain:
-                self.wrong.append(f"without joins: {asked.sql} AS {report.joinless}")
+            if _rows(session, report.fewer_joins.text) != plain:
+                self.wrong.append(f"without joins: {asked.sql} AS {report.fewer_joins}")
         narrowed = restrict(asked.sql, targets, filters)
         if _rows(session, narrowed) != plain:
             self.wrong.append(asked.sql)

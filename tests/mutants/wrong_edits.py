@@ -100,7 +100,7 @@ WRONG_EDITS = (
     *_edits(
         f"{RULES}/skeletons.py",
         (
-            '            yield scan, found, dict.fromkeys(outputs, Seen(""))',
+            '            yield scan, found, dict.fromkeys(outputs, VisibleColumn(""))',
             "            yield scan, found, outputs",
             "LIMIT picks its rows before the condition",
         ),
@@ -145,7 +145,7 @@ WRONG_EDITS = (
             "a column beside the group keys is in it",
         ),
         (
-            'outputs[name] = seen if alike else Seen("")',
+            'outputs[name] = seen if alike else VisibleColumn("")',
             "outputs[name] = seen",
             "UNION's types differ, so that the value changes",
         ),

@@ -13,7 +13,7 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowFailExc
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
-from airflow_hive_opt.provider.connections import place_of
+from airflow_hive_opt.provider.connections import deployment_of
 from airflow_hive_opt.spark.session.connect import remote_session
 from tests.services.processes import HOST, free_port
 from tests.versions.installed import needs_spark
@@ -134,6 +134,6 @@ def test_a_connection_that_names_no_server(tmp_path, monkeypatch, host):
 
 def test_the_address_is_shown_nowhere(monkeypatch):
     connect(monkeypatch, host="h", port=1, password=SECRET)
-    place = place_of("server")
+    place = deployment_of("server")
     assert place.address == f"sc://h:1/;token={SECRET}"
     assert SECRET not in repr(place)

@@ -15,7 +15,7 @@ from airflow.providers.common.compat.sdk import (
 
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import TAKES_PARTITIONS
-from airflow_hive_opt.provider.connections import place_of
+from airflow_hive_opt.provider.connections import deployment_of
 from airflow_hive_opt.runtime.descriptor import decode
 from tests.versions.installed import needs_airflow
 
@@ -165,18 +165,18 @@ def test_so_is_a_bound_that_bounds_nothing(bound):
 def test_the_tables_of_a_metastore_connection(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_TABLES", "hive-metastore://a%2Cb:9083")
     operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", metastore_conn_id="tables")
-    conf = operator._spark_conf(place_of(None))
+    conf = operator._spark_conf(deployment_of(None))
     assert conf["spark.hadoop.hive.metastore.uris"] == "thrift://a:9083,thrift://b:9083"
     missing = MapJoinPruneOperator(task_id="task", sql="SELECT 1", metastore_conn_id="none")
     with pytest.raises(AirflowFailException, match="there is no connection 'none'"):
-        missing._spark_conf(place_of(None))
+        missing._spark_conf(deployment_of(None))
 
 
 def test_a_local_connection_is_used(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_ALSO", '{"conn_type": "spark", "host": "local[3]"}')
     operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", conn_id="also")
-    assert operator._spark_conf(place_of("also"))["spark.master"] == "local[3]"
-    assert operator._spark_conf(place_of(None))["spark.master"] == "local[*]"
+    assert operator._spark_conf(deployment_of("also"))["spark.master"] == "local[3]"
+    assert operator._spark_conf(deployment_of(None))["spark.master"] == "local[*]"
 
 
 @needs_airflow("3.0")

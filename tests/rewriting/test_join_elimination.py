@@ -6,7 +6,7 @@ import pytest
 from sqlglot import exp
 
 from airflow_hive_opt.rewriting.blocks import Text, spliced
-from airflow_hive_opt.rewriting.join_elimination import AnsweredJoin, eliminate_joins
+from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
 from airflow_hive_opt.statement.parse import identifier_span, parse
 
@@ -37,7 +37,7 @@ def left_out(sql, *joins, keys=("day",)):
     }
     pairs = tuple((key, key) for key in keys)
     answered = [
-        AnsweredJoin(places[scan], places[table], table, pairs, asked)
+        RedundantJoin(places[scan], places[table], table, pairs, asked)
         for scan, table, *asked in joins or [("f", "d", "d.week = 2")]
     ]
     edits, gone = eliminate_joins(text, answered, [])

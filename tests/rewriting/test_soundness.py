@@ -12,7 +12,7 @@ from airflow_hive_opt.rewriting import Refusal
 from airflow_hive_opt.rewriting.blocks import Text, spliced
 from airflow_hive_opt.rewriting.example import CATALOG as EXAMPLE
 from airflow_hive_opt.rewriting.example import without_join
-from airflow_hive_opt.rewriting.join_elimination import AnsweredJoin, eliminate_joins
+from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.statement.catalog import JsonCatalog, ViewDefinition
 from airflow_hive_opt.statement.parse import parse
 from tests.pruning.catalogs import STAR
@@ -161,8 +161,8 @@ def test_a_table_that_chose_partitions_is_not_left_out_after_its_own_join():
     places = {alias: factor.reference for alias, factor in block.factors.items()}
     key = (("day", "day"),)
     chain = [
-        AnsweredJoin(places["f"], places["d"], "days", key, ()),
-        AnsweredJoin(places["d"], places["e"], "days", key, ()),
+        RedundantJoin(places["f"], places["d"], "days", key, ()),
+        RedundantJoin(places["d"], places["e"], "days", key, ()),
     ]
     for answered in (chain, chain[::-1]):
         edits, left_out = eliminate_joins(text, answered, [])

@@ -11,9 +11,9 @@ from airflow_hive_opt.runtime.report import (
     Work,
     headline,
     keep_report,
-    left_whole,
     read_report,
     report_path,
+    unpruned,
 )
 from airflow_hive_opt.runtime.storage import DescriptorError
 from tests.runtime.test_descriptor import descriptor
@@ -55,7 +55,7 @@ def test_nothing_pruned():
     found = dataclasses.replace(descriptor(), targets=(), decisions=(whole,))
     line = "s reads all partitions, PRESERVED_SIDE: because"
     assert headline(found) == f"pruned nothing: {line}"
-    assert left_whole(found) == [line]
+    assert unpruned(found) == [line]
     nothing = dataclasses.replace(found, decisions=())
     assert headline(nothing) == "pruned nothing: the statement reads no partitioned table"
 

@@ -8,7 +8,7 @@ from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.required import (
     Required,
     RequiredPartitions,
-    TooMuchToWaitFor,
+    TooManyRequiredPartitions,
     combined,
     missing,
     name_of,
@@ -93,5 +93,5 @@ def test_what_would_not_be_read_is_not_written(path, change, message):
 
 def test_there_is_a_bound():
     many = [(n,) for n in range(1001)]
-    with pytest.raises(TooMuchToWaitFor, match="1,002,001 combinations"):
+    with pytest.raises(TooManyRequiredPartitions, match="1,002,001 combinations"):
         list(combined([(["a"], many), (["b"], many)]))

@@ -11,7 +11,7 @@ from airflow_hive_opt.runtime.metastore import MetastoreError
 from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.partitions import Partition, matching
 from airflow_hive_opt.runtime.report import Work
-from airflow_hive_opt.runtime.thrift_connection import Refused
+from airflow_hive_opt.runtime.thrift_connection import CallRejected
 from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 from airflow_hive_opt.statement.catalog import Column
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
@@ -272,7 +272,7 @@ def test_guessed_names_that_the_server_refuses_are_asked_otherwise(metastore, mo
 
     def call(method, *arguments):
         if method == "get_partitions_by_names":
-            raise Refused("not so many")
+            raise CallRejected("not so many")
         return real(method, *arguments)
 
     monkeypatch.setattr(metastore._connection, "call", call)

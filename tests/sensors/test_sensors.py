@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowSensorT
 from upath import UPath
 
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
-from airflow_hive_opt.provider.waiting import look_for_partitions
+from airflow_hive_opt.provider.waiting import poll_partitions
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime import required
 from airflow_hive_opt.runtime.required import Required, RequiredPartitions
@@ -109,7 +109,7 @@ def trigger(uri, connection):
 def test_names_of_partitions_cant_act_on_the_log(service):
     odd = Required("sensors.fact", ("p",), ("string",), ("p",), (("a\n\x1b[2J::endgroup::",),))
     with ThriftMetastore(service.uri) as metastore:
-        look = look_for_partitions(metastore, [odd])
+        look = poll_partitions(metastore, [odd])
     assert not look.found
     assert "\n" not in look.message
     assert "\x1b" not in look.message
@@ -173,7 +173,7 @@ def test_a_poke_is_one_call(service, wanted):
     ]
     with HiveMetastoreHook().get_conn() as metastore:
         for pokes in (1, 2):
-            look_for_partitions(metastore, tables)
+            poll_partitions(metastore, tables)
             assert metastore.work().metastore_calls == pokes
             assert metastore.work().partitions_fetched == 0
 
@@ -181,7 +181,7 @@ def test_a_poke_is_one_call(service, wanted):
 def test_a_table_that_is_not_there_yet(service):
     tables = [Required("sensors.later", ("p",), ("int",), ("p",), ((1,),))]
     with HiveMetastoreHook().get_conn() as metastore:
-        look = look_for_partitions(metastore, tables)
+        look = poll_partitions(metastore, tables)
     assert look.message == "1 of 1 partitions are missing: sensors.later/p=1"
 
 

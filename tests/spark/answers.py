@@ -15,8 +15,8 @@ from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
-from airflow_hive_opt.spark.narrowing.restrict import restrict, scan_way
-from airflow_hive_opt.spark.narrowing.scan import scanning
+from airflow_hive_opt.spark.restriction.restrict import restrict, scan_way
+from airflow_hive_opt.spark.restriction.scan import scanning
 from airflow_hive_opt.spark.session.spark_compat import items
 
 
@@ -91,8 +91,8 @@ def ask(
     longest = longest_list(descriptor.row_filters)
     with scanning(spark, set(map(scan_way, targets)), places, longest):
         rows, scanned = _measured(spark, lambda: run(narrowed))
-        if report.joinless:  # what runs in the local task's own application
-            without, with_fewer = _measured(spark, lambda: run(report.joinless.text))
+        if report.fewer_joins:  # what runs in the local task's own application
+            without, with_fewer = _measured(spark, lambda: run(report.fewer_joins.text))
             assert without == rows
             assert frames[0].dtypes == frames[1].dtypes
             assert with_fewer.rows_scanned <= scanned.rows_scanned

@@ -18,8 +18,8 @@ from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.connect_catalog import ConnectCatalog
 from airflow_hive_opt.spark.keys.local_rows import LocalRows
 from airflow_hive_opt.spark.map_join.prelaunch import accepts, prelaunch
-from airflow_hive_opt.spark.narrowing.restrict import restrict, scan_way
-from airflow_hive_opt.spark.narrowing.scan import scanning
+from airflow_hive_opt.spark.restriction.restrict import restrict, scan_way
+from airflow_hive_opt.spark.restriction.scan import scanning
 from airflow_hive_opt.spark.session.connect import end, remote_session
 from airflow_hive_opt.spark.session.progress import progress
 from airflow_hive_opt.spark.session.session_conf import conf_set

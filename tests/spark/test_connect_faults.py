@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql.connect.client.retries import Retrying
 
 from airflow_hive_opt.spark.session.connect import remote_session
-from airflow_hive_opt.spark.session.connect_patience import Patience
+from airflow_hive_opt.spark.session.connect_retries import BoundedRetries
 from airflow_hive_opt.spark.session.java import SparkStartError
 from tests.services.processes import HOST, free_port
 
@@ -20,7 +20,7 @@ def test_a_server_that_was_given_up_is_not_waited_for_again():
         def trailing_metadata(self):
             return None
 
-    policy, waits = Patience(max_retries=2), []
+    policy, waits = BoundedRetries(max_retries=2), []
     for expected in (2, 2):
         with pytest.raises(Unavailable):
             for attempt in Retrying(policy, sleep=waits.append):

@@ -87,8 +87,8 @@ LEFT_OUT = {
 @pytest.mark.parametrize("sql", LEFT_OUT.values(), ids=LEFT_OUT)
 def test_left_out(spark, tmp_path, sql):
     answer = ask(spark, tmp_path, sql)
-    (table,) = answer.report.joinless.tables
-    assert f"{table} " not in answer.report.joinless.text.replace("AS days", "")
+    (table,) = answer.report.fewer_joins.tables
+    assert f"{table} " not in answer.report.fewer_joins.text.replace("AS days", "")
 
 
 KEPT = {
@@ -141,7 +141,7 @@ KEPT = {
 @pytest.mark.parametrize("sql", KEPT.values(), ids=KEPT)
 def test_kept(spark, tmp_path, sql):
     answer = ask(spark, tmp_path, sql)
-    assert answer.report.joinless is None
+    assert answer.report.fewer_joins is None
 
 
 def test_one_of_two_tables(spark, tmp_path):
@@ -151,7 +151,7 @@ def test_one_of_two_tables(spark, tmp_path):
         "SELECT h.id, s.open FROM hours h JOIN dates d ON h.ds = d.ds JOIN slots s ON h.hr = s.hr "
         "WHERE d.kind = 1 AND s.open",
     )
-    assert answer.report.joinless.tables == ("dates",)
+    assert answer.report.fewer_joins.tables == ("dates",)
     assert answer.kept == [("d0", "1"), ("d0", "2"), ("d3", "1"), ("d3", "2")]
 
 
@@ -166,7 +166,7 @@ def run(spark, tmp_path, sql, *changes, **options):
 def test_the_parameters_of_what_is_left_out(spark, tmp_path):
     sql = f"SELECT f.id {STAR} WHERE d.week = :week AND f.n > :least"
     answer = ask(spark, tmp_path, sql, parameters={"week": 2, "least": 20})
-    assert answer.report.joinless.tables == ("days",)
+    assert answer.report.fewer_joins.tables == ("days",)
     request, path, pruned = run(spark, tmp_path, sql, parameters={"week": 2, "least": 20})
     assert len(join(spark, request, pruned, path).rows) == len(answer.rows) == 4
 
@@ -189,7 +189,7 @@ def test_a_statement_that_writes_what_the_small_table_reads(spark, tmp_path, sma
     sql = f"{insert} JOIN {small} d ON f.day = d.day WHERE d.week = 2"
     _, _, pruned = run(spark, tmp_path, sql)
     assert pruned.descriptor.targets
-    assert pruned.joinless is None
+    assert pruned.fewer_joins is None
 
 
 def test_another_application_reads_the_small_table_again(spark, tmp_path):
@@ -204,8 +204,8 @@ def test_another_application_reads_the_small_table_again(spark, tmp_path):
 def test_a_text_without_joins_that_spark_refuses(spark, tmp_path, broken):
     """The one with all joins runs, its scans narrowed."""
     request, path, pruned = run(spark, tmp_path, f"SELECT f.id {STAR} WHERE d.week = 2 AND f.n > 1")
-    refused = replace(pruned.joinless, text=pruned.joinless.text + broken)
-    result = join(spark, request, replace(pruned, joinless=refused), path)
+    refused = replace(pruned.fewer_joins, text=pruned.fewer_joins.text + broken)
+    result = join(spark, request, replace(pruned, fewer_joins=refused), path)
     assert len(result.rows) == 9
     assert result.report.eliminated == ()
     assert result.report.summary()["kept"] == 3

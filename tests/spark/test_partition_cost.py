@@ -19,7 +19,7 @@ from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task.local_task import LocalTask
-from airflow_hive_opt.spark.narrowing import scan
+from airflow_hive_opt.spark.restriction import scan
 from airflow_hive_opt.statement.catalog import JsonCatalog
 from benchmarks.warehouse import register
 from tests.services.processes import free_port
@@ -187,7 +187,7 @@ def test_a_secured_or_embedded_metastore_is_sparks(spark, asked):
     catalog = SparkCatalog(spark)
     with PartitionsOf(spark, catalog) as metastore:
         fact = catalog.table("cost.fact")
-        metastore.ask_ahead([fact])
+        metastore.prefetch([fact])
         assert metastore.partition_count(fact) == 30
     assert asked == []
 

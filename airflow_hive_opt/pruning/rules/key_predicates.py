@@ -21,7 +21,7 @@ from airflow_hive_opt.pruning.decisions import KeyPredicate, Layer
 from airflow_hive_opt.pruning.operators import GroupBy, Operator, Select, TableScan, relations, walk
 from airflow_hive_opt.pruning.query import Condition
 from airflow_hive_opt.pruning.rules.key_sources import components, key_source, small_relations
-from airflow_hive_opt.pruning.rules.skeletons import Place, itself
+from airflow_hive_opt.pruning.rules.skeletons import VisibleBlock, itself
 from airflow_hive_opt.pruning.rules.weakening import weaken
 from airflow_hive_opt.statement.settings import KEY_PREDICATE, SMALL_TABLE_FILESIZE, Settings
 
@@ -74,15 +74,15 @@ def _of_scan(block: Operator, scan: TableScan, settings: Settings) -> Iterator[K
                     yield KeyPredicate(scan.relation, column, place.columns[column].type, source)
 
 
-def _is_bare(link: Condition, place: Place) -> bool:
+def _is_bare(link: Condition, place: VisibleBlock) -> bool:
     mine = [column for column in link.columns if column.alias == place.alias]
     return link.usable and link.comparison == "=" and any(map(place.followed, mine))
 
 
-def _data_columns(block: Operator, scan: TableScan) -> Place:
+def _data_columns(block: Operator, scan: TableScan) -> VisibleBlock:
     """A place with the scan's data columns instead of its partition columns."""
     alias = scan.relation.alias
     columns = {
         column.name: itself(alias, column.name, column) for column in scan.relation.table.columns
     }
-    return Place(block, scan, alias, (Layer(alias),), columns)
+    return VisibleBlock(block, scan, alias, (Layer(alias),), columns)

@@ -31,7 +31,7 @@ from airflow_hive_opt.pruning.query import (
     TableRelation,
 )
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.pruning.rules.skeletons import Place, column_type
+from airflow_hive_opt.pruning.rules.skeletons import VisibleBlock, column_type
 from airflow_hive_opt.pruning.scope import UNNAMED
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
@@ -62,7 +62,7 @@ class Small:
         """The table, or ``None`` if the relation is not a table."""
         return self.operator.relation.table if isinstance(self.operator, TableScan) else None
 
-    def can_tell(self, columns: Iterable[ColumnRef]) -> bool:
+    def provides(self, columns: Iterable[ColumnRef]) -> bool:
         """Whether the relation can supply all of its columns among ``columns``.
 
         If its partition names are read, it can supply only its partition columns.
@@ -114,7 +114,7 @@ def components(
         if condition.usable
         and condition.aliases
         and condition.aliases <= small.keys()
-        and all(small[alias].can_tell(condition.columns) for alias in condition.aliases)
+        and all(small[alias].provides(condition.columns) for alias in condition.aliases)
     ]
     groups = [frozenset({alias}) for alias in small]
     for condition in own:
@@ -125,7 +125,7 @@ def components(
 
 
 def key_source(
-    place: Place,
+    place: VisibleBlock,
     links: Sequence[Condition],
     group: frozenset[str],
     own: Sequence[Condition],
@@ -180,7 +180,7 @@ def key_source(
 
 
 def _pair(
-    place: Place, link: Condition, small: Mapping[str, Small]
+    place: VisibleBlock, link: Condition, small: Mapping[str, Small]
 ) -> tuple[str, ColumnRef] | None:
     """The partition column and the key column of a link, or ``None``.
 

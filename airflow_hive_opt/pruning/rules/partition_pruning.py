@@ -34,7 +34,7 @@ from airflow_hive_opt.pruning.rules.key_sources import (
     key_source,
     small_relations,
 )
-from airflow_hive_opt.pruning.rules.skeletons import Place, places
+from airflow_hive_opt.pruning.rules.skeletons import VisibleBlock, visible_blocks
 from airflow_hive_opt.pruning.rules.weakening import weaken
 from airflow_hive_opt.statement.settings import PARTITION_PRUNING, Settings
 
@@ -60,14 +60,14 @@ def prune_partitions(trees: Sequence[Operator], settings: Settings) -> tuple[Sca
     """Decides for every scan of a partitioned table, in the order of the trees."""
     found: dict[int, _Findings] = {}
     for tree in trees:
-        for scan, seen_in in places(tree):
+        for scan, seen_in in visible_blocks(tree):
             findings = found.setdefault(scan.relation.reference.start, _Findings(scan))
             for place in seen_in:
                 _examine(place, findings, settings)
     return tuple(_decide(findings, settings) for findings in found.values())
 
 
-def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
+def _examine(place: VisibleBlock, findings: _Findings, settings: Settings) -> None:
     """Adds the key sources and conditions of one block to the findings for the scan."""
     weakened = weaken(place.tree, place.relation, place.supplied)
     links = []
@@ -75,7 +75,7 @@ def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
         reason = _unusable(condition, place)
         if reason is not None:
             findings.failed(reason)
-        elif not _speaks_of(condition, place):
+        elif not _mentions(condition, place):
             continue
         elif condition.aliases == {place.alias}:
             findings.conditions[PartitionCondition(condition.sql, place.layers)] = None
@@ -83,7 +83,7 @@ def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
         else:
             links.append(condition)
     for condition, reason in weakened.dropped:
-        if len(condition.aliases) > 1 and _speaks_of(condition, place):
+        if len(condition.aliases) > 1 and _mentions(condition, place):
             findings.failed(_unusable(condition, place) or reason)
     scanned = findings.scan.relation.table.scanned.total_bytes
     others = weakened.real - {place.alias}
@@ -91,8 +91,8 @@ def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
     answered = set()
     for group, own in components(small, weakened.holding):
         mine = [link for link in links if link.aliases - {place.alias} <= group]
-        mine = [link for link in mine if all(small[a].can_tell(link.columns) for a in group)]
-        if mine and _tells_apart(group, own, small, findings.scan):
+        mine = [link for link in mine if all(small[a].provides(link.columns) for a in group)]
+        if mine and _can_exclude_partitions(group, own, small, findings.scan):
             source = key_source(place, mine, group, own, small)
             findings.sources[source] = None
             answered.update(mine)
@@ -106,7 +106,7 @@ def _examine(place: Place, findings: _Findings, settings: Settings) -> None:
             findings.failed(why[0] if why else large or Reason.KEY_SOURCE_NOT_SMALL)
 
 
-def _tells_apart(
+def _can_exclude_partitions(
     group: frozenset[str], own: Sequence[Condition], small: dict[str, Small], scan: TableScan
 ) -> bool:
     """Whether the keys can exclude partitions; a table's own partition names alone can't."""
@@ -116,15 +116,15 @@ def _tells_apart(
     )
 
 
-def _speaks_of(condition: Condition, place: Place) -> bool:
+def _mentions(condition: Condition, place: VisibleBlock) -> bool:
     """Whether the condition reads a column that derives from partition columns."""
     mine = {column.name for column in condition.columns if column.alias == place.alias}
     return bool(mine & place.columns.keys())
 
 
-def _unusable(condition: Condition, place: Place) -> Reason | None:
+def _unusable(condition: Condition, place: VisibleBlock) -> Reason | None:
     """Why a condition on partition columns can't be evaluated on partitions alone, or ``None``."""
-    if not _speaks_of(condition, place):
+    if not _mentions(condition, place):
         return None
     mine = [column for column in condition.columns if column.alias == place.alias]
     if any(column.name in place.columns and not place.followed(column) for column in mine):
@@ -136,7 +136,7 @@ def _unusable(condition: Condition, place: Place) -> Reason | None:
     return None if condition.self_contained else Reason.CONDITION_NOT_SELF_CONTAINED
 
 
-def _restricted(condition: Condition, place: Place) -> set[str]:
+def _restricted(condition: Condition, place: VisibleBlock) -> set[str]:
     """The partition columns that a condition reads."""
     seen = (place.followed(column) for column in condition.columns)
     return {part for found in seen if found is not None for part in found.parts}

@@ -29,7 +29,7 @@ from airflow_hive_opt.statement.identifiers import quote
 
 
 @dataclass(frozen=True)
-class Seen:
+class VisibleColumn:
     """A column that derives from partition columns.
 
     ``sql`` is its expression over the layer below; it is empty if the value can't be followed.
@@ -45,7 +45,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Place:
+class VisibleBlock:
     """A block in which the scan's partition columns are visible as columns of one relation.
 
     ``tree`` is the operator below the block's SELECT, ``relation`` one of its leaves. ``supplied``
@@ -56,7 +56,7 @@ class Place:
     relation: Operator
     alias: str
     layers: tuple[Layer, ...]
-    columns: Mapping[str, Seen]
+    columns: Mapping[str, VisibleColumn]
     supplied: bool = False
 
     @property
@@ -64,25 +64,25 @@ class Place:
         """Whether the block's output may have NULLs in place of the scan's rows."""
         return self.supplied or null_supplied(self.tree, self.relation)
 
-    def followed(self, column: ColumnRef) -> Seen | None:
+    def followed(self, column: ColumnRef) -> VisibleColumn | None:
         """The column, or ``None`` unless it derives from partition columns only."""
         seen = self.columns.get(column.name) if column.alias == self.alias else None
         return seen if seen is not None and seen.sql else None
 
 
-def places(root: Operator) -> Iterator[tuple[TableScan, tuple[Place, ...]]]:
+def visible_blocks(root: Operator) -> Iterator[tuple[TableScan, tuple[VisibleBlock, ...]]]:
     """Every scan of a partitioned table, with the blocks that see its columns, innermost first."""
-    for scan, found, _ in _places(root):
+    for scan, found, _ in _visible_blocks(root):
         yield scan, found
 
 
-def outputs(root: Operator) -> Iterator[tuple[TableScan, Mapping[str, Seen]]]:
+def outputs(root: Operator) -> Iterator[tuple[TableScan, Mapping[str, VisibleColumn]]]:
     """Scans of partitioned tables below a query, with the output columns that derive from each.
 
     Only scans from which every value of the column comes. A scan is left out if an outer join may
     replace its rows by NULLs, or if a UNION adds rows of other branches.
     """
-    for scan, found, columns in _places(root):
+    for scan, found, columns in _visible_blocks(root):
         mixed = any(isinstance(place.relation, Union) for place in found)
         if not mixed and not found[-1].supplied_outside:
             yield scan, columns
@@ -103,18 +103,18 @@ def column_type(operator: Operator, name: str) -> str:
     return types_.pop() if len(types_) == 1 else ""
 
 
-_Found = tuple[TableScan, tuple[Place, ...], dict[str, Seen]]
+_Found = tuple[TableScan, tuple[VisibleBlock, ...], dict[str, VisibleColumn]]
 
 
-def _places(operator: Operator) -> Iterator[_Found]:
-    """Scans below a query's top operator, their places, and the query's columns from each."""
+def _visible_blocks(operator: Operator) -> Iterator[_Found]:
+    """Scans below a query, the blocks that see them, and the query's columns from each."""
     if isinstance(operator, FileSink):
-        yield from _places(operator.input)
+        yield from _visible_blocks(operator.input)
     elif isinstance(operator, Union):
         yield from _through_union(operator)
     elif isinstance(operator, Limit):
-        for scan, found, outputs in _places(operator.input):
-            yield scan, found, dict.fromkeys(outputs, Seen(""))
+        for scan, found, outputs in _visible_blocks(operator.input):
+            yield scan, found, dict.fromkeys(outputs, VisibleColumn(""))
     elif isinstance(operator, Select):
         below = operator.input
         tree = below.input if isinstance(below, GroupBy) else below
@@ -123,7 +123,9 @@ def _places(operator: Operator) -> Iterator[_Found]:
                 yield scan, found, _outputs(operator, found[-1])
 
 
-def _in_block(tree: Operator, leaf: Operator) -> Iterator[tuple[TableScan, tuple[Place, ...]]]:
+def _in_block(
+    tree: Operator, leaf: Operator
+) -> Iterator[tuple[TableScan, tuple[VisibleBlock, ...]]]:
     if isinstance(leaf, TableScan):
         table, alias = leaf.relation.table, leaf.relation.alias
         columns = {
@@ -135,19 +137,19 @@ def _in_block(tree: Operator, leaf: Operator) -> Iterator[tuple[TableScan, tuple
             handed = tuple((name, f"{quote(alias)}.{quote(column)}") for name, column in named)
             layers += (Layer(alias, handed),)
         if columns:
-            yield leaf, (Place(tree, leaf, alias, layers, columns),)
+            yield leaf, (VisibleBlock(tree, leaf, alias, layers, columns),)
         return
     subquery = subquery_of(leaf)
     if subquery is None:
         return
-    for scan, found, outputs in _places(leaf):
+    for scan, found, outputs in _visible_blocks(leaf):
         known = tuple((name, seen.sql) for name, seen in outputs.items() if seen.sql)
         layers = (*found[-1].layers, Layer(subquery.alias, known))
         inside = found[-1].supplied_outside
-        yield scan, (*found, Place(tree, leaf, subquery.alias, layers, outputs, inside))
+        yield scan, (*found, VisibleBlock(tree, leaf, subquery.alias, layers, outputs, inside))
 
 
-def _outputs(select: Select, place: Place) -> dict[str, Seen]:
+def _outputs(select: Select, place: VisibleBlock) -> dict[str, VisibleColumn]:
     """The SELECT's columns that derive from the place's columns, by output name."""
     own_names = tuple(projection.name for projection in select.projections)
     names = (select.subquery.names if select.subquery else ()) or own_names
@@ -155,7 +157,7 @@ def _outputs(select: Select, place: Place) -> dict[str, Seen]:
     return {name: seen for name, seen in found if seen is not None}
 
 
-def _output(select: Select, at: int, place: Place) -> Seen | None:
+def _output(select: Select, at: int, place: VisibleBlock) -> VisibleColumn | None:
     """How the SELECT's column at position ``at`` derives from the place's columns.
 
     ``None`` if it does not read any of them.
@@ -166,20 +168,20 @@ def _output(select: Select, at: int, place: Place) -> Seen | None:
         return None
     followed = [place.followed(column) for column in projection.columns]
     if select.windowed or None in followed or not _survives_grouping(select, projection):
-        return Seen("")
+        return VisibleColumn("")
     bare = place.followed(projection.column) if projection.column else None
     if bare:
         return replace(bare, sql=projection.sql)
     if place.supplied_outside:  # the expression may turn the NULLs into a value
-        return Seen("")
+        return VisibleColumn("")
     parts = (seen.parts for seen in followed if seen is not None)
-    return Seen(projection.sql, parts=frozenset().union(*parts))
+    return VisibleColumn(projection.sql, parts=frozenset().union(*parts))
 
 
-def itself(alias: str, name: str, column: Column) -> Seen:
+def itself(alias: str, name: str, column: Column) -> VisibleColumn:
     """A scan's own column, under the name that the scan's relation gives it."""
     sql = f"{quote(alias)}.{quote(name)}"
-    return Seen(sql, column.name, column.type, frozenset({column.name}))
+    return VisibleColumn(sql, column.name, column.type, frozenset({column.name}))
 
 
 def _survives_grouping(select: Select, projection: Projection) -> bool:
@@ -197,14 +199,14 @@ def _through_union(union: Union) -> Iterator[_Found]:
     """
     aligned = _aligned(union)
     for branch in union.inputs:
-        for scan, found, _ in _places(branch):
-            outputs: dict[str, Seen] = {}
+        for scan, found, _ in _visible_blocks(branch):
+            outputs: dict[str, VisibleColumn] = {}
             for at, name in enumerate(union.subquery.columns if aligned else ()):
                 select = branch.input if isinstance(branch, Limit) else branch
                 seen = _output(select, at, found[-1]) if isinstance(select, Select) else None
                 if seen is not None:
                     alike = select is branch and column_type(union, name)
-                    outputs[name] = seen if alike else Seen("")
+                    outputs[name] = seen if alike else VisibleColumn("")
             yield scan, found, outputs
 
 

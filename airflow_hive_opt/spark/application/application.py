@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.pruning.plan import Plan, passing_through, plan
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.rewriting.join_elimination import AnsweredJoin
+from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.binding import Binding, OtherSession, check_same
 from airflow_hive_opt.runtime.descriptor import (
@@ -21,21 +21,21 @@ from airflow_hive_opt.runtime.descriptor import (
     Target,
     query_digest,
 )
-from airflow_hive_opt.runtime.report import Joinless, Report, changes, keep_report, left_whole
+from airflow_hive_opt.runtime.report import EliminatedJoins, Report, changes, keep_report, unpruned
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.application.session_binding import binding
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog, catalog_of
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
-from airflow_hive_opt.spark.local_task.answered_joins import without_joins
 from airflow_hive_opt.spark.local_task.correlate import broadcasting, correlate
 from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
 from airflow_hive_opt.spark.local_task.local_task import run_local_task
+from airflow_hive_opt.spark.local_task.redundant_joins import without_joins
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import accepts, check_tables, prelaunch
-from airflow_hive_opt.spark.narrowing.restrict import restrict, scan_way
-from airflow_hive_opt.spark.narrowing.scan import scanning
-from airflow_hive_opt.spark.session.afterwards import told
+from airflow_hive_opt.spark.restriction.restrict import restrict, scan_way
+from airflow_hive_opt.spark.restriction.scan import scanning
+from airflow_hive_opt.spark.session.best_effort import best_effort
 from airflow_hive_opt.spark.session.clock import Clock
 from airflow_hive_opt.spark.session.dialect import other_reading
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
@@ -71,10 +71,10 @@ def prune(
                     descriptor, binding=_binding(session, catalog, request, descriptor)
                 )
             sql = descriptor.statement or request.sql
-            joinless = without_joins(sql, catalog, descriptor, answered)
+            fewer_joins = without_joins(sql, catalog, descriptor, answered)
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
-    for line in left_whole(descriptor):
+    for line in unpruned(descriptor):
         log.info("%s", line)
     return Report(
         descriptor,
@@ -83,7 +83,7 @@ def prune(
         clock.work,
         _application_id(session),
         driver_peak_heap=peak_heap(session),
-        joinless=joinless,
+        fewer_joins=fewer_joins,
     )
 
 
@@ -91,12 +91,12 @@ def join(session: SparkSession, request: Request, pruned: Report, path: StorageP
     """Runs the map join after its local task in the same application; see :func:`map_join`.
 
     The local task has just run, so this function does not look up the partitions again. It leaves
-    out joins with small tables whose keys decide the join (``pruned.joinless``). It writes the
+    out joins with small tables whose keys decide the join (``pruned.fewer_joins``). It writes the
     report of both stages next to the descriptor.
     """
     descriptor = _verified(request, path, pruned.descriptor.digest)
     catalog, targets = catalog_of(session), descriptor.targets
-    result = _run(session, catalog, request, path, descriptor, targets, pruned.joinless)
+    result = _run(session, catalog, request, path, descriptor, targets, pruned.fewer_joins)
     report = replace(
         result.report,
         seconds={**pruned.seconds, **result.report.seconds},
@@ -174,23 +174,23 @@ def _run(
     path: StoragePath,
     descriptor: Descriptor,
     targets: tuple[Target, ...],
-    joinless: Joinless | None = None,
+    fewer_joins: EliminatedJoins | None = None,
 ) -> Result:
     """Checks the gates, then runs the statement on the partitions of ``targets``.
 
-    ``joinless`` is the statement without the joins that the keys decide, if there are any.
+    ``fewer_joins`` is the statement without the joins that the keys decide, if there are any.
     """
     request.gates.check(replace(descriptor, targets=targets))
     clock = Clock(catalog.work)
     filters = descriptor.row_filters
     sql = descriptor.statement or request.sql
-    narrowed = restrict(sql, targets, filters)
-    fewest_joins = joinless.text if joinless else narrowed
+    restricted = restrict(sql, targets, filters)
+    fewest_joins = fewer_joins.text if fewer_joins else restricted
     ways = {target.alias: scan_way(target) for target in targets}
     locations = {target.location for target in targets}
     for alias, way in ways.items():
         log.info("Spark looks up the partitions of %s by %s", alias, way.value)
-    texts = (fewest_joins, narrowed, request.sql)
+    texts = (fewest_joins, restricted, request.sql)
     application_id = _application_id(session)
     with (
         clock.phase("map join"),
@@ -198,10 +198,10 @@ def _run(
         scanning(session, set(ways.values()), locations, longest_list(filters)),
     ):
         answer = execute(session, texts, request.parameters, request.show_rows)
-    eliminated = joinless.tables if joinless and answer.text == joinless.text else ()
+    eliminated = fewer_joins.tables if fewer_joins and answer.text == fewer_joins.text else ()
     for table in eliminated:
         log.info("%s has each key once, so its join was removed", table)
-    fell_back = answer.objection if answer.text not in (fewest_joins, narrowed) else None
+    fell_back = answer.objection if answer.text not in (fewest_joins, restricted) else None
     report = Report(
         _passed_through(request, fell_back) if fell_back else descriptor,
         str(path),
@@ -209,7 +209,7 @@ def _run(
         clock.work,
         application_id,
         scans={} if fell_back else {alias: way.value for alias, way in ways.items()},
-        driver_peak_heap=told(lambda: peak_heap(session)),
+        driver_peak_heap=best_effort(lambda: peak_heap(session)),
         eliminated=eliminated,
     )
     return Result(report, answer.columns, answer.rows, answer.text)
@@ -241,7 +241,7 @@ def _descriptor(
     catalog: SessionCatalog,
     metastore: PartitionsOf,
     request: Request,
-) -> tuple[Descriptor, tuple[AnsweredJoin, ...]]:
+) -> tuple[Descriptor, tuple[RedundantJoin, ...]]:
     digest = query_digest(request.sql, request.parameters)
     rewritten = _rewritten(session, catalog, request)
     if rewritten is not None:
@@ -249,11 +249,11 @@ def _descriptor(
     planned = plan_on_spark(session, catalog, request)
     for warning in planned.warnings:
         log.warning("%s", warning)
-    answered: tuple[AnsweredJoin, ...] = ()
+    answered: tuple[RedundantJoin, ...] = ()
     if planned.passed_through:
         found = _passed_through(request, planned.passed_through)
     else:
-        metastore.ask_ahead(found.table for found in planned.decisions if found.pruned)
+        metastore.prefetch(found.table for found in planned.decisions if found.pruned)
         found, answered = run_local_task(
             session, catalog, metastore, planned, request.bounds, request.parameters
         )

@@ -23,7 +23,7 @@ from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
 from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.gates import GateClosed, Gates, NothingToDo
 from airflow_hive_opt.runtime.report import headline, keep_report
-from airflow_hive_opt.runtime.required import RequiredPartitions, TooMuchToWaitFor
+from airflow_hive_opt.runtime.required import RequiredPartitions, TooManyRequiredPartitions
 from airflow_hive_opt.spark.application.application import join, map_join, prune
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.application.required_partitions import required_partitions
@@ -179,7 +179,7 @@ def _run(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath
             announced = pruned.descriptor.digest
     except NothingToDo as nothing:
         return _stopped(Status.NOTHING_TO_DO, nothing, pruned)
-    except (PlanError, GateClosed, OtherSession, TooMuchToWaitFor) as error:
+    except (PlanError, GateClosed, OtherSession, TooManyRequiredPartitions) as error:
         return _stopped(Status.REFUSED, error, pruned)
     except (DescriptorError, PySparkException, Py4JError) as error:
         status = Status.REFUSED if is_refusal(error) else Status.FAILED

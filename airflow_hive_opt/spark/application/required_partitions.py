@@ -34,8 +34,8 @@ def required_partitions(
     A scan whose keys can't be used has no entry, and the log says why.
 
     Raises ``PlanError`` if Spark rejects the statement too, or if keys do not prune one of
-    ``only``. Raises ``TooMuchToWaitFor`` for too many combinations, and Spark's errors if keys
-    can't be read.
+    ``only``. Raises ``TooManyRequiredPartitions`` for too many combinations, and Spark's errors if
+    keys can't be read.
     """
     for name, value in request.session_conf.items():
         session.conf.set(name, value)

@@ -23,7 +23,7 @@ from airflow_hive_opt.spark.catalog.spark_catalog import (
     view_definition,
 )
 from airflow_hive_opt.spark.keys.skeleton import fulfilling
-from airflow_hive_opt.spark.narrowing.literals import literal
+from airflow_hive_opt.spark.restriction.literals import literal
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.spark_compat import condition_of
 from airflow_hive_opt.statement.catalog import Column, Table

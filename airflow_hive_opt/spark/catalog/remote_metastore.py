@@ -32,7 +32,7 @@ _SECURED = (
 )
 _PATIENCE = 10  # seconds; a server that expects TLS never answers
 # Up to this number, all names of a table's partitions are listed before the keys are known.
-_NAMES_AHEAD = 5_000
+_PREFETCHED_NAMES = 5_000
 
 
 class PartitionsOf:
@@ -50,7 +50,7 @@ class PartitionsOf:
         self._catalog = catalog
         self._background = ThreadPoolExecutor(1, "metastore")
         self._thrift = self._background.submit(lambda: _connected(uris) if uris else None)
-        self._ahead: dict[str, Future[_Ahead | None]] = {}
+        self._prefetched: dict[str, Future[_Prefetched | None]] = {}
 
     def __enter__(self) -> PartitionsOf:
         return self
@@ -66,11 +66,11 @@ class PartitionsOf:
         if failed is None and (thrift := self._thrift.result()):
             thrift.close()
 
-    def ask_ahead(self, tables: Iterable[Table]) -> None:
+    def prefetch(self, tables: Iterable[Table]) -> None:
         """Starts to count the tables' partitions, and to list them if few, over Thrift only."""
         for table in tables:
-            if table.name not in self._ahead:
-                self._ahead[table.name] = self._background.submit(self._ask, table)
+            if table.name not in self._prefetched:
+                self._prefetched[table.name] = self._background.submit(self._ask, table)
 
     def partition_count(self, table: Table) -> int:
         """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
@@ -104,22 +104,24 @@ class PartitionsOf:
     @property
     def _answering(self) -> Metastore:
         """The metastore to call, once the background thread is idle: a client is for one thread."""
-        wait(self._ahead.values())
+        wait(self._prefetched.values())
         return self._thrift.result() or self._catalog
 
-    def _answered(self, table: Table) -> _Ahead | None:
-        return self._ahead[table.name].result() if table.name in self._ahead else None
+    def _answered(self, table: Table) -> _Prefetched | None:
+        return self._prefetched[table.name].result() if table.name in self._prefetched else None
 
-    def _ask(self, table: Table) -> _Ahead | None:
+    def _ask(self, table: Table) -> _Prefetched | None:
         thrift = self._thrift.result()
         if thrift is None:
             return None
         count = thrift.partition_count(table)
-        return _Ahead(count, thrift.partition_names(table) if count <= _NAMES_AHEAD else None)
+        return _Prefetched(
+            count, thrift.partition_names(table) if count <= _PREFETCHED_NAMES else None
+        )
 
 
 @dataclass(frozen=True)
-class _Ahead:
+class _Prefetched:
     """A table's number of partitions and, if there are few, the partitions."""
 
     count: int

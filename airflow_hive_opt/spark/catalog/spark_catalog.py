@@ -17,7 +17,7 @@ from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name,
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
 from airflow_hive_opt.spark.catalog.work import work_of
-from airflow_hive_opt.spark.narrowing.scan import asking, list_condition, way
+from airflow_hive_opt.spark.restriction.scan import list_condition, partition_lookup, way
 from airflow_hive_opt.spark.session.spark_compat import active, condition_of, to_scala
 from airflow_hive_opt.statement.catalog import Column, Table, ViewDefinition
 from airflow_hive_opt.statement.identifiers import quote
@@ -125,7 +125,7 @@ class SparkCatalog:
         columns = [column.name for column in table.partition_columns]
         total = self.partition_count(table)
         condition = list_condition(_ALIAS, columns, rows, total)
-        with asking(self._session, {way(rows, total)}):
+        with partition_lookup(self._session, {way(rows, total)}):
             found = self.partitions_by_filter(table, _ALIAS, condition, {})
         named = {part.values for part in wanted}  # '08' and '8' are the same number
         return [part for part in found if part.values in named] + unreadable

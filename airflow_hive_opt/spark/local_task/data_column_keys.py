@@ -27,7 +27,7 @@ from airflow_hive_opt.spark.local_task.row_groups import (
     share_read,
     spread,
 )
-from airflow_hive_opt.spark.narrowing.literals import is_plain
+from airflow_hive_opt.spark.restriction.literals import is_plain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

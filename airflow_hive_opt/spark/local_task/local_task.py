@@ -20,8 +20,8 @@ from airflow_hive_opt.pruning.decisions import (
 )
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.pruning.scan_way import is_worth_narrowing
-from airflow_hive_opt.rewriting.join_elimination import AnsweredJoin
+from airflow_hive_opt.pruning.scan_way import is_worth_pruning
+from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
@@ -41,8 +41,8 @@ from airflow_hive_opt.runtime.partitions import (
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys, collect_keys, is_stable
 from airflow_hive_opt.spark.keys.skeleton import fulfilling, skeleton_view, typed_nulls, unique_view
-from airflow_hive_opt.spark.local_task.answered_joins import answered_joins
 from airflow_hive_opt.spark.local_task.data_column_keys import promising_row_groups, row_filter
+from airflow_hive_opt.spark.local_task.redundant_joins import redundant_joins
 from airflow_hive_opt.spark.local_task.selection import Selection, filter_of, length_of, target_of
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.statement.catalog import Table
@@ -69,7 +69,7 @@ def run_local_task(
     plan: Plan,
     bounds: KeyBounds,
     parameters: Mapping[str, object] | None,
-) -> tuple[Descriptor, tuple[AnsweredJoin, ...]]:
+) -> tuple[Descriptor, tuple[RedundantJoin, ...]]:
     """Collects the keys of every prunable scan and finds the partitions that match them.
 
     ``metastore`` looks up partitions; ``catalog`` only gives the location of files. Returns the
@@ -120,10 +120,10 @@ class LocalTask:
         self._metastore = metastore
         self._bounds = bounds
         self._parameters = parameters
-        self._silent = False  # whether a metastore call has failed: no further calls then
+        self._metastore_failed = False  # whether a metastore call has failed: no further calls then
         self._names: dict[str, list[Partition]] = {}
         self._totals: dict[str, int] = {}
-        self.answered: list[AnsweredJoin] = []
+        self.answered: list[RedundantJoin] = []
         self._keys: dict[tuple[str, tuple[tuple[str, Table], ...]], Keys | Reason] = {}
 
     def outcome(self, decision: ScanDecision) -> Target | Reason:
@@ -132,7 +132,7 @@ class LocalTask:
             return decision.reason
         if not all(comparable(column.type) for column in decision.table.partition_columns):
             return Reason.TYPE_NOT_COMPARABLE
-        if self._silent:
+        if self._metastore_failed:
             return Reason.KEY_SOURCE_FAILED
         selection = Selection(decision)
         failure = Reason.KEY_SOURCE_FAILED
@@ -143,24 +143,24 @@ class LocalTask:
                     selection.add(keys)
                 else:
                     failure = keys
-            if self._silent:
+            if self._metastore_failed:
                 return failure
             total = self._total(decision.table)  # last: the background thread may still count
             if total < 2:
                 return Reason.TOO_FEW_PARTITIONS
-            if not self._narrow(selection, total):
+            if not self._find_partitions(selection, total):
                 return selection.failure or failure
         except _FAILURES as error:
-            self._silent |= isinstance(error, MetastoreError)
+            self._metastore_failed |= isinstance(error, MetastoreError)
             return _failed(f"{decision.alias} can't be pruned", error)
         if len(selection.partitions) >= total:
             return Reason.ALL_PARTITIONS_MATCH
-        if not is_worth_narrowing(len(selection.partitions), total):
+        if not is_worth_pruning(len(selection.partitions), total):
             return Reason.MOST_PARTITIONS_MATCH
         if length_of(selection.partitions) > _LONGEST_LIST:
             return Reason.LIST_TOO_LARGE
         target = target_of(decision, decision.relation, selection, total)
-        self.answered += answered_joins(decision, target, selection.tuples)
+        self.answered += redundant_joins(decision, target, selection.tuples)
         return target
 
     def _total(self, table: Table) -> int:
@@ -173,7 +173,7 @@ class LocalTask:
         table, at = predicate.relation.table, predicate.relation.reference
         if table.partition_columns and not table.partitions_in_metastore:
             return Reason.PARTITIONS_NOT_IN_METASTORE
-        if self._silent:
+        if self._metastore_failed:
             return Reason.KEY_SOURCE_FAILED
         target = next((found for found in targets if found.reference == (at.start, at.stop)), None)
         try:
@@ -186,7 +186,7 @@ class LocalTask:
             keys = self._collected(predicate.source)
             return keys if isinstance(keys, Reason) else row_filter(predicate, keys, groups)
         except _FAILURES as error:
-            self._silent |= isinstance(error, MetastoreError)
+            self._metastore_failed |= isinstance(error, MetastoreError)
             return _failed(f"the files of {predicate.relation.alias} can't be read", error)
 
     def _partition_names(self, table: Table) -> list[Partition]:
@@ -201,7 +201,7 @@ class LocalTask:
             try:
                 self._keys[asked] = self.collect(source)
             except _FAILURES as error:
-                self._silent |= isinstance(error, MetastoreError)
+                self._metastore_failed |= isinstance(error, MetastoreError)
                 self._keys[asked] = _failed(f"the keys of {source.name} can't be read", error)
         found = self._keys[asked]
         if isinstance(found, Reason):
@@ -224,7 +224,7 @@ class LocalTask:
             keys = collect_keys(self._session, asked, self._bounds, self._parameters)
             return keys if isinstance(keys, Reason) else replace(keys, source=source)
 
-    def _narrow(self, selection: Selection, total: int) -> bool:
+    def _find_partitions(self, selection: Selection, total: int) -> bool:
         """Finds the selection's partitions; returns whether any key or condition was evaluated."""
         decision = selection.decision
         conditions = [c for c in decision.conditions if self._is_stable(decision, c)]

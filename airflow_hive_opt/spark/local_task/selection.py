@@ -22,7 +22,7 @@ from airflow_hive_opt.runtime.partitions import (
     Value,
 )
 from airflow_hive_opt.spark.keys.key_set import Keys
-from airflow_hive_opt.spark.narrowing.literals import is_plain, tuples_condition
+from airflow_hive_opt.spark.restriction.literals import is_plain, tuples_condition
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 _A_PARTITION = 64  # characters in addition to values and location

@@ -48,10 +48,10 @@ def execute(
     Once a text that writes has begun to run, no other text is tried: Spark raises an
     ``AnalysisException`` also if the metastore fails after the files are committed.
     """
-    *narrowed, plain = dict.fromkeys(texts)
+    *restricted, plain = dict.fromkeys(texts)
     prepare = _query if is_query(plain) else _command
     objection = None
-    for text in narrowed:
+    for text in restricted:
         try:
             run = prepare(session, text, parameters, show_rows)
         except (PySparkException, Py4JJavaError) as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from airflow_hive_opt.runtime.report import Work
-from airflow_hive_opt.spark.session.afterwards import told
+from airflow_hive_opt.spark.session.best_effort import best_effort
 
 
 class Clock:
@@ -26,5 +26,5 @@ class Clock:
             yield
         finally:
             self.seconds[name] = time.monotonic() - began
-            after = told(self._work)
+            after = best_effort(self._work)
             self.work[name] = after - before if after and before else None

@@ -71,7 +71,7 @@ def end(session: SparkSession) -> None:
 
 
 @contextmanager
-def stages_told(session: Any) -> Iterator[dict[int, str]]:
+def stage_lines(session: Any) -> Iterator[dict[int, str]]:
     """One log line for each running stage, by stage number; updated until the block ends."""
     lines: dict[int, str] = {}
 
@@ -97,7 +97,7 @@ def _opened(url: str) -> Any:
             warnings.simplefilter("ignore")  # about versions of packages that are not used here
             from pyspark.sql.connect.session import SparkSession as RemoteSession
 
-            from airflow_hive_opt.spark.session.connect_patience import Patience
+            from airflow_hive_opt.spark.session.connect_retries import BoundedRetries
     except ImportError as error:
         raise SparkStartError(
             "Spark Connect needs PySpark 4.0, and further packages: "
@@ -110,9 +110,9 @@ def _opened(url: str) -> Any:
         raise SparkStartError(f"{server} is not the address of a Spark Connect server") from None
     client = session.client
     try:
-        client.set_retry_policies([Patience(_FIRST_RETRIES)])
+        client.set_retry_policies([BoundedRetries(_FIRST_RETRIES)])
         log.info("Spark %s at %s", session.version, server)
-        client.set_retry_policies([Patience()])
+        client.set_retry_policies([BoundedRetries()])
     except PySparkException as error:
         client.close()
         raise SparkStartError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 
-from airflow_hive_opt.spark.session.connect import is_remote, stages_told
+from airflow_hive_opt.spark.session.connect import is_remote, stage_lines
 from airflow_hive_opt.spark.session.spark_compat import items
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 def progress(session: SparkSession, what: str, seconds: float = 10.0) -> Iterator[None]:
     """Logs Spark's active stages every ``seconds`` seconds until the block ends."""
     if is_remote(session):
-        with stages_told(session) as told, _telling(what, lambda: list(told.values()), seconds):
+        with stage_lines(session) as told, _telling(what, lambda: list(told.values()), seconds):
             yield
     else:
         with _telling(what, lambda: stages(session), seconds):

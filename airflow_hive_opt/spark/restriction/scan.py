@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from airflow_hive_opt.pruning.scan_way import VALUES_A_SCAN, Way, way_for
 from airflow_hive_opt.runtime.partitions import Value
-from airflow_hive_opt.spark.narrowing.literals import is_plain, names_condition, tuples_condition
+from airflow_hive_opt.spark.restriction.literals import is_plain, names_condition, tuples_condition
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.session_conf import conf_set, is_set
 
@@ -71,7 +71,7 @@ def list_condition(
 
 
 @contextmanager
-def asking(session: SparkSession, ways: Collection[Way]) -> Iterator[None]:
+def partition_lookup(session: SparkSession, ways: Collection[Way]) -> Iterator[None]:
     """Sets how Spark looks up partitions, for the block; a filter that fails is no error.
 
     An IN list of up to ``VALUES_A_SCAN`` values stays a list, whatever the session's threshold.
@@ -113,7 +113,7 @@ def scanning(
         if longest_list > int(str(session.conf.get(PARQUET_IN_LIST))):
             settings.enter_context(conf_set(session, {PARQUET_IN_LIST: str(longest_list)}))
         if ways:
-            settings.enter_context(asking(session, ways))
+            settings.enter_context(partition_lookup(session, ways))
         yield
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
 
 
-class Patience(DefaultPolicy):
+class BoundedRetries(DefaultPolicy):
     """Spark's default retry policy, about ten minutes, but only once in a session's life.
 
     After a call has given up, later calls that restore settings or close the session do not wait.
@@ -27,6 +27,6 @@ class Patience(DefaultPolicy):
 class _State(RetryPolicyState):
     def next_attempt(self, *exception: BaseException | None) -> int | None:
         wait = super().next_attempt(*exception)  # before PySpark 4.1 it takes none
-        if wait is None and isinstance(self.policy, Patience):
+        if wait is None and isinstance(self.policy, BoundedRetries):
             self.policy.exhausted = True
         return wait

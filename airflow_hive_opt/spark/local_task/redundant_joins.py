@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.rewriting.blocks import Text, spliced
-from airflow_hive_opt.rewriting.join_elimination import AnsweredJoin, eliminate_joins
+from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 from airflow_hive_opt.runtime.partitions import Value, matching
-from airflow_hive_opt.runtime.report import Joinless
+from airflow_hive_opt.runtime.report import EliminatedJoins
 from airflow_hive_opt.spark.keys.key_set import Keys
-from airflow_hive_opt.spark.narrowing.restrict import is_exact, narrowings
+from airflow_hive_opt.spark.restriction.restrict import is_exact, restrictions
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.parse import Span, parse
 from airflow_hive_opt.statement.zip_strict import zip_strict
@@ -20,11 +20,11 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 log = logging.getLogger(__name__)
 
 
-def answered_joins(
+def redundant_joins(
     decision: ScanDecision,
     target: Target,
     found: Sequence[tuple[Keys, frozenset[tuple[Value, ...]]]],
-) -> Iterator[AnsweredJoin]:
+) -> Iterator[RedundantJoin]:
     """The joins of a pruned scan that need no join any more, because the partitions decide them.
 
     ``found`` are the scan's keys with their tuples. Two conditions hold for such a join: the
@@ -43,7 +43,7 @@ def answered_joins(
         at = [target.columns.index(name) for name in source.partition_columns]
         called_for = matching(target.partitions, target.types, [(at, tuples)])
         if len(list(called_for)) == target.kept:
-            yield AnsweredJoin(
+            yield RedundantJoin(
                 Span(*target.reference),
                 place,
                 source.name,
@@ -56,8 +56,8 @@ def answered_joins(
 
 
 def without_joins(
-    sql: str, catalog: Catalog, descriptor: Descriptor, answered: Sequence[AnsweredJoin]
-) -> Joinless | None:
+    sql: str, catalog: Catalog, descriptor: Descriptor, answered: Sequence[RedundantJoin]
+) -> EliminatedJoins | None:
     """``sql`` with restricted scans and without the answered joins; ``None`` if there are none.
 
     The descriptor is the one that the local task has just made for ``sql``.
@@ -65,11 +65,13 @@ def without_joins(
     if not answered:
         return None
     try:
-        edits = narrowings(sql, descriptor.targets, descriptor.row_filters)
+        edits = restrictions(sql, descriptor.targets, descriptor.row_filters)
         edits, left_out = eliminate_joins(Text(sql, parse(sql), catalog), answered, edits)
     except Exception:  # the statement with all its joins gives the same result
         log.warning("joins can't be removed from this statement", exc_info=True)
         return None
     if not left_out:
         return None
-    return Joinless(spliced(sql, edits), tuple(dict.fromkeys(found.name for found in left_out)))
+    return EliminatedJoins(
+        spliced(sql, edits), tuple(dict.fromkeys(found.name for found in left_out))
+    )

@@ -10,7 +10,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-def told(ask: Callable[[], T]) -> T | None:
+def best_effort(ask: Callable[[], T]) -> T | None:
     """The result of ``ask``; ``None``, with a warning in the log, if ``ask`` fails.
 
     A failure here would cause a retry, which would run a statement again that has written rows.

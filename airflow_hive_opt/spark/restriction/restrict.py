@@ -8,8 +8,8 @@ from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.rewriting.blocks import Edit, spliced
 from airflow_hive_opt.runtime.descriptor import RowFilter, Target
 from airflow_hive_opt.runtime.partitions import Value, typed
-from airflow_hive_opt.spark.narrowing.literals import literal
-from airflow_hive_opt.spark.narrowing.scan import list_condition, way
+from airflow_hive_opt.spark.restriction.literals import literal
+from airflow_hive_opt.spark.restriction.scan import list_condition, way
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
 
@@ -19,10 +19,10 @@ def restrict(sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilte
 
     An alias after the table's name stays. If there is none, the table's name becomes the alias.
     """
-    return spliced(sql, narrowings(sql, targets, row_filters))
+    return spliced(sql, restrictions(sql, targets, row_filters))
 
 
-def narrowings(
+def restrictions(
     sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilter] = ()
 ) -> list[Edit]:
     """The edits that restrict the scans; raises ``ValueError`` if a scan is not at its position."""
@@ -32,13 +32,13 @@ def narrowings(
     for row_filter in row_filters:
         scans.setdefault(row_filter.reference, []).append(row_filter)
     edits = []
-    for (start, stop), narrowing in scans.items():
-        first, several = narrowing[0], len(narrowing) > 1
+    for (start, stop), restriction in scans.items():
+        first, several = restriction[0], len(restriction) > 1
         if sql[start:stop] != first.text:
             raise ValueError(f"{first.text} is not at {start} of the statement")
         alias = "" if first.aliased else f" AS {quote(first.alias)}"
         inner = f"{first.text} AS {quote(first.alias)}"
-        conditions = [_condition(found) for found in narrowing]
+        conditions = [_condition(found) for found in restriction]
         condition = " AND ".join(f"({c})" for c in conditions) if several else conditions[0]
         edits.append(Edit(Span(start, stop), f"(SELECT * FROM {inner} WHERE {condition}){alias}"))
     return edits
