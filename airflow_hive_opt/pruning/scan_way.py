@@ -13,7 +13,7 @@ VALUES_A_SCAN = 200
 # In partitions. Up to this number, all ways take about the same time.
 _FEW = 1_000
 _NAMED_UP_TO = 0.3
-_NARROWED_UP_TO = 0.9
+_RESTRICTED_UP_TO = 0.9
 
 
 class Way(StrEnum):
@@ -26,8 +26,8 @@ class Way(StrEnum):
 
 WAYS = (
     f"Spark finds them by {Way.FILTER} up to {VALUES_A_SCAN} values, by {Way.NAMES} up to "
-    f"{_FEW:,} partitions or {_NAMED_UP_TO:.0%} of all, else as a {Way.WHOLE}; not restricted above "
-    f"{_NARROWED_UP_TO:.0%}"
+    f"{_FEW:,} partitions or {_NAMED_UP_TO:.0%} of all, else as a {Way.WHOLE}; unrestricted above "
+    f"{_RESTRICTED_UP_TO:.0%}"
 )
 """The rule in words, for plans that are made before the keys are read."""
 
@@ -55,4 +55,4 @@ def is_worth_pruning(kept: int, total: int) -> bool:
     >>> is_worth_pruning(99, 100)
     True
     """
-    return kept < total and (kept <= _FEW or kept <= _NARROWED_UP_TO * total)
+    return kept < total and (kept <= _FEW or kept <= _RESTRICTED_UP_TO * total)
