@@ -194,11 +194,6 @@ class QueryBlock:
     windowed: bool
     limited: bool
 
-    @property
-    def relations(self) -> tuple[Relation, ...]:
-        """All relations in FROM, left to right, then the lateral views."""
-        return (self.first, *(step.right for step in self.joins), *self.lateral)
-
 
 @dataclass(frozen=True)
 class Statement:

@@ -2,6 +2,7 @@ import json
 
 from airflow_hive_opt.explain.plan_text import to_json, to_text
 from airflow_hive_opt.pruning.plan import plan
+from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 from tests.pruning.catalogs import STAR
 
 SQL = """SELECT s.item FROM sales s LEFT JOIN items i ON s.item = i.item JOIN days d ON s.ds = d.ds
@@ -46,3 +47,11 @@ def test_text_of_what_passes_through():
     text = to_text(plan("SHOW TABLES", STAR))
     assert "passes through" in text
     assert "none: the statement is not planned" in text
+
+
+def test_the_keys_of_a_data_column_are_shown():
+    settings = Settings.of({KEY_PREDICATE: "true"})
+    found = plan("SELECT s.item FROM sales s JOIN items i ON s.item = i.item", STAR, settings)
+    (shown,) = [each for each in to_json(found)["pruning"] if each["path"] == "predicate"]
+    assert (shown["alias"], shown["columns"]) == ("s", ["item"])
+    assert "  s (default.sales): path predicate" in to_text(found)

@@ -26,7 +26,6 @@ from airflow_hive_opt.hive.parser.syntax import (
     Source,
     Subquery,
     SubquerySource,
-    TableSource,
     Union,
     conjuncts,
     walk,
@@ -269,14 +268,3 @@ def _count_nulls(query: Query, alias: str, correlations: int) -> Block:
         is_null = Call("or", (is_null, Call("isnull", (Name((alias, f"sq_corr_{at}")),))))
     count = SelectItem(Call("count", (Constant("1", "int"),)), ("c",))
     return Block(SubquerySource(query, alias), (Body((count,), where=is_null),))
-
-
-def table_sources(source: Source | None) -> list[TableSource | SubquerySource]:
-    """Returns the tables and subqueries of a FROM, left to right."""
-    if source is None:
-        return []
-    if isinstance(source, JoinSource):
-        return table_sources(source.left) + table_sources(source.right)
-    if isinstance(source, LateralView):
-        return table_sources(source.source)
-    return [source]
