@@ -223,7 +223,7 @@ def unpruned(descriptor: Descriptor) -> list[str]:
     """One sentence for each scan of a partitioned table that is read whole."""
     pruned = {target.alias for target in descriptor.targets}
     return [
-        plain(f"{found.alias}  reads all partitions, {found.reason}: {found.message}")
+        plain(f"{found.alias} reads all partitions, {found.reason}: {found.message}")
         for found in descriptor.decisions
         if found.alias not in pruned or found.reason != _PRUNED
     ]

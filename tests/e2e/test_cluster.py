@@ -100,7 +100,7 @@ def test_split_form_and_gates(warehouse, tmp_path):
     joined = run(MapJoinOperator, warehouse, tmp_path, context("join"), descriptor=pruned)
     assert joined["uri"] == pruned["uri"]
     assert joined["work"]["map join"]["partitions_fetched"] == 7
-    with pytest.raises(AirflowFailException, match="max_partitions allows 3"):
+    with pytest.raises(AirflowFailException, match="max_partitions is 3"):
         run(LocalTaskOperator, warehouse, tmp_path, max_partitions=3)
     with pytest.raises(AirflowSkipException, match="no partition of s"):
         run(LocalTaskOperator, warehouse, tmp_path, context(week=99), on_empty="skip")

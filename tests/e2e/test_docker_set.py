@@ -85,7 +85,7 @@ def test_a_killed_attempt_is_tried_again(airflow, cluster, plain):
     def mid_join():
         """The application's id, once the join has tasks that run."""
         log = "".join(map(Path.read_text, airflow.logs.glob("dag_id=slow_sales/**/attempt=1.log")))
-        if "Spark finds the partitions of ss" not in log:  # told just before the join
+        if "Spark looks up the partitions of ss" not in log:  # told just before the join
             return None
         (port,) = re.findall(r"service 'SparkUI' on port (\d+)", log)
         applications = f"http://{HOST}:{port}/api/v1/applications"

@@ -80,7 +80,7 @@ def test_two_tasks(remote, tmp_path):
 
 
 def test_a_closed_gate_and_a_wrong_statement(remote, tmp_path):
-    with pytest.raises(AirflowFailException, match="max_partitions allows 2"):
+    with pytest.raises(AirflowFailException, match="max_partitions is 2"):
         made(tmp_path, max_partitions=2).execute(context())
     with pytest.raises(AirflowFailException, match="line 1, column 15: there is no table op.no"):
         made(tmp_path, sql="SELECT a FROM op.no").execute(context())

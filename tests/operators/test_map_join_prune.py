@@ -112,7 +112,7 @@ def test_on_empty(spark, context, tmp_path):
 
 
 def test_a_budget_fails_without_retries(spark, context, tmp_path):
-    with pytest.raises(AirflowFailException, match="max_partitions allows 2"):
+    with pytest.raises(AirflowFailException, match="max_partitions is 2"):
         run(context, tmp_path, max_partitions=2)
     # and what it would have read can be looked at
     assert Path(context["ti"].pushed["hive_opt_descriptor"]).exists()

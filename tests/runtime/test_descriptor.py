@@ -104,9 +104,9 @@ def test_cut_short_when_compressed(length):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sha256": "0" * 64}, "digest does not fit"),
-        ({"created": "2027-01-01T00:00:00+00:00"}, "digest does not fit"),
-        ({"sha256": None}, "digest does not fit"),
+        ({"sha256": "0" * 64}, "digest does not match"),
+        ({"created": "2027-01-01T00:00:00+00:00"}, "digest does not match"),
+        ({"sha256": None}, "digest does not match"),
         ({"version": 4}, "version is 4, this package reads version 5"),
         ({"version": None}, "version is None"),
         ({"version": True}, "version is True"),
@@ -122,7 +122,7 @@ def test_altered(change, message):
 def test_one_of_an_earlier_version_had_no_kind():
     document = json.loads(encode(descriptor()))
     del document["kind"]
-    with pytest.raises(DescriptorError, match="its digest does not fit"):
+    with pytest.raises(DescriptorError, match="its digest does not match"):
         decode(json.dumps(document).encode())
     with pytest.raises(DescriptorError, match="version is 4"):
         decode(json.dumps({**document, "version": 4}).encode())
@@ -151,7 +151,7 @@ def one(**changes) -> Descriptor:
                     ),
                 ),
             ),
-            "the range of day has not two values",
+            "the range of day does not have two values",
         ),
     ],
 )

@@ -63,19 +63,19 @@ def test_the_digest_covers_kind_version_and_content():
     [
         (OTHERS.encode(NOTE), "its kind is 'other note', not 'note'"),
         (Format("note", 1, Note).encode(NOTE), "its version is 1, this package reads version 2"),
-        (NOTES.encode(NOTE).replace(b"1.5", b"1.6"), "its digest does not fit"),
-        (NOTES.encode(NOTE)[:-3], "cut short or no JSON"),
-        (gzip.compress(NOTES.encode(NOTE), mtime=0)[:-9], "cut short"),
-        (gzip.compress(NOTES.encode(NOTE), mtime=0) + b"x", "something follows its end"),
-        (b"\x1f\x8b" + b"x" * 50, "cut short or no JSON"),
-        (b"", "cut short or no JSON"),
-        (b"\xff\xfe{\x00}\x00", "cut short or no JSON"),
+        (NOTES.encode(NOTE).replace(b"1.5", b"1.6"), "its digest does not match"),
+        (NOTES.encode(NOTE)[:-3], "truncated or not JSON"),
+        (gzip.compress(NOTES.encode(NOTE), mtime=0)[:-9], "truncated"),
+        (gzip.compress(NOTES.encode(NOTE), mtime=0) + b"x", "data follows its end"),
+        (b"\x1f\x8b" + b"x" * 50, "truncated or not JSON"),
+        (b"", "truncated or not JSON"),
+        (b"\xff\xfe{\x00}\x00", "truncated or not JSON"),
         (b"[" * 100_000, "nested too deep"),
         (b'{"kind":' + b"[" * 100_000, "nested too deep"),
-        (b"[]", "no JSON object"),
-        (b'{"version": 1' + b"0" * 5000 + b"}", "cut short or no JSON"),
-        (b'{"version": NaN}', "cut short or no JSON"),
-        (b'{"version": 2, "kind": "note", "text": 1e999}', "JSON has no word"),
+        (b"[]", "not a JSON object"),
+        (b'{"version": 1' + b"0" * 5000 + b"}", "truncated or not JSON"),
+        (b'{"version": NaN}', "truncated or not JSON"),
+        (b'{"version": 2, "kind": "note", "text": 1e999}', "JSON can't represent"),
         (sealed("7"), "text must be a string, not an integer"),
         (sealed('"x","y":1'), "has a field that it must not have: 'y'"),
         (sealed('"secret"'), "it is secret"),
@@ -91,11 +91,11 @@ def test_what_can_not_be_trusted(data, message):
     [
         (Note(7, {}), "text must be a string"),
         (Note("secret", {}), "it is secret"),
-        (Note("", {"x": float("nan")}), "JSON has no word"),
+        (Note("", {"x": float("nan")}), "JSON can't represent"),
         (Note("", {"x": object()}), "JSON can't represent a value: object"),
-        (Note("", {"x": 10**5000}), "JSON has no word"),
-        (Note("", {1: "a", "1": "b"}), "its digest does not fit"),
-        (Note("x" * MOST_BYTES, {}), "more than the 67,108,864"),
+        (Note("", {"x": 10**5000}), "JSON can't represent"),
+        (Note("", {1: "a", "1": "b"}), "its digest does not match"),
+        (Note("x" * MOST_BYTES, {}), "more than the limit of 67,108,864"),
     ],
 )
 def test_what_would_be_refused_is_not_written(note, message, tmp_path):
@@ -154,7 +154,7 @@ def test_as_many_values_as_are_allowed_take_no_more_memory():
     item = '{"a":1}'
     text = f"[{item}" + f",{item}" * (MOST_VALUES // 30) + "]"
     tracemalloc.start()
-    with pytest.raises(DescriptorError, match="no JSON object"):
+    with pytest.raises(DescriptorError, match="not a JSON object"):
         NOTES.decode(text.encode())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

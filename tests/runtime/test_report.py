@@ -91,4 +91,4 @@ def test_a_report_that_can_not_be_kept_is_a_line_in_the_log(tmp_path, caplog):
     assert "the report can't be stored: can't write" in caplog.text
     no_json = Report(of(1, 2, 3), "file:/x", scans={"s": object()})
     keep_report(no_json, UPath(tmp_path) / "2.json")
-    assert "JSON has no word" in caplog.text
+    assert "JSON can't represent" in caplog.text

@@ -109,11 +109,11 @@ def trigger(uri, connection):
 def test_names_of_partitions_cant_act_on_the_log(service):
     odd = Required("sensors.fact", ("p",), ("string",), ("p",), (("a\n\x1b[2J::endgroup::",),))
     with ThriftMetastore(service.uri) as metastore:
-        look = poll_partitions(metastore, [odd])
-    assert not look.found
-    assert "\n" not in look.message
-    assert "\x1b" not in look.message
-    assert "::endgroup::" not in look.message
+        result = poll_partitions(metastore, [odd])
+    assert not result.found
+    assert "\n" not in result.message
+    assert "\x1b" not in result.message
+    assert "::endgroup::" not in result.message
 
 
 def test_what_is_missing_is_waited_for(spark, service, tmp_path):
@@ -134,23 +134,23 @@ def test_what_is_missing_is_waited_for(spark, service, tmp_path):
     waiting.deadline = (datetime.now(timezone.utc) + timedelta(minutes=1)).isoformat()
     waiting.poke_interval = 0.1
 
-    looks = []
+    polls = []
 
     class Landing(type(waiting)):
         """Lets the last partition land once its absence was seen."""
 
-        async def look(self):
-            looks.append(await super().look())
-            if len(looks) == 1:
+        async def poll(self):
+            polls.append(await super().poll())
+            if len(polls) == 1:
                 land(service, "01")  # the same value, otherwise written
-            return looks[-1]
+            return polls[-1]
 
     async def first():
         async for event in Landing(**waiting.serialize()[1]).run():
             return event.payload
 
     event = asyncio.run(first())
-    assert [look.message for look in looks] == [
+    assert [result.message for result in polls] == [
         "1 of 3 partitions are missing: sensors.fact/p=1",
         "all 3 partitions are there",
     ]
@@ -181,8 +181,8 @@ def test_a_poke_is_one_call(service, wanted):
 def test_a_table_that_is_not_there_yet(service):
     tables = [Required("sensors.later", ("p",), ("int",), ("p",), ((1,),))]
     with HiveMetastoreHook().get_conn() as metastore:
-        look = poll_partitions(metastore, tables)
-    assert look.message == "1 of 1 partitions are missing: sensors.later/p=1"
+        result = poll_partitions(metastore, tables)
+    assert result.message == "1 of 1 partitions are missing: sensors.later/p=1"
 
 
 def test_a_metastore_that_does_not_answer(spark, tmp_path, monkeypatch):
@@ -263,8 +263,14 @@ def test_the_connections_button(service, monkeypatch):
     )
     for connection, message in (
         ("hive-metastore://", "names no host"),
-        ("hive-metastore://h:1?authMechanism=GSSAPI", "asks for GSSAPI: this client speaks plain"),
-        ("hive-metastore://h:1?auth_mechanism=GSSAPI", "asks for GSSAPI: this client speaks plain"),
+        (
+            "hive-metastore://h:1?authMechanism=GSSAPI",
+            "requires GSSAPI, but this client",
+        ),
+        (
+            "hive-metastore://h:1?auth_mechanism=GSSAPI",
+            "requires GSSAPI, but this client",
+        ),
         (f"hive-metastore://127.0.0.1:{free_port()}", "no answer from the metastore at 127.0.0.1"),
     ):
         monkeypatch.setenv("AIRFLOW_CONN_METASTORE_DEFAULT", connection)

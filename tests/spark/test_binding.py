@@ -164,4 +164,4 @@ def test_a_list_for_one_application_is_not_handed_over(spark, tmp_path):
     both = Job(sql, str(tmp_path / "1.json"), Stages.BOTH)
     done = run_job(spark, both)
     assert done.rows == (("2",),)
-    assert "alone" in run_job(spark, map_join_of(both, done)).message
+    assert "also ran the join" in run_job(spark, map_join_of(both, done)).message

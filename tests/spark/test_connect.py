@@ -183,7 +183,7 @@ def test_an_insert_in_two_stages_with_a_partition_that_came_between(remote, tmp_
     result = map_join(remote, request, path, pruned.descriptor.digest)
     assert (pruned.descriptor.kept, result.report.appeared) == (6, 1)
     assert rows(remote.table("result")) == rows(remote.sql(select))
-    with pytest.raises(GateClosed, match="max_bytes allows 10"):
+    with pytest.raises(GateClosed, match="max_bytes is 10"):
         map_join(remote, replace(request, max_bytes=10), path, pruned.descriptor.digest)
 
 

@@ -43,7 +43,7 @@ def test_a_server_that_is_not_there_is_named_without_its_token():
 def test_packages_that_are_missing_are_named_by_their_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
     with (
-        pytest.raises(SparkStartError, match=r"pip install airflow-hive-opt\[connect\]"),
+        pytest.raises(SparkStartError, match=r"airflow-hive-opt\[spark-submit,connect\]"),
         remote_session("sc://h", {}),
     ):
         pass

@@ -128,7 +128,7 @@ def test_the_report_lies_beside_the_descriptor(spark, tmp_path):
 def test_a_report_that_can_not_be_written_does_not_undo_the_run(spark, tmp_path, caplog):
     (tmp_path / "1.report.json").mkdir()
     assert run(spark, tmp_path, SQL.format(2)).rows
-    assert "the report is not kept" in caplog.text
+    assert "the report can't be stored" in caplog.text
 
 
 def test_a_narrowed_statement_that_spark_refuses(spark, tmp_path, monkeypatch):
@@ -187,7 +187,7 @@ def test_an_empty_key_set(spark, tmp_path):
 
 def test_a_budget_stops_the_join_before_it_starts(spark, tmp_path):
     insert = "CREATE TABLE local_task.never AS " + SQL.format(3)
-    with pytest.raises(GateClosed, match="3 partitions are to be read, max_partitions allows 2"):
+    with pytest.raises(GateClosed, match="would read 3 partitions, but max_partitions is 2"):
         run(spark, tmp_path, insert, max_partitions=2)
     assert not spark.catalog.tableExists("local_task.never")
     assert run(spark, tmp_path, SQL.format(3), max_partitions=3).rows

@@ -59,8 +59,8 @@ def test_what_can_not_be_told_never_runs_a_statement_twice(tmp_path):
     )
     codes = [line for line in done.stdout.splitlines() if line.startswith("exit code")]
     assert codes == [f"exit code {code}" for code in (0, 1, 0, 1)], done.stderr
-    assert "the outcome is done, which can't be told: can't write" in done.stderr
-    assert "the outcome is refused, which can't be told: can't write" in done.stderr
+    assert "the outcome is done, but it can't be written: can't write" in done.stderr
+    assert "the outcome is refused, but it can't be written: can't write" in done.stderr
     assert "can't read the job" in done.stderr
     assert "Traceback" not in done.stderr
     assert read_outcome(paths[2], "t").rows == (("1",),)
@@ -99,4 +99,4 @@ def test_a_failure_after_the_statement_is_a_line_in_the_log(spark, tmp_path, mon
         "the descriptor still contains the partition list that was not used: of a class"
         in caplog.text
     )
-    assert "the report is not kept" in caplog.text
+    assert "the report can't be stored" in caplog.text

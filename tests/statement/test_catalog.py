@@ -38,11 +38,11 @@ def test_reads_what_the_cost_rule_and_spark_ask_for():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "is no JSON"),
-        ("[]", "must hold"),
+        ("{", "is not JSON"),
+        ("[]", "must contain"),
         ('{"tables": [{"columns": []}]}', "'name'"),
-        ('{"tables": [{"name": "t", "columns": [["a"]]}]}', "must hold"),
-        ('{"tables": ["t"]}', "must hold"),
+        ('{"tables": [{"name": "t", "columns": [["a"]]}]}', "must contain"),
+        ('{"tables": ["t"]}', "must contain"),
     ],
 )
 def test_a_bad_file_is_said_to_be_one(tmp_path, content, message):

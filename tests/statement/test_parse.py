@@ -32,7 +32,7 @@ def test_conditions_keep_the_users_own_text():
         ("SELECT a b c\nFROM t", 1, 12, "near 'c'"),
         ("SELECT 1; SELECT 2", 1, 18, "one SQL statement is expected, here are 2"),
         ("", None, None, "here are 0"),
-        ("CREATE TABLE x AS SELECT item FRM sales s", None, None, "is not understood"),
+        ("CREATE TABLE x AS SELECT item FRM sales s", None, None, "can't be parsed"),
     ],
 )
 def test_what_can_not_be_read_is_said_with_its_place(sql, line, column, message):
