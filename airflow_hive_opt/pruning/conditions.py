@@ -7,14 +7,14 @@ with its own ``conjuncts``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
 from airflow_hive_opt.pruning.query import ColumnRef, Condition, Operand
 from airflow_hive_opt.pruning.scope import Scope
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.parse import span_of
+from airflow_hive_opt.statement.parse import Span, span_of
 
 # Functions whose value may differ between two runs of the same text. They include the current
 # time and date, since midnight may pass between the two stages.
@@ -81,7 +81,7 @@ def to_condition(node: exp.Expr, sql: str, scope: Scope) -> Condition:
         operands=(_operand(inner.this, scope), _operand(inner.expression, scope))
         if comparison
         else None,
-        null_rejecting=_is_null_rejecting(inner),
+        null_rejecting=is_null_rejecting(inner),
         sql=qualified(node, sql, scope),
     )
 
@@ -114,22 +114,28 @@ def compared_with(
     )
 
 
-def qualified(node: exp.Expr, sql: str, scope: Scope) -> str:
-    """The node's text with every column qualified; empty if its position is not known."""
+def qualified(
+    node: exp.Expr, sql: str, scope: Scope, instead: Mapping[Span, str] | None = None
+) -> str:
+    """The node's text with every column qualified; empty if its position is not known.
+
+    ``instead`` are texts that replace parts of the statement inside the node.
+    """
     span = span_of(node)
     if span is None:
         return ""
-    places = []
+    edits = [(part.start, part.stop, text) for part, text in (instead or {}).items()]
     for column in own_columns(node):
         ref, _ = scope.resolve(column)
         first = column.parts[0]
         bare = not column.table or first.name.lower() != (ref.alias if ref else "")
         if ref is not None and bare and "start" in first.meta:
-            places.append((first.meta["start"], ref.alias))
+            start = first.meta["start"]
+            edits.append((start, start, f"{quote(ref.alias)}."))
     text, end = "", span.start
-    for start, alias in sorted(places):
-        text += f"{sql[end:start]}{quote(alias)}."
-        end = start
+    for start, stop, new in sorted(edits):
+        text += sql[end:start] + new
+        end = stop
     return text + sql[end : span.stop]
 
 
@@ -144,7 +150,8 @@ def _quoted(column: ColumnRef) -> str:
     return f"{quote(column.alias)}.{quote(column.name)}"
 
 
-def _is_null_rejecting(node: exp.Expr) -> bool:
+def is_null_rejecting(node: exp.Expr) -> bool:
+    """Whether the condition is never true if all columns of one of its relations are NULL."""
     if isinstance(node, exp.Not) and isinstance(node.this, exp.Is):
         return isinstance(node.this.expression, exp.Null) and _is_strict(node.this.this)
     if isinstance(node, exp.In):

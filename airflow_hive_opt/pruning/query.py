@@ -120,6 +120,7 @@ class SubqueryRelation:
     with a WITH clause for the CTEs that it reads. ``self_contained`` and ``stable`` are as for
     :class:`Condition` and :class:`TableRelation`. ``tables`` are all tables that the text reads.
     ``names`` are the column names of an alias with a column list, and empty without one.
+    ``single_row`` says that it is a scalar subquery.
     """
 
     alias: str
@@ -129,6 +130,7 @@ class SubqueryRelation:
     stable: bool
     tables: tuple[Table, ...]
     names: tuple[str, ...] = ()
+    single_row: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -8,11 +8,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from airflow_hive_opt.pruning.conditions import (
-    compared_with,
-    conjuncts,
     equality,
-    to_condition,
 )
+from airflow_hive_opt.pruning.disjunctions import conditions_of
 from airflow_hive_opt.pruning.projections import group_by, outside_subqueries, projections
 from airflow_hive_opt.pruning.query import (
     ColumnRef,
@@ -25,13 +23,11 @@ from airflow_hive_opt.pruning.query import (
     Statement,
 )
 from airflow_hive_opt.pruning.relations import Relations
-from airflow_hive_opt.pruning.scope import Scope, by_alias, relation_columns
+from airflow_hive_opt.pruning.scope import Scope, by_alias
 from airflow_hive_opt.pruning.subqueries import (
-    SubqueryJoin,
-    plain_subquery,
-    subquery_join,
     union_branches,
 )
+from airflow_hive_opt.pruning.subquery_joins import SubqueryJoins
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.parse import error_at
 from airflow_hive_opt.statement.zip_strict import zip_strict
@@ -155,14 +151,15 @@ class _Resolver:
         where = select.args.get("where")
         listed = frozenset(item.alias.lower() for item in select.expressions if item.alias)
         select_scope = replace(scope, aliases=listed)
-        semi_joins, replaced = self._semi_joins(
-            where.this if where else None, scope, {found.alias for found in relations}, nested
+        subqueries = SubqueryJoins(self._sql, self.relations, nested)
+        semi_joins, replaced = subqueries.of(
+            where.this if where else None, scope, {found.alias for found in relations}
         )
         block = QueryBlock(
             first=relations[0],
             joins=steps + semi_joins,
             lateral=laterals,
-            where=self._conditions(where.this if where else None, scope),
+            where=conditions_of(where.this if where else None, self._sql, scope),
             group_by=group_by(select, select_scope),
             projections=projections(select, select_scope),
             windowed=outside_subqueries(select, exp.Window) or bool(select.args.get("qualify")),
@@ -173,64 +170,6 @@ class _Resolver:
                 if id(subquery) not in replaced:
                     nested.extend(self._queries(subquery, scope))
         return block
-
-    def _semi_joins(
-        self, where: exp.Expr | None, scope: Scope, taken: set[str], nested: list[QueryBlock]
-    ) -> tuple[tuple[JoinStep, ...], frozenset[int]]:
-        """The joins that are equivalent to subqueries in WHERE, and the ids of these subqueries.
-
-        ``taken`` are all aliases of the block, also those that a semi join hides.
-        """
-        steps: list[JoinStep] = []
-        replaced = set()
-        for part in conjuncts(where):
-            found = subquery_join(part)
-            step = self._semi_join(found, scope, taken, nested) if found else None
-            if found and step:
-                steps.append(step)
-                taken = taken | {step.right.alias}
-                replaced.add(id(found.node))
-        return tuple(steps), frozenset(replaced)
-
-    def _semi_join(
-        self,
-        found: SubqueryJoin,
-        scope: Scope,
-        taken: set[str],
-        nested: list[QueryBlock],
-    ) -> JoinStep | None:
-        on: tuple[Condition, ...] = ()
-        plain = None if found.scalar else plain_subquery(found.query)
-        alias = self.relations.alias(plain.factor) if plain else ""
-        if (
-            plain
-            and alias not in taken | scope.relations.keys()
-            and len(plain.columns) >= len(found.operands)
-        ):
-            right = self.relations.relation(plain.factor, scope, nested, joined=False)
-            both = {**scope.relations, right.alias: right}
-            inner = replace(scope, relations=both, nearest=frozenset({right.alias}))
-            refs = [_own(column, right, inner) for column in plain.columns]
-            if relation_columns(right) is not None:
-                on = self._conditions(plain.where, inner)
-        elif found.operands:
-            alias, query = self.relations.new_alias(), found.query
-            names = tuple(f"c{number}" for number, _ in enumerate(found.operands))
-            relation = self.relations.query(alias, query, scope, nested, names)
-            if relation is None:
-                return JoinStep(JoinKind.LEFT_SEMI, OpaqueRelation(alias), ())
-            if found.scalar:
-                branches = tuple(replace(branch, limited=True) for branch in relation.branches)
-                relation = replace(relation, branches=branches)
-            right, refs = relation, [ColumnRef(alias, name) for name in names]
-        else:
-            return None
-        on += tuple(
-            compared_with(operand, found.comparison, ref, self._sql, scope)
-            for operand, ref in zip(found.operands, refs)
-            if ref is not None
-        )
-        return JoinStep(found.kind, right, on)
 
     def _join_steps(
         self, relations: list[Relation], joins: list[exp.Join], scope: Scope
@@ -246,7 +185,7 @@ class _Resolver:
         for join, right in zip_strict(joins, relations[1:]):
             on_scope = replace(scope, relations={**visible, right.alias: right})
             kind = _join_kind(join, self._sql)
-            on = self._conditions(join.args.get("on"), on_scope)
+            on = conditions_of(join.args.get("on"), self._sql, on_scope)
             using = _using(join, right, replace(scope, relations=visible))
             steps.append(JoinStep(kind, right, on + using))
             if kind in (JoinKind.LEFT_SEMI, JoinKind.LEFT_ANTI):
@@ -255,17 +194,6 @@ class _Resolver:
                 visible[right.alias] = right
         left = {alias: found for alias, found in scope.relations.items() if alias not in gone}
         return tuple(steps), replace(scope, relations=left)
-
-    def _conditions(self, node: exp.Expr | None, scope: Scope) -> tuple[Condition, ...]:
-        return tuple(to_condition(part, self._sql, scope) for part in conjuncts(node))
-
-
-def _own(column: exp.Column, right: Relation, scope: Scope) -> ColumnRef | None:
-    """The column of the subquery's own relation, or ``None`` if that is not certain."""
-    if relation_columns(right) is None and column.table.lower() != right.alias:
-        return None
-    ref, itself = scope.resolve(column)
-    return ref if ref is not None and itself and ref.alias == right.alias else None
 
 
 def _using(join: exp.Join, right: Relation, scope: Scope) -> tuple[Condition, ...]:

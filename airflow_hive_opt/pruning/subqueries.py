@@ -9,6 +9,7 @@ LEFT SEMI = y = 1
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -73,12 +74,12 @@ def subquery_join(conjunct: exp.Expr) -> SubqueryJoin | None:
         query = node.args["query"]
         left = node.this.unnest() if not isinstance(node.this, exp.Tuple) else node.this
         operands = tuple(left.expressions) if isinstance(left, exp.Tuple) else (node.this,)
-        return SubqueryJoin(JoinKind.LEFT_SEMI, query, _query(query), "=", operands)
+        return SubqueryJoin(JoinKind.LEFT_SEMI, query, query_in(query), "=", operands)
     negated = isinstance(node, exp.Not)
     exists = node.this.unnest() if negated else node
     if isinstance(exists, exp.Exists) and isinstance(exists.this, exp.Query):
         kind = JoinKind.LEFT_ANTI if negated else JoinKind.LEFT_SEMI
-        return SubqueryJoin(kind, exists.this, _query(exists.this), "=", ())
+        return SubqueryJoin(kind, exists.this, query_in(exists.this), "=", ())
     if type(node) in _COMPARISONS:
         forward, backward = _COMPARISONS[type(node)]
         for mine, other, comparison in (
@@ -86,13 +87,32 @@ def subquery_join(conjunct: exp.Expr) -> SubqueryJoin | None:
             (node.expression, node.this, backward),
         ):
             if isinstance(other, exp.Subquery) and not isinstance(mine, exp.Subquery):
-                query = _query(other)
+                query = query_in(other)
                 # <=> can also be true if the query has no row, so it is not a semi join
                 if comparison != "<=>":
                     return SubqueryJoin(
                         JoinKind.LEFT_SEMI, other, query, comparison, (mine,), scalar=True
                     )
     return None
+
+
+def scalar_subqueries(conjunct: exp.Expr) -> list[exp.Subquery]:
+    """The scalar subqueries of a conjunct, left to right, without those inside other queries."""
+    walked = conjunct.walk(bfs=False, prune=lambda part: isinstance(part, exp.Query))
+    return [part for part in walked if isinstance(part, exp.Subquery)]
+
+
+def values_for(
+    conjunct: exp.Expr, subqueries: Sequence[exp.Subquery], values: Sequence[exp.Expr] = ()
+) -> exp.Expr:
+    """A copy of the conjunct with a column of ``values`` in place of each subquery."""
+    columns = values or [exp.column("value") for _ in subqueries]
+    numbers = {id(node): number for number, node in enumerate(subqueries)}
+    copy = conjunct.copy()
+    for original, node in zip(list(conjunct.walk()), list(copy.walk())):
+        if id(original) in numbers:
+            node.replace(columns[numbers[id(original)]].copy())
+    return copy
 
 
 def plain_subquery(query: exp.Expr) -> PlainSubquery | None:
@@ -163,7 +183,8 @@ def column_list(factor: exp.Expr) -> tuple[str, ...] | None:
     return tuple(column.name.lower() for column in listed) or None
 
 
-def _query(node: exp.Expr) -> exp.Query:
+def query_in(node: exp.Expr) -> exp.Query:
+    """The query inside parentheses."""
     while isinstance(node, exp.Subquery):
         node = node.this
     return node  # type: ignore[return-value]

@@ -100,6 +100,14 @@ def filter_(rng: random.Random, relation: Relation) -> str:
     )
 
 
+def either(rng: random.Random, first: Relation, second: Relation) -> str:
+    """An OR of which each branch has conditions on both relations."""
+    branches = [
+        f"({filter_(rng, first)} AND {filter_(rng, second)})" for _ in range(rng.choice([2, 3]))
+    ]
+    return f"({' OR '.join(branches)})"
+
+
 def subquery(rng: random.Random, outer: Relation) -> str:
     """IN, EXISTS, their negations, or a comparison with one value."""
     over_fact = rng.random() < 0.35
@@ -129,5 +137,11 @@ def subquery(rng: random.Random, outer: Relation) -> str:
             f"{column} = (SELECT max(z.{theirs}) FROM {inner.text} WHERE {condition})",
             f"{column} >= (SELECT min(z.{theirs}) FROM {inner.text})",
             f"{column} IN (SELECT max(z.{theirs}) FROM {inner.text} GROUP BY z.{theirs})",
+            f"{column} BETWEEN (SELECT min(z.{theirs}) FROM {inner.text} WHERE {condition}) "
+            f"AND (SELECT max(z.{theirs}) FROM {inner.text})",
+            f"{column} BETWEEN (SELECT min(z.{theirs}) FROM {inner.text} WHERE {condition}) "
+            f"AND {column}",
+            f"{column} IN ((SELECT max(z.{theirs}) FROM {inner.text}), {column})",
+            f"NOT ({column} < (SELECT max(z.{theirs}) FROM {inner.text} WHERE {condition}))",
         ]
     )

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from tests.fuzz import answered, conditions
-from tests.fuzz.nested import behind_outer_join
+from tests.fuzz.nested import behind_outer_join, over_join
 from tests.fuzz.schema import DIMENSIONS, FACTS, Relation, literal
 
 JOINS = (
@@ -118,6 +118,8 @@ def _block(rng: random.Random) -> Query:
                 where += conditions.links(rng, others, right)
     if len(visible) > 1 and rng.random() < 0.15:  # above outer joins, for instance
         where += conditions.links(rng, visible[:-1], visible[-1])
+    if rng.random() < 0.15:
+        where.append(conditions.either(rng, *rng.choices(visible, k=2)))
     if rng.random() < 0.3:
         where.append(conditions.subquery(rng, rng.choice(visible)))
     condition = f" WHERE {' AND '.join(where)}" if where else ""
@@ -159,6 +161,8 @@ def _relation(rng: random.Random, number: int, ctes: list[str]) -> Relation:
         table = rng.choice(list(FACTS))
         data, partitions = FACTS[table]
         columns = {**data, **partitions}
+        if rng.random() < 0.2:
+            return over_join(rng, table, alias, ctes)
         if rng.random() < 0.35:
             return _over_fact(rng, table, columns, alias, ctes)
         return Relation(f"{table} AS {alias}", alias, columns, set(partitions), plain=True)

@@ -49,3 +49,41 @@ def _column(rng: random.Random, name: str, kind: str, other: Relation) -> str:
             value,
         ]
     )
+
+
+def over_join(rng: random.Random, table: str, alias: str, ctes: list[str]) -> Relation:
+    """A fact joined inside with a dimension, one column of which is visible outside as ``z``."""
+    data, partitions = FACTS[table]
+    fact = Relation(f"{table} b", "b", {**data, **partitions}, set(partitions))
+    name = rng.choice(list(DIMENSIONS))
+    other = Relation(f"{name} x", "x", DIMENSIONS[name])
+    theirs, kind = rng.choice(list(other.columns.items()))
+    value = literal(rng, kind)
+    seen = rng.choice([f"x.{theirs}"] * 4 + [f"coalesce(x.{theirs}, {value})"])
+    bodies = [_joined(rng, fact, other, seen) for _ in range(rng.choice([1, 1, 1, 2]))]
+    text = rng.choice([" UNION ALL ", " UNION "]).join(bodies)
+    columns = {"id": "int", "z": kind}
+    if rng.random() < 0.3:
+        ctes.append(f"c{alias} AS ({text})")
+        return Relation(f"c{alias} AS {alias}", alias, columns)
+    return Relation(f"({text}) AS {alias}", alias, columns)
+
+
+def _joined(rng: random.Random, fact: Relation, other: Relation, seen: str) -> str:
+    kind = rng.choice(["JOIN"] * 4 + _KINDS)
+    on = conditions.equalities(rng, fact, other, only=fact.keys) or conditions.links(
+        rng, [fact], other
+    )
+    where = f" WHERE {conditions.filter_(rng, fact)}" if rng.random() < 0.2 else ""
+    from_ = f"FROM {fact.text} {kind} {other.text} ON {' AND '.join(on)}{where}"
+    return rng.choice(
+        [
+            f"SELECT b.id, {seen} AS z {from_}",
+            f"SELECT b.id, {seen} AS z {from_}",
+            f"SELECT DISTINCT b.id AS id, {seen} AS z {from_}",
+            f"SELECT max(b.id) AS id, {seen} AS z {from_} GROUP BY {seen}",
+            f"SELECT count(*) AS id, max({seen}) AS z {from_} GROUP BY {seen}",
+            f"SELECT max(b.id) AS id, max({seen}) AS z {from_}",
+            f"SELECT CAST(count(*) OVER () AS INT) AS id, {seen} AS z {from_}",
+        ]
+    )

@@ -32,6 +32,8 @@ QUERIES = int(os.environ.get("FUZZ_QUERIES", "100"))
 PER_DATABASE = 500
 # Leaving out a partition that gave no row may make NULLs in its place.
 _OUTER = re.compile(r"(LEFT|RIGHT|FULL) JOIN")
+# Spark's dynamic pruning makes some plans invalid, of plain statements too.
+_SPARKS_PRUNING = "PLAN_VALIDATION_FAILED"
 # Tiny queries: planning and compiling would be nearly all of their time.
 SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
@@ -89,6 +91,7 @@ def _ask(session, tmp_path, queries):
     assert found.wrong == []
     assert found.paths.total() > queries / 3
     assert found.eliminated > queries / 100
+    assert found.unplanned <= queries / 50
     assert median(found.by_keys) == 1.0
 
 
@@ -101,6 +104,7 @@ class Findings:
         self.compared = 0
         self.wrong: list[str] = []
         self.eliminated = 0
+        self.unplanned = 0
         self.paths: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.minimality: list[float] = []
@@ -114,6 +118,7 @@ class Findings:
             f"{self.asked} queries ({self.failing} that plain Spark refuses too), "
             f"{len(self.wrong)} wrong; scans pruned {dict(self.paths)}; "
             f"left whole {dict(self.reasons)}; {self.eliminated} without some joins; "
+            f"{self.unplanned} that Spark's own pruning breaks; "
             f"{self.compared} compared with listed partitions; "
             f"kept / contributing, median: {every}, of equality joins by keys only {keys}"
         )
@@ -140,7 +145,11 @@ class Findings:
             if _rows(session, report.fewer_joins.text) != plain:
                 self.wrong.append(f"without joins: {asked.sql} AS {report.fewer_joins}")
         narrowed = restrict(asked.sql, targets, filters)
-        if _rows(session, narrowed) != plain:
+        rows = _rows(session, narrowed)
+        if rows is None and _SPARKS_PRUNING in _failure(session, narrowed):
+            self.unplanned += 1  # a run falls back to the plain statement
+            return
+        if rows != plain:
             self.wrong.append(asked.sql)
             return
         contributing = {scan.alias: _contributing(scan, plain) for scan in asked.scans}
@@ -161,6 +170,13 @@ class Findings:
             self.minimality.append(len(kept) / len(contributing))
             if asked.by_keys:
                 self.by_keys.append(len(kept) / len(contributing))
+
+
+def _failure(session, sql: str) -> str:
+    """The error of a statement that fails."""
+    with pytest.raises((PySparkException, Py4JJavaError)) as error:
+        session.sql(sql).collect()
+    return str(error.value)
 
 
 def _rows(session, sql: str) -> list[tuple] | None:

@@ -35,6 +35,56 @@ WRONG_EDITS = (
         ),
     ),
     *_edits(
+        "pruning/disjunctions.py",
+        (
+            "if not all(kept) or not all(",
+            "if not any(kept) or not all(",
+            "a branch without a condition on the relation allows all its rows",
+        ),
+    ),
+    *_edits(
+        f"{RULES}/into_subqueries.py",
+        (
+            "if select.windowed or len(names)",
+            "if len(names)",
+            "a window function reads the rows that the condition drops",
+        ),
+        (
+            "if names.count(name) == 1 and survives_grouping(select, projection):",
+            "if names.count(name) == 1:",
+            "an aggregate reads the rows that the condition drops",
+        ),
+    ),
+    *_edits(
+        f"{RULES}/transitive_conditions.py",
+        (
+            "    return len(types) == 1 and family(types.pop()) is not None",
+            "    return True",
+            "Spark converts one side, so that the text compares otherwise",
+        ),
+    ),
+    *_edits(
+        f"{RULES}/predicate_pushdown.py",
+        (
+            "_MATCHED_RIGHT = (JoinKind.INNER, JoinKind.LEFT_OUTER, JoinKind.LEFT_SEMI)",
+            "_MATCHED_RIGHT = tuple(JoinKind)",
+            "rows of the right side are needed without a match",
+        ),
+        (
+            "_MATCHED_LEFT = (JoinKind.INNER, JoinKind.RIGHT_OUTER, JoinKind.LEFT_SEMI)",
+            "_MATCHED_LEFT = tuple(JoinKind)",
+            "rows of the left side are needed without a match",
+        ),
+    ),
+    *_edits(
+        "pruning/subquery_joins.py",
+        (
+            "or not is_null_rejecting(values_for(part, nodes).unnest())",
+            "or not part",
+            "the condition may be true although the subquery returns NULL",
+        ),
+    ),
+    *_edits(
         f"{RULES}/weakening.py",
         (
             "_BOTH = (JoinKind.INNER, JoinKind.LEFT_SEMI)",
@@ -110,7 +160,7 @@ WRONG_EDITS = (
             "a window reads rows that the condition drops",
         ),
         (
-            "or None in followed or not _survives_grouping(select, projection):",
+            "or None in followed or not survives_grouping(select, projection):",
             "or None in followed:",
             "an aggregate reads rows that the condition drops",
         ),

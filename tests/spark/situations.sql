@@ -216,3 +216,32 @@ SELECT q.ds FROM (SELECT item, max(ds) AS ds FROM sales s GROUP BY item) q JOIN 
 
 -- self join, each side with its own condition | fast | 7 | s
 SELECT s.id FROM sales s JOIN days d ON s.ds = d.ds AND d.week = 1 JOIN sales b ON s.item = b.item AND b.ds = '2020-01-01'
+
+# Conditions written outside the join
+
+-- condition on a subquery's column | fast | 7 | s
+SELECT q.id FROM (SELECT s.id, d.week AS w FROM sales s JOIN days d ON s.ds = d.ds) q WHERE q.w = 1
+
+-- subquery that groups by the small table's column | fast | 7 | s
+SELECT q.n FROM (SELECT d.week AS w, count(*) AS n FROM sales s JOIN days d ON s.ds = d.ds GROUP BY d.week) q WHERE q.w = 1
+
+-- CTE that is read once | fast | 7 | s
+WITH q AS (SELECT s.id, d.week + 1 AS w FROM sales s JOIN days d ON s.ds = d.ds) SELECT id FROM q WHERE w = 2
+
+-- condition above UNION ALL | fast | 7 | s
+SELECT q.id FROM (SELECT s.id, d.week AS w FROM sales s JOIN days d ON s.ds = d.ds UNION ALL SELECT r.id, e.week FROM returns r JOIN days e ON r.ds = e.ds) q WHERE q.w = 1
+
+-- condition on an equal column of another subquery | fast | 7 | s
+SELECT q.id FROM (SELECT s.id, d.week AS w FROM sales s JOIN days d ON s.ds = d.ds) q JOIN days e ON q.w = e.week WHERE e.week = 1 AND e.dd = '08'
+
+-- condition behind LIMIT | fast | 20 | s
+SELECT q.w FROM (SELECT d.week AS w FROM sales s JOIN days d ON s.ds = d.ds LIMIT 1000) q WHERE q.w = 1
+
+-- BETWEEN scalar subqueries | fast | 7 | s
+SELECT s.id FROM sales s JOIN days d ON s.ds = d.ds WHERE d.week BETWEEN (SELECT min(week) + 1 FROM weeks) AND (SELECT max(week) FROM weeks)
+
+-- OR with conditions on both tables | fast | 14 | s
+SELECT s.id FROM sales s JOIN days d ON s.ds = d.ds WHERE (d.week = 1 AND s.item > 3) OR (d.week = 0 AND s.item < 2)
+
+-- OR with conditions on partition and data columns | static | 2 | s
+SELECT s.id FROM sales s WHERE (s.ds = '2020-01-08' AND s.item > 3) OR (s.ds = '2020-01-09' AND s.item < 2)

@@ -62,6 +62,12 @@ class Small:
         """The table, or ``None`` if the relation is not a table."""
         return self.operator.relation.table if isinstance(self.operator, TableScan) else None
 
+    @property
+    def single_row(self) -> bool:
+        """Whether the relation is a scalar subquery."""
+        subquery = subquery_of(self.operator)
+        return subquery is not None and subquery.single_row
+
     def provides(self, columns: Iterable[ColumnRef]) -> bool:
         """Whether the relation can supply all of its columns among ``columns``.
 
@@ -107,7 +113,10 @@ def small_relations(
 def components(
     small: Mapping[str, Small], holding: Sequence[Condition]
 ) -> list[tuple[frozenset[str], tuple[Condition, ...]]]:
-    """Groups of relations that equalities connect, each with the conditions on it alone."""
+    """Groups of relations that equalities connect, each with the conditions on it alone.
+
+    Any condition connects a scalar subquery: its one row multiplies no rows.
+    """
     own = [
         condition
         for condition in holding
@@ -118,7 +127,8 @@ def components(
     ]
     groups = [frozenset({alias}) for alias in small]
     for condition in own:
-        if condition.comparison == "=" and len(condition.aliases) > 1:
+        scalar = any(small[alias].single_row for alias in condition.aliases)
+        if (condition.comparison == "=" or scalar) and len(condition.aliases) > 1:
             met = [group for group in groups if group & condition.aliases]
             groups = [group for group in groups if group not in met] + [frozenset().union(*met)]
     return [(group, tuple(c for c in own if c.aliases <= group)) for group in groups]

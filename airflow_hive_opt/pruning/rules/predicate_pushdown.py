@@ -48,9 +48,14 @@ from airflow_hive_opt.pruning.operators import (
     relations,
     subquery_of,
 )
-from airflow_hive_opt.pruning.query import Condition
+from airflow_hive_opt.pruning.query import Condition, JoinKind
+from airflow_hive_opt.pruning.rules.into_subqueries import into_branch, into_select
+from airflow_hive_opt.pruning.rules.transitive_conditions import derived, true_for_rows
 
 _Conditions = tuple[Condition, ...]
+# The kinds of joins of which a side's rows matter only if they match a row of the other side.
+_MATCHED_RIGHT = (JoinKind.INNER, JoinKind.LEFT_OUTER, JoinKind.LEFT_SEMI)
+_MATCHED_LEFT = (JoinKind.INNER, JoinKind.RIGHT_OUTER, JoinKind.LEFT_SEMI)
 
 
 def push_down(root: Operator) -> Operator:
@@ -63,9 +68,11 @@ def _push(operator: Operator, falling: _Conditions) -> Operator:
     if isinstance(operator, (TableScan, PassedThrough)):
         return _filtered(operator, falling)
     if isinstance(operator, Union):
-        inputs = tuple(_push(input_, ()) for input_ in operator.inputs)
+        inputs = tuple(_push_branch(operator, branch, falling) for branch in operator.inputs)
         return _filtered(replace(operator, inputs=inputs), falling)
-    if isinstance(operator, (Select, Limit)) and subquery_of(operator) is not None:
+    if isinstance(operator, Select) and operator.subquery is not None:
+        return _filtered(_push_select(operator, into_select(operator, falling)), falling)
+    if isinstance(operator, Limit) and subquery_of(operator) is not None:
         return _filtered(_descend(operator), falling)
     if isinstance(operator, Filter):
         going = tuple(condition for condition in operator.conditions if _may_move(condition))
@@ -77,6 +84,20 @@ def _push(operator: Operator, falling: _Conditions) -> Operator:
         below, staying = _split(falling, relations(operator.input))
         return _filtered(replace(operator, input=_push(operator.input, below)), staying)
     return _filtered(_descend(operator), falling)
+
+
+def _push_branch(union: Union, branch: Operator, falling: _Conditions) -> Operator:
+    if isinstance(branch, Select):
+        return _push_select(branch, into_branch(union, branch, falling))
+    return _descend(branch)
+
+
+def _push_select(select: Select, falling: _Conditions) -> Operator:
+    """The SELECT with conditions that hold below it, and below its GROUP BY."""
+    below = select.input
+    if isinstance(below, GroupBy):
+        return replace(select, input=replace(below, input=_push(below.input, falling)))
+    return replace(select, input=_push(below, falling))
 
 
 def _descend(operator: Operator) -> Operator:
@@ -105,6 +126,15 @@ def _push_join(join: Join, after: _Conditions) -> Operator:
     if not kind.preserves_right:
         moved, during = _split(during, right_names)
         to_right += moved
+    leaves = relations(join)
+    left_rows = to_left + true_for_rows(join.left)
+    right_rows = to_right + true_for_rows(join.right)
+    # above an outer join, a condition does not tell which rows match: NULLs may fulfil it
+    met = join.conditions + (after if kind in (JoinKind.INNER, JoinKind.LEFT_SEMI) else ())
+    if kind in _MATCHED_RIGHT:
+        to_right += derived(leaves, left_rows + met, frozenset(right_names))
+    if kind in _MATCHED_LEFT:
+        to_left += derived(leaves, right_rows + met, frozenset(left_names))
     joined = Join(_push(join.left, to_left), _push(join.right, to_right), kind, during)
     return _filtered(joined, after)
 

@@ -167,7 +167,7 @@ def _output(select: Select, at: int, place: VisibleBlock) -> VisibleColumn | Non
     if not mine & place.columns.keys():
         return None
     followed = [place.followed(column) for column in projection.columns]
-    if select.windowed or None in followed or not _survives_grouping(select, projection):
+    if select.windowed or None in followed or not survives_grouping(select, projection):
         return VisibleColumn("")
     bare = place.followed(projection.column) if projection.column else None
     if bare:
@@ -184,7 +184,7 @@ def itself(alias: str, name: str, column: Column) -> VisibleColumn:
     return VisibleColumn(sql, column.name, column.type, frozenset({column.name}))
 
 
-def _survives_grouping(select: Select, projection: Projection) -> bool:
+def survives_grouping(select: Select, projection: Projection) -> bool:
     """Whether the column has, for each group, the value that every row of the group has."""
     if not isinstance(select.input, GroupBy):
         return True

@@ -1,0 +1,148 @@
+"""The joins that are equivalent to subqueries in WHERE."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from airflow_hive_opt.pruning.conditions import (
+    compared_with,
+    conjuncts,
+    is_null_rejecting,
+    qualified,
+    to_condition,
+)
+from airflow_hive_opt.pruning.disjunctions import conditions_of
+from airflow_hive_opt.pruning.query import (
+    ColumnRef,
+    Condition,
+    JoinKind,
+    JoinStep,
+    OpaqueRelation,
+    QueryBlock,
+    Relation,
+    SubqueryRelation,
+)
+from airflow_hive_opt.pruning.relations import Relations
+from airflow_hive_opt.pruning.scope import Scope, relation_columns
+from airflow_hive_opt.pruning.subqueries import (
+    SubqueryJoin,
+    plain_subquery,
+    query_in,
+    scalar_subqueries,
+    subquery_join,
+    values_for,
+)
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.parse import span_of
+
+
+class SubqueryJoins:
+    """Makes joins of the subqueries in one block's WHERE.
+
+    The blocks of subqueries that can't become joins are appended to ``nested``.
+    """
+
+    def __init__(self, sql: str, relations: Relations, nested: list[QueryBlock]) -> None:
+        self._sql = sql
+        self._relations = relations
+        self._nested = nested
+
+    def of(
+        self, where: exp.Expr | None, scope: Scope, taken: set[str]
+    ) -> tuple[tuple[JoinStep, ...], frozenset[int]]:
+        """The joins that are equivalent to subqueries in WHERE, and the ids of these subqueries.
+
+        ``taken`` are all aliases of the block, also those that a semi join hides.
+        """
+        steps: list[JoinStep] = []
+        replaced: set[int] = set()
+        for part in conjuncts(where):
+            found = subquery_join(part)
+            if found is None:
+                joined = self._scalar_joins(part, scope)
+                steps += joined
+                replaced.update(id(node) for node in scalar_subqueries(part) if joined)
+                continue
+            step = self._semi_join(found, scope, taken)
+            if step:
+                steps.append(step)
+                taken = taken | {step.right.alias}
+                replaced.add(id(found.node))
+        return tuple(steps), frozenset(replaced)
+
+    def _semi_join(
+        self,
+        found: SubqueryJoin,
+        scope: Scope,
+        taken: set[str],
+    ) -> JoinStep | None:
+        on: tuple[Condition, ...] = ()
+        plain = None if found.scalar else plain_subquery(found.query)
+        alias = self._relations.alias(plain.factor) if plain else ""
+        if (
+            plain
+            and alias not in taken | scope.relations.keys()
+            and len(plain.columns) >= len(found.operands)
+        ):
+            right = self._relations.relation(plain.factor, scope, self._nested, joined=False)
+            both = {**scope.relations, right.alias: right}
+            inner = replace(scope, relations=both, nearest=frozenset({right.alias}))
+            refs = [_own(column, right, inner) for column in plain.columns]
+            if relation_columns(right) is not None:
+                on = conditions_of(plain.where, self._sql, inner)
+        elif found.operands:
+            alias, query = self._relations.new_alias(), found.query
+            names = tuple(f"c{number}" for number, _ in enumerate(found.operands))
+            relation = self._relations.query(alias, query, scope, self._nested, names)
+            if relation is None:
+                return JoinStep(JoinKind.LEFT_SEMI, OpaqueRelation(alias), ())
+            if found.scalar:
+                relation = _single_row(relation)
+            right, refs = relation, [ColumnRef(alias, name) for name in names]
+        else:
+            return None
+        on += tuple(
+            compared_with(operand, found.comparison, ref, self._sql, scope)
+            for operand, ref in zip(found.operands, refs)
+            if ref is not None
+        )
+        return JoinStep(found.kind, right, on)
+
+    def _scalar_joins(self, part: exp.Expr, scope: Scope) -> list[JoinStep]:
+        """The joins with the scalar subqueries of a condition that is never true of their NULLs."""
+        nodes = scalar_subqueries(part)
+        spans = [span_of(node) for node in nodes]
+        if not nodes or None in spans or not is_null_rejecting(values_for(part, nodes).unnest()):
+            return []
+        rights: list[Relation] = []
+        for node in nodes:
+            alias = self._relations.new_alias()
+            found = self._relations.query(alias, query_in(node), scope, self._nested, (alias,))
+            rights.append(OpaqueRelation(alias) if found is None else _single_row(found))
+        columns = [exp.column(found.alias, found.alias) for found in rights]
+        inside = replace(scope, relations={**scope.relations, **{r.alias: r for r in rights}})
+        replaced = values_for(part, nodes, columns)
+        texts = {
+            span: f"{quote(r.alias)}.{quote(r.alias)}" for span, r in zip(spans, rights) if span
+        }
+        condition = to_condition(replaced, self._sql, inside)
+        condition = replace(condition, sql=qualified(part, self._sql, scope, texts))
+        *others, last = rights
+        steps = [JoinStep(JoinKind.LEFT_SEMI, right, ()) for right in others]
+        return [*steps, JoinStep(JoinKind.LEFT_SEMI, last, (condition,))]
+
+
+def _single_row(relation: SubqueryRelation) -> SubqueryRelation:
+    """The relation of a scalar subquery: no condition moves into it, as for LIMIT."""
+    branches = tuple(replace(branch, limited=True) for branch in relation.branches)
+    return replace(relation, branches=branches, single_row=True)
+
+
+def _own(column: exp.Column, right: Relation, scope: Scope) -> ColumnRef | None:
+    """The column of the subquery's own relation, or ``None`` if that is not certain."""
+    if relation_columns(right) is None and column.table.lower() != right.alias:
+        return None
+    ref, itself = scope.resolve(column)
+    return ref if ref is not None and itself and ref.alias == right.alias else None
