@@ -1,4 +1,4 @@
-# Two targets do everything: `make demo` and `make test`. Both make the environment first.
+# The main targets are `make demo` and `make test`. Both create the environment first.
 
 PYTHON ?= python3.11
 UV_VERSION := 0.13.9
@@ -10,18 +10,18 @@ BROWSER := .venv/share/chromium
 .PHONY: help demo test test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds key-predicate overhead fuzz-correlated bench-correlation lock clean
 
 help:
-	@echo "make demo   environment, data, and the main job through Airflow, beside plain Spark"
+	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
 	@echo "make test   environment, then lint, types and tests"
-	@echo "make test-e2e  a Spark cluster, Airflow and a browser, for real"
-	@echo "make test-faults   a failing metastore, killed runs, full disks; FAULTS=1 for each call"
-	@echo "make test-mutants  wrong edits of the soundness rules, each of which the suite must notice"
+	@echo "make test-e2e  tests with a Spark cluster, all services of Airflow, and a browser"
+	@echo "make test-faults   a failing metastore, killed runs, full disks; FAULTS=1 fails every metastore call in turn"
+	@echo "make test-mutants  wrong edits of the soundness rules: the tests must detect each one"
 	@echo "make test-matrix   each supported pair of Airflow and Spark; PAIRS=oldest for one"
-	@echo "make fuzz-writes   N random statements that write, and N random sessions, ours against plain"
-	@echo "make fuzz   N random queries, pruned against plain"
-	@echo "make bench  the benchmarks, all of them: hours; results in benchmarks/results"
-	@echo "make fuzz-correlated    N random correlated queries, rewritten against plain"
-	@echo "make bench-correlation  TPC-H's correlated queries, rewritten beside plain"
-	@echo "make lock   resolve the dependencies anew"
+	@echo "make fuzz-writes   N random statements that write and N random sessions, compared with plain Spark"
+	@echo "make fuzz   N random queries, pruned and plain: the rows must be equal"
+	@echo "make bench  all benchmarks; takes hours; results in benchmarks/results"
+	@echo "make fuzz-correlated    N random correlated queries, rewritten and plain: the rows must be equal"
+	@echo "make bench-correlation  TPC-H's correlated queries, rewritten and plain"
+	@echo "make lock   update the versions in requirements.lock"
 	@echo "make docs   the documentation as a site, in .docs-site/docs/index.html"
 	@echo "make clean  remove the environment and the demo's data"
 
@@ -30,7 +30,8 @@ demo: $(READY)
 
 test: lint types pytest
 
-# README and docs as a site; a broken link, anchor or name fails. The second time is quick.
+# The site of README and docs. A broken link, anchor or name is an error. Sphinx rebuilds changed pages
+# only.
 docs: $(READY)
 	$(BIN)/sphinx-build --quiet --jobs auto -c docs -b html -W --keep-going -n . .docs-site
 
@@ -47,16 +48,16 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# Two processes, each with a Spark of its own; a file's tests stay together.
+# Each worker process has its own Spark. All tests of a file run in the same process.
 WORKERS ?= 2
 pytest: $(READY) services
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
-# A Spark standalone cluster, Spark Connect and the whole of Airflow, for real, on loopback.
+# Starts a Spark standalone cluster, a Spark Connect server and all services of Airflow, on loopback.
 test-e2e: $(READY) services browser
 	$(BIN)/pytest -m e2e tests/e2e tests/spark/test_connect.py tests/fuzz/test_fuzz.py
 
-# Each FAULTS-th metastore call of every statement that writes fails, in five ways.
+# Makes every FAULTS-th metastore call of each statement that writes fail, in five ways.
 FAULTS ?= 5
 test-faults: $(READY) services
 	FAULTS=$(FAULTS) $(BIN)/pytest -s -m faults tests/faults $(ARGUMENTS)
@@ -64,12 +65,12 @@ test-faults: $(READY) services
 test-mutants: $(READY)
 	$(BIN)/pytest -s -m mutants tests/mutants
 
-# Older and newer versions of Airflow, Spark and Python: make test-matrix PAIRS="oldest newest"
+# Tests other versions of Airflow, Spark and Python: make test-matrix PAIRS="oldest newest"
 test-matrix: $(READY) services
 	$(BIN)/python -m tests.versions.matrix $(PAIRS)
 
-# The one part of the test servers that no wheel brings: PostgreSQL's Java driver, for the
-# metastore. Debian's package is unpacked, not installed, so that nobody need be root.
+# The metastore of the tests needs PostgreSQL's Java driver, which no wheel contains. Debian's package
+# is unpacked and not installed, so this needs no root permission.
 services: $(READY) $(JDBC_DRIVER)
 
 $(JDBC_DRIVER):
@@ -83,8 +84,8 @@ $(JDBC_DRIVER):
 		cp usr/share/java/postgresql.jar $(CURDIR)/$@ && rm -r $$folder; \
 	fi
 
-# Chromium for the pages, where the machine has none: Debian's, with the libraries that are missing
-# here, unpacked in the same way. Without it those tests say that they were skipped, and why.
+# The browser tests need Chromium. If the machine has none, Debian's package and its missing libraries
+# are unpacked in the same way. If this fails, the browser tests are skipped and say why.
 browser: $(BROWSER)
 
 $(BROWSER): | $(READY)
@@ -102,7 +103,7 @@ $(BROWSER): | $(READY)
 		echo "==> there is no Chromium: the tests in a browser will be skipped"; \
 	fi
 
-# Random queries, pruned against plain: make fuzz N=5000 SEED=7
+# Compares random queries, pruned and plain: make fuzz N=5000 SEED=7
 N ?= 1000
 SEED ?= 1
 fuzz: $(READY)
@@ -115,13 +116,13 @@ fuzz-writes: $(READY)
 fuzz-correlated: $(READY)
 	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz/test_correlated.py
 
-# Every query in four sessions: adaptive execution on and off, broadcast joins on and off.
+# Runs every query in four sessions: adaptive execution on and off, broadcast joins on and off.
 SCALE ?= 0.5
 REPEAT ?= 3
 bench-correlation: $(READY)
 	$(BIN)/python -m benchmarks.correlation --scale $(SCALE) --repeats $(REPEAT) $(ARGUMENTS)
 
-# The parts take arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
+# Each benchmark accepts arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
 bench: growth tpcds key-predicate overhead bench-correlation
 
 growth: services
@@ -136,9 +137,9 @@ overhead: services
 tpcds: services
 	$(BIN)/python -m benchmarks.tpcds $(ARGUMENTS)
 
-# uv installs exactly what requirements.lock says, checked by hash.
+# uv installs the versions in requirements.lock and checks their hashes.
 $(READY): requirements.lock pyproject.toml
-	@echo "==> making the environment in .venv"
+	@echo "==> creating the environment in .venv"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock

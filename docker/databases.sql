@@ -1,2 +1,2 @@
--- Beside Airflow's own database, which POSTGRES_DB makes.
+-- The metastore's database. POSTGRES_DB creates Airflow's own database.
 CREATE DATABASE metastore;

@@ -1,9 +1,9 @@
-"""Whether a service is well, for the containers' health checks: exit code 0 if so.
+"""Checks the health of a service for the containers. The exit code is 0 if it is healthy.
 
-    python healthy.py port 9083              something accepts connections
-    python healthy.py airflow scheduler ...  the API server says so of each part
+    python healthy.py port 9083              the port accepts connections
+    python healthy.py airflow scheduler ...  the API server reports each component as healthy
 
-The API server is that of AIRFLOW__CORE__EXECUTION_API_SERVER_URL.
+AIRFLOW__CORE__EXECUTION_API_SERVER_URL has the address of the API server.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import urljoin
 
 
 def main() -> int:
-    """See the module."""
+    """Runs the check that the arguments name."""
     kind, *names = sys.argv[1:]
     try:
         if kind == "port":
@@ -25,7 +25,7 @@ def main() -> int:
             return 0
         server = os.environ["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"]
         address = urljoin(server, "/api/v2/monitor/health")
-        with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - our own
+        with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - the address is configured
             found = json.load(answer)
     except OSError as error:
         print(error)

@@ -1,8 +1,8 @@
-"""Makes the tables that the example DAGs read, in TPC-DS's shape and small: a year of sales by day.
+"""Creates small tables for the example DAGs, with columns of TPC-DS: a year of sales by day.
 
     spark-submit make_tables.py
 
-Does nothing where they are there.
+Existing tables stay unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ DAY = "date_add(DATE'2000-01-01', CAST(id AS INT))"
 
 
 def main() -> None:
-    """Makes what is not there."""
+    """Creates the missing tables."""
     spark = SparkSession.builder.enableHiveSupport().getOrCreate()
     spark.sql(
         "CREATE TABLE IF NOT EXISTS date_dim STORED AS PARQUET AS "

@@ -1,11 +1,11 @@
-"""Runs a Hive Metastore service from the jars that PySpark brings, on a PostgreSQL database.
+"""Runs a Hive Metastore service from PySpark's jars, with a PostgreSQL database.
 
     python metastore.py FOLDER [OPTIONS OF HiveMetaStore, such as -p 9083 or --hiveconf NAME=VALUE]
 
-The environment has METASTORE_DB_URL (JDBC), METASTORE_DB_USER, METASTORE_DB_PASSWORD and
-METASTORE_WAREHOUSE; METASTORE_DRIVER is PostgreSQL's Java driver, by default where Debian has it.
-FOLDER takes configuration with the password in it. Makes the metastore's tables where there are
-none, then becomes the service.
+Required environment variables: METASTORE_DB_URL (JDBC), METASTORE_DB_USER, METASTORE_DB_PASSWORD
+and METASTORE_WAREHOUSE. METASTORE_DRIVER is the path of PostgreSQL's Java driver. The default is
+the path in Debian's package. The configuration in FOLDER contains the password. The script creates
+the metastore's missing tables. The service then replaces the script's process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{8}
 
 
 def main() -> None:
-    """Configures, makes the tables, and becomes the service."""
+    """Writes the configuration, creates the tables, and starts the service in this process."""
     folder, *options = sys.argv[1:]
     at = Path(folder)
     at.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def main() -> None:
         "hive.metastore.warehouse.dir": os.environ["METASTORE_WAREHOUSE"],
         "hive.metastore.uris": "",
         "hive.metastore.schema.verification": "false",
-        "datanucleus.schema.autoCreateAll": "true",  # one sequence table is still missing
+        "datanucleus.schema.autoCreateAll": "true",  # the schema tool leaves out one sequence table
     }
     private(at / "hive-site.xml", site_xml(site))
     log4j = at / "log4j2.properties"
@@ -63,13 +63,13 @@ def main() -> None:
         f"-Dlog4j.configurationFile={log4j}",
         *("-cp", f"{at}:{class_path()}", MAIN, *options),
     ]
-    os.execvp(command[0], command)  # noqa: S606 - so that signals reach the service
+    os.execvp(command[0], command)  # noqa: S606 - signals must reach the service
 
 
 def make_tables(folder: Path, connection: Mapping[str, str]) -> None:
-    """Makes the metastore's tables at once; those that are there stay as they are.
+    """Creates all missing tables of the metastore. Existing tables stay unchanged.
 
-    Left to itself the metastore makes each on first use, and two sessions that do so deadlock.
+    Otherwise the metastore creates each table on first use. Two sessions that do so can deadlock.
     """
     (jar,) = jars().glob("hive-metastore-*.jar")
     with zipfile.ZipFile(jar) as archive:
@@ -90,7 +90,7 @@ def make_tables(folder: Path, connection: Mapping[str, str]) -> None:
         cwd=folder,
     )
     if done.returncode:
-        sys.exit(f"the metastore's tables can't be made: {done.stdout}{done.stderr}")
+        sys.exit(f"the metastore's tables can't be created: {done.stdout}{done.stderr}")
 
 
 def class_path() -> str:
@@ -107,19 +107,22 @@ def jars() -> Path:
 
 
 def java() -> str:
-    """Java by ``JAVA_HOME``, else by the path."""
+    """The Java of ``JAVA_HOME``, otherwise the Java on ``PATH``."""
     home = os.environ.get("JAVA_HOME")
     return str(Path(home, "bin", "java")) if home else "java"
 
 
 def private(path: Path, text: str) -> None:
-    """A file that only its owner reads: a password on a command line is anyone's to see."""
+    """Writes a file that only its owner can read.
+
+    A password on a command line is visible to all users of the machine.
+    """
     path.touch(mode=0o600)
     path.write_text(text)
 
 
 def site_xml(settings: Mapping[str, str]) -> str:
-    """Hive's configuration file."""
+    """The text of Hive's configuration file."""
     properties = "".join(
         f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
         for name, value in settings.items()

@@ -47,7 +47,8 @@ def test_a_condition_outside_reaches_the_keys(sql):
     "sql",
     [
         f"SELECT * FROM ({YEARS} LIMIT 5) t WHERE y = 2000",
-        f"SELECT * FROM (SELECT d.year AS y, row_number() OVER (ORDER BY d.ds) AS n {INNER}) t WHERE y = 2000",
+        f"SELECT * FROM (SELECT d.year AS y, row_number() OVER (ORDER BY d.ds) AS n {INNER}) t "
+        "WHERE y = 2000",
         f"SELECT * FROM (SELECT max(d.year) AS y {INNER}) t WHERE y = 2000",
         f"SELECT * FROM (SELECT d.year AS y, count(*) AS n {INNER} GROUP BY d.year WITH ROLLUP) t "
         "WHERE y = 2000",
