@@ -77,14 +77,16 @@ def _restricted_to(
     text = " OR ".join(
         "(" + " AND ".join(f"({found.sql})" for _, found in branch) + ")" for branch in kept
     )
+    read = frozenset(column for found in every for column in found.columns)
+    one_relation = len({column.alias for column in read}) == 1
     return Condition(
         text,
-        frozenset().union(*(found.columns for found in every)),
+        read,
         deterministic=True,
         self_contained=True,
         known_functions=all(found.known_functions for found in every),
-        null_rejecting=all(
-            any(is_null_rejecting(part.unnest()) for part, _ in branch) for branch in kept
-        ),
+        # with several relations, a branch that does not read one of them may be true of its NULLs
+        null_rejecting=one_relation
+        and all(any(is_null_rejecting(part.unnest()) for part, _ in branch) for branch in kept),
         sql=text,
     )

@@ -101,10 +101,14 @@ def filter_(rng: random.Random, relation: Relation) -> str:
 
 
 def either(rng: random.Random, first: Relation, second: Relation) -> str:
-    """An OR of which each branch has conditions on both relations."""
-    branches = [
-        f"({filter_(rng, first)} AND {filter_(rng, second)})" for _ in range(rng.choice([2, 3]))
-    ]
+    """An OR of which each branch has conditions on one relation or on both."""
+    branches = []
+    for _ in range(rng.choice([2, 2, 3])):
+        read = rng.choice([[first], [second], [first, second], [first, second]])
+        parts = [filter_(rng, relation) for relation in read]
+        if first is not second and rng.random() < 0.3:
+            parts += links(rng, [first], second)
+        branches.append(f"({' AND '.join(parts)})")
     return f"({' OR '.join(branches)})"
 
 

@@ -41,6 +41,11 @@ WRONG_EDITS = (
             "if not any(kept) or not all(",
             "a branch without a condition on the relation allows all its rows",
         ),
+        (
+            "        null_rejecting=one_relation\n        and all(",
+            "        null_rejecting=all(",
+            "a branch that does not read a relation may be true of its NULLs",
+        ),
     ),
     *_edits(
         f"{RULES}/into_subqueries.py",

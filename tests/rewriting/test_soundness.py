@@ -42,6 +42,16 @@ def test_what_nulls_in_place_of_a_row_fulfil(from_, seen):
     assert surviving(from_, "s") == seen
 
 
+def test_an_or_may_be_true_of_the_nulls_of_one_relation():
+    found = decision(
+        "SELECT 1 FROM sales s LEFT JOIN days d ON s.ds = d.ds "
+        "WHERE (s.ds = 'x' AND s.item = 1) OR (d.year = 2 AND s.ds = 'y' AND s.item = 2)",
+        "s",
+    )
+    assert found.sources == ()
+    assert [condition.sql for condition in found.conditions] == ["((s.ds = 'x')) OR ((s.ds = 'y'))"]
+
+
 OUTER = "days d LEFT JOIN sales s ON s.item = d.year"
 
 
