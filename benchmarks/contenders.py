@@ -1,4 +1,4 @@
-"""The contenders that answer one star join over a partitioned table, by their names in results."""
+"""The contenders that run one star join over a partitioned table, by their names in results."""
 
 from __future__ import annotations
 

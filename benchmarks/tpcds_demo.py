@@ -54,7 +54,7 @@ def say(text: str) -> None:
 
 
 def part(name: str, *arguments: str) -> None:
-    """Runs one part in its own process; Spark's output goes to a log file."""
+    """Runs one part in a separate process; Spark's output goes to a log file."""
     log = DEMO / f"{name}.log"
     with log.open("w") as file:
         done = subprocess.run(

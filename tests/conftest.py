@@ -1,4 +1,4 @@
-"""What all tests share: an Airflow home of their own, and one Spark session with Hive support."""
+"""Fixtures of all tests: an Airflow home for the tests, and one Spark session with Hive support."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def spark():
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """A PostgreSQL server; tests make databases of their own in it."""
+    """A PostgreSQL server, in which tests create their own databases."""
     from tests.services.postgres import postgres
 
     with postgres() as server:
@@ -48,7 +48,7 @@ def postgres_server():
 
 @pytest.fixture(scope="session")
 def metastore_service(postgres_server, tmp_path_factory):
-    """A Hive Metastore over PostgreSQL; tests make Hive databases of their own in it."""
+    """A Hive Metastore on PostgreSQL, in which tests create their own Hive databases."""
     from tests.services.metastore import metastore
 
     with metastore(tmp_path_factory.mktemp("metastore"), postgres_server) as service:
@@ -57,7 +57,7 @@ def metastore_service(postgres_server, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def connect_server(tmp_path_factory):
-    """A Spark Connect server with a warehouse of its own; tests make databases in it."""
+    """A Spark Connect server with its own warehouse, in which tests create databases."""
     from packaging.version import Version
 
     from tests.services.spark_connect import spark_connect

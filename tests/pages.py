@@ -42,7 +42,7 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 @dataclass(frozen=True)
 class Block:
-    """A code block: the words after its fence (none if it is indented), and its text."""
+    """A code block: the words after its fence (empty for an indented block), and its text."""
 
     line: int
     words: tuple[str, ...]

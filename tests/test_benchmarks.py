@@ -1,4 +1,4 @@
-"""What the benchmarks stand on: tables built past the metastore, and results told as measured."""
+"""Parts of the benchmarks: tables that bypass the metastore, and reports of the results."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def layer_of(parts: tuple[str, ...]) -> str:
 
 
 def height(layer: str) -> int:
-    """The CLI stands beside Airflow: both are on top, and neither imports the other."""
+    """The CLI is at the level of the Airflow packages, and neither imports the other."""
     return LAYERS.index("airflow" if layer == "cli" else layer)
 
 
@@ -90,7 +90,7 @@ def test_packages_of_a_layer_import_downward():
 
 
 def test_files_import_in_no_circle():
-    """``graphlib`` names a circle where there is one."""
+    """``graphlib`` names the circle in its error."""
     modules = {
         "airflow_hive_opt." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
         for path in PACKAGE.rglob("*.py")

@@ -68,7 +68,7 @@ def installed(wheel, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(installed, tmp_path_factory):
-    """Runs a program of that environment, with an Airflow home and a warehouse of its own."""
+    """Runs a program of that environment, with a separate Airflow home and warehouse."""
     folder = tmp_path_factory.mktemp("home")
     (folder / "dags").mkdir()
     (folder / "dags" / "sales.py").write_text(DAG)

@@ -67,7 +67,7 @@ def message(connection: socket.socket) -> tuple[str, bytes]:
 
 
 def refusal(name: str) -> bytes:
-    """The server's answer that it failed."""
+    """The server's reply that the call failed."""
     buffer = TMemoryBuffer()
     protocol = TBinaryProtocol(buffer)
     protocol.writeMessageBegin(name, TMessageType.EXCEPTION, 0)
@@ -78,7 +78,7 @@ def refusal(name: str) -> bytes:
 
 @dataclass
 class Proxy:
-    """A running proxy; ``calls`` are the methods that were asked since :meth:`plan`."""
+    """A running proxy; ``calls`` are the methods that were called since :meth:`plan`."""
 
     port: int
     server: int
@@ -118,7 +118,7 @@ class Proxy:
         self.hold_at = at
 
     def serve(self, client: socket.socket) -> None:
-        """Passes one client's calls on until it goes or a fault ends the connection."""
+        """Forwards a client's calls until the client disconnects or a fault ends the connection."""
         with client, suppress(OSError, TTransportException):
             upstream = socket.create_connection((HOST, self.server), timeout=_PATIENCE)
             with upstream:

@@ -67,7 +67,7 @@ KINDS = (
 
 
 class Tables:
-    """Copies of the templates, made and read over Thrift; ``client`` goes past every proxy."""
+    """Copies of the templates, created and read over Thrift; ``client`` does not use a proxy."""
 
     def __init__(self, client: Any, folder: Path) -> None:
         self._client = client
@@ -75,7 +75,7 @@ class Tables:
         self._count = 0
 
     def copy(self, template: str) -> str:
-        """A fresh table like the template, or only a name where there is none."""
+        """A new table like the template, or only a name if there is no template."""
         self._count += 1
         name = f"t{self._count}"
         if template:

@@ -18,7 +18,7 @@ QUERY = "SELECT f.id FROM disks.fact f JOIN disks.keys k ON f.p = k.p"
 
 @contextmanager
 def disk(folder: Path, kilobytes: int):
-    """A disk of its own at the folder."""
+    """A separate disk that is mounted at the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:

@@ -89,5 +89,5 @@ def literal(rng: random.Random, kind: str) -> str:
 
 
 def alike(kind: str) -> str:
-    """Types that may be compared without a cast."""
+    """Types that can be compared without a cast."""
     return "number" if kind in ("int", "bigint") or kind.startswith("decimal") else kind

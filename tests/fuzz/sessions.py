@@ -208,7 +208,7 @@ def case(rng: Random) -> Case:
 
 
 def _into(rng: Random) -> str:
-    """What stands before the query of a statement that writes; nothing before a SELECT."""
+    """The text before the query of a statement that writes; empty for a SELECT."""
     if rng.random() < 0.8:
         return ""
     return rng.choice(

@@ -1,4 +1,4 @@
-"""Random correlated queries: the rewritten answer is the plain one, by names and types, too."""
+"""Random correlated queries: the rewritten query returns the plain rows, names and types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ON = Settings.of({"hive.optimize.correlation": "true"})
 
 
 class Sized(SparkCatalog):
-    """Spark's catalog with ``t``, ``e`` and ``h`` large, so that key sets are tried."""
+    """Spark's catalog with large ``t``, ``e`` and ``h``, so that the rewritings try key sets."""
 
     def table(self, name):
         found = super().table(name)

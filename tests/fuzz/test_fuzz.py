@@ -124,7 +124,7 @@ class Findings:
         )
 
     def ask(self, session, asked: Query, path: UPath, settings: Settings) -> None:
-        """The three answers to one query."""
+        """Compares the three results of one query."""
         self.asked += 1
         plain = _rows(session, asked.sql)
         if plain is None:

@@ -1,4 +1,4 @@
-"""The planner against Hive's own answers."""
+"""Compares the planner with Hive's own answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators on a ``spark_connect`` connection: where they run, and what goes wrong in words."""
+"""The operators on a ``spark_connect`` connection: where they run, and their error messages."""
 
 from __future__ import annotations
 

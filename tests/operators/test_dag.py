@@ -133,7 +133,7 @@ def test_one_task(spark, run):
 
 
 def name_descriptor(instance, uri):
-    """What a task that pushes an XCom of its own could do."""
+    """Does what a task could do that pushes its own XCom."""
     from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
 

@@ -1,4 +1,4 @@
-"""What OpenLineage is told, with its own library."""
+"""The lineage events, checked with OpenLineage's own library."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pruned(alias):
 
 @pytest.fixture
 def told(tmp_path):
-    """What is told of a run with the given targets and decisions, as the event has it."""
+    """The event's content for a run with the given targets and decisions."""
     from upath import UPath
 
     def tell(targets=(FACT,), decisions=None, sql=SQL, joined=True, namespace="hive://h"):

@@ -56,12 +56,12 @@ def test_without_pages_there_is_no_link(monkeypatch):
 
 @needs_airflow("3.0")
 def test_the_probe_for_browser_logins_is_right():
-    """The probe looks for a name of Airflow's, which may be renamed."""
+    """The probe looks for a name in Airflow that may be renamed."""
     assert pages_accept_browser_logins() is (Version("3.1") <= AIRFLOW)
 
 
 def test_the_probes_of_what_airflow_offers_are_right():
-    """Each looks for a name of Airflow's or its Spark provider's, which may be renamed."""
+    """Each probe looks for a name in Airflow or its Spark provider that may be renamed."""
     assert HAS_PAGES is (Version("3.0") <= AIRFLOW)
     assert TAKES_PARTITIONS is (Version("3.3") <= AIRFLOW)
     provider = Version(version("apache-airflow-providers-apache-spark"))

@@ -200,7 +200,7 @@ def outcome_at(tmp_path) -> Path:
 
 @pytest.mark.parametrize("token", ["", "0" * 32])
 def test_an_outcome_of_another_application_is_not_believed(submitted, monkeypatch, tmp_path, token):
-    """As one would be that a zombie writes once this application runs."""
+    """A zombie may write such an outcome while this application runs."""
     submitted.says.token = token
     submitted.says.error = AirflowException("Error code is: 1.")
     made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})

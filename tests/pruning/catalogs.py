@@ -1,4 +1,4 @@
-"""The tables that the planner's tests speak of."""
+"""The tables of the planner's tests."""
 
 from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
 

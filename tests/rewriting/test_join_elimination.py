@@ -1,4 +1,4 @@
-"""Which joins that the keys answer are left out: every key is there once here."""
+"""Which redundant joins are removed; every key occurs once in these tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STAR = "FROM fact f JOIN days d ON f.day = d.day"
 
 
 def left_out(sql, *joins, keys=("day",)):
-    """The text, and the tables left out; a join is scan, table, and the conditions asked of it."""
+    """The text, and the removed tables; a join is a scan, a table, and the conditions on it."""
     text = Text(sql, parse(sql), CATALOG)
     places = {
         node.alias_or_name: identifier_span(node.this) for node in text.tree.find_all(exp.Table)

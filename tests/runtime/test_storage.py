@@ -171,7 +171,7 @@ class ObjectStore(MemoryFileSystem):
 
 
 class Hadoop(MemoryFileSystem):
-    """Refuses to move to a name that is taken; ``silent`` without a word, as WebHDFS does."""
+    """Refuses to move to an existing name; ``silent`` gives no error, as WebHDFS does."""
 
     protocol = "hdfs"
     store, pseudo_dirs = {}, [""]
@@ -189,7 +189,7 @@ class Hadoop(MemoryFileSystem):
 
 
 def path_of(file_system: MemoryFileSystem, name: str) -> SimpleNamespace:
-    """What is asked of a path; no such storage runs here."""
+    """The methods of a path that the code uses; no such storage runs here."""
     return SimpleNamespace(fs=file_system, path=name)
 
 

@@ -66,7 +66,7 @@ def metastore(service):
 
 
 def every_way(metastore, monkeypatch, name, keys):
-    """The answer by filter, by all names and by those that are wanted; each way's calls."""
+    """The partitions found by filter, by all names and by wanted names, and the calls."""
     table = metastore.table(name)
     total = metastore.partition_count(table)
     answers, methods = [], []

@@ -17,7 +17,7 @@ _PROGRAM = "chromium-headless-shell"
 
 
 def program() -> Path | None:
-    """The machine's own browser, else the unpacked one; ``None`` where there is neither."""
+    """The machine's own browser, or the unpacked one; ``None`` if there is neither."""
     for name in (_PROGRAM, "chromium"):
         if found := shutil.which(name):
             return Path(found)

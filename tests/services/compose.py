@@ -28,7 +28,7 @@ def services() -> dict[str, Any]:
 
 
 def command(service: str, **variables: object) -> list[str]:
-    """A service's command; its program is looked for beside this interpreter first."""
+    """A service's command; its program is first looked up next to this interpreter."""
     program, *arguments = (filled(word, **variables) for word in services()[service]["command"])
     found = shutil.which(program, path=_path())
     assert found is not None, f"{program} is not installed"

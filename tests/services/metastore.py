@@ -24,7 +24,7 @@ DRIVER = Path(sys.prefix, "share", "java", "postgresql.jar")  # `make services` 
 
 @dataclass(frozen=True)
 class MetastoreService:
-    """A running metastore; new tables' data lies under ``warehouse``."""
+    """A running metastore; the data of new tables is under ``warehouse``."""
 
     port: int
     warehouse: Path
@@ -82,7 +82,7 @@ def metastore(
 
 
 def jdbc_driver() -> Path:
-    """PostgreSQL's Java driver; raises :class:`ServiceError` where there is none."""
+    """PostgreSQL's Java driver; raises :class:`ServiceError` if there is none."""
     if not DRIVER.exists():
         raise ServiceError(f"PostgreSQL's Java driver is not at {DRIVER}: run `make services`")
     return DRIVER

@@ -70,7 +70,7 @@ class Postgres:
         return psycopg.connect(self.url(database, "postgresql"), autocommit=True)
 
     def create_database(self, name: str) -> None:
-        """Creates an empty database; does nothing where there is one of this name."""
+        """Creates an empty database, unless it exists."""
         with self.connect() as connection:
             found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
             if found.fetchone() is None:
@@ -129,7 +129,7 @@ def _initialize(binaries: Path, folder: Path, owner: dict[str, Any]) -> None:
 
 
 def _owner(folder: Path) -> dict[str, Any]:
-    """``subprocess`` options that make a child of root ``nobody``'s; none for other users."""
+    """``subprocess`` options that run root's child as ``nobody``; empty for other users."""
     if os.geteuid():
         return {}
     if not all(parent.stat().st_mode & 0o001 for parent in folder.absolute().parents):
@@ -143,7 +143,7 @@ def _owner(folder: Path) -> dict[str, Any]:
 
 
 def _reachable_binaries(folder: Path, owner: dict[str, Any]) -> Path:
-    """The wheel's binaries; a copy in the folder where they lie in root's closed home."""
+    """The wheel's binaries, or a copy in the folder if they are in root's private home."""
     if not owner or all(parent.stat().st_mode & 0o001 for parent in BINARIES.parents):
         return BINARIES
     copy = folder / "installed"

@@ -1,4 +1,4 @@
-"""Starting a server, waiting until it answers, and ending it: by its own process, never by name."""
+"""Starts a server, waits until it answers, and ends it by its process, never by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Spark Connect server on loopback, from the jars that PySpark brings, with Hive support."""
+"""A Spark Connect server on loopback, from PySpark's jars, with Hive support."""
 
 from __future__ import annotations
 

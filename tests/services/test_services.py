@@ -1,4 +1,4 @@
-"""The servers that other tests stand on: they answer, keep what they hold, and end."""
+"""Tests of the servers that other tests use: they answer, keep their data, and end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three answers to one question: pruned, plain, and with the partitions listed by hand."""
+"""Runs a statement in three ways: pruned, plain, and with the partitions listed by hand."""
 
 from __future__ import annotations
 

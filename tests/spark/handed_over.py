@@ -9,7 +9,7 @@ from airflow_hive_opt.spark.application.job import Job, Outcome, Stages
 
 
 def map_join_of(local_task: Job, pruned: Outcome) -> Job:
-    """The map join of the list that a local task has handed over."""
+    """The map join job for the partition list of a local task."""
     return replace(
         local_task,
         path=str(Path(local_task.path).with_name("2.json")),

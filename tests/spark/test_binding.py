@@ -1,4 +1,4 @@
-"""A list that one application hands to another is used only where both read the statement alike."""
+"""A session uses the list of another one only if both read the statement in the same way."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def partitions_read(frame, table):
 
 
 def some_situations():
-    """The first of each path; ``make test-e2e`` asks all of them."""
+    """The first situation of each path; ``make test-e2e`` runs all of them."""
     asked = set()
     for each in SITUATIONS:
         new = each.outcome not in asked and each.outcome in ("fast", "skeleton", "static")

@@ -1,4 +1,4 @@
-"""A Spark Connect server that is not there: said in words, waited for once."""
+"""A Spark Connect server that does not answer: the error message, and one wait only."""
 
 import sys
 

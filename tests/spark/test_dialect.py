@@ -121,7 +121,7 @@ def test_a_doubled_quote(sql, doubled):
 
 
 def test_a_setting_that_spark_does_not_know_changes_nothing(spark, monkeypatch):
-    """Before Spark 4.0 a doubled quote is none, whatever is set under that name."""
+    """Before Spark 4.0, two quotes never mean one quote, whatever this setting says."""
     name = "spark.sql.legacy.consecutiveStringLiterals.enabled"
     modifiable = type(spark.conf).isModifiable
     monkeypatch.setattr(

@@ -101,7 +101,7 @@ def test_parameters_are_bound_while_planning(spark, result):
 
 
 def test_a_select_is_planned_once(spark):
-    """The narrowed text is not explained first: its partitions would be fetched twice."""
+    """The restricted text is not explained first, because that would fetch its partitions twice."""
     sql = "SELECT f.id FROM once.fact f WHERE f.p IN (1, 2)"
     catalog = SparkCatalog(spark)
     before = catalog.work()
@@ -198,7 +198,7 @@ LATE = "TIMESTAMP'2020-01-01 00:00:00'"
 
 @pytest.mark.parametrize("into", ["INTO once.late", "OVERWRITE once.late PARTITION (n = 1)"])
 def test_literals_are_read_in_the_time_zone_of_the_run(spark, tmp_path, into):
-    """Spark's parser asks the JVM's active session, which is another one."""
+    """Spark's parser reads the time zone of the JVM's active session, which is another one."""
     made = "(id INT, at TIMESTAMP) PARTITIONED BY (n INT) STORED AS PARQUET"
     for name in ("late", "late_plain"):
         spark.sql(f"DROP TABLE IF EXISTS once.{name}")

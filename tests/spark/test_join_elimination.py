@@ -1,4 +1,4 @@
-"""Joins that the keys answer are left out where that changes no row, and only there."""
+"""Redundant joins are removed if that changes no row, and only then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every join direction: plain Spark's rows, and only the partitions that the keys call for."""
+"""Every join direction: plain Spark's rows, and only the partitions that match the keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pruning asks of the metastore: counted, and growing with the partitions that match."""
+"""The metastore calls of pruning are counted; they grow only with the matching partitions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def hadoop_settings(spark, **settings):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The methods that are asked over Thrift."""
+    """The methods that are called over Thrift."""
     methods = []
     real = ThriftConnection.call
 

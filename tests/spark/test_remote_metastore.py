@@ -1,4 +1,4 @@
-"""Whom the local task asks for partitions, where the connection fails in a way nobody foresaw."""
+"""Which client the local task uses if a connection fails in an unexpected way."""
 
 from __future__ import annotations
 

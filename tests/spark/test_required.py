@@ -1,4 +1,4 @@
-"""Which partitions keys call for, where several small tables prune one table."""
+"""Which partitions are required if several small tables prune one table."""
 
 import pytest
 from pyspark.errors import PySparkException

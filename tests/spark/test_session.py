@@ -31,7 +31,7 @@ def test_an_old_java_is_not(tmp_path, monkeypatch, version):
 
 
 def test_a_java_that_is_too_new_for_an_older_spark(tmp_path, monkeypatch):
-    """Before Spark 4.2 Hadoop asks for a security manager, which Java 24 does not have."""
+    """Before Spark 4.2, Hadoop uses a security manager, which Java 24 does not have."""
     fake_java(tmp_path, 'openjdk version "25"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr(java, "_newest", lambda: 23)
@@ -123,7 +123,7 @@ for arguments in (
 
 
 def test_what_spark_says_is_told_by_a_command_after_its_spark_has_ended(tmp_path):
-    """In a process of its own: where another session lives, the JVM can still be asked."""
+    """Runs in a separate process: with another session, the JVM would still be available."""
     done = subprocess.run(
         [sys.executable, "-c", FAILURES, str(tmp_path)],
         capture_output=True,

@@ -62,7 +62,7 @@ def test_situation(situations, tmp_path, read_by_spark, situation):
 
 
 def test_the_page(read_by_spark):
-    """Run with ``WRITE_PAGE=1`` to write it anew."""
+    """With ``WRITE_PAGE=1`` it writes the page."""
     if len(read_by_spark) < len(SITUATIONS):
         pytest.skip("not every situation was asked")
     counts = pruned(read_by_spark)

@@ -1,4 +1,4 @@
-"""Jobs that write partitions of one table at once do not meet in its folder."""
+"""Jobs that write partitions of one table at the same time use separate folders."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_a_move_that_fails_leaves_the_old_rows(spark, make, monkeypatch):
 
 
 class ObjectStore:
-    """Stands in for the file system of an object store, which may refuse to move a folder."""
+    """A stand-in for the file system of an object store, which may refuse to move a folder."""
 
     def __init__(self, files, refusal) -> None:
         self._files = files

@@ -57,7 +57,7 @@ def test_a_new_partition_that_the_keys_call_for_is_read(spark, tmp_path, tables)
 
 
 def test_a_new_partition_is_not_seen_where_names_were_matched(spark, tmp_path, tables):
-    """Documented: to find it all names would have to be asked of Spark again."""
+    """This is documented: finding it would need all names from Spark again."""
     result = between(spark, tmp_path, SKELETON, "INSERT INTO fact PARTITION (p = 8) VALUES (80)")
     assert sorted(result.rows) == [(1, 1), (2, 2)]
     assert result.report.appeared == 0

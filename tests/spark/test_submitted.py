@@ -1,4 +1,4 @@
-"""What the application that spark-submit runs tells its task, and what when it can't."""
+"""What a submitted application reports to its task, and what happens if it can't."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ for uri in sys.argv[1:]:
 
 
 def test_what_can_not_be_told_never_runs_a_statement_twice(tmp_path):
-    """Where a folder lies, no outcome can be left; the third job has a place for it."""
+    """A folder is in the place of the outcome; the third job can write its outcome."""
     paths = [UPath(tmp_path) / name / "1.json" for name in ("done", "refused", "told")]
     uris = [
         write_job(Job("SELECT 1", str(path), Stages.BOTH, gates=gates, token="t"), path)

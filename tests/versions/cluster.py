@@ -54,7 +54,7 @@ class Cluster:
         self._jobs = 0
 
     def job(self, sql: str, stages: Stages = Stages.BOTH) -> Job:
-        """A job with a path of its own."""
+        """A job with a new path."""
         self._jobs += 1
         return Job(sql, str(self._folder / str(self._jobs) / "1.json"), stages, token="t")
 

@@ -225,7 +225,7 @@ def run(pair: Pair) -> dict[str, tuple[int, ...]]:
 
 
 def counts(report: Path) -> tuple[int, int, int]:
-    """Passed, failed and skipped; one failed where there is no report."""
+    """The numbers of passed, failed and skipped tests; one failed test if there is no report."""
     if not report.exists():
         return 0, 1, 0
     suite = next(ElementTree.parse(report).getroot().iter("testsuite"))
@@ -235,7 +235,7 @@ def counts(report: Path) -> tuple[int, int, int]:
 
 
 def submit(cluster: Cluster) -> dict[str, tuple[int, ...]]:
-    """``tests``: the checks of what this environment submits to the cluster, counted alike."""
+    """``tests``: the numbers of passed and failed checks on the cluster."""
     folder = ENVIRONMENTS / cluster.name
     python = _made(folder, cluster.python, f"pyspark=={cluster.pyspark}")
     report = folder / "checks.json"

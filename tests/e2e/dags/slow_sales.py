@@ -1,4 +1,4 @@
-"""A join on the cluster whose first attempt takes minutes, so that it can be killed meanwhile."""
+"""A join on the cluster whose first attempt takes minutes, so that a test can kill it."""
 
 from __future__ import annotations
 

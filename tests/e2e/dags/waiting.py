@@ -1,4 +1,4 @@
-"""Waits for a partition and for a descriptor that the test brings, then joins."""
+"""Waits for a partition and a descriptor that the test creates, then joins."""
 
 from __future__ import annotations
 
