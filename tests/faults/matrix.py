@@ -1,9 +1,9 @@
-"""Every write statement under every fault of the metastore, ours beside plain Spark's.
+"""Runs every statement that writes with every metastore fault, and compares it with plain Spark.
 
 python -m tests.faults.matrix METASTORE_PORT FOLDER STEP KIND ...
 
-One warm Spark whose metastore is behind the proxy. Prints a JSON object for each kind and fault:
-how many runs there were, and those that differ. STEP says which calls fail: each STEP-th.
+Uses one warm Spark whose metastore is behind the proxy. Prints a JSON object for each kind and
+fault: the number of runs, and the runs that differ. Every STEP-th call fails.
 """
 
 from __future__ import annotations

@@ -100,10 +100,10 @@ class Proxy:
         return f"thrift://{HOST}:{self.port}"
 
     def plan(self, fault: Fault = Fault.NONE, at: int = 0) -> None:
-        """From now on calls are counted anew, and ``fault`` happens to the ``at``-th, from 1.
+        """Starts a new count of calls; ``fault`` happens at call number ``at``, counted from 1.
 
-        It happens to those that follow too as long as they ask the same, since clients ask again;
-        only ``LATE`` happens once. Waits for the late calls of before.
+        It also happens at the following calls of the same method, because clients retry. ``LATE``
+        happens only once. Waits for late calls of the previous plan.
         """
         for done in self.late:
             done.wait(_PATIENCE)

@@ -84,9 +84,9 @@ def start(place, table: str, sql: str, number: int) -> tuple[subprocess.Popen, J
 
 
 def kill(victim: str, process: subprocess.Popen, meter) -> None:
-    """Ends the Python process or its JVM; without one the other ends by itself.
+    """Ends the Python process or its JVM; the other one then ends by itself.
 
-    Then a call that is held goes on: the one that is left may be waiting for it.
+    Afterwards a held call continues, because the remaining process may be waiting for it.
     """
     started = psutil.Process(process.pid).children(recursive=True)
     (jvm,) = (found for found in started if found.name() == "java")

@@ -29,10 +29,10 @@ class Scan:
 
 @dataclass
 class Query:
-    """A statement; ``scans`` are there where the output tells which partitions its rows came from.
+    """A statement; ``scans`` are those whose partitions can be told from the output.
 
-    ``by_keys`` says that facts are joined by bare equalities of partition columns alone and have no
-    other conditions: then the partitions that are kept should be those that contribute.
+    ``by_keys`` says that facts are joined only by equalities of partition columns and have no
+    other conditions. The kept partitions should then be those that contribute rows.
     """
 
     sql: str

@@ -165,11 +165,11 @@ SETTINGS = tuple(dict.fromkeys((*CONDITIONS, *KEYS)))
 
 @dataclass(frozen=True)
 class Case:
-    """A statement, and the settings of the local task's session and of the map join's.
+    """A statement, and the settings of the sessions of the local task and of the map join.
 
-    ``head`` are its SET lines; ``into`` stands before its query, where ``{db}`` is the database of
-    the table that it writes. ``scans`` says that the rows name the partitions they come from, and
-    that nothing but partition columns chooses them.
+    ``head`` has its SET lines. ``into`` is the text before its query, where ``{db}`` is the
+    database of the written table. ``scans`` says that the rows name their partitions, and that
+    only conditions on partition columns select them.
     """
 
     head: str
@@ -188,7 +188,7 @@ class Case:
 
 
 def case(rng: Random) -> Case:
-    """A statement for one session or two: the same, unlike, or made alike by SET lines."""
+    """A statement for one or two sessions: equal, different, or made equal by SET lines."""
     chosen = [rng.choice(rng.choice((COMMON, SETTINGS))) for _ in range(rng.choice((1, 1, 1, 2)))]
     here = {DATABASE: rng.choice(DATABASES)}
     for setting in chosen:

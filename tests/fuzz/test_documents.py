@@ -1,6 +1,6 @@
-"""Documents that were mutated at random: each is read, or refused with ``DescriptorError``.
+"""Documents with random changes: each is read, or rejected with ``DescriptorError``.
 
-``FUZZ_DOCUMENTS=20000 FUZZ_SEED=7`` asks for more of them.
+``FUZZ_DOCUMENTS=20000 FUZZ_SEED=7`` tests more of them.
 """
 
 from __future__ import annotations

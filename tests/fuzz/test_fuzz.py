@@ -1,6 +1,6 @@
-"""Random queries, three answers each: pruned, plain, and with the contributing partitions listed.
+"""Random queries, each in three ways: pruned, plain, and with its contributing partitions listed.
 
-``make fuzz N=5000 SEED=7`` asks more of them.
+``make fuzz N=5000 SEED=7`` tests more of them.
 """
 
 from __future__ import annotations

@@ -127,9 +127,9 @@ def by_us(spark, asked: Case, folder: Path, both: bool) -> tuple[Outcome, object
 
 
 def difference(spark, asked: Case, outcome: Outcome, ours: object, plain: Run) -> str | None:
-    """What is wrong with the outcome beside what plain Spark makes of the statement.
+    """How the outcome differs from what plain Spark does with the statement.
 
-    An error in a row that is not read is not raised: that is documented.
+    An error in a row that is not read is not raised. This is documented.
     """
     if outcome.status is Status.DONE:
         if plain.objection:

@@ -1,6 +1,6 @@
-"""Random statements that write what a star join gives, for tables that exist twice.
+"""Random statements that write the result of a star join to tables that exist twice.
 
-``{db}`` stands for the database of the tables that are written.
+``{db}`` is the database of the written tables.
 """
 
 from __future__ import annotations

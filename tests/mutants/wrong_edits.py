@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - the texts stand as they do in the code
-"""Small wrong edits of the soundness rules: what a tired engineer may write, and why it is wrong.
+"""Small wrong edits of the soundness rules: plausible mistakes, and why they are wrong.
 
-Each text stands once in its file; a test holds that.
+Each text occurs once in its file. A test checks this.
 """
 
 from __future__ import annotations

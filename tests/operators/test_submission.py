@@ -1,6 +1,6 @@
-"""Submitting: what is shipped, what is asked of spark-submit, and what a retry resumes.
+"""Submission: the shipped files, the arguments of spark-submit, and what a retry resumes.
 
-No cluster runs here (tests/e2e has one); spark-submit itself is replaced.
+No cluster runs here, and spark-submit is replaced. The tests in tests/e2e use a cluster.
 """
 
 from __future__ import annotations

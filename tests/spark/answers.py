@@ -68,10 +68,10 @@ def ask(
     parameters: Mapping[str, object] | None = None,
     **options,
 ) -> Answer:
-    """The pruned answer, after comparing it with the plain and the literal one.
+    """The pruned result, after a comparison with the plain and the literal one.
 
-    ``literal`` is the same statement with the partitions that ought to be read written in; the
-    pruned one must not read more.
+    ``literal`` is the same statement with the expected partitions written in it. The pruned
+    statement must not read more than it.
     """
     request = Request(sql, parameters=dict(parameters or {}), **options)
     path = UPath(tmp_path) / "descriptor.json"

@@ -29,8 +29,8 @@ def database(spark):
 def fact(spark, request, tmp_path) -> str:
     """A table with partitions of all kinds.
 
-    An escaped name, a location of its own, an older schema, a directory that is gone, no rows, a
-    name in capitals, NULL, and one that no key calls for.
+    These are: an escaped name, a custom location, an older schema, a missing directory, no rows,
+    a name in capitals, NULL, and one that matches no key.
     """
     name = f"fact_{request.param.lower()}"
     spark.sql(f"CREATE TABLE {name} (Id INT) PARTITIONED BY (P STRING) STORED AS {request.param}")

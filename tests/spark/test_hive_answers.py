@@ -1,7 +1,7 @@
-"""Hive's own rows for the goldens' statements, through our path on Spark.
+"""Compares Hive's rows for the goldens' statements with those of pruned runs on Spark.
 
-``DIFFERENT`` is the whole list of where Spark does not give Hive's rows, with the cause; it is
-told in docs/hive-differences.md.
+``DIFFERENT`` lists all statements for which Spark returns other rows, with the cause.
+docs/hive-differences.md describes them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The tests of what users meet, on pairs of an Airflow and a Spark: make test-matrix.
+"""Runs the tests of what users rely on with pairs of Airflow and Spark: make test-matrix.
 
 python -m tests.versions.matrix [PAIR ...] [clusters]
 
-Makes an environment a pair in ``.matrix``, once, runs the tests in it, and writes the tables of
-docs/versions.md once every pair and cluster has run on the files as they are now.
+Creates an environment for each pair in ``.matrix``, once, and runs the tests in it. Writes the
+tables of docs/versions.md when every pair and cluster has run on the current files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How many goldens the planner answers as Hive 2.3 does.
+"""Counts the goldens for which the planner gives the answer of Hive 2.3.
 
-``python tests/hive/goldens/score.py [FILE]`` prints every miss with what Hive and the planner
-say, then a line for each feature. ``cases.jsonl.gz`` holds the statements that the planner was
-built with, ``more.jsonl.gz`` statements of other shapes, asked of Hive later.
+``python tests/hive/goldens/score.py [FILE]`` prints every difference with both answers, then a
+line for each feature. ``cases.jsonl.gz`` has the statements with which the planner was developed,
+``more.jsonl.gz`` statements of other forms that Hive was asked later.
 """
 
 from __future__ import annotations
