@@ -305,11 +305,14 @@ def _pruning_text(decision: ScanDecision) -> str:
     path = f", path {decision.path}" if decision.pruned else ""
     head = f"  {decision.alias} ({decision.table.name}): {decision.reason.value}{path}"
     lines = [head, f"    {decision.reason.sentence}"]
-    for source in decision.sources:
-        lines.append(f"    keys: {source.sql}")
-        lines.append(f"    compared by: {' AND '.join(source.conditions)}")
-    for condition in decision.conditions:
-        lines.append(f"    and of the statement itself: {condition.sql}")
+    for number, each in enumerate(decision.alternatives):
+        if number:
+            lines.append("    or, for another reader of the CTE:")
+        for source in each.sources:
+            lines.append(f"    keys: {source.sql}")
+            lines.append(f"    compared by: {' AND '.join(source.conditions)}")
+        for condition in each.conditions:
+            lines.append(f"    and of the statement itself: {condition.sql}")
     if decision.pruned:
         lines.append(f"    {WAYS}")
     return "\n".join(lines)

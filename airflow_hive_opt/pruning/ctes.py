@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from sqlglot import exp
 
@@ -26,9 +26,13 @@ class CommonTables:
                 if every[cte.alias.lower()] == 1 and span_of(cte) is not None:
                     self._known[cte.alias.lower()] = cte
         self._forget_read_before()
-        self._reads = Counter(
-            table.name.lower() for table in tree.find_all(exp.Table) if len(table.parts) == 1
-        )
+        readers: dict[str, set[int]] = defaultdict(set)
+        for table in tree.find_all(exp.Table):
+            if len(table.parts) == 1:
+                readers[table.name.lower()].add(id(table))
+        self._readers = readers
+        # by the id of a node, which lives as long as it is in here
+        self._read_below: dict[int, tuple[exp.Expr, frozenset[str]]] = {}
 
     def _forget_read_before(self) -> None:
         """Removes CTEs whose name is read before its definition: there the name means a table."""
@@ -42,11 +46,9 @@ class CommonTables:
         """Whether any CTE of the statement has this unqualified name."""
         return name.lower() in self._names
 
-    def read_once(self, name: str) -> exp.CTE | None:
-        """The CTE, if the statement reads it exactly once and its alias renames no columns."""
-        cte = self._known.get(name)
-        once = cte is not None and self._reads[name] == 1 and not cte.args["alias"].columns
-        return cte if once else None
+    def readers(self, name: str) -> frozenset[int]:
+        """The ids of the table nodes that read the CTE."""
+        return frozenset(self._readers.get(name, ()))
 
     def body(self, name: str) -> exp.Expr | None:
         """The CTE's query, or ``None`` if the CTE is not known."""
@@ -56,11 +58,16 @@ class CommonTables:
         """The queries of the known CTEs that the node reads, directly or through other CTEs."""
         return tuple(self._known[name].this for name in self._read_by(node) if name in self._known)
 
+    def listed(self, name: str) -> tuple[str, ...]:
+        """The column names in ``WITH name (a, b) AS``; empty without such a list."""
+        columns = self._known[name].args["alias"].columns
+        return tuple(column.name.lower() for column in columns)
+
     def columns(self, name: str) -> tuple[str, ...] | None:
         """Output column names, or ``None`` if the text does not tell them."""
         cte = self._known[name]
-        if listed := cte.args["alias"].columns:
-            return tuple(column.name.lower() for column in listed)
+        if listed := self.listed(name):
+            return listed
         names = tuple(found.lower() for found in cte.this.named_selects)
         return None if "*" in names or not all(names) else names
 
@@ -88,13 +95,14 @@ class CommonTables:
         )
 
     def _read_by(self, node: exp.Expr) -> frozenset[str]:
-        found: set[str] = set()
-        waiting = [node]
-        while waiting:
-            for table in waiting.pop().find_all(exp.Table):
-                name = table.name.lower()
-                if len(table.parts) == 1 and name in self._names and name not in found:
-                    found.add(name)
-                    if name in self._known:
-                        waiting.append(self._known[name].this)
-        return frozenset(found)
+        """The CTEs that the node reads, directly or through other CTEs."""
+        if id(node) not in self._read_below:
+            found = {
+                table.name.lower()
+                for table in node.find_all(exp.Table)
+                if len(table.parts) == 1 and table.name.lower() in self._names
+            }
+            bodies = (self._known[name].this for name in found if name in self._known)
+            read = frozenset(found.union(*map(self._read_by, bodies)))
+            self._read_below[id(node)] = node, read
+        return self._read_below[id(node)][1]

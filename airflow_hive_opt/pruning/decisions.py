@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from airflow_hive_opt.pruning.query import ColumnRef, TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
@@ -96,21 +97,48 @@ class KeySource:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """Key sources and conditions that a partition must all fulfil.
+
+    ``columns`` are the partition columns that they restrict.
+    """
+
+    sources: tuple[KeySource, ...]
+    conditions: tuple[PartitionCondition, ...]
+    columns: frozenset[str]
+
+
+@dataclass(frozen=True)
 class ScanDecision:
     """The decision for one scan of a partitioned table.
 
-    ``sources`` and ``conditions`` prune the scan if ``reason`` is ``PRUNED``; otherwise the scan
-    reads the whole table. ``relation`` is ``None`` for a scan in a part of the statement that
-    passes through. ``columns`` are the partition columns that are restricted.
+    If ``reason`` is ``PRUNED``, the scan reads the partitions that fulfil at least one of
+    ``alternatives``; otherwise it reads the whole table. There are several alternatives if the scan
+    is in a CTE that the statement reads several times, with other conditions each time.
+    ``relation`` is ``None`` for a scan in a part of the statement that passes through.
     """
 
     alias: str
     table: Table
     reason: Reason
     relation: TableRelation | None = None
-    sources: tuple[KeySource, ...] = ()
-    conditions: tuple[PartitionCondition, ...] = ()
-    columns: tuple[str, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+
+    @property
+    def sources(self) -> tuple[KeySource, ...]:
+        """The key sources of all alternatives, each once."""
+        found = (source for each in self.alternatives for source in each.sources)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The partition columns that are restricted, in the order of the table."""
+        named = frozenset().union(*(each.columns for each in self.alternatives))
+        return tuple(c.name for c in self.table.partition_columns if c.name in named)
+
+    def separate(self) -> Iterator[ScanDecision]:
+        """One decision for each alternative."""
+        return (replace(self, alternatives=(each,)) for each in self.alternatives)
 
     @property
     def pruned(self) -> bool:

@@ -114,7 +114,7 @@ class TableRelation:
 
 @dataclass(frozen=True)
 class SubqueryRelation:
-    """A subquery in FROM, a CTE that is read once, or the query of IN or of a scalar comparison.
+    """A subquery in FROM, one reader of a CTE, or the query of IN or of a scalar comparison.
 
     ``branches`` are the branches of UNION, mostly one. ``text`` is the query without its alias,
     with a WITH clause for the CTEs that it reads. ``self_contained`` and ``stable`` are as for

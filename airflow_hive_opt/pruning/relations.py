@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
@@ -33,6 +34,9 @@ from airflow_hive_opt.statement.parse import Span, error_at, identifier_span, sp
 # The parts that a table reference may have if it is a plain scan of the whole table.
 _PLAIN_TABLE = frozenset({"this", "db", "alias"})
 _PLAIN_SUBQUERY = ("joins", "pivots", "sample", "laterals")
+# References to CTEs that are resolved as queries. CTEs that read each other twice grow in number
+# exponentially.
+_EXPANSIONS = 200
 
 
 class Relations:
@@ -59,6 +63,9 @@ class Relations:
         self._statement = statement
         self._ctes = CommonTables(sql, tree)
         self._planned: set[int] = set()
+        self._expanded: dict[str, set[int]] = defaultdict(set)
+        self._not_expanded: set[str] = set()
+        self._expansions = 0
         self._numbered = 0
         # Spark resolves db.table.column only if the table keeps its name.
         self._named_with_database = {
@@ -82,8 +89,11 @@ class Relations:
         return f"{UNNAMED}{self._numbered}"
 
     def holds(self, cte: exp.CTE) -> bool:
-        """Whether the CTE's blocks are part of a relation."""
-        return id(cte) in self._planned
+        """Whether the CTE's blocks are part of a relation wherever the statement reads it."""
+        name = cte.alias.lower()
+        if self._ctes.body(name) is not cte.this or name in self._not_expanded:
+            return False
+        return self._expanded[name] == self._ctes.readers(name)
 
     def relation(
         self, factor: exp.Expr, outer: Scope | None, nested: list[QueryBlock], joined: bool
@@ -179,15 +189,16 @@ class Relations:
         )
 
     def _cte(self, node: exp.Table, alias: str, nested: list[QueryBlock]) -> Relation:
-        """A reference to a CTE: its resolved query if it is read once, otherwise its text."""
+        """A reference to a CTE: its query, resolved for this reader, otherwise its text."""
         name = node.name.lower()
-        cte = self._ctes.read_once(name)
-        if cte is not None and id(cte) not in self._planned:
-            self._planned.add(id(cte))
-            found = self.query(alias, cte.this, None, nested)
-            if found is not None:
-                return replace(found, text=self._cte_text(node), stable=self._cte_stable(node))
         body = self._ctes.body(name)
+        self._expansions += 1
+        if body is not None and self._expansions <= _EXPANSIONS:
+            found = self.query(alias, body, None, nested, self._ctes.listed(name))
+            if found is not None:
+                self._expanded[name].add(id(node))
+                return replace(found, text=self._cte_text(node), stable=self._cte_stable(node))
+        self._not_expanded.add(name)
         if body is None or not self._ctes.covers(node) or has_positions(body):
             return OpaqueRelation(alias)
         text = f"({self._cte_text(node)}) AS {quote(alias)}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tests.fuzz import answered, conditions
 from tests.fuzz.nested import behind_outer_join, over_join
 from tests.fuzz.schema import DIMENSIONS, FACTS, Relation, literal
+from tests.fuzz.shared import read_several_times
 
 JOINS = (
     ["JOIN"] * 6
@@ -54,6 +55,8 @@ def query(seed: int) -> Query:
     rng = random.Random(seed)
     if rng.random() < 0.2:
         return Query(answered.statement(rng))
+    if rng.random() < 0.1:
+        return Query(read_several_times(rng))
     block = _by_keys(rng) if rng.random() < 0.25 else _block(rng)
     shape = rng.random()
     if shape < 0.06:

@@ -18,6 +18,8 @@ PACKAGE = Path(airflow_hive_opt.__file__).parent
 PROJECT = Path(__file__).parents[2]
 # Seconds altogether, without Spark.
 PLANNER = (
+    "tests/pruning/test_into_subqueries.py",
+    "tests/pruning/test_shared_ctes.py",
     "tests/pruning/test_partition_pruning.py",
     "tests/pruning/test_predicate_pushdown.py",
     "tests/rewriting/test_soundness.py",

@@ -48,6 +48,40 @@ WRONG_EDITS = (
         ),
     ),
     *_edits(
+        "pruning/relations.py",
+        (
+            " or name in self._not_expanded:",
+            ":",
+            "a reader whose query is not known needs every key",
+        ),
+        (
+            "return self._expanded[name] == self._ctes.readers(name)",
+            "return bool(self._expanded[name])",
+            "a reader that is in no relation needs every key",
+        ),
+    ),
+    *_edits(
+        f"{RULES}/partition_pruning.py",
+        (
+            "for decision in decided for each in decision.alternatives)",
+            "for decision in decided[:1] for each in decision.alternatives)",
+            "each reader of a CTE needs its own partitions",
+        ),
+        (
+            "    if whole is not None:\n",
+            "    if whole is not None and len(decided) == 1:\n",
+            "a reader that needs every partition needs the scan whole",
+        ),
+    ),
+    *_edits(
+        f"{RULES}/key_predicates.py",
+        (
+            "        if all(predicate in other for other in others)\n",
+            "",
+            "another reader of the CTE needs other rows",
+        ),
+    ),
+    *_edits(
         f"{RULES}/into_subqueries.py",
         (
             "if select.windowed or len(names)",

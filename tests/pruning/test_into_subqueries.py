@@ -93,7 +93,9 @@ def test_what_an_or_implies_for_partition_columns_alone():
     )
     (decision,) = plan(sql, STAR).decisions
     assert decision.pruned
-    assert [found.sql for found in decision.conditions] == ["((s.ds = 'a')) OR ((s.ds = 'b'))"]
+    assert [found.sql for found in decision.alternatives[0].conditions] == [
+        "((s.ds = 'a')) OR ((s.ds = 'b'))"
+    ]
 
 
 SCALAR = "(SELECT max(e.year) FROM days e)"

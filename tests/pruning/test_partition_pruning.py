@@ -165,7 +165,7 @@ def test_static_predicates_of_the_statement():
     sql = """SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds
              WHERE s.ds > '2' AND s.item = 1 AND s.ds > current_date AND s.ds <> d.day"""
     (decision,) = plan(sql, STAR).decisions
-    assert [condition.sql for condition in decision.conditions] == ["s.ds > '2'"]
+    assert [condition.sql for condition in decision.alternatives[0].conditions] == ["s.ds > '2'"]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,9 @@ def test_an_or_may_be_true_of_the_nulls_of_one_relation():
         "s",
     )
     assert found.sources == ()
-    assert [condition.sql for condition in found.conditions] == ["((s.ds = 'x')) OR ((s.ds = 'y'))"]
+    assert [condition.sql for condition in found.alternatives[0].conditions] == [
+        "((s.ds = 'x')) OR ((s.ds = 'y'))"
+    ]
 
 
 OUTER = "days d LEFT JOIN sales s ON s.item = d.year"

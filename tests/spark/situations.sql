@@ -228,6 +228,15 @@ SELECT q.n FROM (SELECT d.week AS w, count(*) AS n FROM sales s JOIN days d ON s
 -- CTE that is read once | fast | 7 | s
 WITH q AS (SELECT s.id, d.week + 1 AS w FROM sales s JOIN days d ON s.ds = d.ds) SELECT id FROM q WHERE w = 2
 
+-- CTE that is read twice, each time with its own condition | fast | 14 | s
+WITH q AS (SELECT s.item, d.week AS w, count(*) AS n FROM sales s JOIN days d ON s.ds = d.ds GROUP BY s.item, d.week) SELECT a.n, b.n AS m FROM q a JOIN q b ON a.item = b.item WHERE a.w = 1 AND b.w = 0
+
+-- CTE that is read twice, once without a condition | fast | 20 | s
+WITH q AS (SELECT s.item, d.week AS w, count(*) AS n FROM sales s JOIN days d ON s.ds = d.ds GROUP BY s.item, d.week) SELECT a.n FROM q a WHERE a.w = 1 AND a.n > (SELECT avg(n) / 100 FROM q)
+
+-- partition column of a CTE that is read twice | fast | 14 | s
+WITH q AS (SELECT id, ds FROM sales s) SELECT q.id FROM q JOIN days d ON q.ds = d.ds WHERE d.week = 1 UNION ALL SELECT q.id FROM q JOIN days d ON q.ds = d.ds WHERE d.week = 0
+
 -- condition above UNION ALL | fast | 7 | s
 SELECT q.id FROM (SELECT s.id, d.week AS w FROM sales s JOIN days d ON s.ds = d.ds UNION ALL SELECT r.id, e.week FROM returns r JOIN days e ON r.ds = e.ds) q WHERE q.w = 1
 

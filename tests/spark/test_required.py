@@ -47,3 +47,12 @@ def test_keys_that_cant_be_read_are_no_reason_to_go_on(spark):
     sql = SQL.replace("needed.days d", "(SELECT raise_error('no') AS ds FROM needed.days) d")
     with pytest.raises(PySparkException, match="no"):
         required_partitions(spark, Request(sql))
+
+
+def test_each_reader_of_a_cte_requires_its_own_partitions(spark):
+    sql = (
+        "WITH t AS (SELECT f.id, d.ds AS day FROM needed.fact f JOIN needed.days d ON f.ds = d.ds) "
+        "SELECT id FROM t WHERE day = 'd1' UNION ALL SELECT id FROM t WHERE day = 'd2'"
+    )
+    found = required_partitions(spark, Request(sql))
+    assert [entry.tuples for entry in found] == [(("d1",),), (("d2",),)]

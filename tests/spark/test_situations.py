@@ -55,7 +55,8 @@ def test_situation(situations, tmp_path, read_by_spark, situation):
     assert (target.path if target else answer.reasons[situation.alias]) == situation.outcome
     assert (target.kept if target else situation.total) == situation.kept
     if target and len(answer.descriptor.decisions) == 1:
-        assert answer.partitions_fetched == situation.kept
+        copies = 2 if "read twice" in situation.name else 1  # Spark plans a CTE for each reader
+        assert answer.partitions_fetched == situation.kept * copies
     as_it_comes = partitions_read(situations, situation)
     with conf_set(situations, EVERY_SWITCH):
         read_by_spark[situation] = as_it_comes, partitions_read(situations, situation)

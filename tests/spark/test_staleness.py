@@ -56,6 +56,17 @@ def test_a_new_partition_that_the_keys_call_for_is_read(spark, tmp_path, tables)
     assert (result.report.appeared, result.report.vanished) == (1, 0)
 
 
+def test_a_new_partition_that_one_reader_of_a_cte_needs_is_read(spark, tmp_path, tables):
+    sql = (
+        "WITH t AS (SELECT f.id, f.p, k.p AS q FROM fact f JOIN keys k ON f.p = k.p) "
+        "SELECT id, p FROM t WHERE q = 1 UNION ALL SELECT id, p FROM t WHERE q = 8"
+    )
+    result = between(spark, tmp_path, sql, "INSERT INTO fact PARTITION (p = 8) VALUES (80)")
+    assert sorted(result.rows) == [(1, 1), (80, 8)]
+    assert sorted(map(tuple, spark.sql(sql).collect())) == [(1, 1), (80, 8)]
+    assert (result.report.appeared, result.report.vanished) == (1, 0)
+
+
 def test_a_new_partition_is_not_seen_where_names_were_matched(spark, tmp_path, tables):
     """This is documented: finding it would need all names from Spark again."""
     result = between(spark, tmp_path, SKELETON, "INSERT INTO fact PARTITION (p = 8) VALUES (80)")

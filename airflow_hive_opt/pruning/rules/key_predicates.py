@@ -33,13 +33,20 @@ def find_key_predicates(trees: Sequence[Operator], settings: Settings) -> tuple[
     """One for every equality of a bare data column of a large table with a small table's column."""
     if not settings.is_on(KEY_PREDICATE):
         return ()
-    found: dict[KeyPredicate, None] = {}
+    found: dict[int, list[dict[KeyPredicate, None]]] = {}
     for tree in trees:
         for block in _blocks(tree):
             for leaf in relations(block).values():
                 if isinstance(leaf, TableScan) and _is_large(leaf, settings):
-                    found.update(dict.fromkeys(_of_scan(block, leaf, settings)))
-    return tuple(found)
+                    one = dict.fromkeys(_of_scan(block, leaf, settings))
+                    found.setdefault(leaf.relation.reference.start, []).append(one)
+    # a scan in a CTE that is read several times is found several times: all readers must agree
+    return tuple(
+        predicate
+        for first, *others in found.values()
+        for predicate in first
+        if all(predicate in other for other in others)
+    )
 
 
 def _blocks(tree: Operator) -> Iterator[Operator]:

@@ -4,7 +4,8 @@ A scan B may be pruned by the conditions that hold for every row in which it tak
 (:mod:`~airflow_hive_opt.pruning.rules.weakening`) and that read only partition columns of B.
 Conditions that also read other relations are evaluated with the keys of small tables
 (:mod:`~airflow_hive_opt.pruning.rules.key_sources`), the others with partition names alone. A
-partition must fulfil all of them, so the sets of matching partitions are intersected.
+partition must fulfil all of them, so the sets of matching partitions are intersected. If the
+statement reads a CTE several times, a scan in it reads the union over the readers.
 
 >>> from airflow_hive_opt.pruning.example import decisions
 >>> print(decisions('''
@@ -22,9 +23,14 @@ p: PRUNED, static by SELECT DISTINCT `s`.`ds` FROM `__partitions_of_s` AS `s` WH
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from airflow_hive_opt.pruning.decisions import KeySource, PartitionCondition, ScanDecision
+from airflow_hive_opt.pruning.decisions import (
+    Alternative,
+    KeySource,
+    PartitionCondition,
+    ScanDecision,
+)
 from airflow_hive_opt.pruning.operators import Operator, TableScan
 from airflow_hive_opt.pruning.query import Condition
 from airflow_hive_opt.pruning.reasons import Reason
@@ -43,7 +49,7 @@ _STEPS = list(Reason)
 
 @dataclass
 class _Findings:
-    """The key sources and conditions found so far for one scan."""
+    """The key sources and conditions found so far for one scan, as one reader reads it."""
 
     scan: TableScan
     furthest: Reason = Reason.NO_CONDITION_ON_PARTITION_COLUMN
@@ -58,13 +64,24 @@ class _Findings:
 
 def prune_partitions(trees: Sequence[Operator], settings: Settings) -> tuple[ScanDecision, ...]:
     """Decides for every scan of a partitioned table, in the order of the trees."""
-    found: dict[int, _Findings] = {}
+    found: dict[int, list[ScanDecision]] = {}
     for tree in trees:
         for scan, seen_in in visible_blocks(tree):
-            findings = found.setdefault(scan.relation.reference.start, _Findings(scan))
+            findings = _Findings(scan)
             for place in seen_in:
                 _examine(place, findings, settings)
-    return tuple(_decide(findings, settings) for findings in found.values())
+            decided = _decide(findings, settings)
+            found.setdefault(scan.relation.reference.start, []).append(decided)
+    return tuple(map(_for_all_readers, found.values()))
+
+
+def _for_all_readers(decided: Sequence[ScanDecision]) -> ScanDecision:
+    """The decision for one scan; ``decided`` are those for its readers."""
+    whole = next((decision for decision in decided if not decision.pruned), None)
+    if whole is not None:
+        return whole
+    alternatives = (each for decision in decided for each in decision.alternatives)
+    return replace(decided[0], alternatives=tuple(dict.fromkeys(alternatives)))
 
 
 def _examine(place: VisibleBlock, findings: _Findings, settings: Settings) -> None:
@@ -157,13 +174,6 @@ def _decide(findings: _Findings, settings: Settings) -> ScanDecision:
         reason = findings.furthest
     if reason is not Reason.PRUNED:
         return ScanDecision(relation.alias, table, reason, relation)
-    named = tuple(c.name for c in table.partition_columns if c.name in findings.columns)
-    return ScanDecision(
-        relation.alias,
-        table,
-        reason,
-        relation,
-        tuple(findings.sources),
-        tuple(findings.conditions),
-        named,
-    )
+    both = tuple(findings.sources), tuple(findings.conditions)
+    alternative = Alternative(*both, frozenset(findings.columns))
+    return ScanDecision(relation.alias, table, reason, relation, (alternative,))

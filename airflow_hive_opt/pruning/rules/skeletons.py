@@ -1,6 +1,6 @@
 """Finds the blocks in which a scan's partition columns are visible: its own and enclosing ones.
 
-A subquery, a CTE that is read once and UNION pass partition columns on, possibly renamed or as
+A subquery, each reader of a CTE and UNION pass partition columns on, possibly renamed or as
 arguments of deterministic expressions (HIVE-5119, step 4.5: otherwise the value does not reach the
 join). LIMIT, window functions and aggregates pass no partition column on, except group keys.
 """

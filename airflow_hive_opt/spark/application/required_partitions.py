@@ -57,8 +57,8 @@ def required_partitions(
     for decision in planned.decisions:
         if not decision.pruned:
             log.info("%s requires no partitions: %s", decision.alias, decision.reason.sentence)
-        elif entry := _required(task, decision, chosen):
-            found.append(entry)
+        entries = (_required(task, one, chosen) for one in decision.separate())
+        found += [entry for entry in entries if entry]
     return found
 
 

@@ -43,7 +43,13 @@ from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys, collect_keys, i
 from airflow_hive_opt.spark.keys.skeleton import fulfilling, skeleton_view, typed_nulls, unique_view
 from airflow_hive_opt.spark.local_task.data_column_keys import promising_row_groups, row_filter
 from airflow_hive_opt.spark.local_task.redundant_joins import redundant_joins
-from airflow_hive_opt.spark.local_task.selection import Selection, filter_of, length_of, target_of
+from airflow_hive_opt.spark.local_task.selection import (
+    Selection,
+    filter_of,
+    length_of,
+    target_of,
+    union_of,
+)
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
@@ -132,6 +138,26 @@ class LocalTask:
             return decision.reason
         if not all(comparable(column.type) for column in decision.table.partition_columns):
             return Reason.TYPE_NOT_COMPARABLE
+        selections: list[Selection] = []
+        for one in decision.separate():
+            found = self._select(one)
+            if isinstance(found, Reason):
+                return found
+            selections.append(found)
+        total, partitions = self._total(decision.table), union_of(selections)
+        if len(partitions) >= total:
+            return Reason.ALL_PARTITIONS_MATCH
+        if not is_worth_pruning(len(partitions), total):
+            return Reason.MOST_PARTITIONS_MATCH
+        if length_of(partitions) > _LONGEST_LIST:
+            return Reason.LIST_TOO_LARGE
+        target = target_of(decision, decision.relation, selections, total)
+        if len(selections) == 1:
+            self.answered += redundant_joins(decision, target, selections[0].tuples)
+        return target
+
+    def _select(self, decision: ScanDecision) -> Selection | Reason:
+        """The partitions for one alternative, or why the scan must read all partitions."""
         if self._metastore_failed:
             return Reason.KEY_SOURCE_FAILED
         selection = Selection(decision)
@@ -153,15 +179,7 @@ class LocalTask:
         except _FAILURES as error:
             self._metastore_failed |= isinstance(error, MetastoreError)
             return _failed(f"{decision.alias} can't be pruned", error)
-        if len(selection.partitions) >= total:
-            return Reason.ALL_PARTITIONS_MATCH
-        if not is_worth_pruning(len(selection.partitions), total):
-            return Reason.MOST_PARTITIONS_MATCH
-        if length_of(selection.partitions) > _LONGEST_LIST:
-            return Reason.LIST_TOO_LARGE
-        target = target_of(decision, decision.relation, selection, total)
-        self.answered += redundant_joins(decision, target, selection.tuples)
-        return target
+        return selection
 
     def _total(self, table: Table) -> int:
         if table.name not in self._totals:
@@ -227,8 +245,9 @@ class LocalTask:
     def _find_partitions(self, selection: Selection, total: int) -> bool:
         """Finds the selection's partitions; returns whether any key or condition was evaluated."""
         decision = selection.decision
-        conditions = [c for c in decision.conditions if self._is_stable(decision, c)]
-        if len(conditions) < len(decision.conditions):
+        (alternative,) = decision.alternatives
+        conditions = [c for c in alternative.conditions if self._is_stable(decision, c)]
+        if len(conditions) < len(alternative.conditions):
             selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
         if any(not keys.count for keys in selection.keys):
             selection.asked([], selection.keys)

@@ -32,7 +32,7 @@ Tuples = frozenset[tuple[Value, ...]]
 
 
 class Selection:
-    """The keys and partitions found for one scan so far."""
+    """The keys and partitions found so far for one alternative of a scan's decision."""
 
     def __init__(self, decision: ScanDecision) -> None:
         self.decision = decision
@@ -76,18 +76,28 @@ class Selection:
         self.used.extend(keys)
         self.answered = True
 
-    @property
-    def path(self) -> Path:
-        """How the partitions were found."""
-        if all(keys.source.from_names for keys in self.used):
-            return Path.STATIC
-        return Path.SKELETON if any(keys in self.compared for keys in self.used) else Path.FAST
+
+def union_of(selections: Sequence[Selection]) -> tuple[Partition, ...]:
+    """The partitions of all selections, each once, with its location if one of them has it."""
+    found: dict[tuple[str | None, ...], Partition] = {}
+    for selection in selections:
+        for partition in selection.partitions:
+            if found.get(partition.values, partition).location is None:
+                found[partition.values] = partition
+    return tuple(found.values())
 
 
 def target_of(
-    decision: ScanDecision, relation: TableRelation, selection: Selection, total: int
+    decision: ScanDecision, relation: TableRelation, selections: Sequence[Selection], total: int
 ) -> Target:
-    """The descriptor's entry for a scan."""
+    """The descriptor's entry for a scan, with one selection for each alternative."""
+    columns = relation.table.scanned.partition_columns
+    filters = [selection.filter for selection in selections]
+    sources = [
+        SourceKeys(keys.source.aliases, keys.source.name, keys.source.sql, keys.count)
+        for selection in selections
+        for keys in selection.used
+    ]
     names = {column.name: name for name, column in relation.table.visible_partition_columns}
     return Target(
         alias=decision.alias,
@@ -95,20 +105,34 @@ def target_of(
         text=relation.text,
         aliased=relation.aliased,
         reference=(relation.reference.start, relation.reference.stop),
-        columns=tuple(selection.names),
-        types=tuple(selection.types),
+        columns=tuple(column.name for column in columns),
+        types=tuple(column.type for column in columns),
         pruned_columns=decision.columns,
         visible_columns=tuple(names[column] for column in decision.columns),
         location=decision.table.location,
-        partitions=tuple(selection.partitions),
+        partitions=union_of(selections),
         total=total,
-        path=selection.path.value,
-        filter=selection.filter,
-        sources=tuple(
-            SourceKeys(keys.source.aliases, keys.source.name, keys.source.sql, keys.count)
-            for keys in selection.used
-        ),
+        path=_path(selections).value,
+        filter=_any_of(filters),
+        sources=tuple(dict.fromkeys(sources)),
     )
+
+
+def _any_of(filters: Sequence[str | None]) -> str | None:
+    """A condition that is true if one of the filters is; ``None`` if one of them is missing."""
+    given = [found for found in filters if found is not None]
+    if len(given) < len(filters):
+        return None
+    return given[0] if len(given) == 1 else " OR ".join(f"({found})" for found in given)
+
+
+def _path(selections: Sequence[Selection]) -> Path:
+    """How the partitions were found."""
+    used = [(keys, selection) for selection in selections for keys in selection.used]
+    if all(keys.source.from_names for keys, _ in used):
+        return Path.STATIC
+    compared = any(keys in selection.compared for keys, selection in used)
+    return Path.SKELETON if compared else Path.FAST
 
 
 def filter_of(selection: Selection, conditions: Sequence[PartitionCondition]) -> str | None:
