@@ -1,1 +1,1 @@
-"""Airflow hooks."""
+"""Airflow hooks: ``hive_metastore`` makes a Thrift client of a connection."""

@@ -1,4 +1,7 @@
 """Code that Airflow's operators, sensors, links and pages share.
 
-Only ``airflow_compat`` handles the differences between versions of Airflow.
+``connections`` decides where Spark runs, ``attempts`` which path an attempt writes to.
+``submission`` and ``start_errors`` handle submitted applications, ``waiting`` checks what sensors
+wait for, ``lineage`` and ``asset_events`` publish results. Only ``airflow_compat`` handles the
+differences between versions of Airflow.
 """

@@ -42,7 +42,7 @@ def _block(block: QueryBlock, subquery: SubqueryRelation | None) -> Operator:
         tree = Filter(tree, block.where)
     if block.group_by is not None:
         tree = GroupBy(tree, block.group_by)
-    tree = Select(tree, block.projections, block.windowed, subquery)
+    tree = Select(tree, block.projections, block.windows, block.distinct, subquery)
     return Limit(tree) if block.limited else tree
 
 

@@ -42,7 +42,7 @@ def _label(operator: Operator) -> str:
         return f"GBY {keys}".rstrip()
     if isinstance(operator, Select):
         name = f" as {operator.subquery.alias}" if operator.subquery else ""
-        return f"SEL{name}" + (" with window functions" if operator.windowed else "")
+        return f"SEL{name}" + (" with window functions" if operator.windows is not None else "")
     if isinstance(operator, Union):
         return f"UNION as {operator.subquery.alias}"
     if isinstance(operator, FileSink):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from airflow_hive_opt.pruning.query import (
+    ColumnRef,
     Condition,
     JoinKind,
     OpaqueRelation,
@@ -101,13 +102,14 @@ class GroupBy:
 class Select:
     """Computes a block's output columns (Hive's SEL).
 
-    ``subquery`` is set for a subquery in FROM. ``windowed`` is true if the block has a window
-    function, which reads other rows.
+    ``subquery`` is set for a subquery in FROM. ``windows`` are the columns by which every window
+    function partitions, and ``None`` without window functions.
     """
 
     input: Operator
     projections: tuple[Projection, ...]
-    windowed: bool
+    windows: frozenset[ColumnRef] | None
+    distinct: bool
     subquery: SubqueryRelation | None
 
     @property

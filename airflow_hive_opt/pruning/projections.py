@@ -14,16 +14,18 @@ from airflow_hive_opt.pruning.conditions import (
     own_columns,
     qualified,
 )
-from airflow_hive_opt.pruning.query import Projection
+from airflow_hive_opt.pruning.query import ColumnRef, Projection
 from airflow_hive_opt.pruning.scope import Scope, relation_columns
 from airflow_hive_opt.statement.identifiers import quote
+
+_BEFORE_OVER = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 
 
 def group_by(select: exp.Select, scope: Scope) -> tuple[Projection, ...] | None:
     """The group keys; empty for a single group of all rows, ``None`` without aggregation."""
     group = select.args.get("group")
     if group is None:
-        return () if outside_subqueries(select, *AGGREGATES) else None
+        return () if _aggregates(select) else None
     keys: list[Projection] = []
     for key in group.expressions:
         if isinstance(key, exp.Literal) and key.name.isdecimal():
@@ -79,10 +81,42 @@ def _projection(node: exp.Expr, name: str, scope: Scope) -> Projection:
     return Projection(name.lower(), ref if itself else None, frozenset(columns), text)
 
 
-def outside_subqueries(select: exp.Select, *kinds: type[exp.Expr]) -> bool:
-    """Whether the select list has an expression of these kinds outside its subqueries."""
+def window_keys(select: exp.Select, scope: Scope) -> frozenset[ColumnRef] | None:
+    """The columns by which every window function partitions; ``None`` without window functions."""
+    parts = [*select.expressions, *filter(None, [select.args.get("qualify")])]
+    windows = [
+        found
+        for part in parts
+        for found in part.walk(prune=lambda inner: isinstance(inner, exp.Query))
+        if isinstance(found, exp.Window)
+    ]
+    if not windows:
+        return frozenset() if select.args.get("qualify") else None
+    keys = [
+        {
+            ref
+            for key in window.args.get("partition_by") or ()
+            if isinstance(key, exp.Column)
+            for ref, itself in [scope.resolve(key)]
+            if ref is not None and itself
+        }
+        for window in windows
+    ]
+    return frozenset(set.intersection(*keys))
+
+
+def _aggregates(select: exp.Select) -> bool:
+    """Whether the select list has an aggregate that is neither in a subquery nor a window's."""
     return any(
-        isinstance(found, kinds)
+        isinstance(found, AGGREGATES) and not _of_window(found)
         for expression in select.expressions
         for found in expression.walk(prune=lambda part: isinstance(part, exp.Query))
     )
+
+
+def _of_window(aggregate: exp.Expr) -> bool:
+    """Whether OVER follows the aggregate, possibly after FILTER or IGNORE NULLS."""
+    node = aggregate
+    while isinstance(node.parent, _BEFORE_OVER) and node.parent.this is node:
+        node = node.parent
+    return isinstance(node.parent, exp.Window) and node.parent.this is node

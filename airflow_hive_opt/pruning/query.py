@@ -184,7 +184,8 @@ class Projection:
 class QueryBlock:
     """One SELECT.
 
-    ``group_by`` is ``None`` without aggregation. ``lateral`` are the lateral views.
+    ``group_by`` is ``None`` without aggregation. ``lateral`` are the lateral views. ``windows`` are
+    the columns by which every window function partitions, and ``None`` without window functions.
     """
 
     first: Relation
@@ -193,7 +194,8 @@ class QueryBlock:
     where: tuple[Condition, ...]
     group_by: tuple[Projection, ...] | None
     projections: tuple[Projection, ...]
-    windowed: bool
+    windows: frozenset[ColumnRef] | None
+    distinct: bool
     limited: bool
 
 

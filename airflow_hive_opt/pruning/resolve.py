@@ -11,7 +11,7 @@ from airflow_hive_opt.pruning.conditions import (
     equality,
 )
 from airflow_hive_opt.pruning.disjunctions import conditions_of
-from airflow_hive_opt.pruning.projections import group_by, outside_subqueries, projections
+from airflow_hive_opt.pruning.projections import group_by, projections, window_keys
 from airflow_hive_opt.pruning.query import (
     ColumnRef,
     Condition,
@@ -162,7 +162,8 @@ class _Resolver:
             where=conditions_of(where.this if where else None, self._sql, scope),
             group_by=group_by(select, select_scope),
             projections=projections(select, select_scope),
-            windowed=outside_subqueries(select, exp.Window) or bool(select.args.get("qualify")),
+            windows=window_keys(select, select_scope),
+            distinct=bool(select.args.get("distinct")),
             limited=any(select.args.get(name) for name in ("limit", "offset", "fetch")),
         )
         for expression in _expressions(select):

@@ -16,6 +16,10 @@ of its part:
 5. ``self_join_window`` adds ``avg(l_quantity) OVER (PARTITION BY l_partkey)`` to that scan and puts
    the window's value in the subquery's place. Both edits change the user's text.
 
+The other rules are ``aggregate_once``, ``merged_aggregates`` and ``shared_scan``; ``rewrite`` has
+their order. ``join_below``, ``windowed_read`` and ``dropping`` are steps of rules.
+``join_elimination`` is separate: it removes joins that only pruned partitions.
+
 A rule rewrites only what it fully understands. For a shape that it found and did not rewrite, it
 returns a reason from ``refusals``.
 """

@@ -1,4 +1,12 @@
 """Data that the stages exchange: partitions, the descriptor, the report.
 
+- ``partitions`` and ``partition_names`` convert between names and values; ``metastore`` states what
+  the local task asks, ``thrift_metastore`` asks a real one, ``partition_filter`` writes filters.
+- ``descriptor`` is the partition list, ``required`` what sensors wait for, ``report`` a run's
+  summary, ``binding`` the tables and settings for which a list is valid, ``gates`` the limits
+  before the join.
+- ``documents`` is the common format of these files, ``storage`` writes them, ``cleaning`` deletes
+  them.
+
 This package needs neither Spark nor Airflow.
 """

@@ -85,5 +85,8 @@ def _joined(rng: random.Random, fact: Relation, other: Relation, seen: str) -> s
             f"SELECT count(*) AS id, max({seen}) AS z {from_} GROUP BY {seen}",
             f"SELECT max(b.id) AS id, max({seen}) AS z {from_}",
             f"SELECT CAST(count(*) OVER () AS INT) AS id, {seen} AS z {from_}",
+            f"SELECT CAST(count(*) OVER (PARTITION BY {seen}) AS INT) AS id, {seen} AS z {from_}",
+            f"SELECT max(max(b.id)) OVER (PARTITION BY {seen}) AS id, {seen} AS z {from_} "
+            f"GROUP BY {seen}, b.id",
         ]
     )

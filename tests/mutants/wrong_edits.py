@@ -84,14 +84,9 @@ WRONG_EDITS = (
     *_edits(
         f"{RULES}/into_subqueries.py",
         (
-            "if select.windowed or len(names)",
-            "if len(names)",
-            "a window function reads the rows that the condition drops",
-        ),
-        (
-            "if names.count(name) == 1 and survives_grouping(select, projection):",
+            "if names.count(name) == 1 and same_for_group(select, projection):",
             "if names.count(name) == 1:",
-            "an aggregate reads the rows that the condition drops",
+            "an aggregate or a window function reads the rows that the condition drops",
         ),
     ),
     *_edits(
@@ -194,18 +189,23 @@ WRONG_EDITS = (
             "LIMIT picks its rows before the condition",
         ),
         (
-            "if select.windowed or None in followed or",
-            "if None in followed or",
+            "    if select.windows is not None and not projection.columns <= select.windows:",
+            "    if False:",
             "a window reads rows that the condition drops",
         ),
         (
-            "or None in followed or not survives_grouping(select, projection):",
-            "or None in followed:",
+            "if None in followed or not same_for_group(select, projection):",
+            "if None in followed:",
             "an aggregate reads rows that the condition drops",
         ),
         (
-            "if select.windowed or None in followed or not",
-            "if select.windowed or not",
+            "    return all(map(is_exact, types))",
+            "    return True",
+            "equal numbers of a group may be written in two ways",
+        ),
+        (
+            "if None in followed or not",
+            "if not",
             "a value that is not followed is taken for one",
         ),
         (
@@ -229,8 +229,8 @@ WRONG_EDITS = (
             "another relation's column of that name",
         ),
         (
-            "    return bool(projection.columns) and projection.columns <= keys",
-            "    return bool(projection.columns & keys)",
+            "if not projection.columns or not projection.columns <= keys:",
+            "if not projection.columns & keys:",
             "a column beside the group keys is in it",
         ),
         (

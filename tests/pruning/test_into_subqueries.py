@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_hive_opt.pruning.plan import plan
-from tests.pruning.catalogs import STAR
+from airflow_hive_opt.statement.catalog import JsonCatalog, Table
+from tests.pruning.catalogs import STAR, columns
 
 INNER = "FROM sales s JOIN days d ON s.ds = d.ds"
 YEARS = f"SELECT d.year AS y, s.item AS i {INNER}"
@@ -31,6 +32,12 @@ def keys_of(sql: str, alias: str = "s") -> str:
         f"WITH t AS ({YEARS}) SELECT * FROM t WHERE y = 2000",
         f"SELECT * FROM items i JOIN ({YEARS}) t ON i.item = t.i AND t.y = 2000",
         f"SELECT * FROM items i LEFT JOIN ({YEARS}) t ON i.item = t.i AND t.y = 2000",
+        # a window function reads whole groups of rows with the same year
+        "SELECT * FROM (SELECT d.year AS y, sum(s.item) OVER (PARTITION BY d.year) AS n "
+        f"{INNER}) t WHERE y = 2000",
+        "SELECT * FROM (SELECT d.year AS y, count(*) AS n, "
+        f"rank() OVER (PARTITION BY d.year ORDER BY count(*)) AS r {INNER} "
+        "GROUP BY d.year, s.item) t WHERE y = 2000",
         # the same value through equal columns
         f"SELECT * FROM ({YEARS}) t JOIN days e ON t.y = e.year WHERE e.year = 2000",
         f"SELECT * FROM days e LEFT JOIN ({YEARS}) t ON t.y = e.year WHERE e.year = 2000",
@@ -49,6 +56,14 @@ def test_a_condition_outside_reaches_the_keys(sql):
         f"SELECT * FROM ({YEARS} LIMIT 5) t WHERE y = 2000",
         f"SELECT * FROM (SELECT d.year AS y, row_number() OVER (ORDER BY d.ds) AS n {INNER}) t "
         "WHERE y = 2000",
+        "SELECT * FROM (SELECT d.year AS y, sum(s.item) OVER (PARTITION BY d.year) AS n, "
+        f"rank() OVER (ORDER BY d.ds) AS r {INNER}) t WHERE y = 2000",
+        "SELECT * FROM (SELECT d.year AS y, sum(s.item) OVER (PARTITION BY d.day) AS n "
+        f"{INNER}) t WHERE y = 2000",
+        "SELECT * FROM (SELECT d.year AS y, sum(s.item) OVER w AS n "
+        f"{INNER} WINDOW w AS (PARTITION BY d.year)) t WHERE y = 2000",
+        f"SELECT * FROM (SELECT d.year AS y {INNER} "
+        "QUALIFY row_number() OVER (ORDER BY d.ds) = 1) t WHERE y = 2000",
         f"SELECT * FROM (SELECT max(d.year) AS y {INNER}) t WHERE y = 2000",
         f"SELECT * FROM (SELECT d.year AS y, count(*) AS n {INNER} GROUP BY d.year WITH ROLLUP) t "
         "WHERE y = 2000",
@@ -118,3 +133,18 @@ SCALAR = "(SELECT max(e.year) FROM days e)"
 )
 def test_scalar_subqueries_in_a_condition(condition, used):
     assert ("max(e.year)" in keys_of(f"SELECT * {INNER} WHERE {condition}")) is used
+
+
+@pytest.mark.parametrize(
+    "inside",
+    ["SELECT r.rate AS y, count(*) AS n {} GROUP BY r.rate", "SELECT DISTINCT r.rate AS y {}"],
+)
+def test_numbers_that_are_equal_but_not_alike(inside):
+    """0.0 and -0.0 are one group, but not one text; 1 and 01 are not one integer."""
+    joined = inside.format("FROM sales s JOIN rates r ON s.ds = r.ds")
+    for kind, moves in (("int", True), ("double", False), ("string collate UTF8_LCASE", False)):
+        rates = Table("default.rates", columns(ds="string", rate=kind), total_bytes=5000)
+        sales = Table("default.sales", columns(item="int"), columns(ds="string"))
+        sql = f"SELECT * FROM ({joined}) t WHERE CAST(y AS STRING) = '0.0'"
+        (found,) = plan(sql, JsonCatalog.of([sales, rates])).decisions
+        assert ("0.0" in found.sources[0].sql) is moves

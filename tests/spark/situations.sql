@@ -211,6 +211,9 @@ SELECT q.ds FROM (SELECT ds FROM sales s LIMIT 100) q JOIN days d ON q.ds = d.ds
 -- behind a window function | VALUE_CHANGED | 21 | s
 SELECT q.ds FROM (SELECT ds, row_number() OVER (ORDER BY id) AS n FROM sales s) q JOIN days d ON q.ds = d.ds WHERE d.week = 1
 
+-- behind window functions that partition by it | fast | 7 | s
+SELECT q.ds, q.n FROM (SELECT ds, id, row_number() OVER (PARTITION BY ds ORDER BY id) AS n FROM sales s) q JOIN days d ON q.ds = d.ds WHERE d.week = 1
+
 -- aggregated partition column | VALUE_CHANGED | 21 | s
 SELECT q.ds FROM (SELECT item, max(ds) AS ds FROM sales s GROUP BY item) q JOIN days d ON q.ds = d.ds WHERE d.week = 1
 
@@ -242,6 +245,9 @@ SELECT q.id FROM (SELECT s.id, d.week AS w FROM sales s JOIN days d ON s.ds = d.
 
 -- condition on an equal column of another subquery | fast | 7 | s
 SELECT q.id FROM (SELECT s.id, d.week AS w FROM sales s JOIN days d ON s.ds = d.ds) q JOIN days e ON q.w = e.week WHERE e.week = 1 AND e.dd = '08'
+
+-- condition behind a window function that partitions by the column | fast | 7 | s
+SELECT q.id, q.n FROM (SELECT s.id, d.week AS w, count(*) OVER (PARTITION BY d.week) AS n FROM sales s JOIN days d ON s.ds = d.ds) q WHERE q.w = 1
 
 -- condition behind LIMIT | fast | 20 | s
 SELECT q.w FROM (SELECT d.week AS w FROM sales s JOIN days d ON s.ds = d.ds LIMIT 1000) q WHERE q.w = 1

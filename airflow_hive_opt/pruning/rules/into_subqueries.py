@@ -1,8 +1,9 @@
 """Moves conditions on a subquery's columns into the subquery, where they can select keys.
 
 The condition stays above the subquery too. A column passes through renaming, deterministic
-expressions, group keys and the branches of UNION. It does not pass LIMIT, window functions and
-aggregates, because dropping rows below them changes the other rows.
+expressions, group keys, the columns by which every window function partitions, and the branches of
+UNION. It does not pass LIMIT, other columns of window functions and aggregates, because dropping
+rows below them changes the other rows.
 
 >>> from airflow_hive_opt.pruning.example import decisions
 >>> print(decisions('''
@@ -17,8 +18,9 @@ from collections.abc import Sequence
 
 from airflow_hive_opt.pruning.operators import Select, Union
 from airflow_hive_opt.pruning.query import ColumnRef, Condition, Projection
-from airflow_hive_opt.pruning.rules.skeletons import column_type, survives_grouping
+from airflow_hive_opt.pruning.rules.skeletons import column_type, same_for_group
 from airflow_hive_opt.pruning.substitution import substituted
+from airflow_hive_opt.statement.types import is_exact
 
 
 def into_select(select: Select, conditions: Sequence[Condition]) -> tuple[Condition, ...]:
@@ -33,14 +35,14 @@ def into_branch(
 ) -> tuple[Condition, ...]:
     """The ``conditions`` on a UNION's output that can be checked below one branch's SELECT.
 
-    A column passes if every branch has a bare column of the same type there: otherwise UNION
-    converts the values.
+    A column passes if every branch has a bare column of the same type there, whose equal values are
+    identical: otherwise UNION converts values or puts unlike ones together.
     """
     alias, names = union.subquery.alias, union.subquery.columns
     typed = [
         condition
         for condition in conditions
-        if all(column_type(union, column.name) for column in condition.columns)
+        if all(is_exact(column_type(union, column.name)) for column in condition.columns)
     ]
     return _moved(branch, alias, names, typed)
 
@@ -48,13 +50,13 @@ def into_branch(
 def _moved(
     select: Select, alias: str, names: Sequence[str], conditions: Sequence[Condition]
 ) -> tuple[Condition, ...]:
-    if select.windowed or len(names) != len(select.projections):
+    if len(names) != len(select.projections):
         return ()
     by: dict[ColumnRef, Projection] = {}
     for name, projection in zip(names, select.projections):
         if projection.name == "*":  # it may be several columns: the next positions are not known
             break
-        if names.count(name) == 1 and survives_grouping(select, projection):
+        if names.count(name) == 1 and same_for_group(select, projection):
             by[ColumnRef(alias, name)] = projection
     found = (substituted(condition, by) for condition in conditions)
     return tuple(condition for condition in found if condition is not None)

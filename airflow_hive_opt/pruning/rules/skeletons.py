@@ -2,7 +2,8 @@
 
 A subquery, each reader of a CTE and UNION pass partition columns on, possibly renamed or as
 arguments of deterministic expressions (HIVE-5119, step 4.5: otherwise the value does not reach the
-join). LIMIT, window functions and aggregates pass no partition column on, except group keys.
+join). LIMIT, aggregates and window functions pass no partition column on, except group keys and the
+columns by which all window functions partition.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from airflow_hive_opt.pruning.query import ColumnRef, Projection
 from airflow_hive_opt.pruning.rules.weakening import null_supplied
 from airflow_hive_opt.statement.catalog import Column
 from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.types import is_exact
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def _output(select: Select, at: int, place: VisibleBlock) -> VisibleColumn | Non
     if not mine & place.columns.keys():
         return None
     followed = [place.followed(column) for column in projection.columns]
-    if select.windowed or None in followed or not survives_grouping(select, projection):
+    if None in followed or not same_for_group(select, projection):
         return VisibleColumn("")
     bare = place.followed(projection.column) if projection.column else None
     if bare:
@@ -184,12 +186,24 @@ def itself(alias: str, name: str, column: Column) -> VisibleColumn:
     return VisibleColumn(sql, column.name, column.type, frozenset({column.name}))
 
 
-def survives_grouping(select: Select, projection: Projection) -> bool:
-    """Whether the column has, for each group, the value that every row of the group has."""
-    if not isinstance(select.input, GroupBy):
+def same_for_group(select: Select, projection: Projection) -> bool:
+    """Whether the column is the same for all rows that GROUP BY, windows or DISTINCT put together.
+
+    Rows of one group are equal, but not always identical: 0.0 equals -0.0, and a collation may
+    ignore case.
+    """
+    grouped = isinstance(select.input, GroupBy)
+    if not grouped and select.windows is None and not select.distinct:
         return True
-    keys = {key.column for key in select.input.keys if key.column is not None}
-    return bool(projection.columns) and projection.columns <= keys
+    if isinstance(select.input, GroupBy):
+        keys = {key.column for key in select.input.keys if key.column is not None}
+        if not projection.columns or not projection.columns <= keys:
+            return False
+    if select.windows is not None and not projection.columns <= select.windows:
+        return False
+    leaves = relations(select.input.input if isinstance(select.input, GroupBy) else select.input)
+    types = (column_type(leaves[c.alias], c.name) for c in projection.columns if c.alias in leaves)
+    return all(map(is_exact, types))
 
 
 def _through_union(union: Union) -> Iterator[_Found]:
