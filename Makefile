@@ -7,7 +7,7 @@ READY := .venv/ready
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo test test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds key-predicate overhead fuzz-correlated bench-correlation lock clean
+.PHONY: help demo test test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -123,7 +123,7 @@ bench-correlation: $(READY)
 	$(BIN)/python -m benchmarks.correlation --scale $(SCALE) --repeats $(REPEAT) $(ARGUMENTS)
 
 # Each benchmark accepts arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
-bench: growth tpcds key-predicate overhead bench-correlation
+bench: growth tpcds tpch key-predicate overhead bench-correlation
 
 growth: services
 	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)
@@ -134,8 +134,8 @@ key-predicate: $(READY)
 overhead: services
 	$(BIN)/python -m benchmarks.overhead $(ARGUMENTS)
 
-tpcds: services
-	$(BIN)/python -m benchmarks.tpcds $(ARGUMENTS)
+tpcds tpch: services
+	$(BIN)/python -m benchmarks.tpc $@ $(ARGUMENTS)
 
 # uv installs the versions in requirements.lock and checks their hashes.
 $(READY): requirements.lock pyproject.toml

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,11 +23,11 @@ from benchmarks.contenders import (
     CONTENDERS,
     Rows,
     Statement,
-    cold_run,
     phases,
     star_join,
     warm_run,
 )
+from benchmarks.fresh_process import run_in_process
 from benchmarks.measure import Cost, Machine, Meter, noise, quiet_session
 from benchmarks.report import RESULTS, added, write_growth
 from benchmarks.slow_listing import Listings
@@ -63,9 +61,6 @@ class Run:
 def main() -> None:
     """Runs the chosen settings and writes the results."""
     chosen = _arguments()
-    if chosen.one:
-        _one(chosen.one)
-        return
     settings = dict.fromkeys(
         Setting(size, matching, latency)
         for latency in chosen.latency
@@ -133,55 +128,22 @@ def _cold(
                 busy = noise()
                 with tempfile.TemporaryDirectory() as scratch:
                     parts = [
-                        _process(conf, setting, statement, contender, phase, Path(scratch))
+                        run_in_process(
+                            conf,
+                            statement,
+                            contender,
+                            phase,
+                            Path(scratch),
+                            latency=setting.latency,
+                        )
                         for phase in phases(contender)
                     ]
-                first, *others = (Cost(**part["cost"]) for part in parts)
+                first, *others = (part.cost for part in parts)
                 cost = sum(others, first)
-                answers[contender] = parts[-1]["rows"]
-                starting = sum(part["session"] for part in parts)
+                answers[contender] = parts[-1].rows
+                starting = sum(part.session for part in parts)
                 yield _said(Run(setting, contender, "cold", cost, busy, starting))
         _check(answers, setting)
-
-
-def _process(
-    conf: dict[str, str],
-    setting: Setting,
-    statement: Statement,
-    contender: str,
-    phase: str,
-    scratch: Path,
-) -> dict:
-    order = scratch / "order.json"
-    order.write_text(
-        json.dumps(
-            {
-                "conf": conf,
-                "latency": setting.latency,
-                "statement": asdict(statement),
-                "contender": contender,
-                "phase": phase,
-            }
-        )
-    )
-    command = [sys.executable, "-m", "benchmarks.growth", "--one", str(scratch)]
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    return json.loads((scratch / "answer.json").read_text())
-
-
-def _one(scratch: Path) -> None:
-    """Runs one phase of one contender in this process."""
-    order = json.loads((scratch / "order.json").read_text())
-    statement = Statement(**order["statement"])
-    began = time.monotonic()
-    with quiet_session("growth", order["conf"]) as session:
-        starting = time.monotonic() - began
-        Listings(session).take(order["latency"])
-        cost, rows = cold_run(
-            session, Meter(session), order["contender"], order["phase"], statement, scratch
-        )
-    answer = {"cost": asdict(cost), "rows": rows, "session": starting}
-    (scratch / "answer.json").write_text(json.dumps(answer, default=str))
 
 
 def _check(answers: dict[str, Rows], setting: Setting) -> None:
@@ -217,7 +179,6 @@ def _arguments() -> argparse.Namespace:
     add("--folder", type=Path, default=FOLDER)
     add("--results", type=Path, default=RESULTS)
     add("--add", action="store_true", help="to the results that are there, instead of anew")
-    add("--one", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 

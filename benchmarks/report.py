@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 from typing import Any
 
 import matplotlib
@@ -13,7 +13,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot
 
-from benchmarks.contenders import CONTENDERS, FLOOR, OURS
+from benchmarks.contenders import CONTENDERS, FLOOR
 
 RESULTS = Path(__file__).parent / "results"
 Record = dict[str, Any]
@@ -28,14 +28,14 @@ def write_growth(runs: list[Record], machine: Record, folder: Path) -> None:
         *("against literal list", "calls", "partitions fetched", "files listed", "listings"),
         *("kB read", "MB heap"),
     )
-    lines = [_row(head), _row("---" if at < 5 else "---:" for at in range(len(head)))]
+    lines = [table_row(head), table_row("---" if at < 5 else "---:" for at in range(len(head)))]
     groups = _grouped(runs)
     for (setting, start, contender), found in groups.items():
         floor = groups.get((setting, start, FLOOR))
         cost = found[0]["cost"]
         ratio = _median(found) / _median(floor) if floor else None
         lines.append(
-            _row(
+            table_row(
                 (
                     *(f"{number:,}" for number in setting),
                     start,
@@ -72,78 +72,6 @@ def write_growth(runs: list[Record], machine: Record, folder: Path) -> None:
         text.append(f"- starting Spark, cold: {spread(sessions)} s")
     (folder / "growth.md").write_text("\n".join(text) + "\n")
     _plot_growth(groups, folder / "growth.png")
-
-
-def write_tpcds(
-    runs: list[Record], differing: list[int], scale: float, machine: Record, folder: Path
-) -> None:
-    """Writes ``tpcds.json``, ``tpcds.md`` and ``tpcds.png`` from the TPC-DS benchmark's runs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    document = {"machine": machine, "differing": differing, "runs": runs}
-    (folder / "tpcds.json").write_text(json.dumps(document, indent=1))
-    groups: dict[tuple[int, str], list[Record]] = {}
-    for run in runs:
-        groups.setdefault((run["query"], run["contender"]), []).append(run)
-    queries = sorted({run["query"] for run in runs})
-    others = [name for name in CONTENDERS if name != OURS and (queries[0], name) in groups]
-    head = ["query", "rows equal", *(f"{name}, s" for name in (*others, OURS))]
-    head += [*(f"{name} / ours" for name in others), "kept", "of", "MB read by ours"]
-    head += [*(f"by {name}" for name in others), "left whole because"]
-    lines = [
-        _row(head),
-        _row("---:" if at not in (1, len(head) - 1) else "---" for at in range(len(head))),
-    ]
-    ratios: dict[str, list[float]] = {name: [] for name in others}
-    for query in queries:
-        ours = groups[query, OURS]
-        for name in others:
-            ratios[name].append(_median(groups[query, name]) / _median(ours))
-        pruned = ours[0]["pruned"]
-        lines.append(
-            _row(
-                (
-                    f"q{query:02}",
-                    "NO" if query in differing else "yes",
-                    *(
-                        spread([run["cost"]["seconds"] for run in groups[query, name]])
-                        for name in (*others, OURS)
-                    ),
-                    *(f"{ratios[name][-1]:.2f}" for name in others),
-                    f"{pruned['kept']:,}",
-                    f"{pruned['total']:,}",
-                    *(
-                        f"{groups[query, name][0]['cost']['bytes_read'] / 1e6:.1f}"
-                        for name in (OURS, *others)
-                    ),
-                    ", ".join(pruned["reasons"]),
-                )
-            )
-        )
-    means = [f"{name} / ours {geometric_mean(ratios[name]):.2f}" for name in others]
-    text = [
-        f"# TPC-DS at scale {scale:g}: star queries, whole and unmodified",
-        "",
-        "Median seconds in a warm session, with the range and the number of runs; Spark's cached "
-        "listings are dropped before each run. What takes very long is run once.",
-        "",
-        f"Geometric mean over {len(queries)} queries: {', '.join(means)}.",
-        "",
-        *lines,
-        "",
-        *about(machine, [run["noise"] for run in runs]),
-    ]
-    (folder / "tpcds.md").write_text("\n".join(text) + "\n")
-    figure, axis = pyplot.subplots(figsize=(max(6, 0.4 * len(queries)), 4.5))
-    for name in others:
-        axis.plot([f"q{query:02}" for query in queries], ratios[name], "o", label=name)
-    axis.axhline(1, color="black", linewidth=0.8)
-    axis.set(yscale="log", ylabel="times our seconds", title=f"TPC-DS at scale {scale:g}")
-    axis.tick_params(axis="x", rotation=90)
-    axis.grid(alpha=0.3)
-    axis.legend()
-    figure.tight_layout()
-    figure.savefig(folder / "tpcds.png", dpi=120)
-    pyplot.close(figure)
 
 
 def added(file: Path, runs: list[Record]) -> list[Record]:
@@ -187,7 +115,7 @@ def _median(found: Sequence[Record]) -> float:
     return median(run["cost"]["seconds"] for run in found)
 
 
-def _row(cells: Iterable[str]) -> str:
+def table_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 

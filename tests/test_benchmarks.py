@@ -8,8 +8,10 @@ import pytest
 
 from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 from benchmarks import correlation_report, key_predicate, overhead
-from benchmarks.report import spread, write_growth, write_tpcds
-from benchmarks.tpcds import PARTITIONED, QUERIES, _text, query_texts
+from benchmarks.report import spread, write_growth
+from benchmarks.suites import SUITES, TPCDS, TPCH, query_texts
+from benchmarks.tpc import text_of
+from benchmarks.tpc_report import write_suite
 from benchmarks.warehouse import register
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
 
@@ -52,19 +54,20 @@ def test_registered_partitions_are_as_added_ones(metastore_service, postgres_ser
         assert metastore.partition_count(metastore.table("registered")) == 31
 
 
-def test_the_queries_are_the_standards():
-    texts = query_texts()
-    assert sorted(texts) == list(range(1, 100))
-    assert len(set(QUERIES)) == 30
-    for query in QUERIES:
-        assert any(table in texts[query] for table in PARTITIONED)
-        assert not texts[query].endswith(";")
+@pytest.mark.parametrize(("suite", "queries"), [(TPCDS, 99), (TPCH, 22)])
+def test_the_queries_are_the_standards(suite, queries):
+    texts = query_texts(suite)
+    assert sorted(texts) == list(range(1, queries + 1))
+    assert not any(text.endswith(";") or ' as "' in text.lower() for text in texts.values())
+    assert SUITES[suite.name] is suite
+    facts = [any(table in text for table in suite.partitioned) for text in texts.values()]
+    assert sum(facts) > 0.8 * queries
 
 
 def test_rows_are_compared_whatever_their_order_and_last_digit():
-    assert _text([(1, 0.1 + 0.2), (None, "x")]) == _text([(None, "x"), (1, 0.3)])
-    assert _text([(1, 0.3)]) != _text([(1, 0.3), (1, 0.3)])
-    assert _text([("1",)]) != _text([(1,)])
+    assert text_of([(1, 0.1 + 0.2), (None, "x")]) == text_of([(None, "x"), (1, 0.3)])
+    assert text_of([(1, 0.3)]) != text_of([(1, 0.3), (1, 0.3)])
+    assert text_of([("1",)]) != text_of([(1,)])
 
 
 def test_spread_says_median_range_and_count():
@@ -90,17 +93,37 @@ def test_growth_is_told_with_its_ratio_to_the_floor(tmp_path):
 
 
 @pytest.mark.parametrize(("differing", "word"), [([], "yes"), ([3], "NO")])
-def test_tpcds_says_where_rows_differ(tmp_path, differing, word):
-    pruned = {"kept": 30, "total": 1824, "reasons": ["PRESERVED_SIDE"]}
+def test_a_suite_tells_rows_seconds_and_scans(tmp_path, differing, word):
+    def of(query, contender, seconds, **more):
+        told = {"start": "warm", "scans": {}, "kept": {}, "whole": {}}
+        return run(contender, seconds, query=query, **{**told, **more})
+
+    facts = {"a": 100, "b": 50, "c": 10}
     runs = [
-        run("Spark as it comes", 8.0, query=3, pruned=None),
-        run("ours", 2.0, query=3, pruned=pruned),
+        of(3, "Spark, every switch on", 8.0, scans={"a": [30, 99], "b": [49], "c": [10]}),
+        of(3, "ours", 2.0, scans={"a": [30, 30], "b": [20]}, kept={"a": [30], "b": [20]}),
+        of(4, "Spark, every switch on", 1.0, scans={"a": [30]}),
+        of(4, "ours", 2.0, scans={"a": [100]}, whole={"a": ["PRESERVED_SIDE"]}),
     ]
-    write_tpcds(runs, differing, 1, MACHINE, tmp_path)
-    text = (tmp_path / "tpcds.md").read_text()
+    document = {
+        "machine": MACHINE,
+        "scale": 1,
+        "totals": facts,
+        "differing": differing,
+        "runs": runs,
+    }
+    write_suite("TPC", document, tmp_path / "tpc.json")
+    text = (tmp_path / "tpc.md").read_text()
     assert f"| q03 | {word} |" in text
-    assert "Spark as it comes / ours 4.00" in text
-    assert "| 30 | 1,824 |" in text
+    assert "Spark, every switch on / ours 1.41" in text
+    assert "Over the 1 of them with a list: Spark, every switch on / ours 4.00" in text
+    assert (
+        "4 pairs of a query and a fact table, 1 are pruned by both, 2 here alone, 1 by Spark"
+        in text
+    )
+    assert "| q03 | a | 60 [30] | 129 | 200 |  |" in text
+    assert "| q04 | a | 100 | 30 | 100 | PRESERVED_SIDE |" in text
+    assert (tmp_path / "tpc.png").stat().st_size > 0
 
 
 def test_key_predicates_are_told_as_measured(tmp_path):
