@@ -19,6 +19,9 @@ def score() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize(("name", "least"), [("cases.jsonl.gz", 1.0), ("more.jsonl.gz", 0.985)])
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("cases.jsonl.gz", 1.0), ("more.jsonl.gz", 0.985), ("subqueries.jsonl.gz", 1.0)],
+)
 def test_hive_and_the_planner_agree(score: ModuleType, name: str, least: float):
     assert score.main(name) >= least

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_hive_opt.hive.generate.names import Scope, aggregates_in, error, type_of
+from airflow_hive_opt.hive.generate.names import (
+    Scope,
+    aggregates_in,
+    error,
+    is_aggregate,
+    type_of,
+)
 from airflow_hive_opt.hive.graph.operator_graph import (
     ColumnInfo,
     GroupBy,
@@ -21,6 +27,7 @@ from airflow_hive_opt.hive.parser.syntax import (
     Expression,
     Name,
     Star,
+    Subquery,
 )
 from airflow_hive_opt.statement.settings import Settings
 from airflow_hive_opt.statement.zip_strict import zip_strict
@@ -45,11 +52,24 @@ def group_keys(body: Body, operator: Operator) -> tuple[Expression, ...]:
 
 
 def aggregates_of(body: Body) -> tuple[Call, ...]:
-    """Returns the aggregate calls of the SELECT list and of HAVING, each once."""
-    parts = [item.expression for item in body.items]
-    parts += [body.having] if body.having is not None else []
-    found = [call for part in parts for call in aggregates_in(part)]
+    """Returns the aggregate calls of the SELECT list and of HAVING, each once.
+
+    An aggregate beside IN and a subquery does not count: Hive does not look for it there.
+    """
+    found = [call for item in body.items for call in aggregates_in(item.expression)]
+    if body.having is not None:
+        found += _of_having(body.having)
     return tuple(dict.fromkeys(found))
+
+
+def _of_having(expression: Expression) -> list[Call]:
+    if not isinstance(expression, Call):
+        return []
+    if any(isinstance(part, Subquery) for part in expression.arguments):
+        return []
+    if is_aggregate(expression):
+        return [expression]
+    return [call for part in expression.arguments for call in _of_having(part)]
 
 
 def is_grouped(body: Body) -> bool:

@@ -8,10 +8,12 @@ from airflow_hive_opt.hive.generate import aggregate, sinks
 from airflow_hive_opt.hive.generate.generation import Generation, filtered
 from airflow_hive_opt.hive.generate.names import (
     Scope,
+    aggregates_in,
     error,
     windows_in,
 )
 from airflow_hive_opt.hive.generate.select_list import select, windows, written
+from airflow_hive_opt.hive.generate.subquery_joins import subquery_predicates
 from airflow_hive_opt.hive.generate.where import where
 from airflow_hive_opt.hive.graph.operator_graph import (
     Limit,
@@ -30,6 +32,7 @@ from airflow_hive_opt.hive.parser.syntax import (
     Name,
     SelectItem,
     Star,
+    walk,
 )
 
 
@@ -154,6 +157,7 @@ def _after_group_by(
         if scope is None or not (body.group_by or body.distinct):
             raise error(sql, 40000, "HAVING needs a GROUP BY")
         having = _spelled_out(body.having, body, scope)
+        _require_known(sql, having, body)
         having_scope = replace(scope, columns=operator.columns)
         operator = where(generation, operator, having, sources, path, nested, having_scope)
         scope = _rebased(scope, operator)
@@ -179,6 +183,27 @@ def _after_group_by(
     if sink:
         operator = sinks.generate(generation, body, operator)
     return operator
+
+
+def _require_known(sql: str, having: Expression, body: Body) -> None:
+    """Raises :class:`PlanError` unless the left side of IN and a subquery is known below HAVING.
+
+    It must be a group-by key, written as in GROUP BY, or an aggregate that the SELECT list or
+    another condition has too.
+    """
+    known = {*body.group_by, *aggregate.aggregates_of(body)}
+    for predicate in subquery_predicates(having):
+        operand = predicate.arguments[0] if predicate.name == "in" else None
+        if operand is None or operand in known:
+            continue
+        names = [part for part in walk(operand) if isinstance(part, Name)]
+        if names:
+            text = ".".join(names[0].parts)
+            message = f"beside IN and a subquery, HAVING can't read {text}: it is no GROUP BY key"
+            raise error(sql, 10009 if len(names[0].parts) > 1 else 10004, message, names[0].at)
+        if aggregates_in(operand):
+            message = "beside IN and a subquery, HAVING can't call an aggregate of its own"
+            raise error(sql, 10128, message, predicate.at)
 
 
 def _spelled_out(having: Expression, body: Body, scope: Scope) -> Expression:

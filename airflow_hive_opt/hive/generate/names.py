@@ -128,7 +128,7 @@ class Scope:
                 raise error(self.sql, 10025 if self.grouped else 10002, message, name.at)
         first = name.parts[0]
         infos = [info for info in self.columns if info.name == first]
-        if len({info.internal for info in infos}) > 1:
+        if len({info.table for info in infos if info.table}) > 1:
             message = f"column {first} is ambiguous: put the table's alias before it"
             raise error(self.sql, 40000, message, name.at)
         if infos:

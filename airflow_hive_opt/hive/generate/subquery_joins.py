@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from airflow_hive_opt.hive.generate.names import error
+from airflow_hive_opt.hive.generate.names import aggregates_in, error, windows_in
 from airflow_hive_opt.hive.graph.operator_graph import ColumnInfo
 from airflow_hive_opt.hive.parser.syntax import (
     Block,
@@ -117,12 +117,15 @@ def _join(
         message = "EXISTS needs an equality between its table and the outer query's"
         raise error(sql, 10250, message, subquery.at)
     on: list[Expression] = []
+    if operand is not None and isinstance(query, Block) and _is_array(query.bodies[0]):
+        raise error(sql, 40000, "IN compares a value with an array of the subquery", subquery.at)
     if operand is not None:
         on.append(Call("=", (_qualified(operand, outer), Name((alias, _first_name(query))))))
     for at, (outside, _) in enumerate(correlations):
         on.append(Call("=", (_qualified(outside, outer), Name((alias, f"sq_corr_{at}")))))
-    if operand is None and len(correlations) > 1 and not negated:
-        raise error(sql, 40000, "EXISTS takes one equality with the outer query", subquery.at)
+    if operand is None and len(correlations) > 1 and not negated and _ends_in_one(subquery, query):
+        message = "of several equalities with the outer query, none may be EXISTS' last condition"
+        raise error(sql, 40000, message, subquery.at)
     joined = on[0]
     for part in on[1:]:
         joined = Call("and", (joined, part))
@@ -136,6 +139,26 @@ def _join(
     return SubqueryJoin(
         "LEFT OUTER", alias, query, joined, after, nulls, f"{alias}_notin_nullcheck"
     )
+
+
+def _is_array(body: Body) -> bool:
+    first = body.items[0].expression
+    return isinstance(first, Call) and first.name in ("collect_set", "collect_list")
+
+
+def _ends_in_one(subquery: Subquery, decorrelated: Query) -> bool:
+    """Whether the last condition that reads a column is an equality with the outer query.
+
+    Hive then fails if there are several such equalities.
+    """
+    if not isinstance(subquery.query, Block) or not isinstance(decorrelated, Block):
+        return False
+    reading = [
+        part
+        for part in conjuncts(subquery.query.bodies[0].where)
+        if any(isinstance(name, Name) for name in walk(part))
+    ]
+    return reading[-1] not in conjuncts(decorrelated.bodies[0].where)
 
 
 def _qualified(expression: Expression, outer: Sequence[ColumnInfo]) -> Expression:
@@ -195,14 +218,37 @@ def _decorrelate(
     ):
         message = "EXISTS needs an equality between its table and the outer query's"
         raise error(sql, 10250, message, None)
+    if correlations and any(windows_in(item.expression) for item in body.items):
+        message = "a subquery with a window function can't read the outer query"
+        raise error(sql, 10249, message, None)
+    keys = _group_by(sql, body, [own for _, own in correlations], exists)
     items = body.items
     for at, (_, own) in enumerate(correlations):
         items = (*items, SelectItem(own, (f"sq_corr_{at}",)))
     where: Expression | None = None
     for part in kept:
         where = part if where is None else Call("and", (where, part))
-    body = replace(body, items=items, where=where)
+    body = replace(body, items=items, where=where, group_by=keys)
     return replace(block, bodies=(body,)), correlations
+
+
+def _group_by(
+    sql: str, body: Body, correlated: list[Expression], exists: bool
+) -> tuple[Expression, ...]:
+    """The GROUP BY of a subquery, with the columns that are compared with the outer query.
+
+    Hive adds them if the SELECT list has aggregates, but none that counts. To a subquery without
+    GROUP BY it adds one column only.
+    """
+    calls = [call for item in body.items for call in aggregates_in(item.expression)]
+    if not correlated or not calls or any(call.name == "count" for call in calls):
+        return body.group_by
+    if not body.group_by and exists:
+        message = "EXISTS over an aggregate without GROUP BY is true of no row at all: add GROUP BY"
+        raise error(sql, 10250, message, calls[0].at)
+    if not body.group_by and len(correlated) > 1:
+        return body.group_by
+    return tuple(dict.fromkeys((*body.group_by, *correlated)))
 
 
 def _reads(

@@ -85,13 +85,17 @@ def _joined(
     extra = sum(1 for info in query.columns if info.name.startswith("sq_corr_"))
     if width - extra > 1 and _is_in(join):
         raise error(generation.sql, 40000, "the subquery of IN may give one column only")
-    query.columns = [replace(info, table=join.alias) for info in query.columns if not info.hidden]
+    query.columns = [
+        replace(info, table=join.alias, hidden=True) for info in query.columns if not info.hidden
+    ]
     columns = list(operator.columns)
     aliases = list(dict.fromkeys(info.table or "" for info in columns))
     if join.nulls is not None:
         nulls_path = f"{path}:{join.nulls_alias}" if path else join.nulls_alias
         nulls = generation.subquery(join.nulls, nulls_path)
-        nulls.columns = [replace(info, table=join.nulls_alias) for info in nulls.columns]
+        nulls.columns = [
+            replace(info, table=join.nulls_alias, hidden=True) for info in nulls.columns
+        ]
         zero = Constant("0", "bigint")
         count = filtered(generation.sql, nulls, Call("=", (_name(join.nulls_alias, "c"), zero)))
         tree = trees.subquery_join_tree(
