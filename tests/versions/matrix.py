@@ -292,7 +292,7 @@ def pruned(results: Results) -> str:
     for pair in PAIRS:
         if counted := results.get(pair.name, {}).get("pruned"):
             lines.append(f"| {pair.pyspark} | " + " | ".join(map(str, counted)) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(dict.fromkeys(lines)) + "\n"  # two pairs may have the same Spark
 
 
 def main(*names: str) -> int:
