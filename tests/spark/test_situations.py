@@ -106,20 +106,20 @@ def page(
     lines = [
         "# What prunes and what does not",
         "",
-        "Every line is a test. *Kept* is the number of the big table's partitions that are read, "
-        "of 21 (of 20 with several partition columns). *Spark reads* is the number after Spark's "
-        "own dynamic pruning. Spark first fetches the metadata of all partitions and lists all "
-        "directories. The small tables are broadcast, which is Spark's best case. *Every switch "
-        "on* lets Spark run a query for pruning (`reuseBroadcastOnly` off) and project a broadcast "
-        "(`broadcastProjection`, Spark 4.3, off by default).",
+        "Every line is a test. *Kept* is the number of the big table's partitions that are read. "
+        "The table has 21 partitions, and 20 if it has several partition columns. *Spark reads* is "
+        "the number after Spark's own dynamic pruning. Spark first fetches the metadata of all "
+        "partitions and lists all directories. The small tables are broadcast, which is Spark's "
+        "best case. *Every switch on* is Spark with two more settings of "
+        "`spark.sql.optimizer.dynamicPartitionPruning`: `reuseBroadcastOnly` off, so that it may "
+        "run an extra query for pruning, and from Spark 4.3 `broadcastProjection.enabled`.",
         "",
         "The outcome is a path or a [reason code](reasons.md). `fast`: keys are compared with "
         "partition columns. `skeleton`: Spark evaluates the condition on partition names. "
         "`static`: names and literals decide, and no table is read.",
         "",
         f"Of these {asked} situations {ours} are pruned here, {spark} by Spark and {all_on} by "
-        "Spark with every switch on. A situation in which Spark leaves out only the NULL partition "
-        "does not count as pruned. "
+        "Spark with every switch on. If Spark skips only the NULL partition, that does not count. "
         "[Older versions of Spark](versions.md#what-spark-itself-prunes).",
     ]
     for group in dict.fromkeys(one.group for one in SITUATIONS):
