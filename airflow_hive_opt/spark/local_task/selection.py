@@ -82,7 +82,8 @@ def union_of(selections: Sequence[Selection]) -> tuple[Partition, ...]:
     found: dict[tuple[str | None, ...], Partition] = {}
     for selection in selections:
         for partition in selection.partitions:
-            if found.get(partition.values, partition).location is None:
+            known = found.get(partition.values)
+            if known is None or known.location is None:
                 found[partition.values] = partition
     return tuple(found.values())
 

@@ -1,0 +1,22 @@
+"""The union of the partitions that the readers of a CTE need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.spark.local_task.selection import union_of
+
+
+@dataclass
+class Selected:
+    partitions: list[Partition]
+
+
+def test_every_partition_is_there_once_with_its_location():
+    named, located = Partition(("a",)), Partition(("a",), "file:/a")
+    other, null = Partition(("b",), "file:/b"), Partition((None,))
+    assert union_of([Selected([located, other]), Selected([named, null])]) == (located, other, null)
+    assert union_of([Selected([named]), Selected([located])]) == (located,)
+    assert union_of([Selected([other, null])]) == (other, null)
+    assert union_of([Selected([])]) == ()
