@@ -109,6 +109,20 @@ def test_few_of_very_many_over_thrift(spark, remote, tmp_path, asked):
     assert report.work["local task"].partitions_fetched == 10
 
 
+def test_each_reader_of_a_cte_over_thrift(spark, remote, tmp_path, asked):
+    sql = (
+        "WITH t AS (SELECT f.id, k.id AS number FROM cost.fact f JOIN cost.keys k ON f.p = k.p) "
+        "SELECT id FROM t WHERE number < 10 UNION ALL SELECT id FROM t WHERE number >= 25"
+    )
+    with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
+        report = prune(spark, Request(sql), UPath(tmp_path) / "1.json")
+    (target,) = report.descriptor.targets
+    wanted = {(f"p{number}",) for number in range(30) if number < 10 or number >= 25}
+    assert {part.values for part in target.partitions} == wanted
+    assert all(part.location and part.bytes == 77 for part in target.partitions)
+    assert report.work["local task"].partitions_fetched == 15
+
+
 def test_few_of_few_over_thrift(spark, remote, tmp_path, asked):
     sql = "SELECT t.id FROM cost.two t JOIN cost.keys k ON t.p = k.p AND k.id < 10"
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
