@@ -18,7 +18,10 @@ from airflow_hive_opt.pruning.query import ColumnRef, Projection
 from airflow_hive_opt.pruning.scope import Scope, relation_columns
 from airflow_hive_opt.statement.identifiers import quote
 
+# Table functions, and functions that the parser does not know: each may return several columns.
+_SEVERAL_COLUMNS = (exp.Aliases, exp.Explode, exp.Inline, exp.Stack, exp.UDTF, exp.Anonymous)
 _BEFORE_OVER = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
+_UNKNOWN = Projection("*", None, frozenset())
 
 
 def group_by(select: exp.Select, scope: Scope) -> tuple[Projection, ...] | None:
@@ -40,12 +43,17 @@ def group_by(select: exp.Select, scope: Scope) -> tuple[Projection, ...] | None:
 
 
 def projections(select: exp.Select, scope: Scope) -> tuple[Projection, ...]:
-    """The output columns in order; a star becomes its columns if they are known."""
+    """The output columns in order; a star becomes its columns if they are known.
+
+    A projection named ``*`` stands for any number of columns that are not known.
+    """
     found: list[Projection] = []
     for node in select.expressions:
         star = node.this if isinstance(node, exp.Column) else node
         if isinstance(star, exp.Star):
             found.extend(_star(node, star, scope))
+        elif isinstance(node.unnest(), _SEVERAL_COLUMNS):
+            found.append(_UNKNOWN)
         else:
             found.append(_projection(node, node.alias_or_name, scope))
     return tuple(found)
@@ -59,7 +67,7 @@ def _star(node: exp.Expr, star: exp.Star, scope: Scope) -> Iterable[Projection]:
         relation = scope.relations.get(alias)
         columns = relation_columns(relation) if relation is not None else None
         if columns is None or unusual:
-            yield Projection("*", None, frozenset())
+            yield _UNKNOWN
             continue
         for name in columns:
             ref, _ = scope.resolve(exp.column(name, alias))

@@ -67,6 +67,7 @@ class Relations:
         self._not_expanded: set[str] = set()
         self._expansions = 0
         self._numbered = 0
+        self._pivoted = {id(node.find_ancestor(exp.Select)) for node in tree.find_all(exp.Pivot)}
         # Spark resolves db.table.column only if the table keeps its name.
         self._named_with_database = {
             part.name.lower()
@@ -94,6 +95,10 @@ class Relations:
         if self._ctes.body(name) is not cte.this or name in self._not_expanded:
             return False
         return self._expanded[name] == self._ctes.readers(name)
+
+    def is_pivoted(self, select: exp.Select) -> bool:
+        """Whether FROM has PIVOT or UNPIVOT, which change the columns of all relations in it."""
+        return id(select) in self._pivoted
 
     def relation(
         self, factor: exp.Expr, outer: Scope | None, nested: list[QueryBlock], joined: bool
@@ -130,7 +135,7 @@ class Relations:
         selects = union_branches(query)
         branches = [self._block(select, outer, nested) for select in selects]
         found = tuple(branch for branch in branches if branch is not None)
-        if names and any(len(branch.projections) != len(names) for branch in found):
+        if names and not all(_has_columns(branch, len(names)) for branch in found):
             selects = ()
         if not selects or len(found) < len(selects):
             nested.extend(found if branches else self._queries(query, outer))
@@ -229,3 +234,8 @@ class Relations:
         """Every table that the node's text reads, directly or through CTEs."""
         found = (self._catalog.table(name) for name in self._ctes.tables(node))
         return tuple(table for table in found if table is not None)
+
+
+def _has_columns(branch: QueryBlock, number: int) -> bool:
+    names = [projection.name for projection in branch.projections]
+    return len(names) == number and "*" not in names

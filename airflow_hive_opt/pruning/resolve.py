@@ -119,7 +119,7 @@ class _Resolver:
         outer: Scope | None,
         nested: list[QueryBlock],
     ) -> QueryBlock | None:
-        """Resolves one SELECT; returns ``None`` if it has no FROM.
+        """Resolves one SELECT; returns ``None`` if it has no FROM, or PIVOT or UNPIVOT in it.
 
         Blocks in its expressions and set operations are appended to ``nested``.
         """
@@ -134,6 +134,9 @@ class _Resolver:
         joins: list[exp.Join] = [*(first_joins or ()), *(select.args.get("joins") or ())]
         lateral_nodes: list[exp.Expr] = select.args.get("laterals") or []
         factors = [from_.this, *(join.this for join in joins)]
+        if self.relations.is_pivoted(select):
+            self._pivoted(select, factors, outer, nested)
+            return None
         relations = [
             self.relations.relation(factor, outer, nested, joined=number == 0)
             for number, factor in enumerate(factors)
@@ -171,6 +174,23 @@ class _Resolver:
                 if id(subquery) not in replaced:
                     nested.extend(self._queries(subquery, scope))
         return block
+
+    def _pivoted(
+        self,
+        select: exp.Select,
+        factors: list[exp.Expr],
+        outer: Scope | None,
+        nested: list[QueryBlock],
+    ) -> None:
+        """Appends the blocks inside a SELECT whose FROM has PIVOT or UNPIVOT.
+
+        The SELECT itself is not analyzed: PIVOT replaces the columns of all relations in FROM.
+        """
+        alias = self.relations.new_alias()
+        scope = Scope(self._sql, {alias: OpaqueRelation(alias)}, outer)
+        for part in (*factors, *_expressions(select)):
+            for query in _outermost_queries(part):
+                nested.extend(self._queries(query, scope))
 
     def _join_steps(
         self, relations: list[Relation], joins: list[exp.Join], scope: Scope

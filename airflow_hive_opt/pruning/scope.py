@@ -58,7 +58,7 @@ class Scope:
         name = column.name.lower()
         qualifier = column.table.lower()
         database = column.args["db"].name.lower() if column.args.get("db") else ""
-        if database and database in self.relations:  # alias.struct.field
+        if database and self._is_alias(database):  # alias.struct.field
             return ColumnRef(database, qualifier), False
         if database and (owners := self._owners(database)):  # struct.field.field
             return (ColumnRef(owners[0], database), False) if len(owners) == 1 else (None, False)
@@ -100,7 +100,7 @@ class Scope:
     def _qualified(
         self, column: exp.Column, qualifier: str, name: str
     ) -> tuple[ColumnRef | None, bool]:
-        if qualifier in self.relations:
+        if self._is_alias(qualifier):
             columns = self.columns(qualifier)
             if columns is None or name in columns or name in HIDDEN_COLUMNS:
                 return ColumnRef(qualifier, name), True
@@ -115,6 +115,12 @@ class Scope:
         raise self._error(
             column, f"there is no table or alias {qualifier} here, only {self._names()}"
         )
+
+    def _is_alias(self, name: str) -> bool:
+        """Whether ``name`` before a dot is a relation's alias, not a nearer relation's column."""
+        if name not in self.relations:
+            return False
+        return name in self.nearest or self.nearest.isdisjoint(self._owners(name))
 
     def _owners(self, name: str) -> list[str]:
         found = [

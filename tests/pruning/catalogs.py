@@ -16,6 +16,7 @@ STAR = JsonCatalog.of(
         ),
         Table("default.returns", columns(item="int"), columns(ds="string", hr="int")),
         Table("default.days", columns(ds="string", day="string", year="int"), total_bytes=5000),
+        Table("default.structs", columns(k="int", s="struct<ds:string>"), total_bytes=5000),
         Table("default.items", columns(item="int", category="string"), total_bytes=5000),
         Table("default.customers", columns(ds="string"), total_bytes=10**9),
         Table("dw.sales", columns(x="int"), columns(ds="string")),

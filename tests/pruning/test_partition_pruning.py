@@ -272,6 +272,29 @@ def test_text_beyond_the_planner(sql):
     assert found.decisions == ()
 
 
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("FROM sales s UNPIVOT (ds FOR n IN (s.ds, s.item)) WHERE ds = 'x'", "PASSED_THROUGH"),
+        (
+            "FROM sales s, items i PIVOT (count(*) FOR item IN (1 AS ds)) WHERE ds > 0",
+            "PASSED_THROUGH",
+        ),
+        ("FROM (SELECT * FROM sales s WHERE ds = 'x') PIVOT (count(*) FOR item IN (1))", "PRUNED"),
+    ],
+)
+def test_pivot(sql, found):
+    """It replaces the columns of every relation in FROM."""
+    assert reasons(f"SELECT * {sql}") == {"s": found}
+
+
+def test_a_struct_of_the_subquery_hides_the_outer_table():
+    sql = "SELECT 1 FROM sales s WHERE EXISTS (SELECT 1 FROM structs i WHERE s.ds = 'x')"
+    assert reasons(sql) == {"s": "NO_CONDITION_ON_PARTITION_COLUMN"}
+    assert reasons(sql.replace("structs i", "days s")) == {"s": "NO_CONDITION_ON_PARTITION_COLUMN"}
+    assert reasons(sql.replace("structs", "days")) == {"s": "PRUNED"}
+
+
 def test_the_target_is_the_target():
     sql = "INSERT OVERWRITE DIRECTORY '/x' STORED AS PARQUET SELECT item FROM sales"
     assert plan(sql, STAR).target is None

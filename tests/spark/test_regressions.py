@@ -25,6 +25,8 @@ def tables(spark):
         "INSERT INTO early VALUES (1, '2020-01'), (2, '2020-02')",
         "CREATE TABLE late (x INT) PARTITIONED BY (ds STRING) STORED AS PARQUET",
         "INSERT INTO late VALUES (1, '2020-05'), (2, '2020-06')",
+        "CREATE TABLE structs STORED AS PARQUET AS SELECT 1 AS k, "
+        "named_struct('ds', '2020-99') AS s",
         "CREATE VIEW outer_view AS SELECT i.item, s.ds FROM items i LEFT JOIN sales s "
         "ON s.item = i.item",
         "CREATE VIEW union_view AS SELECT ds, item FROM (SELECT ds, item FROM sales UNION ALL "
@@ -76,6 +78,26 @@ CHANGED = INNER.replace("s.ds FROM", "coalesce(s.ds, '2020-03') AS ds FROM")
         "SELECT q.a, q.ds FROM (SELECT 'k' a, days.ds, days.k b FROM days UNION ALL "
         "SELECT v.*, s.item FROM sales s JOIN (VALUES ('a', '2020-02')) v ON true) q "
         "JOIN days d ON q.ds = d.ds",
+        # PIVOT and UNPIVOT replace the columns of every table in FROM
+        "SELECT * FROM early e, (SELECT k FROM days) d "
+        "PIVOT (count(x) FOR ds IN ('2020-01' AS ds)) WHERE ds > 0",
+        "SELECT * FROM (SELECT ds FROM early) e CROSS JOIN (SELECT ds AS k FROM late) l "
+        "UNPIVOT (v FOR n IN (ds, k)) WHERE v = '2020-05'",
+        "SELECT * FROM sales s CROSS JOIN (SELECT 'q' AS k) l "
+        "UNPIVOT (ds FOR n IN (s.ds, l.k)) WHERE ds = 'q'",
+        "SELECT l.x FROM late l, (SELECT '2020-05' AS k, ds FROM days UNPIVOT (ds FOR n IN (ds)) "
+        "WHERE ds = '2020-01') d WHERE l.ds = d.k",
+        # table functions may return several columns of a UNION's branch
+        "SELECT * FROM (SELECT posexplode(array(s.item)), d.k, s.ds FROM sales s JOIN days d "
+        "ON s.ds = d.ds UNION ALL SELECT r.item, d.k, posexplode(array(r.ds)) FROM sales r "
+        "JOIN days d ON r.ds = d.ds) t WHERE t.k = 0",
+        "SELECT * FROM (SELECT stack(1, s.item, 'x'), s.ds, 1 AS k FROM sales s "
+        "UNION ALL SELECT r.item, r.ds, stack(1, '2020-01', r.store) FROM sales r) t "
+        "WHERE t.ds = '2020-01'",
+        # the subquery's own struct hides the outer table of the same name
+        "SELECT s.item FROM sales s WHERE EXISTS (SELECT 1 FROM structs i WHERE s.ds = '2020-99')",
+        "SELECT s.item FROM sales s WHERE s.store IN (SELECT i.k FROM structs i "
+        "WHERE s.ds = '2020-99')",
     ],
 )
 def test_rows_are_those_of_plain_spark(spark, tmp_path, sql):
