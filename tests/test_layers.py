@@ -18,8 +18,8 @@ WITHIN = {
     "hive": ("parser", "graph", "generate", "tasks", "rules", "compiler", "explain", "example"),
     "spark": (
         "session",
-        "keys",
         "restriction",
+        "keys",
         "catalog",
         "local_task",
         "map_join",

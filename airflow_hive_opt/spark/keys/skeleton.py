@@ -18,11 +18,16 @@ from airflow_hive_opt.pruning.decisions import Layer
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.spark.keys.key_set import Keys, is_stable
 from airflow_hive_opt.spark.keys.local_rows import LocalRows
+from airflow_hive_opt.spark.restriction.literals import literal
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+
+# Spark reads this number of names from the SQL text faster than it runs a job for them.
+_NAMES_IN_THE_SQL = 1000
 
 
 def unique_view(name: str) -> str:
@@ -51,13 +56,7 @@ def skeleton_view(
     ``__odd`` is true if the name does not determine the value that a scan reads: a text that can't
     be read as its column's type, and the NULL partition of a table that a serde reads.
     """
-    # one text for all: passing values one by one would take nearly a millisecond each
-    document = json.dumps([partition.values for partition in partitions])
-    rows = session.sql(
-        "SELECT posexplode(from_json(:names, 'array<array<string>>')) AS (__row, __texts)",
-        args={"names": document},
-    )
-    frame = LocalRows(session, rows).frame
+    frame = _texts(session, partitions)
     typed = [
         (f"__texts[{number}]", f"try_cast(__texts[{number}] AS {column.type})", quote(column.name))
         for number, column in enumerate(table.partition_columns)
@@ -71,6 +70,27 @@ def skeleton_view(
         yield
     finally:
         session.catalog.dropTempView(name)
+
+
+def _texts(session: SparkSession, partitions: Sequence[Partition]) -> DataFrame:
+    """The partitions' positions and values as local data: ``__row``, and the texts ``__texts``."""
+    if 0 < len(partitions) <= _NAMES_IN_THE_SQL:
+        rows = (
+            f"({row}, array({', '.join(map(_text, partition.values))}))"
+            for row, partition in enumerate(partitions)
+        )
+        return session.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS names(__row, __texts)")
+    # one text for all: passing values one by one would take nearly a millisecond each
+    document = json.dumps([partition.values for partition in partitions])
+    exploded = session.sql(
+        "SELECT posexplode(from_json(:names, 'array<array<string>>')) AS (__row, __texts)",
+        args={"names": document},
+    )
+    return LocalRows(session, exploded).frame
+
+
+def _text(value: str | None) -> str:
+    return "CAST(NULL AS STRING)" if value is None else literal(value)
 
 
 def fulfilling(
@@ -91,19 +111,20 @@ def fulfilling(
     with skeleton_view(session, names_view, table, partitions):
         skeleton = _from(names_view, layers)
         condition = " AND ".join(conditions)
-        if keys is None:
-            sql = f"SELECT __row FROM {skeleton} WHERE {condition}"
+        if keys is None:  # Spark evaluates a filter of local data without a job
+            sql = f"SELECT __row FROM {skeleton} WHERE __odd OR ({condition})"
         else:
             keys.frame.createOrReplaceTempView(keys_view)
             known = _keys_from(keys_view, keys)
-            sql = f"SELECT __row FROM {skeleton} LEFT SEMI JOIN {known} ON {condition}"
-        frame = session.sql(
-            f"{sql} UNION SELECT __row FROM {names_view} WHERE __odd", args=dict(parameters)
-        )
+            sql = (
+                f"SELECT __row FROM {skeleton} LEFT SEMI JOIN {known} ON {condition} "
+                f"UNION ALL SELECT __row FROM {names_view} WHERE __odd"
+            )
+        frame = session.sql(sql, args=dict(parameters))
         try:
             if not is_stable(frame):
                 return None
-            return [partitions[number] for number in sorted(row[0] for row in frame.collect())]
+            return [partitions[number] for number in sorted({row[0] for row in frame.collect()})]
         finally:
             session.catalog.dropTempView(keys_view)
 
@@ -112,7 +133,8 @@ def _from(names_view: str, layers: Sequence[Layer]) -> str:
     sql = f"{names_view} AS {quote(layers[0].alias)}"
     for layer in layers[1:]:
         columns = [f"{text} AS {quote(name)}" for name, text in layer.columns]
-        sql = f"(SELECT {', '.join(['__row', *columns])} FROM {sql}) AS {quote(layer.alias)}"
+        listed = ", ".join(["__row", "__odd", *columns])
+        sql = f"(SELECT {listed} FROM {sql}) AS {quote(layer.alias)}"
     return sql
 
 
