@@ -11,7 +11,9 @@ from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.pruning.query import ColumnRef
 from airflow_hive_opt.spark.application.application import join, map_join, prune
 from airflow_hive_opt.spark.application.request import Request
-from airflow_hive_opt.spark.keys.key_set import _COUNTING, KeyBounds, _operators, collect_keys
+from airflow_hive_opt.spark.keys.key_query import COUNTING, collect_keys
+from airflow_hive_opt.spark.keys.key_set import KeyBounds
+from airflow_hive_opt.spark.keys.stability import analysed_operators
 from airflow_hive_opt.spark.session.physical_operators import operators_of
 from airflow_hive_opt.statement.settings import Settings
 from tests.spark.answers import ask
@@ -229,7 +231,7 @@ def test_key_queries_count_rows_without_a_shuffle(spark):
     sql = "SELECT DISTINCT `d`.`day` FROM days AS `d` WHERE (d.week = 2)"
     source = KeySource(("d",), "days", sql, (ColumnRef("d", "day"),), (), (), hashable=True)
     frame = spark.sql(source.counting_sql)
-    assert _operators(frame)[: len(_COUNTING)] == _COUNTING
+    assert analysed_operators(frame)[: len(COUNTING)] == COUNTING
     assert not [kind for kind, _ in operators_of(frame) if kind == "ShuffleExchangeExec"]
     keys = collect_keys(spark, source, KeyBounds(10), {})
     assert (keys.count, keys.unique) == (5, False)  # NULL twice

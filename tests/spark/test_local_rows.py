@@ -2,7 +2,8 @@
 
 import pytest
 
-from airflow_hive_opt.spark.keys.local_rows import LocalRows
+from airflow_hive_opt.spark.keys.local_rows import WHOLE_CALENDAR, LocalRows
+from airflow_hive_opt.spark.session.session_conf import conf_set
 
 TEXTS = (
     *(
@@ -24,6 +25,12 @@ TEXTS = (
     ),
     *("n\nl", "t\tx", "\\", '"', "'", "\x00", "\u2028", "😀"),
 )
+
+
+@pytest.fixture(autouse=True)
+def whole_calendar(spark):
+    with conf_set(spark, WHOLE_CALENDAR):
+        yield
 
 
 def as_collected(spark, frame, families):

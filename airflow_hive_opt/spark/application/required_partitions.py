@@ -12,7 +12,7 @@ from airflow_hive_opt.runtime.required import Required, combined
 from airflow_hive_opt.spark.application.application import plan_on_spark
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
-from airflow_hive_opt.spark.local_task.local_task import LocalTask
+from airflow_hive_opt.spark.local_task.key_sets import KeySets
 from airflow_hive_opt.statement.errors import PlanError
 
 if TYPE_CHECKING:
@@ -51,18 +51,18 @@ def required_partitions(
             f"{', '.join(unknown)} are not columns to wait for: the keys of this statement prune "
             f"{', '.join(sorted(pruned)) or 'no partition column'}",
         )
-    task = LocalTask(session, catalog, catalog, request.bounds, request.parameters)
+    key_sets = KeySets(session, request.bounds, request.parameters, catalog.partition_names)
     chosen = frozenset(map(str.lower, only))
     found = []
     for decision in planned.decisions:
         if not decision.pruned:
             log.info("%s requires no partitions: %s", decision.alias, decision.reason.sentence)
-        entries = (_required(task, one, chosen) for one in decision.separate())
+        entries = (_required(key_sets, one, chosen) for one in decision.separate())
         found += [entry for entry in entries if entry]
     return found
 
 
-def _required(task: LocalTask, decision: ScanDecision, only: frozenset[str]) -> Required | None:
+def _required(key_sets: KeySets, decision: ScanDecision, only: frozenset[str]) -> Required | None:
     types = {column.name: column.type for column in decision.table.partition_columns}
     usable: list[tuple[tuple[str, ...], frozenset[tuple[Value, ...]]]] = []
     for source in decision.sources:
@@ -72,7 +72,7 @@ def _required(task: LocalTask, decision: ScanDecision, only: frozenset[str]) -> 
             continue
         if only and only.isdisjoint(names):
             continue
-        keys = task.collect(source)
+        keys = key_sets.collect(source)
         tuples = None if isinstance(keys, Reason) else keys.tuples([types[name] for name in names])
         if tuples is None:
             reason = keys if isinstance(keys, Reason) else Reason.TYPE_NOT_COMPARABLE

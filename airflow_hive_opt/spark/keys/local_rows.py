@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.runtime.partitions import Value
 from airflow_hive_opt.spark.session import connect_frames
 from airflow_hive_opt.spark.session.connect import is_remote
-from airflow_hive_opt.spark.session.session_conf import conf_set
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 
-# Java's older date classes do not cover all days and years.
-_WHOLE_CALENDAR = {"spark.sql.datetime.java8API.enabled": "true"}
+WHOLE_CALENDAR = {"spark.sql.datetime.java8API.enabled": "true"}
+"""A setting for rows with dates: Java's older date classes do not cover all days and years."""
 
 
 class LocalRows:
     """The rows of ``frame``, which runs once; ``count`` is their number.
 
+    Dates need :data:`WHOLE_CALENDAR` in the session's settings while the frame runs.
     :attr:`frame` never converts the rows to Python values, which would change some types.
     """
 
@@ -34,9 +34,8 @@ class LocalRows:
         if is_remote(session):
             self._relation, self.count, self._bytes = connect_frames.local_relation(session, frame)
             return
-        with conf_set(session, _WHOLE_CALENDAR):
-            rows = frame._jdf.toDF()  # encodes the rows by the current settings
-            self._java, self._java_schema = rows.collectAsList(), rows.schema()
+        rows = frame._jdf.toDF()  # encodes the rows by the current settings
+        self._java, self._java_schema = rows.collectAsList(), rows.schema()
         self.count = int(self._java.size())
 
     def size(self) -> int:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING
-
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 
 from airflow_hive_opt.pruning.decisions import (
     KeyPredicate,
-    KeySource,
     Layer,
     PartitionCondition,
     ScanDecision,
@@ -39,9 +33,11 @@ from airflow_hive_opt.runtime.partitions import (
     matching,
 )
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
-from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys, collect_keys, is_stable
-from airflow_hive_opt.spark.keys.skeleton import fulfilling, skeleton_view, typed_nulls, unique_view
+from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
+from airflow_hive_opt.spark.keys.skeleton import fulfilling, typed_nulls
+from airflow_hive_opt.spark.keys.stability import is_stable
 from airflow_hive_opt.spark.local_task.data_column_keys import promising_row_groups, row_filter
+from airflow_hive_opt.spark.local_task.key_sets import FAILURES, KeySets, failed
 from airflow_hive_opt.spark.local_task.redundant_joins import redundant_joins
 from airflow_hive_opt.spark.local_task.selection import (
     Selection,
@@ -50,7 +46,6 @@ from airflow_hive_opt.spark.local_task.selection import (
     target_of,
     union_of,
 )
-from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 
@@ -64,8 +59,6 @@ _COMPARISONS = 50_000_000
 
 # Characters of one scan's partitions in the descriptor: half of the limit for a descriptor.
 _LONGEST_LIST = 32 << 20
-
-_FAILURES = (PySparkException, Py4JError, MetastoreError, ValueError, OverflowError)
 
 
 def run_local_task(
@@ -83,6 +76,7 @@ def run_local_task(
     long as the small tables do not change.
     """
     task = LocalTask(session, catalog, metastore, bounds, parameters or {})
+    task.collect_keys(plan.decisions)
     targets = []
     decisions = []
     for decision in plan.decisions:
@@ -110,6 +104,11 @@ def run_local_task(
     return descriptor, tuple(found for found in task.answered if found.name != written)
 
 
+def _is_prunable(decision: ScanDecision) -> bool:
+    columns = decision.table.partition_columns
+    return decision.pruned and all(comparable(column.type) for column in columns)
+
+
 class LocalTask:
     """The work for one statement; runs no key query twice and lists no table's names twice."""
 
@@ -124,19 +123,23 @@ class LocalTask:
         self._session = session
         self._catalog = catalog
         self._metastore = metastore
-        self._bounds = bounds
         self._parameters = parameters
         self._metastore_failed = False  # whether a metastore call has failed: no further calls then
         self._names: dict[str, list[Partition]] = {}
         self._totals: dict[str, int] = {}
         self.answered: list[RedundantJoin] = []
-        self._keys: dict[tuple[str, tuple[tuple[str, Table], ...]], Keys | Reason] = {}
+        self._keys = KeySets(session, bounds, parameters, self._partition_names)
+
+    def collect_keys(self, decisions: Sequence[ScanDecision]) -> None:
+        """Runs the key queries of all scans that may be pruned at the same time."""
+        chosen = (decision for decision in decisions if _is_prunable(decision))
+        self._keys.collect_together([source for each in chosen for source in each.sources])
 
     def outcome(self, decision: ScanDecision) -> Target | Reason:
         """The scan's target, or why it reads all partitions; an error only costs its pruning."""
         if not decision.pruned or decision.relation is None:
             return decision.reason
-        if not all(comparable(column.type) for column in decision.table.partition_columns):
+        if not _is_prunable(decision):
             return Reason.TYPE_NOT_COMPARABLE
         selections: list[Selection] = []
         for one in decision.separate():
@@ -164,7 +167,7 @@ class LocalTask:
         failure = Reason.KEY_SOURCE_FAILED
         try:
             for source in decision.sources:
-                keys = self._collected(source)
+                keys = self._keys.of(source)
                 if isinstance(keys, Keys):
                     selection.add(keys)
                 else:
@@ -176,9 +179,9 @@ class LocalTask:
                 return Reason.TOO_FEW_PARTITIONS
             if not self._find_partitions(selection, total):
                 return selection.failure or failure
-        except _FAILURES as error:
+        except FAILURES as error:
             self._metastore_failed |= isinstance(error, MetastoreError)
-            return _failed(f"{decision.alias} can't be pruned", error)
+            return failed(f"{decision.alias} can't be pruned", error)
         return selection
 
     def _total(self, table: Table) -> int:
@@ -201,46 +204,20 @@ class LocalTask:
             groups = promising_row_groups(self._session, self._catalog, predicate, partitions)
             if not groups:
                 return Reason.KEYS_IN_MOST_ROW_GROUPS
-            keys = self._collected(predicate.source)
+            keys = self._keys.of(predicate.source)
             return keys if isinstance(keys, Reason) else row_filter(predicate, keys, groups)
-        except _FAILURES as error:
+        except FAILURES as error:
             self._metastore_failed |= isinstance(error, MetastoreError)
-            return _failed(f"the files of {predicate.relation.alias} can't be read", error)
+            return failed(f"the files of {predicate.relation.alias} can't be read", error)
 
     def _partition_names(self, table: Table) -> list[Partition]:
         if table.name not in self._names:
-            self._names[table.name] = self._metastore.partition_names(table)
-        return self._names[table.name]
-
-    def _collected(self, source: KeySource) -> Keys | Reason:
-        """The source's keys; does not run the query of a failed source again."""
-        asked = (source.sql, source.skeletons)  # the same view name may be another table
-        if asked not in self._keys:
             try:
-                self._keys[asked] = self.collect(source)
-            except _FAILURES as error:
-                self._metastore_failed |= isinstance(error, MetastoreError)
-                self._keys[asked] = _failed(f"the keys of {source.name} can't be read", error)
-        found = self._keys[asked]
-        if isinstance(found, Reason):
-            log.info("the keys of %s are not used, %s", source.name, found)
-            return found
-        log.info("%s gives %d keys", source.name, found.count)
-        return replace(found, source=source)
-
-    def collect(self, source: KeySource) -> Keys | Reason:
-        """The source's keys, or why they can't be used; raises errors of Spark and metastore."""
-        with ExitStack() as views:
-            asked = source
-            for planned, table in source.skeletons:
-                view = unique_view(planned)
-                names = self._partition_names(table)
-                views.enter_context(skeleton_view(self._session, view, table, names))
-                if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
-                    raise ValueError(f"a partition of {table.name} has no readable value")
-                asked = replace(asked, sql=asked.sql.replace(quote(planned), quote(view)))
-            keys = collect_keys(self._session, asked, self._bounds, self._parameters)
-            return keys if isinstance(keys, Reason) else replace(keys, source=source)
+                self._names[table.name] = self._metastore.partition_names(table)
+            except MetastoreError:
+                self._metastore_failed = True
+                raise
+        return self._names[table.name]
 
     def _find_partitions(self, selection: Selection, total: int) -> bool:
         """Finds the selection's partitions; returns whether any key or condition was evaluated."""
@@ -277,8 +254,8 @@ class LocalTask:
                     self._parameters,
                     keys,
                 )
-            except _FAILURES as error:
-                selection.failure = _failed(f"{decision.alias} can't be pruned by this", error)
+            except FAILURES as error:
+                selection.failure = failed(f"{decision.alias} can't be pruned by this", error)
                 selection.filter = None  # it would fail in the map join stage too
                 continue
             if answer is None:
@@ -305,8 +282,3 @@ class LocalTask:
         nulls = typed_nulls(decision.table)
         sql = f"SELECT 1 FROM {nulls} AS {quote(decision.alias)} WHERE {condition.sql}"
         return is_stable(self._session.sql(sql, args=dict(self._parameters)))
-
-
-def _failed(what: str, error: Exception) -> Reason:
-    log.warning("%s: %s", what, in_words(error))
-    return Reason.KEY_SOURCE_FAILED

@@ -1,0 +1,35 @@
+"""Whether a query returns the same rows each time, by Spark's analysis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.pruning.conditions import NOT_DETERMINISTIC
+from airflow_hive_opt.spark.session import connect_frames
+from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.spark_compat import plan_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Operators of Spark's plan that may return other rows each time; a view can hide them.
+_UNSTABLE_OPERATORS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Sample", "Window"})
+
+
+def is_stable(frame: DataFrame) -> bool:
+    """Whether Spark's analysis, views and UDFs included, finds that the rows never change."""
+    return analysed_operators(frame) is not None
+
+
+def analysed_operators(frame: DataFrame) -> tuple[str, ...] | None:
+    """The operators of Spark's analysed plan, top down; ``None`` if its rows may differ."""
+    if is_remote(frame):
+        text = connect_frames.analyzed_plan(frame)
+    else:
+        plan = frame._jdf.queryExecution().analyzed()
+        known = plan.deterministic()
+        text = plan_text(plan) if known else None
+    if text is None or NOT_DETERMINISTIC.search(text):
+        return None
+    operators = tuple(line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())
+    return None if _UNSTABLE_OPERATORS.intersection(operators) else operators

@@ -1,0 +1,78 @@
+"""Several key queries of one statement."""
+
+from __future__ import annotations
+
+from threading import Barrier
+
+import pytest
+
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.spark.keys.key_query import KeyQuery
+from tests.spark.answers import ask
+
+STATEMENT = """
+SELECT f.id, g.id FROM fact f JOIN days d ON f.p = d.p
+JOIN fact g ON g.q = f.id JOIN days e ON g.p = e.p JOIN odd o ON g.q = o.q
+WHERE d.week = 1 AND e.week = 2
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS key_sets")
+    spark.sql("USE key_sets")
+    fact = spark.range(60).selectExpr("id", "CAST(id % 20 AS INT) p", "CAST(id % 3 AS INT) q")
+    fact.coalesce(1).write.partitionBy("p", "q").saveAsTable("fact")
+    days = spark.range(20).selectExpr("CAST(id AS INT) p", "CAST(id / 7 AS INT) week")
+    days.coalesce(1).write.saveAsTable("days")
+    spark.sql("CREATE TABLE odd AS SELECT 1 AS q UNION ALL SELECT 2")
+    yield
+    spark.sql("USE default")
+    spark.sql("DROP DATABASE key_sets CASCADE")
+
+
+def kept(answer):
+    return [(target.alias, target.kept) for target in answer.report.descriptor.targets]
+
+
+def test_all_key_queries_run_at_the_same_time(spark, tmp_path, monkeypatch):
+    """No query may end before the last one has begun."""
+    begun, run, pools = Barrier(3, timeout=60), KeyQuery.run, []
+
+    def waiting(query):
+        begun.wait()
+        pools.append(spark.sparkContext.getLocalProperty("spark.scheduler.pool"))
+        return run(query)
+
+    alone = kept(ask(spark, tmp_path, STATEMENT))
+    monkeypatch.setattr(KeyQuery, "run", waiting)
+    # one table each, so that all three have the same settings
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", "ours")
+    try:
+        assert kept(ask(spark, tmp_path, STATEMENT)) == alone == [("f", 21), ("g", 12)]
+    finally:
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", None)
+    assert pools[:3] == ["ours"] * 3
+
+
+def test_a_query_that_fails_costs_only_its_scan(spark, tmp_path, monkeypatch):
+    run = KeyQuery.run
+
+    def failing(query):
+        if "week = 1" in query.source.sql:
+            raise ValueError("unreadable")
+        return run(query)
+
+    monkeypatch.setattr(KeyQuery, "run", failing)
+    answer = ask(spark, tmp_path, STATEMENT)
+    reasons = {found.alias: found.reason for found in answer.report.descriptor.decisions}
+    assert reasons == {"f": Reason.KEY_SOURCE_FAILED, "g": Reason.PRUNED}
+    assert kept(answer) == [("g", 12)]
+
+
+def test_queries_with_other_settings_and_settings_afterwards(spark, tmp_path):
+    """A key query of two tables runs adaptively, the others do not."""
+    sql = STATEMENT.replace("JOIN odd o ON g.q = o.q", "JOIN odd o ON g.q = o.q AND o.q = e.week")
+    before = spark.conf.get("spark.sql.adaptive.enabled")
+    assert kept(ask(spark, tmp_path, sql)) == [("f", 21), ("g", 6)]
+    assert spark.conf.get("spark.sql.adaptive.enabled") == before
