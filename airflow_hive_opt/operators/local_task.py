@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException
+from airflow_hive_opt.provider.earlier_runs import unasked_of
 from airflow_hive_opt.runtime.arguments import whole_number
+from airflow_hive_opt.runtime.gates import Gates
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
@@ -59,8 +61,14 @@ class LocalTaskOperator(StatementOperator):
 
     def job(self, context: Context) -> Job:
         """See :meth:`StatementOperator.job`."""
+        job = super().job(context)
+        # gates and asset events need the list itself, however long it is
+        free = job.gates == Gates() and self.partition_keys_of is None
         return dataclasses.replace(
-            super().job(context), max_keys=self.max_keys, max_key_bytes=self.max_key_bytes
+            job,
+            max_keys=self.max_keys,
+            max_key_bytes=self.max_key_bytes,
+            unasked=unasked_of(context) if free else {},
         )
 
     def is_dry(self) -> bool:

@@ -31,6 +31,7 @@ class Reason(StrEnum):
     TOO_MANY_KEYS = "TOO_MANY_KEYS"
     KEYS_TOO_LARGE = "KEYS_TOO_LARGE"
     LIST_TOO_LARGE = "LIST_TOO_LARGE"
+    NOT_ASKED_AGAIN = "NOT_ASKED_AGAIN"
     ALL_PARTITIONS_MATCH = "ALL_PARTITIONS_MATCH"
     MOST_PARTITIONS_MATCH = "MOST_PARTITIONS_MATCH"
     KEYS_IN_MOST_ROW_GROUPS = "KEYS_IN_MOST_ROW_GROUPS"
@@ -106,6 +107,10 @@ _SENTENCES = {
     Reason.TOO_MANY_KEYS: "the small table has more distinct keys than max_keys allows",
     Reason.KEYS_TOO_LARGE: "a key is longer than 16 KiB, or all keys together exceed max_key_bytes",
     Reason.LIST_TOO_LARGE: "the partition list exceeds the 32 MiB that a descriptor can hold",
+    Reason.NOT_ASKED_AGAIN: (
+        "nearly all partitions matched the same keys in an earlier run, so this run does not read "
+        "the keys; every tenth run does"
+    ),
     Reason.ALL_PARTITIONS_MATCH: "every partition matches the keys, so nothing is pruned",
     Reason.MOST_PARTITIONS_MATCH: (
         "nearly all of the table's partitions match the keys, so a partition list would cost "

@@ -19,7 +19,7 @@ from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.storage import DescriptorError as DescriptorError
 from airflow_hive_opt.runtime.storage import StoragePath as StoragePath
 
-VERSION = 5
+VERSION = 6
 
 
 @dataclass(frozen=True)
@@ -94,16 +94,29 @@ class RowFilter:
 
 
 @dataclass(frozen=True)
+class Question:
+    """What a scan's pruning depends on: the digest of its key queries and conditions.
+
+    ``unasked`` is the number of runs in a row that did not read the keys.
+    """
+
+    digest: str
+    unasked: int
+
+
+@dataclass(frozen=True)
 class Decision:
     """The decision for one scan of a partitioned table.
 
-    ``reason`` is a code, ``message`` a sentence for logs.
+    ``reason`` is a code, ``message`` a sentence for logs. ``question`` is set if the keys matched
+    nearly all partitions: the next run need not ask again.
     """
 
     alias: str
     table: str
     reason: str
     message: str
+    question: Optional[Question] = None
 
 
 @dataclass(frozen=True)

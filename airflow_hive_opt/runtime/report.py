@@ -145,6 +145,7 @@ def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
         "decisions": [
             {"alias": found.alias, "table": found.table, "reason": found.reason}
             | ({"path": on.path, "kept": on.kept, "total": on.total} if on else {})
+            | ({"question": asdict(found.question)} if found.question else {})
             for found, on in scans(descriptor)
         ],
         "predicates": [

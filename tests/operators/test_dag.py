@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -73,13 +74,13 @@ def start(database, tmp_path, monkeypatch):
     """Runs an example as ``dag.test()`` does and gives its run; the example's file names it."""
     monkeypatch.setenv("AIRFLOW__HIVE_OPT__DESCRIPTOR_PATH", str(tmp_path))
 
-    def start(name, **options):
+    def start(name, folder=DAGS, **options):
         from airflow.models.dagbundle import DagBundleModel
         from airflow.utils.session import create_session
 
         from tests.operators.dag_bags import DagBag, sync_bag_to_db
 
-        bag = DagBag(DAGS / f"{name}.py")
+        bag = DagBag(folder / f"{name}.py")
         assert bag.import_errors == {}
         with create_session() as session:
             session.merge(DagBundleModel(name="tests"))
@@ -130,6 +131,33 @@ def test_one_task(spark, run):
     assert Path(pruned["uri"]).exists()
     november = rows(spark, "sales_by_category")
     assert [row[:3] for row in november] == [("c0", "TN", 150), ("c1", "TN", 150)]
+
+
+def test_the_next_run_does_not_ask_again(run, tmp_path):
+    (tmp_path / "asking.py").write_text(
+        "from datetime import datetime\n"
+        "from airflow.sdk import DAG\n"
+        "from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator\n"
+        "sql = 'SELECT count(d.d_year) FROM store_sales s JOIN date_dim d "
+        "ON s.ss_sold_date_sk = d.d_date_sk'\n"
+        "with DAG('asking', schedule='@daily', start_date=datetime(2026, 1, 1), catchup=False):\n"
+        "    MapJoinPruneOperator(task_id='free', sql=sql)\n"
+        "    MapJoinPruneOperator(task_id='gated', sql=sql, max_partitions=100)\n"
+    )
+    found = []
+    for day in (1, 2):
+        options = {"logical_date": datetime(2026, 2, day, tzinfo=timezone.utc)}
+        ended = run("asking", folder=tmp_path, **options)
+        assert ended.state == "success"
+        for task in ("free", "gated"):
+            (decision,) = summary(ended, task)["decisions"]
+            found.append((task, decision["reason"]))
+    assert found == [
+        ("free", "ALL_PARTITIONS_MATCH"),
+        ("gated", "ALL_PARTITIONS_MATCH"),
+        ("free", "NOT_ASKED_AGAIN"),
+        ("gated", "ALL_PARTITIONS_MATCH"),
+    ]
 
 
 def name_descriptor(instance, uri):

@@ -29,6 +29,7 @@ from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task.correlate import broadcasting, correlate
 from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
+from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns
 from airflow_hive_opt.spark.local_task.local_task import run_local_task
 from airflow_hive_opt.spark.local_task.redundant_joins import without_joins
 from airflow_hive_opt.spark.map_join.execution import execute
@@ -255,7 +256,13 @@ def _descriptor(
     else:
         metastore.prefetch(found.table for found in planned.decisions if found.pruned)
         found, answered = run_local_task(
-            session, catalog, metastore, planned, request.bounds, request.parameters
+            session,
+            catalog,
+            metastore,
+            planned,
+            request.bounds,
+            request.parameters,
+            EarlierRuns(request.unasked),
         )
     if request.max_bytes is not None:
         found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))

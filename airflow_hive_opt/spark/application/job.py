@@ -64,6 +64,8 @@ class Job:
     - ``path`` is the URI that this attempt writes to: the descriptor, or the partitions of
       :attr:`Stages.KEYS`. Report and outcome go next to it.
     - ``descriptor`` and ``digest`` are the local task's result, for :attr:`Stages.MAP_JOIN` only.
+    - ``unasked`` is what the last run of this task found out; see
+      :class:`~airflow_hive_opt.spark.local_task.earlier_runs.EarlierRuns`.
     - ``columns`` limits the partition columns of :attr:`Stages.KEYS`.
     - ``token`` marks the job's outcome and the list that :attr:`Stages.KEYS` writes. Readers
       reject documents with another token.
@@ -78,6 +80,7 @@ class Job:
     max_key_bytes: int = MAX_KEY_BYTES
     show_rows: int = 20
     gates: Gates = field(default_factory=Gates)
+    unasked: Mapping[str, int] = field(default_factory=dict)
     descriptor: Optional[str] = None
     digest: Optional[str] = None
     columns: tuple[str, ...] = ()
@@ -91,17 +94,18 @@ class Job:
             parameters=self.parameters,
             max_keys=self.max_keys,
             max_key_bytes=self.max_key_bytes,
+            unasked=self.unasked,
             show_rows=self.show_rows,
             **dataclasses.asdict(self.gates),
         )
 
     def digest_of_work(self) -> str:
-        """SHA-256 of the work; ``path`` and ``token`` do not count.
+        """SHA-256 of the work; ``path``, ``token`` and ``unasked`` do not count.
 
         Raises ``ValueError`` for a parameter that JSON can't represent.
         """
         try:
-            return _JOB.digest(dataclasses.replace(self, path="", token=""))
+            return _JOB.digest(dataclasses.replace(self, path="", token="", unasked={}))
         except DescriptorError as error:
             raise ValueError(
                 f"parameters and hive_conf must be text, numbers or booleans: {error}"
@@ -140,7 +144,7 @@ class Outcome:
     token: str = ""
 
 
-_JOB = Format("job", 1, Job)
+_JOB = Format("job", 2, Job)
 _OUTCOME = Format("outcome", 1, Outcome)
 
 

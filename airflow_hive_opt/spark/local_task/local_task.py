@@ -19,6 +19,7 @@ from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
+    Question,
     RowFilter,
     Target,
     now,
@@ -37,6 +38,7 @@ from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
 from airflow_hive_opt.spark.keys.skeleton import fulfilling, typed_nulls
 from airflow_hive_opt.spark.keys.stability import is_stable
 from airflow_hive_opt.spark.local_task.data_column_keys import promising_row_groups, row_filter
+from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns, digest_of, is_for_nothing
 from airflow_hive_opt.spark.local_task.key_sets import FAILURES, KeySets, failed
 from airflow_hive_opt.spark.local_task.redundant_joins import redundant_joins
 from airflow_hive_opt.spark.local_task.selection import (
@@ -68,6 +70,7 @@ def run_local_task(
     plan: Plan,
     bounds: KeyBounds,
     parameters: Mapping[str, object] | None,
+    earlier: EarlierRuns,
 ) -> tuple[Descriptor, tuple[RedundantJoin, ...]]:
     """Collects the keys of every prunable scan and finds the partitions that match them.
 
@@ -75,7 +78,7 @@ def run_local_task(
     descriptor and the joins that the keys decide completely. These joins may be left out only as
     long as the small tables do not change.
     """
-    task = LocalTask(session, catalog, metastore, bounds, parameters or {})
+    task = LocalTask(session, catalog, metastore, bounds, parameters or {}, earlier)
     task.collect_keys(plan.decisions)
     targets = []
     decisions = []
@@ -84,7 +87,10 @@ def run_local_task(
         if isinstance(outcome, Target):
             targets.append(outcome)
         reason = Reason.PRUNED if isinstance(outcome, Target) else outcome
-        decisions.append(Decision(decision.alias, decision.table.name, reason, reason.sentence))
+        question = task.question(decision, outcome)
+        decisions.append(
+            Decision(decision.alias, decision.table.name, reason, reason.sentence, question)
+        )
     row_filters = []
     for predicate in plan.predicates:
         found = task.row_filter(predicate, targets)
@@ -119,20 +125,23 @@ class LocalTask:
         metastore: PartitionCatalog,
         bounds: KeyBounds,
         parameters: Mapping[str, object],
+        earlier: EarlierRuns,
     ) -> None:
         self._session = session
         self._catalog = catalog
         self._metastore = metastore
         self._parameters = parameters
+        self._earlier = earlier
         self._metastore_failed = False  # whether a metastore call has failed: no further calls then
         self._names: dict[str, list[Partition]] = {}
         self._totals: dict[str, int] = {}
         self.answered: list[RedundantJoin] = []
+        self._with_fewer_joins: set[str] = set()  # the scans' aliases
         self._keys = KeySets(session, bounds, parameters, self._partition_names)
 
     def collect_keys(self, decisions: Sequence[ScanDecision]) -> None:
         """Runs the key queries of all scans that may be pruned at the same time."""
-        chosen = (decision for decision in decisions if _is_prunable(decision))
+        chosen = (each for each in decisions if _is_prunable(each) and not self._is_settled(each))
         self._keys.collect_together([source for each in chosen for source in each.sources])
 
     def outcome(self, decision: ScanDecision) -> Target | Reason:
@@ -141,6 +150,8 @@ class LocalTask:
             return decision.reason
         if not _is_prunable(decision):
             return Reason.TYPE_NOT_COMPARABLE
+        if self._is_settled(decision):
+            return Reason.NOT_ASKED_AGAIN
         selections: list[Selection] = []
         for one in decision.separate():
             found = self._select(one)
@@ -156,8 +167,26 @@ class LocalTask:
             return Reason.LIST_TOO_LARGE
         target = target_of(decision, decision.relation, selections, total)
         if len(selections) == 1:
-            self.answered += redundant_joins(decision, target, selections[0].tuples)
+            fewer = list(redundant_joins(decision, target, selections[0].tuples))
+            self.answered += fewer
+            self._with_fewer_joins |= {decision.alias} if fewer else set()
         return target
+
+    def question(self, decision: ScanDecision, outcome: Target | Reason) -> Question | None:
+        """What the next run need not ask; ``None`` if the answer saves time."""
+        if isinstance(outcome, Target):
+            saves = decision.alias in self._with_fewer_joins
+            asked = not saves and is_for_nothing(outcome.kept, outcome.total)
+        else:
+            asked = outcome in (Reason.ALL_PARTITIONS_MATCH, Reason.MOST_PARTITIONS_MATCH)
+        if not asked and outcome is not Reason.NOT_ASKED_AGAIN:
+            return None
+        digest = digest_of(decision, self._parameters)
+        return Question(digest, 0 if asked else self._earlier.unasked[digest] + 1)
+
+    def _is_settled(self, decision: ScanDecision) -> bool:
+        unasked = self._earlier.unasked
+        return bool(unasked) and self._earlier.settle(digest_of(decision, self._parameters))
 
     def _select(self, decision: ScanDecision) -> Selection | Reason:
         """The partitions for one alternative, or why the scan must read all partitions."""

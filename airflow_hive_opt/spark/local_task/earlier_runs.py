@@ -1,0 +1,53 @@
+"""Judges from earlier runs of a statement whether its keys are worth reading.
+
+A local task that keeps nearly all partitions has cost time for nothing. The next runs then do not
+ask the same question again, until :data:`RUNS_WITHOUT_ASKING` have passed: the tables may change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from airflow_hive_opt.pruning.decisions import ScanDecision
+
+RUNS_WITHOUT_ASKING = 9
+_NEARLY_ALL = 0.9
+
+
+@dataclass(frozen=True)
+class EarlierRuns:
+    """What the last run found out.
+
+    ``unasked`` has the questions to which nearly all partitions were the answer, by digest, with
+    the number of runs in a row that have not asked them.
+    """
+
+    unasked: Mapping[str, int] = field(default_factory=dict)
+
+    def settle(self, digest: str) -> bool:
+        """Whether the earlier answer still counts."""
+        return self.unasked.get(digest, RUNS_WITHOUT_ASKING) < RUNS_WITHOUT_ASKING
+
+
+def is_for_nothing(kept: int, total: int) -> bool:
+    """Whether a run that keeps ``kept`` of ``total`` partitions would be as quick without asking.
+
+    >>> is_for_nothing(608, 609), is_for_nothing(30, 609), is_for_nothing(0, 0)
+    (True, False, False)
+    """
+    return kept > _NEARLY_ALL * total
+
+
+def digest_of(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
+    """SHA-256 of all that decides which partitions the scan reads, but for the tables' rows."""
+    asked = [
+        (
+            [(s.sql, s.conditions, [table.name for _, table in s.skeletons]) for s in each.sources],
+            [(condition.sql, condition.layers) for condition in each.conditions],
+        )
+        for each in decision.alternatives
+    ]
+    text = repr((decision.table.name, asked, sorted(parameters.items())))
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()

@@ -1,0 +1,123 @@
+"""Runs that do not read keys which matched nearly all partitions before."""
+
+from __future__ import annotations
+
+import pytest
+from upath import UPath
+
+from airflow_hive_opt.provider.earlier_runs import unasked_in
+from airflow_hive_opt.spark.application.application import join, prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.keys.key_query import KeyQuery
+from airflow_hive_opt.spark.local_task.earlier_runs import RUNS_WITHOUT_ASKING
+
+ALL = "SELECT f.id, d.week FROM fact f JOIN days d ON f.p = d.p WHERE d.week >= :week"
+LATE = {"week": 2}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS earlier")
+    spark.sql("USE earlier")
+    fact = spark.range(60).selectExpr("id", "CAST(id % 20 AS INT) p")
+    fact.coalesce(1).write.partitionBy("p").saveAsTable("fact")
+    days = spark.range(1, 60).selectExpr("CAST(id AS INT) % 20 p", "CAST(id / 7 AS INT) week")
+    days.coalesce(1).write.saveAsTable("days")
+    spark.sql("CREATE TABLE once AS SELECT DISTINCT p FROM days")
+    yield
+    spark.sql("USE default")
+    spark.sql("DROP DATABASE earlier CASCADE")
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The sources whose key query has run."""
+    found, run = [], KeyQuery.run
+
+    def counted(query):
+        found.append(query.source.name)
+        return run(query)
+
+    monkeypatch.setattr(KeyQuery, "run", counted)
+    return found
+
+
+def run_after(spark, tmp_path, sql, summary, parameters):
+    """The summary of a run that knows the summary of the run before it; compares the rows."""
+    request = Request.of(
+        sql, parameters=parameters, unasked=unasked_in(summary), show_rows=1_000_000
+    )
+    path = UPath(tmp_path / "descriptor.json")
+    result = join(spark, request, prune(spark, request, path), path)
+    plain = spark.sql(sql, args=parameters).collect()
+    assert sorted(result.rows) == sorted(map(tuple, plain))
+    return result.report.summary()
+
+
+def reasons(summary):
+    return [found["reason"] for found in summary["decisions"]]
+
+
+def test_nine_runs_believe_the_first(spark, tmp_path, asked):
+    early = {"week": 0}
+    summary = run_after(spark, tmp_path, ALL, None, early)
+    assert (reasons(summary), asked) == (["ALL_PARTITIONS_MATCH"], ["days"])
+    for unasked in range(1, RUNS_WITHOUT_ASKING + 1):
+        summary = run_after(spark, tmp_path, ALL, summary, early)
+        assert reasons(summary) == ["NOT_ASKED_AGAIN"]
+        assert summary["decisions"][0]["question"]["unasked"] == unasked
+    assert asked == ["days"]
+    summary = run_after(spark, tmp_path, ALL, summary, early)
+    assert (reasons(summary), asked) == (["ALL_PARTITIONS_MATCH"], ["days", "days"])
+    assert summary["decisions"][0]["question"]["unasked"] == 0
+
+
+def test_another_question_is_asked(spark, tmp_path, asked):
+    """Another parameter, another condition of the small table, another table."""
+    first = run_after(spark, tmp_path, ALL, None, {"week": 0})
+    for sql, parameters in (
+        (ALL, LATE),
+        (ALL + " AND d.p < 3", {"week": 0}),
+        (ALL.replace("FROM fact", "FROM (SELECT * FROM fact)"), LATE),
+    ):
+        asked.clear()
+        run_after(spark, tmp_path, sql, first, parameters)
+        assert asked == ["days"]
+
+
+def test_a_list_of_nearly_all_partitions(spark, tmp_path, asked):
+    sql = ALL + " AND d.p > 0"
+    first = run_after(spark, tmp_path, sql, None, {"week": 0})
+    (decision,) = first["decisions"]
+    assert (decision["reason"], decision["kept"], decision["total"]) == ("PRUNED", 19, 20)
+    assert reasons(run_after(spark, tmp_path, sql, first, {"week": 0})) == ["NOT_ASKED_AGAIN"]
+    assert asked == ["days"]
+
+
+def test_a_list_that_saves_partitions_or_a_join_is_made_again(spark, tmp_path):
+    few = run_after(spark, tmp_path, ALL + " AND d.p < 3", None, LATE)
+    assert "question" not in few["decisions"][0]
+    # each key once, and no other column is read: the join itself is removed
+    unique = "SELECT f.id FROM fact f JOIN once d ON f.p = d.p WHERE d.p > 0"
+    found = run_after(spark, tmp_path, unique, None, {})
+    assert found["eliminated"] == ["once"]
+    assert (found["kept"], "question" in found["decisions"][0]) == (19, False)
+
+
+@pytest.mark.parametrize("text", ["", "unasked"])
+def test_summaries_that_say_nothing(text):
+    assert unasked_in({"decisions": [{"question": text}, text]}) == {}
+    assert unasked_in({"decisions": text}) == {}
+
+
+def test_two_scans_of_which_one_is_worth_it(spark, tmp_path, asked):
+    sql = (
+        "SELECT f.id, g.id FROM fact f JOIN days d ON f.p = d.p "
+        "JOIN fact g ON f.id = g.id JOIN once e ON g.p = e.p WHERE e.p < 3"
+    )
+    first = run_after(spark, tmp_path, sql, None, {})
+    assert reasons(first) == ["ALL_PARTITIONS_MATCH", "PRUNED"]
+    assert sorted(asked) == ["days", "once"]
+    asked.clear()
+    assert reasons(run_after(spark, tmp_path, sql, first, {})) == ["NOT_ASKED_AGAIN", "PRUNED"]
+    assert asked == ["once"]
