@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one run; ``peak_heap`` is the sum of the peaks of the heap's pools, in bytes."""
+    """The cost of one run.
+
+    ``cpu_seconds`` are those of the JVM and of Python: other processes disturb them less than
+    ``seconds``. ``peak_heap`` is the sum of the peaks of the heap's pools, in bytes.
+    """
 
     seconds: float
+    cpu_seconds: float
     metastore_calls: int
     partitions_fetched: int
     files_listed: int
@@ -48,6 +53,9 @@ class Meter:
         self._listings = Listings(session)
         self._catalog = SparkCatalog(session)
         self._jvm: Any = session._jvm
+        self._system: Any = self._jvm.java.lang.management.ManagementFactory.getPlatformMXBean(
+            self._jvm.java.lang.Class.forName("com.sun.management.OperatingSystemMXBean")
+        )
 
     def run(self, action: Callable[[], Any]) -> tuple[Cost, Any]:
         """The cost of ``action`` and its result."""
@@ -56,12 +64,13 @@ class Meter:
             pool.resetPeakUsage()
         before, bytes_before = self._catalog.work(), self._bytes()
         directories = self._listings.count()
-        began = time.monotonic()
+        cpu, began = self._cpu(), time.monotonic()
         result = action()
-        seconds = time.monotonic() - began
+        seconds, cpu = time.monotonic() - began, self._cpu() - cpu
         work = self._catalog.work() - before
         return Cost(
             seconds,
+            cpu,
             work.metastore_calls,
             work.partitions_fetched,
             work.files_listed,
@@ -69,6 +78,10 @@ class Meter:
             self._bytes() - bytes_before,
             peak_heap(self._session),
         ), result
+
+    def _cpu(self) -> float:
+        """Seconds of CPU time of the JVM and of this process since they started."""
+        return float(self._system.getProcessCpuTime()) / 1e9 + time.process_time()
 
     def _bytes(self) -> int:
         context: Any = self._session.sparkContext._jsc.sc()

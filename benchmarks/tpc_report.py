@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
@@ -30,7 +30,7 @@ def write_suite(title: str, document: Mapping[str, Any], file: Path) -> None:
         "Spark's cached listings are dropped before each run. Cold: a fresh JVM for each run, "
         "whose start is not counted. *Partitions* is the sum over all scans of a fact table. In "
         "brackets are the lengths of this package's partition lists. A reason says why a scan has "
-        "no list.",
+        "no list. CPU time is that of the JVM and of Python; a busy machine disturbs it less.",
         "",
     ]
     starts = [start for start in ("warm", "cold") if any(r["start"] == start for r in runs)]
@@ -40,21 +40,16 @@ def write_suite(title: str, document: Mapping[str, Any], file: Path) -> None:
         queries = sorted({query for query, _ in groups})
         others = [name for name in OTHERS if any(who == name for _, who in groups)]
         ratios[start] = {name: _ratios(groups, name) for name in others}
-        means = [
-            f"{name} / ours {geometric_mean(found.values()):.2f}"
-            for name, found in ratios[start].items()
-        ]
+        cpu = {name: _ratios(groups, name, "cpu_seconds") for name in others}
         lines += [f"## {start.capitalize()}", ""]
-        lines += [f"Geometric mean over {len(queries)} queries: {', '.join(means)}.", ""]
+        every = f"Geometric mean over {len(queries)} queries: {_means(ratios[start])}; "
+        lines += [f"{every}CPU time: {_means(cpu)}.", ""]
         pruned = {query for query in queries if _is_pruned(groups.get((query, OURS), ()))}
         if pruned and pruned != set(queries):
-            means = [
-                f"{name} / ours "
-                f"{geometric_mean([found[query] for query in pruned if query in found]):.2f}"
-                for name, found in ratios[start].items()
-            ]
-            lines += [f"Over the {len(pruned)} of them with a list: {', '.join(means)}.", ""]
-        lines += [*_table(groups, queries, others, ratios[start], document["differing"]), ""]
+            few = f"Over the {len(pruned)} of them with a list: {_means(ratios[start], pruned)}; "
+            lines += [f"{few}CPU time: {_means(cpu, pruned)}.", ""]
+        table = _table(groups, queries, others, ratios[start], cpu, document["differing"])
+        lines += [*table, ""]
     warm = _grouped(runs, "warm")
     if any(who == SWITCHED for _, who in warm):
         lines += ["## Scans", "", *_scans(warm, document["totals"]), ""]
@@ -74,17 +69,28 @@ def _grouped(runs: Sequence[Record], start: str) -> dict[tuple[int, str], list[R
     return groups
 
 
-def _seconds(runs: Sequence[Record]) -> list[float]:
-    return [run["cost"]["seconds"] for run in runs]
+def _seconds(runs: Sequence[Record], cost: str = "seconds") -> list[float]:
+    return [run["cost"][cost] for run in runs]
 
 
-def _ratios(groups: _Groups, other: str) -> dict[int, float]:
-    """By query, the other contender's median seconds divided by ours."""
+def _ratios(groups: _Groups, other: str, cost: str = "seconds") -> dict[int, float]:
+    """By query, the other contender's median divided by ours."""
     return {
-        query: median(_seconds(runs)) / median(_seconds(groups[query, OURS]))
+        query: median(_seconds(runs, cost)) / median(_seconds(groups[query, OURS], cost))
         for (query, who), runs in groups.items()
         if who == other and (query, OURS) in groups
     }
+
+
+def _means(ratios: Mapping[str, Mapping[int, float]], among: Collection[int] = ()) -> str:
+    """The geometric mean of each contender's ratios; of all queries or ``among`` some."""
+    chosen = {
+        name: [ratio for query, ratio in found.items() if not among or query in among]
+        for name, found in ratios.items()
+    }
+    return ", ".join(
+        f"{name} / ours {geometric_mean(found):.2f}" for name, found in chosen.items() if found
+    )
 
 
 def _is_pruned(runs: Sequence[Record]) -> bool:
@@ -96,10 +102,12 @@ def _table(
     queries: Sequence[int],
     others: Sequence[str],
     ratios: Mapping[str, Mapping[int, float]],
+    cpu: Mapping[str, Mapping[int, float]],
     differing: Sequence[int],
 ) -> Iterator[str]:
     head = ["query", "rows equal", *(f"{name}, s" for name in (*others, OURS))]
     head += [f"{name} / ours" for name in others]
+    head += [f"CPU, {name} / ours" for name in others]
     yield table_row(head)
     yield table_row("---" if at == 1 else "---:" for at in range(len(head)))
     for query in queries:
@@ -107,7 +115,10 @@ def _table(
         for name in (*others, OURS):
             runs = groups.get((query, name), ())
             cells.append(spread(_seconds(runs)) if runs else "")
-        cells += [f"{ratios[name][query]:.2f}" if query in ratios[name] else "" for name in others]
+        for found in (ratios, cpu):
+            cells += [
+                f"{found[name][query]:.2f}" if query in found[name] else "" for name in others
+            ]
         yield table_row(cells)
 
 

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGTERM, signal
 from typing import TYPE_CHECKING
 
 from tests.services.metastore import MetastoreService, metastore
@@ -48,6 +49,7 @@ class Servers:
 def servers(folder: Path) -> Iterator[Servers]:
     """Runs PostgreSQL and a metastore in the benchmarks' folder until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
+    signal(SIGTERM, lambda *_: sys.exit(143))  # the servers must end with the benchmark
     with (
         postgres(folder / "postgres") as database,
         # with the JVM's optimizing compiler, unlike in tests

@@ -18,6 +18,7 @@ from tests.services.thrift import add_partitions, create_database, create_table,
 COLUMNS = [("id", "bigint")]
 COST = {
     "seconds": 2.0,
+    "cpu_seconds": 3.0,
     "metastore_calls": 3,
     "partitions_fetched": 10,
     "files_listed": 10,
