@@ -256,6 +256,43 @@ def test_rejections_have_a_place(sql, line, column, number):
     assert caught.value.number == number
 
 
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [
+        ([("1", 4), ("2", 0)], None),
+        ([("1", 4), ("2", 1)], "default.p, partition 2, has 1 files for 4 buckets"),
+        ([], None),
+    ],
+)
+def test_files_that_do_not_match_the_buckets_are_named(partitions, expected):
+    buckets = {"columns": ["key"], "count": 4, "sort": ["key"]}
+    documents = [
+        {"name": "t", "columns": [["key", "int"]], "buckets": buckets, "files": 4},
+        {
+            "name": "p",
+            "columns": [["key", "int"]],
+            "partition_columns": [["ds", "string"]],
+            "buckets": buckets,
+            "partitions": [{"values": [ds], "files": files} for ds, files in partitions],
+        },
+    ]
+    merge = {
+        "hive.auto.convert.sortmerge.join": "true",
+        "hive.optimize.bucketmapjoin.sortedmerge": "true",
+    }
+    sql, catalog = (
+        "select t.key from t join p on t.key = p.key",
+        JsonCatalog.of_documents(documents),
+    )
+    if expected is None:
+        found = explanation_to_json(explain(sql, catalog, merge))
+        assert [join["kind"] for join in found["joins"]] == ["SortMergeBucketMapJoin"]
+    else:
+        with pytest.raises(PlanError, match=expected) as caught:
+            explain(sql, catalog, merge)
+        assert caught.value.number == 10141
+
+
 def test_the_streamed_table_is_seen():
     sql = "select /*+ STREAMTABLE(a) */ a.key from src a join src1 b on a.key = b.key"
     text = explanation_to_text(explain(sql, CATALOG, {"hive.auto.convert.join": "false"}))
