@@ -197,6 +197,28 @@ def test_a_view_is_planned_as_its_query():
     ]
 
 
+@pytest.mark.parametrize("mark", [True, "", {}])
+def test_a_view_without_its_query_fails_only_its_readers(mark):
+    tables = [
+        {"name": "default.v", "view": mark},
+        {"name": "default.t", "columns": [["k", "string"]], "total_bytes": 9},
+        {"name": "default.w", "columns": [["k", "string"]], "view": "select k from v"},
+    ]
+    statements = ["select k from t", "select t.k from t join v on t.k = v.k", "select k from w"]
+    lines = [
+        json.dumps({"id": number, "sql": sql, "tables": tables})
+        for number, sql in enumerate([*statements, "select k from t"])
+    ]
+    out = io.StringIO()
+    assert explain_batch(lines, out)
+    answers = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [each["verdict"] for each in answers] == ["ok", "error", "error", "ok"]
+    for answer in answers[1:3]:
+        assert answer["code"] == "INPUT"
+        assert "the query of the view default.v" in answer["message"]
+    assert (answers[1]["line"], answers[1]["column"]) == (1, 24)
+
+
 def _joined(tables: int) -> str:
     joins = "".join(
         f" join src t{at} on t{at - 1}.{'key' if at % 2 else 'value'} = t{at}.key"

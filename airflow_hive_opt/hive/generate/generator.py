@@ -28,6 +28,7 @@ from airflow_hive_opt.hive.parser.syntax import (
 )
 from airflow_hive_opt.hive.parser.syntax import Union as UnionQuery
 from airflow_hive_opt.statement.catalog import Catalog, Table
+from airflow_hive_opt.statement.errors import PlanError, position
 from airflow_hive_opt.statement.settings import Settings
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
@@ -161,6 +162,12 @@ class _Generator:
 
         Errors inside the view have positions in the view's own text.
         """
+        if not text:
+            message = (
+                f"the catalog does not have the query of the view {table.name}: add it to the "
+                'view\'s entry, as in "view": "SELECT ..."'
+            )
+            raise PlanError("INPUT", message, *position(self.generation.sql, factor.at))
         outer, self.generation.sql = self.generation.sql, text
         found = self._renamed(self.query(parse_hive(text).query, path), factor.alias)
         self.generation.sql = outer
