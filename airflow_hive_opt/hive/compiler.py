@@ -22,7 +22,7 @@ from airflow_hive_opt.statement.settings import Settings
 
 # Errors of hints: a preserved side in memory, no table left to stream, operators around the join
 # that Hive does not allow, files that do not match the buckets.
-_HINT_ERRORS = (10057, 10058, 10227, 10141)
+_HINT_ERRORS = (10057, 10058, 10227, 10141, 10246)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ The decisions must be correct for every statement that Spark accepts. A statemen
 one, that the planner does not understand passes through to Spark.
 
 1. ``resolve`` (with ``scope``, ``relations``, ``ctes``, ``views``, ``projections``,
-   ``subqueries`` and ``conditions``) looks names up in a catalog and returns the frozen query
-   blocks of ``query``. It rejects unknown and ambiguous names with line and column.
+   ``output_columns``, ``subqueries`` and ``conditions``) looks names up in a catalog and returns
+   the frozen query blocks of ``query``. It rejects unknown and ambiguous names with line and
+   column.
 2. ``build`` makes trees of ``operators``: scans, filters, joins, a sink. ``draw`` prints them.
 3. ``rules.predicate_pushdown`` moves conditions towards their scans.
 4. ``rules.partition_pruning`` and ``rules.key_predicates`` decide for each scan which small tables'

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 
 from sqlglot import exp
 
+from airflow_hive_opt.pruning.output_columns import UNKNOWN, output_name
 from airflow_hive_opt.statement.parse import span_of
 
 
@@ -68,8 +69,8 @@ class CommonTables:
         cte = self._known[name]
         if listed := self.listed(name):
             return listed
-        names = tuple(found.lower() for found in cte.this.named_selects)
-        return None if "*" in names or not all(names) else names
+        names = tuple(map(output_name, cte.this.selects))
+        return None if UNKNOWN.name in names else names
 
     def covers(self, node: exp.Expr) -> bool:
         """Whether every CTE that the node reads, directly or through other CTEs, is known."""

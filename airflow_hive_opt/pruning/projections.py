@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from sqlglot import exp
@@ -14,14 +13,11 @@ from airflow_hive_opt.pruning.conditions import (
     own_columns,
     qualified,
 )
+from airflow_hive_opt.pruning.output_columns import UNKNOWN, columns_of, output_name
 from airflow_hive_opt.pruning.query import ColumnRef, Projection
-from airflow_hive_opt.pruning.scope import Scope, relation_columns
-from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.pruning.scope import Scope
 
-# Table functions, and functions that the parser does not know: each may return several columns.
-_SEVERAL_COLUMNS = (exp.Aliases, exp.Explode, exp.Inline, exp.Stack, exp.UDTF, exp.Anonymous)
 _BEFORE_OVER = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
-_UNKNOWN = Projection("*", None, frozenset())
 
 
 def group_by(select: exp.Select, scope: Scope) -> tuple[Projection, ...] | None:
@@ -36,7 +32,7 @@ def group_by(select: exp.Select, scope: Scope) -> tuple[Projection, ...] | None:
             named = projections(select, scope)
             keys.extend(named[position : position + 1])
         else:
-            keys.append(_projection(key, key.alias_or_name, scope))
+            keys.append(_projection(key, output_name(key), scope))
     # ROLLUP, CUBE and GROUPING SETS put NULLs into key columns: no key stays unchanged.
     plain = not any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals"))
     return tuple(key if plain else replace(key, column=None) for key in keys)
@@ -52,27 +48,20 @@ def projections(select: exp.Select, scope: Scope) -> tuple[Projection, ...]:
         star = node.this if isinstance(node, exp.Column) else node
         if isinstance(star, exp.Star):
             found.extend(_star(node, star, scope))
-        elif isinstance(node.unnest(), _SEVERAL_COLUMNS):
-            found.append(_UNKNOWN)
+        elif (name := output_name(node)) == UNKNOWN.name:
+            found.append(UNKNOWN)
         else:
-            found.append(_projection(node, node.alias_or_name, scope))
+            found.append(_projection(node, name, scope))
     return tuple(found)
 
 
-def _star(node: exp.Expr, star: exp.Star, scope: Scope) -> Iterable[Projection]:
-    qualifier = node.table.lower() if isinstance(node, exp.Column) else ""
-    aliases = [qualifier] if qualifier else list(scope.relations)
-    unusual = scope.merged or scope.lenient or any(star.args.values())
-    for alias in aliases:
-        relation = scope.relations.get(alias)
-        columns = relation_columns(relation) if relation is not None else None
-        if columns is None or unusual:
-            yield _UNKNOWN
-            continue
-        for name in columns:
-            ref, _ = scope.resolve(exp.column(name, alias))
-            text = f"{quote(ref.alias)}.{quote(ref.name)}" if ref else ""
-            yield Projection(name, ref, frozenset({ref} if ref else ()), text)
+def _star(node: exp.Expr, star: exp.Star, scope: Scope) -> tuple[Projection, ...]:
+    if scope.lenient or any(star.args.values()):
+        return (UNKNOWN,)
+    if not isinstance(node, exp.Column):
+        return scope.output
+    relation = scope.relations.get(node.table.lower())
+    return (UNKNOWN,) if relation is None or scope.merged else columns_of(relation)
 
 
 def _projection(node: exp.Expr, name: str, scope: Scope) -> Projection:
@@ -86,7 +75,7 @@ def _projection(node: exp.Expr, name: str, scope: Scope) -> Projection:
     text = qualified(node.unalias(), scope.sql, scope) if columns else ""
     if not is_deterministic(text) or not is_self_contained(bare, scope):
         text = ""
-    return Projection(name.lower(), ref if itself else None, frozenset(columns), text)
+    return Projection(name, ref if itself else None, frozenset(columns), text)
 
 
 def window_keys(select: exp.Select, scope: Scope) -> frozenset[ColumnRef] | None:

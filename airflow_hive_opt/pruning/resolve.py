@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -11,6 +11,7 @@ from airflow_hive_opt.pruning.conditions import (
     equality,
 )
 from airflow_hive_opt.pruning.disjunctions import conditions_of
+from airflow_hive_opt.pruning.output_columns import UNKNOWN, columns_of, joined, sole
 from airflow_hive_opt.pruning.projections import group_by, projections, window_keys
 from airflow_hive_opt.pruning.query import (
     ColumnRef,
@@ -18,6 +19,7 @@ from airflow_hive_opt.pruning.query import (
     JoinKind,
     JoinStep,
     OpaqueRelation,
+    Projection,
     QueryBlock,
     Relation,
     Statement,
@@ -147,10 +149,10 @@ class _Resolver:
             self._sql,
             by_alias(self._sql, named),
             outer,
-            frozenset(name.name.lower() for join in joins for name in join.args.get("using") or ()),
             lenient=any(join.method == "NATURAL" for join in joins),
         )
         steps, scope = self._join_steps(relations, joins, scope)
+        scope = replace(scope, output=scope.output + (UNKNOWN,) * len(laterals))
         where = select.args.get("where")
         listed = frozenset(item.alias.lower() for item in select.expressions if item.alias)
         select_scope = replace(scope, aliases=listed)
@@ -201,30 +203,39 @@ class _Resolver:
         semi or anti join can read that join's right side.
         """
         visible = {relations[0].alias: relations[0]}
+        output, merged = columns_of(relations[0]), frozenset[str]()
         steps = []
         gone = set()
         for join, right in zip_strict(joins, relations[1:]):
-            on_scope = replace(scope, relations={**visible, right.alias: right})
+            on_scope = replace(
+                scope,
+                relations={**visible, right.alias: right},
+                output=output + columns_of(right),
+                merged=merged,
+            )
             kind = _join_kind(join, self._sql)
             on = conditions_of(join.args.get("on"), self._sql, on_scope)
-            using = _using(join, right, replace(scope, relations=visible))
-            steps.append(JoinStep(kind, right, on + using))
+            names = [name.name.lower() for name in join.args.get("using") or ()]
+            steps.append(JoinStep(kind, right, on + _using(output, right, names)))
+            output, merged = joined(output, right, kind, names), merged.union(names)
             if kind in (JoinKind.LEFT_SEMI, JoinKind.LEFT_ANTI):
                 gone.add(right.alias)
             else:
                 visible[right.alias] = right
         left = {alias: found for alias, found in scope.relations.items() if alias not in gone}
-        return tuple(steps), replace(scope, relations=left)
+        return tuple(steps), replace(scope, relations=left, output=output, merged=merged)
 
 
-def _using(join: exp.Join, right: Relation, scope: Scope) -> tuple[Condition, ...]:
+def _using(
+    left: Sequence[Projection], right: Relation, names: Sequence[str]
+) -> tuple[Condition, ...]:
+    own = columns_of(right)
     conditions = []
-    for identifier in join.args.get("using") or ():
-        name = identifier.name.lower()
-        left = scope.sole_owner(name)
-        if left is not None:
-            pair = ColumnRef(left, name), ColumnRef(right.alias, name)
-            conditions.append(equality(*pair))
+    for name in names:
+        mine = sole(left, name)
+        certain = own == (UNKNOWN,) or sole(own, name) is not None
+        if mine is not None and mine.column is not None and certain:
+            conditions.append(equality(mine.column, ColumnRef(right.alias, name)))
     return tuple(conditions)
 
 

@@ -11,12 +11,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from airflow_hive_opt.pruning.query import (
-    ColumnRef,
-    Relation,
-    SubqueryRelation,
-    TableRelation,
-)
+from airflow_hive_opt.pruning.output_columns import may_be_generated, relation_columns
+from airflow_hive_opt.pruning.query import ColumnRef, Projection, Relation
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.parse import error_at
 
@@ -34,14 +30,15 @@ UNNAMED = "__unnamed_"
 class Scope:
     """The relations of a block by alias, and the scope of the enclosing query, if any.
 
-    ``merged`` are columns named in USING, whose value may come from either side. ``aliases`` are
-    names of the select list that expressions may use. ``lenient`` is true if any column may be
+    ``output`` are the columns of ``SELECT *``. ``merged`` are columns named in USING. ``aliases``
+    are names of the select list that expressions may use. ``lenient`` is true if any column may be
     merged (a NATURAL join). ``nearest`` are relations whose columns hide those of the others.
     """
 
     sql: str
     relations: dict[str, Relation] = field(default_factory=dict)
     outer: Scope | None = None
+    output: tuple[Projection, ...] = ()
     merged: frozenset[str] = frozenset()
     aliases: frozenset[str] = frozenset()
     lenient: bool = False
@@ -50,10 +47,10 @@ class Scope:
     def resolve(self, column: exp.Column) -> tuple[ColumnRef | None, bool]:
         """The column to which ``column`` refers, and whether it is that column itself.
 
-        The reference is ``None`` for a column of an outer query, for one that USING or NATURAL may
-        merge, and for one of a relation that the planner can't analyze. The second value is
-        ``False`` also for a field inside a struct column. Raises :class:`PlanError` for an unknown
-        or ambiguous name.
+        The reference is ``None`` for a column of an outer query, for one that NATURAL or USING of a
+        full join may merge, for one that Spark calls by its expression, and for one of a relation
+        that the planner can't analyze. The second value is ``False`` also for a field inside a
+        struct column. Raises :class:`PlanError` for an unknown or ambiguous name.
         """
         name = column.name.lower()
         qualifier = column.table.lower()
@@ -64,8 +61,10 @@ class Scope:
             return (ColumnRef(owners[0], database), False) if len(owners) == 1 else (None, False)
         if qualifier:
             return self._qualified(column, qualifier, name)
-        if name in self.merged or self.lenient:
-            return None, False  # the value may come from either side
+        if (name in self.merged or self.lenient) and not self.nearest.intersection(
+            self._owners(name)
+        ):
+            return self._merged(name)
         owners = self._owners(name)
         if len(owners) > 1:
             raise self._error(
@@ -78,16 +77,6 @@ class Scope:
         if not owners and not self._may_be_hidden(name):
             raise self._error(column, f"there is no column {column.name} in {self._names()}")
         return None, False
-
-    def sole_owner(self, name: str) -> str | None:
-        """The alias of the only relation with a column of that name.
-
-        ``None`` if there is no such relation, or if the columns of any relation are not known.
-        """
-        if any(self.columns(alias) is None for alias in self.relations):
-            return None
-        owners = self._owners(name)
-        return owners[0] if len(owners) == 1 else None
 
     def knows(self, alias: str) -> bool:
         """Whether ``alias`` is a relation of this block or of an enclosing query."""
@@ -102,6 +91,8 @@ class Scope:
     ) -> tuple[ColumnRef | None, bool]:
         if self._is_alias(qualifier):
             columns = self.columns(qualifier)
+            if columns is not None and may_be_generated(name, columns):
+                return None, False
             if columns is None or name in columns or name in HIDDEN_COLUMNS:
                 return ColumnRef(qualifier, name), True
             raise self._error(column, f"there is no column {column.name} in {qualifier}")
@@ -122,7 +113,15 @@ class Scope:
             return False
         return name in self.nearest or self.nearest.isdisjoint(self._owners(name))
 
+    def _merged(self, name: str) -> tuple[ColumnRef | None, bool]:
+        """The column whose value a merged column has, if it always comes from one side."""
+        found = [each.column for each in self.output if each.name == name]
+        ref = found[0] if len(found) == 1 and not self.lenient else None
+        return ref, ref is not None
+
     def _owners(self, name: str) -> list[str]:
+        if self._may_be_generated(name):
+            return []
         found = [
             alias
             for alias in self.relations
@@ -133,11 +132,16 @@ class Scope:
     def _may_be_hidden(self, name: str) -> bool:
         if self.lenient or name in HIDDEN_COLUMNS or name in self.aliases:
             return True
+        if self._may_be_generated(name):
+            return True
         if any(self.columns(alias) is None for alias in self.relations):
             return True
         return self.outer is not None and (
             bool(self.outer._owners(name)) or self.outer._may_be_hidden(name)
         )
+
+    def _may_be_generated(self, name: str) -> bool:
+        return any(may_be_generated(name, self.columns(alias) or ()) for alias in self.relations)
 
     def _names(self) -> str:
         named = [alias for alias in self.relations if not alias.startswith(UNNAMED)]
@@ -145,15 +149,6 @@ class Scope:
 
     def _error(self, column: exp.Column, message: str) -> PlanError:
         return error_at(self.sql, column, message)
-
-
-def relation_columns(relation: Relation) -> tuple[str, ...] | None:
-    """The column names of a relation in order, or ``None`` if they are not known."""
-    if isinstance(relation, TableRelation):
-        return tuple(column.name for column in relation.table.all_columns)
-    if isinstance(relation, SubqueryRelation):
-        return None if "*" in relation.columns else relation.columns
-    return relation.columns
 
 
 def by_alias(sql: str, relations: Iterable[tuple[Relation, exp.Expr]]) -> dict[str, Relation]:

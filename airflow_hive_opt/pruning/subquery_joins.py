@@ -14,6 +14,7 @@ from airflow_hive_opt.pruning.conditions import (
     to_condition,
 )
 from airflow_hive_opt.pruning.disjunctions import conditions_of
+from airflow_hive_opt.pruning.output_columns import relation_columns
 from airflow_hive_opt.pruning.query import (
     ColumnRef,
     Condition,
@@ -25,7 +26,7 @@ from airflow_hive_opt.pruning.query import (
     SubqueryRelation,
 )
 from airflow_hive_opt.pruning.relations import Relations
-from airflow_hive_opt.pruning.scope import Scope, relation_columns
+from airflow_hive_opt.pruning.scope import Scope
 from airflow_hive_opt.pruning.subqueries import (
     SubqueryJoin,
     plain_subquery,

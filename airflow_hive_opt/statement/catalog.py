@@ -74,8 +74,9 @@ class Table:
       the partition's name.
     - ``buckets``, ``partitions``, ``rows``, ``files`` and ``format`` are inputs of Hive's stages,
       if they are known.
-    - ``view`` is the query of a view for Hive's plan, ``definition`` the one for partition pruning.
-      Pruning stores the table that it finds there in ``underlying``.
+    - ``view`` is the query of a view for Hive's plan, empty if the catalog does not have it.
+      ``definition`` is the one for partition pruning. Pruning stores the table that it finds there
+      in ``underlying``.
     - ``location`` is the URI of the table's data.
     - ``distinct`` has pairs of a column and its number of distinct values, from statistics.
     """
@@ -183,7 +184,8 @@ class JsonCatalog:
 
 def _table(document: Mapping[str, Any]) -> Table:
     name = str(document["name"]).lower()
-    columns, view = _columns(document["columns"]), _text(document.get("view"))
+    view = _view(document.get("view"))
+    columns = _columns(document.get("columns") or () if view == "" else document["columns"])
     names = tuple(column.name for column in columns)
     return Table(
         name=name if "." in name else f"default.{name}",
@@ -237,10 +239,11 @@ def _partitions(documents: Iterable[Mapping[str, Any]] | None) -> tuple[Partitio
     return tuple(found)
 
 
-def _text(view: object) -> str | None:
-    if view is not None and not isinstance(view, str):
-        raise TypeError(f"a view is not text: {view!r}")
-    return view
+def _view(view: object) -> str | None:
+    """The view's query: ``None`` for a table, empty for a view without its query."""
+    if view is None or view is False:
+        return None
+    return view if isinstance(view, str) and view.strip() else ""
 
 
 def _count(files: object) -> int | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 
 class PlanError(Exception):
-    """A statement that can't be planned because it is wrong.
+    """A statement that can't be planned because it, or the catalog, is wrong.
 
-    ``code`` is ``PARSE`` or ``SEMANTIC``. In a batch it can also be ``INPUT`` for a line that is
-    not a case, and ``INTERNAL`` for an error of the planner itself. ``line`` and ``column`` count
-    from 1 and point at the wrong word of the SQL; they are ``None`` if no single word is wrong.
-    ``number`` is Hive's number of the error, or ``None``.
+    ``code`` is ``PARSE`` or ``SEMANTIC``, or ``INPUT`` for a view without its query in the catalog.
+    In a batch it can also be ``INPUT`` for a line that is not a case, and ``INTERNAL`` for an error
+    of the planner itself. ``line`` and ``column`` count from 1 and point at the wrong word of the
+    SQL; they are ``None`` if no single word is wrong. ``number`` is Hive's number of the error, or
+    ``None``.
     """
 
     def __init__(

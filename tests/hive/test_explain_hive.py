@@ -197,6 +197,28 @@ def test_a_view_is_planned_as_its_query():
     ]
 
 
+@pytest.mark.parametrize("mark", [True, "", {}])
+def test_a_view_without_its_query_fails_only_its_readers(mark):
+    tables = [
+        {"name": "default.v", "view": mark},
+        {"name": "default.t", "columns": [["k", "string"]], "total_bytes": 9},
+        {"name": "default.w", "columns": [["k", "string"]], "view": "select k from v"},
+    ]
+    statements = ["select k from t", "select t.k from t join v on t.k = v.k", "select k from w"]
+    lines = [
+        json.dumps({"id": number, "sql": sql, "tables": tables})
+        for number, sql in enumerate([*statements, "select k from t"])
+    ]
+    out = io.StringIO()
+    assert explain_batch(lines, out)
+    answers = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [each["verdict"] for each in answers] == ["ok", "error", "error", "ok"]
+    for answer in answers[1:3]:
+        assert answer["code"] == "INPUT"
+        assert "the query of the view default.v" in answer["message"]
+    assert (answers[1]["line"], answers[1]["column"]) == (1, 24)
+
+
 def _joined(tables: int) -> str:
     joins = "".join(
         f" join src t{at} on t{at - 1}.{'key' if at % 2 else 'value'} = t{at}.key"
@@ -254,6 +276,43 @@ def test_rejections_have_a_place(sql, line, column, number):
         explain(sql, CATALOG, settings)
     assert (caught.value.line, caught.value.column) == (line, column)
     assert caught.value.number == number
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [
+        ([("1", 4), ("2", 0)], None),
+        ([("1", 4), ("2", 1)], "default.p, partition 2, has 1 files for 4 buckets"),
+        ([], None),
+    ],
+)
+def test_files_that_do_not_match_the_buckets_are_named(partitions, expected):
+    buckets = {"columns": ["key"], "count": 4, "sort": ["key"]}
+    documents = [
+        {"name": "t", "columns": [["key", "int"]], "buckets": buckets, "files": 4},
+        {
+            "name": "p",
+            "columns": [["key", "int"]],
+            "partition_columns": [["ds", "string"]],
+            "buckets": buckets,
+            "partitions": [{"values": [ds], "files": files} for ds, files in partitions],
+        },
+    ]
+    merge = {
+        "hive.auto.convert.sortmerge.join": "true",
+        "hive.optimize.bucketmapjoin.sortedmerge": "true",
+    }
+    sql, catalog = (
+        "select t.key from t join p on t.key = p.key",
+        JsonCatalog.of_documents(documents),
+    )
+    if expected is None:
+        found = explanation_to_json(explain(sql, catalog, merge))
+        assert [join["kind"] for join in found["joins"]] == ["SortMergeBucketMapJoin"]
+    else:
+        with pytest.raises(PlanError, match=expected) as caught:
+            explain(sql, catalog, merge)
+        assert caught.value.number == 10141
 
 
 def test_the_streamed_table_is_seen():

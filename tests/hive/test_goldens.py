@@ -21,7 +21,12 @@ def score() -> ModuleType:
 
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("cases.jsonl.gz", 1.0), ("more.jsonl.gz", 0.985), ("subqueries.jsonl.gz", 1.0)],
+    [
+        ("cases.jsonl.gz", 1.0),
+        ("more.jsonl.gz", 0.985),
+        ("subqueries.jsonl.gz", 1.0),
+        ("bucket_files.jsonl.gz", 1.0),
+    ],
 )
 def test_hive_and_the_planner_agree(score: ModuleType, name: str, least: float):
     assert score.main(name) >= least

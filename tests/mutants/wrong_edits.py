@@ -41,6 +41,11 @@ WRONG_EDITS = (
             "        return True",
             "a subquery's struct column hides the outer table of the same name",
         ),
+        (
+            "        if self._may_be_generated(name):\n            return []",
+            "        if False:\n            return []",
+            "a column that Spark calls by its expression hides the outer column of that name",
+        ),
     ),
     *_edits(
         "pruning/resolve.py",
@@ -51,11 +56,31 @@ WRONG_EDITS = (
         ),
     ),
     *_edits(
-        "pruning/projections.py",
+        "pruning/output_columns.py",
         (
-            "        elif isinstance(node.unnest(), _SEVERAL_COLUMNS):",
-            "        elif False:",
+            "    if isinstance(inner, _SEVERAL_COLUMNS):",
+            "    if isinstance(inner, exp.Star):",
             "a table function may return several columns",
+        ),
+        (
+            "    if names.count(name) != 1 or",
+            "    if name not in names or",
+            "of several columns of one name, USING takes the first",
+        ),
+        (
+            "        if kind is JoinKind.FULL_OUTER:",
+            "        if False:",
+            "after a full join, USING's column may have either side's value",
+        ),
+        (
+            "            keys.append(other if kind is JoinKind.RIGHT_OUTER else mine)",
+            "            keys.append(mine)",
+            "after a right join, USING's column has the right side's value",
+        ),
+        (
+            "    return (*keys, *others)",
+            "    return (*others, *keys)",
+            "USING's columns come first in *",
         ),
     ),
     *_edits(

@@ -9,6 +9,9 @@ SELECT s.id FROM sales s , days d WHERE d.ds = s.ds AND d.week = 1
 -- USING | fast | 7 | s
 SELECT s.id FROM sales s JOIN days d USING (ds) WHERE d.week = 1
 
+-- USING, with a condition on the unqualified column | fast | 2 | s
+SELECT s.id FROM sales s JOIN days d USING (ds) WHERE d.week = 1 AND ds > '2020-01-12'
+
 -- small table without a filter | fast | 3 | s
 SELECT s.id FROM sales s JOIN three t ON s.ds = t.ds
 
@@ -195,6 +198,12 @@ SELECT q.n FROM (SELECT ds, count(*) AS n FROM sales s GROUP BY ds) q JOIN days 
 
 -- subquery with an expression of the partition column | skeleton | 7 | s
 SELECT q.d FROM (SELECT substr(ds, 9) AS d FROM sales s) q JOIN days d ON q.d = d.dd WHERE d.week = 1
+
+-- subquery with * over USING | fast | 7 | s
+SELECT q.id FROM (SELECT * FROM sales s JOIN (SELECT n AS item FROM numbers) n USING (item)) q JOIN days d ON q.ds = d.ds WHERE d.week = 1
+
+-- subquery with a column that has no name | fast | 7 | s
+SELECT q.ds FROM (SELECT count(*), ds FROM sales s GROUP BY ds) q JOIN days d ON q.ds = d.ds WHERE d.week = 1
 
 -- UNION ALL | fast | 7 | s
 SELECT q.id FROM (SELECT id, ds FROM sales s UNION ALL SELECT id, ds FROM returns) q JOIN days d ON q.ds = d.ds WHERE d.week = 1

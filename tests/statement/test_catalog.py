@@ -35,6 +35,19 @@ def test_reads_what_the_cost_rule_and_spark_ask_for():
     assert (one.buckets.by_spark, other.buckets.by_spark) == (True, False)
 
 
+def test_a_view_may_come_without_its_query():
+    columns = [["k", "int"]]
+    documents = [
+        {"name": "known", "columns": columns, "view": "SELECT 1"},
+        {"name": "marked", "view": True},
+        {"name": "table", "columns": columns, "view": False},
+    ]
+    catalog = JsonCatalog.of_documents(documents)
+    views = [catalog.table(document["name"]).view for document in documents]
+    assert views == ["SELECT 1", "", None]
+    assert catalog.table("marked").definition is None
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -28,6 +28,7 @@ from airflow_hive_opt.hive.parser.syntax import (
 )
 from airflow_hive_opt.hive.parser.syntax import Union as UnionQuery
 from airflow_hive_opt.statement.catalog import Catalog, Table
+from airflow_hive_opt.statement.errors import PlanError, position
 from airflow_hive_opt.statement.settings import Settings
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
@@ -91,12 +92,18 @@ class _Generator:
         return found
 
     def _block(self, block: Block, path: str, sink: bool, nested: bool) -> Operator:
-        sources: dict[str, Operator] = {}
+        named: dict[str, TableSource | SubquerySource] = {}
         for factor in factors(block.source):
-            if factor.alias in sources:
+            if factor.alias in named:
                 message = f"two tables here are called {factor.alias}: give one an alias"
                 raise error(self.generation.sql, 10008, message, factor.at)
-            sources[factor.alias] = self._factor(factor, path, block.views)
+            named[factor.alias] = factor
+        # Hive's rules visit the scans in this order: subqueries, then tables.
+        made = {
+            factor.alias: self._factor(factor, path, block.views)
+            for factor in sorted(named.values(), key=lambda each: self._is_table(each, block.views))
+        }
+        sources = {alias: made[alias] for alias in named}
         if block.source is None:
             sources[""] = self._scan(TableScan([], alias="_dummy_table"))
         if isinstance(block.source, JoinSource) or _holds_join(block.source):
@@ -106,6 +113,14 @@ class _Generator:
             if isinstance(block.source, LateralView):
                 found = lateral_views(self.generation.sql, block.source, found)
         return bodies.generate(self.generation, block, found, sources, path, sink, nested)
+
+    def _is_table(
+        self, factor: TableSource | SubquerySource, views: tuple[tuple[str, Query], ...]
+    ) -> bool:
+        if isinstance(factor, SubquerySource) or factor.name in dict(views):
+            return False
+        table = self.generation.catalog.table(factor.name)
+        return table is None or table.view is None
 
     def _factor(
         self,
@@ -147,6 +162,12 @@ class _Generator:
 
         Errors inside the view have positions in the view's own text.
         """
+        if not text:
+            message = (
+                f"the catalog does not have the query of the view {table.name}: add it to the "
+                'view\'s entry, as in "view": "SELECT ..."'
+            )
+            raise PlanError("INPUT", message, *position(self.generation.sql, factor.at))
         outer, self.generation.sql = self.generation.sql, text
         found = self._renamed(self.query(parse_hive(text).query, path), factor.alias)
         self.generation.sql = outer

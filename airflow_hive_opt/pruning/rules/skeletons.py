@@ -23,6 +23,7 @@ from airflow_hive_opt.pruning.operators import (
     relations,
     subquery_of,
 )
+from airflow_hive_opt.pruning.output_columns import GENERATED
 from airflow_hive_opt.pruning.query import ColumnRef, Projection
 from airflow_hive_opt.pruning.rules.weakening import null_supplied
 from airflow_hive_opt.statement.catalog import Column
@@ -156,7 +157,7 @@ def _outputs(select: Select, place: VisibleBlock) -> dict[str, VisibleColumn]:
     own_names = tuple(projection.name for projection in select.projections)
     names = (select.subquery.names if select.subquery else ()) or own_names
     found = ((name, _output(select, at, place)) for at, name in enumerate(names))
-    return {name: seen for name, seen in found if seen is not None}
+    return {name: seen for name, seen in found if seen is not None and name != GENERATED}
 
 
 def _output(select: Select, at: int, place: VisibleBlock) -> VisibleColumn | None:
@@ -218,7 +219,7 @@ def _through_union(union: Union) -> Iterator[_Found]:
             for at, name in enumerate(union.subquery.columns if aligned else ()):
                 select = branch.input if isinstance(branch, Limit) else branch
                 seen = _output(select, at, found[-1]) if isinstance(select, Select) else None
-                if seen is not None:
+                if seen is not None and name != GENERATED:
                     alike = select is branch and column_type(union, name)
                     outputs[name] = seen if alike else VisibleColumn("")
             yield scan, found, outputs

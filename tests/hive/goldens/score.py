@@ -2,8 +2,10 @@
 
 ``python tests/hive/goldens/score.py [FILE]`` prints every difference with both answers, then a
 line for each feature. ``cases.jsonl.gz`` has the statements with which the planner was developed,
-``more.jsonl.gz`` statements of other forms that Hive was asked later, and ``subqueries.jsonl.gz``
+``more.jsonl.gz`` statements of other forms that Hive was asked later. ``subqueries.jsonl.gz`` has
 statements with IN, EXISTS and HAVING, of which only verdicts and numbers of jobs are known.
+``bucket_files.jsonl.gz`` has joins of bucketed tables with fewer or more files than buckets, with
+no file or with no partition.
 """
 
 from __future__ import annotations
