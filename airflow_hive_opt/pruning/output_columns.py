@@ -4,6 +4,8 @@
 >>> listed = parse("SELECT ds, d.k, x AS y, CAST(z AS int), count(*), 'v', s.a[0].b FROM d")
 >>> [output_name(node) for node in listed.expressions]
 ['ds', 'k', 'y', 'z', '()', 'v', '*']
+>>> output_name(parse("SELECT CAST(s.f AS int) FROM d").expressions[0])
+'()'
 """
 
 from __future__ import annotations
@@ -58,13 +60,28 @@ def output_name(node: exp.Expr) -> str:
     if isinstance(inner, _SEVERAL_COLUMNS):
         return UNKNOWN.name
     if isinstance(inner, exp.Cast) and isinstance(inner.this.unnest(), exp.Column):
-        inner = inner.this.unnest()  # Spark gives a cast the name of its column
+        column = inner.this.unnest()
+        if column.table and column.table.lower() not in _aliases(column):
+            return GENERATED  # a field of a struct
+        inner = column  # Spark gives a cast the name of its column
     if isinstance(inner, (exp.Column, exp.Boolean, exp.Null)):
         return (inner.name or inner.sql()).lower()
     if isinstance(inner, exp.Literal):
         return inner.name.lower() if _PLAIN.fullmatch(inner.name) else GENERATED
     named_by_text = isinstance(inner, _EXPRESSIONS) and not isinstance(inner, exp.Dot)
     return GENERATED if named_by_text else UNKNOWN.name
+
+
+def _aliases(column: exp.Expr) -> set[str]:
+    """The names in lower case by which the column's block calls its relations."""
+    select = column.find_ancestor(exp.Select)
+    if select is None:
+        return set()
+    joins = [join.this for join in select.args.get("joins") or ()]
+    factors = [*joins, *(select.args.get("laterals") or ())]
+    if from_ := select.args.get("from_"):
+        factors.append(from_.this)
+    return {factor.alias_or_name.lower() for factor in factors}
 
 
 def may_be_generated(name: str, columns: Collection[str]) -> bool:
