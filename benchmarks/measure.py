@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.spark.session.driver_memory import heap_pools, peak_heap
@@ -53,9 +54,8 @@ class Meter:
         self._listings = Listings(session)
         self._catalog = SparkCatalog(session)
         self._jvm: Any = session._jvm
-        self._system: Any = self._jvm.java.lang.management.ManagementFactory.getPlatformMXBean(
-            self._jvm.java.lang.Class.forName("com.sun.management.OperatingSystemMXBean")
-        )
+        runtime = self._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
+        self._times = Path("/proc", str(runtime.getName()).partition("@")[0], "stat")
 
     def run(self, action: Callable[[], Any]) -> tuple[Cost, Any]:
         """The cost of ``action`` and its result."""
@@ -81,7 +81,9 @@ class Meter:
 
     def _cpu(self) -> float:
         """Seconds of CPU time of the JVM and of this process since they started."""
-        return float(self._system.getProcessCpuTime()) / 1e9 + time.process_time()
+        user, system = self._times.read_text().rpartition(")")[2].split()[11:13]
+        ticks = int(user) + int(system)
+        return ticks / os.sysconf("SC_CLK_TCK") + time.process_time()
 
     def _bytes(self) -> int:
         context: Any = self._session.sparkContext._jsc.sc()
