@@ -205,8 +205,8 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
     from upath import UPath
 
     from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
-    from airflow_hive_opt.runtime.report import headline
-    from airflow_hive_opt.spark.application.application import join, prune
+    from airflow_hive_opt.runtime.report import headline, keep_report
+    from airflow_hive_opt.spark.application.application import completed, join, prune
     from airflow_hive_opt.spark.application.request import Request
     from airflow_hive_opt.spark.session.error_text import in_words
     from airflow_hive_opt.spark.session.java import SparkStartError
@@ -238,6 +238,7 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
                     print(json.dumps(report.summary(), indent=1))
                 else:
                     result = join(session, request, report, path)
+                    keep_report(completed(session, request, result), path)
                     _print_rows(result.columns, result.rows[: options.rows])
                     if len(result.rows) > options.rows:
                         print(f"... and more: these are the first {options.rows}", file=sys.stderr)

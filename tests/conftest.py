@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -73,3 +74,25 @@ def connect_server(tmp_path_factory):
             yield running
     finally:
         gc.enable()
+
+
+@pytest.fixture(scope="session")
+def database():
+    """A migrated Airflow database in this test run's own home."""
+    from airflow.utils.db import initdb
+
+    initdb()
+
+
+@pytest.fixture(scope="session")
+def web(database):
+    """The API server's application with the plugin in it, and a user's token."""
+    from airflow.api_fastapi.app import create_app
+    from fastapi.testclient import TestClient
+
+    with TestClient(create_app(apps="core")) as client:
+        home = Path(os.environ["AIRFLOW_HOME"])
+        passwords = home / "simple_auth_manager_passwords.json.generated"
+        login = {"username": "admin", "password": json.loads(passwords.read_text())["admin"]}
+        token = client.post("/auth/token", json=login).json()["access_token"]
+        yield client, {"Authorization": f"Bearer {token}"}

@@ -36,12 +36,16 @@ class ExplainLink(BaseOperatorLink):
         return _page("explain", operator, ti_key)
 
 
+def base_path() -> str:
+    """The path of ``[api] base_url``, below which the API server is published."""
+    return urlsplit(airflow_conf.get("api", "base_url", fallback="")).path.rstrip("/")
+
+
 def _page(page: str, operator: BaseOperator, ti_key: Any) -> str:
     """A path without a host: the browser may know the server by another name."""
     if not HAS_PAGES or getattr(operator, "summary", None) is None:
         return ""
-    below = urlsplit(airflow_conf.get("api", "base_url", fallback="")).path.rstrip("/")
     query = urlencode(
         {"run_id": ti_key.run_id, "task_id": ti_key.task_id, "map_index": ti_key.map_index}
     )
-    return f"{below}{PREFIX}/dags/{quote(ti_key.dag_id, safe='')}/{page}?{query}"
+    return f"{base_path()}{PREFIX}/dags/{quote(ti_key.dag_id, safe='')}/{page}?{query}"

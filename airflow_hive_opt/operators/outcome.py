@@ -1,19 +1,28 @@
-"""Turns a run's outcome into the task's log lines and its exception."""
+"""Turns a run's outcome into the task's XComs, log lines and exception."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
     AirflowSkipException,
     redact,
 )
+from airflow_hive_opt.provider.figures import FIGURES_KEY, figures_of
 from airflow_hive_opt.runtime.log_text import plain
 
 if TYPE_CHECKING:
     from airflow_hive_opt.spark.application.job import Outcome
+
+
+def push_for_pages(instance: Any, summary: Mapping[str, Any]) -> None:
+    """Pushes the XComs that the pages and the links of a task instance read."""
+    instance.xcom_push(key=DESCRIPTOR_KEY, value=summary["uri"])
+    instance.xcom_push(key=FIGURES_KEY, value=figures_of(summary).to_json())
 
 
 def masked(text: str) -> str:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from uuid import uuid4
 
 from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
-from airflow_hive_opt.links.pages import DESCRIPTOR_KEY, DescriptorLink, ExplainLink
+from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
 from airflow_hive_opt.operators.arguments import check_parsed, check_rendered, rows_to_show
-from airflow_hive_opt.operators.outcome import log_outcome, raise_unless_done
+from airflow_hive_opt.operators.outcome import log_outcome, push_for_pages, raise_unless_done
 from airflow_hive_opt.provider import asset_events
 from airflow_hive_opt.provider.airflow_compat import (
     HAS_SPARK_PROVIDER,
@@ -206,8 +206,7 @@ class StatementOperator(SparkSubmitOperator):
         if outcome.summary is None:
             return
         self.summary = outcome.summary
-        instance: Any = context["ti"]
-        instance.xcom_push(key=DESCRIPTOR_KEY, value=self.summary["uri"])
+        push_for_pages(context["ti"], self.summary)
         if self.stages != "map join" and self.summary.get("decisions"):
             for line in decision_lines(self.summary["decisions"]):
                 self.log.info("%s", line)

@@ -1,4 +1,4 @@
-"""The ``airflow.plugins`` entry point: serves the pages of the operators' links."""
+"""The ``airflow.plugins`` entry point: serves the pages, and puts them into Airflow's own."""
 
 from __future__ import annotations
 
@@ -8,9 +8,22 @@ from airflow.plugins_manager import AirflowPlugin
 
 from airflow_hive_opt.plugins import PREFIX
 
+_NAME = "Partition pruning"
+# By Airflow's page: the last part of the tab's address, and our page in the tab. Airflow puts its
+# own ids in place of the words in braces.
+_VIEWS = {
+    "nav": ("partition-pruning", "/"),
+    "dag": ("pruning-of-dag", "/dags/{DAG_ID}"),
+    "task": ("pruning-of-task", "/dags/{DAG_ID}/tasks/{TASK_ID}"),
+    "task_instance": (
+        "pruning",
+        "/dags/{DAG_ID}/runs/{RUN_ID}/tasks/{TASK_ID}?map_index={MAP_INDEX}",
+    ),
+}
+
 
 class HiveOptPlugin(AirflowPlugin):
-    """Serves the descriptor and its explanation below :data:`PREFIX` on the API server."""
+    """Serves the pages below :data:`PREFIX` on the API server, and as tabs of Airflow's pages."""
 
     name = "hive_opt"
 
@@ -20,3 +33,14 @@ class HiveOptPlugin(AirflowPlugin):
         from airflow_hive_opt.plugins.pages import application
 
         return [{"app": application(), "url_prefix": PREFIX, "name": "Hive Opt"}]
+
+    @property
+    def external_views(self) -> list[dict[str, Any]]:  # type: ignore[override]
+        """The tabs, which Airflow has since 3.1."""
+        from airflow_hive_opt.links.pages import base_path
+
+        below = f"{base_path()}{PREFIX}/pages"
+        return [
+            {"name": _NAME, "destination": page, "url_route": route, "href": below + path}
+            for page, (route, path) in _VIEWS.items()
+        ]

@@ -34,14 +34,22 @@ def attempt_path(root: str, context: Context) -> ObjectStoragePath:
     """
     instance: Any = context["ti"]
     map_index = getattr(instance, "map_index", -1)
-    parts = [
-        safe_part(instance.dag_id),
-        safe_part(instance.run_id),
-        safe_part(instance.task_id),
-        str(map_index if map_index is not None else -1),
-        f"{instance.try_number}.json",
-    ]
-    return ObjectStoragePath(root.rstrip("/")).joinpath(*parts)
+    return instance_path(
+        root,
+        instance.dag_id,
+        instance.run_id,
+        instance.task_id,
+        map_index if map_index is not None else -1,
+        instance.try_number,
+    )
+
+
+def instance_path(
+    root: str, dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int
+) -> ObjectStoragePath:
+    """:func:`attempt_path` of one attempt of a task instance."""
+    ids = map(safe_part, (dag_id, run_id, task_id))
+    return ObjectStoragePath(root.rstrip("/")).joinpath(*ids, str(map_index), f"{try_number}.json")
 
 
 def checked_attempt_path(root: str, context: Context) -> ObjectStoragePath:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from airflow_hive_opt.explain.stages import StageSummary
 from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, RowFilter, Target
 from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.log_text import plain
@@ -41,6 +42,20 @@ class Work:
 
 
 @dataclass(frozen=True)
+class TableRead:
+    """What Spark read of a table in all its scans, and the size of the whole table.
+
+    A number is ``None`` if it is not known.
+    """
+
+    table: str
+    partitions: int | None
+    files: int | None
+    bytes: int | None
+    total_bytes: int | None
+
+
+@dataclass(frozen=True)
 class EliminatedJoins:
     """The pruned statement without some joins, and the small tables of these joins."""
 
@@ -61,6 +76,9 @@ class Report:
       ``whole``.
     - ``driver_peak_heap`` is the peak heap of the driver's JVM since its start, in bytes.
     - ``eliminated`` are the small tables that were not read again for their join.
+    - ``reads`` is what Spark read; empty if it is not known.
+    - ``stages`` are the stages that Hive would run; empty if Hive rejects the statement. They are
+      in the file only.
     - ``fewer_joins`` is the statement with fewer joins, for the map join of the same application.
     """
 
@@ -74,6 +92,8 @@ class Report:
     scans: Mapping[str, str] = field(default_factory=dict)
     driver_peak_heap: int | None = None
     eliminated: tuple[str, ...] = ()
+    reads: tuple[TableRead, ...] = ()
+    stages: tuple[StageSummary, ...] = ()
     fewer_joins: EliminatedJoins | None = None
 
     def summary(self) -> dict[str, object]:
@@ -90,15 +110,19 @@ class Report:
             "scans": dict(self.scans),
             "driver_peak_heap": self.driver_peak_heap,
             "eliminated": list(self.eliminated),
+            "reads": [asdict(read) for read in self.reads],
         }
 
 
 @dataclass(frozen=True)
-class _Document:
+class StoredReport:
+    """A report's file: the summary as in XCom, and Hive's stages."""
+
     summary: Mapping[str, Any]
+    stages: tuple[StageSummary, ...] = ()
 
 
-_FORMAT = Format("report", 1, _Document)
+_FORMAT = Format("report", 2, StoredReport)
 
 
 def keep_report(report: Report, path: StoragePath) -> None:
@@ -108,14 +132,14 @@ def keep_report(report: Report, path: StoragePath) -> None:
     again.
     """
     try:
-        _FORMAT.write(_Document(report.summary()), report_path(path))
+        _FORMAT.write(StoredReport(report.summary(), report.stages), report_path(path))
     except Exception as error:  # noqa: BLE001 - whatever it is
         log.warning("the report can't be stored: %s", error)
 
 
-def read_report(path: StoragePath) -> dict[str, Any]:
-    """The summary that :func:`keep_report` wrote to ``path``; raises ``DescriptorError``."""
-    return dict(_FORMAT.read(path).summary)
+def read_report(path: StoragePath) -> StoredReport:
+    """The file that :func:`keep_report` wrote to ``path``; raises ``DescriptorError``."""
+    return _FORMAT.read(path)
 
 
 def report_path(path: StoragePath) -> StoragePath:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,14 +15,6 @@ from tests.versions.installed import needs_airflow
 
 DAGS = Path(__file__).parents[2] / "dags"
 pytestmark = needs_airflow("3.0")  # the examples import airflow.sdk
-
-
-@pytest.fixture(scope="module")
-def database():
-    """A migrated Airflow database in this test run's own home."""
-    from airflow.utils.db import initdb
-
-    initdb()
 
 
 def make_star(spark):
@@ -93,20 +84,6 @@ def start(database, tmp_path, monkeypatch):
 @pytest.fixture
 def run(spark, star, start):
     return start
-
-
-@pytest.fixture(scope="module")
-def web(database):
-    """The API server's application with the plugin in it, and a user's token."""
-    from airflow.api_fastapi.app import create_app
-    from fastapi.testclient import TestClient
-
-    with TestClient(create_app(apps="core")) as client:
-        home = Path(os.environ["AIRFLOW_HOME"])
-        passwords = home / "simple_auth_manager_passwords.json.generated"
-        login = {"username": "admin", "password": json.loads(passwords.read_text())["admin"]}
-        token = client.post("/auth/token", json=login).json()["access_token"]
-        yield client, {"Authorization": f"Bearer {token}"}
 
 
 def states(run):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql.functions import udf
@@ -10,7 +12,8 @@ from upath import UPath
 from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.runtime.gates import GateClosed, NothingToDo, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
-from airflow_hive_opt.spark.application.application import join, map_join, prune
+from airflow_hive_opt.runtime.report import keep_report, read_report
+from airflow_hive_opt.spark.application.application import completed, join, map_join, prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.statement.errors import PlanError
@@ -114,7 +117,10 @@ def test_a_large_small_side_is_left_alone(spark, tmp_path):
 def run(spark, tmp_path, sql, **options):
     request = Request(sql, **options)
     path = UPath(tmp_path) / "1.json"
-    return join(spark, request, prune(spark, request, path), path)
+    result = join(spark, request, prune(spark, request, path), path)
+    report = completed(spark, request, result)
+    keep_report(report, path)
+    return replace(result, report=report)
 
 
 def test_the_report_lies_beside_the_descriptor(spark, tmp_path):
@@ -123,6 +129,15 @@ def test_the_report_lies_beside_the_descriptor(spark, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.json", "1.report.json"]
     assert set(result.report.seconds) == {"local task", "map join"}
     assert result.report.application_id.startswith("local-")
+    stored = read_report(UPath(tmp_path) / "1.report.json")
+    assert stored.summary == result.report.summary()
+    read = {found.table: found for found in result.report.reads}["local_task.fact"]
+    assert (read.partitions, read.files) == (2, 2)
+    assert 0 < read.bytes < 10_000
+    kinds = [stage.kind for stage in stored.stages]
+    assert kinds == ["LocalWork", "MapReduce", "Fetch"]
+    assert "MapJoin of f, k in the map phase" in stored.stages[1].details
+    assert stored.stages[1].depends_on == (stored.stages[0].id,)
 
 
 def test_a_report_that_can_not_be_written_does_not_undo_the_run(spark, tmp_path, caplog):

@@ -31,7 +31,7 @@ def facts(plan: HivePlan) -> dict[str, object]:
     ]
     return {
         "stages": stages,
-        "joins": [join for task in plan.stages for join in _joins(task)],
+        "joins": [join for task in plan.stages for join in joins_in(task)],
         "filters": _filters(plan),
         "map_reduce": count(plan, "MapReduce"),
         "local_work": count(plan, "LocalWork"),
@@ -44,7 +44,8 @@ def count(plan: HivePlan, kind: str) -> int:
     return sum(task.kind == kind for task in plan.stages)
 
 
-def _joins(task: Task) -> list[dict[str, object]]:
+def joins_in(task: Task) -> list[dict[str, object]]:
+    """Returns one entry for each join of a stage; empty for stages that are no job."""
     if task.kind != "MapReduce":
         return []
     return [

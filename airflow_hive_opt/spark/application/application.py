@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.explain.stages import StageSummary, stages_of
 from airflow_hive_opt.pruning.plan import Plan, passing_through, plan
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
@@ -21,19 +22,20 @@ from airflow_hive_opt.runtime.descriptor import (
     Target,
     query_digest,
 )
-from airflow_hive_opt.runtime.report import EliminatedJoins, Report, changes, keep_report, unpruned
+from airflow_hive_opt.runtime.report import EliminatedJoins, Report, changes, unpruned
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.application.session_binding import binding
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog, catalog_of
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
-from airflow_hive_opt.spark.local_task.correlate import broadcasting, correlate
+from airflow_hive_opt.spark.local_task.correlate import StatisticsCatalog, broadcasting, correlate
 from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
 from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns
 from airflow_hive_opt.spark.local_task.local_task import run_local_task
 from airflow_hive_opt.spark.local_task.redundant_joins import without_joins
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import accepts, check_tables, prelaunch
+from airflow_hive_opt.spark.map_join.table_reads import table_reads
 from airflow_hive_opt.spark.restriction.restrict import restrict, scan_way
 from airflow_hive_opt.spark.restriction.scan import scanning
 from airflow_hive_opt.spark.session.best_effort import best_effort
@@ -92,8 +94,7 @@ def join(session: SparkSession, request: Request, pruned: Report, path: StorageP
     """Runs the map join after its local task in the same application; see :func:`map_join`.
 
     The local task has just run, so this function does not look up the partitions again. It leaves
-    out joins with small tables whose keys decide the join (``pruned.fewer_joins``). It writes the
-    report of both stages next to the descriptor.
+    out joins with small tables whose keys decide the join (``pruned.fewer_joins``).
     """
     descriptor = _verified(request, path, pruned.descriptor.digest)
     catalog, targets = catalog_of(session), descriptor.targets
@@ -103,7 +104,6 @@ def join(session: SparkSession, request: Request, pruned: Report, path: StorageP
         seconds={**pruned.seconds, **result.report.seconds},
         work={**pruned.work, **result.report.work},
     )
-    keep_report(report, path)
     return replace(result, report=report)
 
 
@@ -137,6 +137,26 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         appeared=appeared,
     )
     return replace(result, report=report)
+
+
+def completed(session: SparkSession, request: Request, result: Result) -> Report:
+    """The report of a statement that has run, with what Spark read and with Hive's stages.
+
+    A failure only leaves these out: the statement must not run again.
+    """
+    catalog = catalog_of(session)
+    reads = result.plan and best_effort(lambda: table_reads(result.plan, catalog))
+    stages = best_effort(lambda: _stages(catalog, request))
+    return replace(result.report, reads=reads or (), stages=stages or ())
+
+
+def _stages(catalog: SessionCatalog, request: Request) -> tuple[StageSummary, ...]:
+    described = StatisticsCatalog(catalog) if isinstance(catalog, SparkCatalog) else catalog
+    try:
+        return stages_of(request.sql, described, request.settings)
+    except PlanError as error:
+        log.debug("Hive rejects the statement: %s", error)
+        return ()
 
 
 def _binding(
@@ -213,7 +233,7 @@ def _run(
         driver_peak_heap=best_effort(lambda: peak_heap(session)),
         eliminated=eliminated,
     )
-    return Result(report, answer.columns, answer.rows, answer.text)
+    return Result(report, answer.columns, answer.rows, answer.text, answer.plan)
 
 
 def plan_on_spark(session: SparkSession, catalog: SessionCatalog, request: Request) -> Plan:

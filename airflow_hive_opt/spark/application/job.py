@@ -24,7 +24,7 @@ from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.gates import GateClosed, Gates, NothingToDo
 from airflow_hive_opt.runtime.report import headline, keep_report
 from airflow_hive_opt.runtime.required import RequiredPartitions, TooManyRequiredPartitions
-from airflow_hive_opt.spark.application.application import join, map_join, prune
+from airflow_hive_opt.spark.application.application import completed, join, map_join, prune
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.application.required_partitions import required_partitions
 from airflow_hive_opt.spark.keys.key_set import MAX_KEY_BYTES, MAX_KEYS
@@ -176,8 +176,8 @@ def _run(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath
         else:
             pruned = prune(session, request, path, hand_over=job.stages is Stages.LOCAL_TASK)
             if job.stages is Stages.LOCAL_TASK:
-                request.gates.check(pruned.descriptor)
                 keep_report(pruned, path)
+                request.gates.check(pruned.descriptor)
                 return Outcome(Status.DONE, headline(pruned.descriptor), pruned.summary())
             result = join(session, request, pruned, path)
             announced = pruned.descriptor.digest
@@ -188,14 +188,14 @@ def _run(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath
     except (DescriptorError, PySparkException, Py4JError) as error:
         status = Status.REFUSED if is_refusal(error) else Status.FAILED
         return _stopped(status, error, pruned)
-    return _done(result, announced, job, path)
+    report = completed(session, request, result)
+    return _done(replace(result, report=report), announced, path)
 
 
-def _done(result: Result, announced: str | None, job: Job, path: StoragePath) -> Outcome:
+def _done(result: Result, announced: str | None, path: StoragePath) -> Outcome:
     """The outcome of a statement that has run: no error from here on may cause a retry."""
     report = _in_effect(result.report, announced, path)
-    if job.stages is Stages.MAP_JOIN:  # join() has written its report already
-        keep_report(report, path)
+    keep_report(report, path)
     return Outcome(
         Status.DONE,
         headline(report.descriptor),

@@ -82,9 +82,13 @@ class Request:
 
 @dataclass(frozen=True)
 class Result:
-    """A run's report, a SELECT's first rows, and the statement that Spark ran."""
+    """A run's report, a SELECT's first rows, and the statement that Spark ran.
+
+    ``plan`` is the JVM's plan that has run; ``None`` if it is not known.
+    """
 
     report: Report
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
     statement: str
+    plan: Any = None

@@ -52,6 +52,12 @@ class Command:
         self._session = session
         self._jvm: Any = session._jvm
         self._java: Any = session._jsparkSession
+        self._ran: Any = None  # the JVM's execution that has run
+
+    @property
+    def executed(self) -> Any:
+        """The plan of the last run."""
+        return self._ran.executedPlan()
 
     def plan(self) -> None:
         """Has Spark analyse, optimise and plan the statement; raises Spark's errors."""
@@ -65,7 +71,8 @@ class Command:
         """
         if self._analyzed.getClass().getSimpleName() not in _WITH_A_PLANNED_QUERY:
             return False
-        frame_of(self._session, self._execution).collect()
+        self._ran = self._execution
+        frame_of(self._session, self._ran).collect()
         return True
 
     def overwrites_one_partition(self) -> bool:
@@ -102,7 +109,8 @@ class Command:
     def _overwrite(self) -> bool:
         folder = self._folder
         try:
-            frame_of(self._session, self._staged).collect()
+            self._ran = self._staged
+            frame_of(self._session, self._ran).collect()
             if not folder.is_as_named():
                 return False
             folder.replace()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Parameters = Mapping[str, object]
-_Found = tuple[tuple[str, ...], tuple[tuple[object, ...], ...]]
+# Columns, rows, and the plan that has run.
+_Found = tuple[tuple[str, ...], tuple[tuple[object, ...], ...], Any]
 # The optimizer's plan was not valid; Spark raises this before anything runs.
 _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 
@@ -30,12 +31,14 @@ _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 class Answer:
     """A statement's columns and first rows, and the ``text`` that ran.
 
-    ``objection`` is Spark's error for an earlier text; ``None`` if the first text ran.
+    ``plan`` is the JVM's plan that has run, or ``None`` if it is not known. ``objection`` is
+    Spark's error for an earlier text; ``None`` if the first text ran.
     """
 
     text: str
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
+    plan: Any
     objection: str | None
 
 
@@ -80,14 +83,14 @@ def _query(
     shown = frame.limit(show_rows) if show_rows else frame
     columns = tuple(frame.columns)
 
-    def run() -> _Found:
-        return columns, tuple(map(tuple, shown.collect())) if show_rows else ()
+    def rows() -> tuple[tuple[object, ...], ...]:
+        return tuple(map(tuple, shown.collect())) if show_rows else ()
 
     if is_remote(session):
-        found = run()
-        return lambda: found
-    shown._jdf.queryExecution().executedPlan()
-    return run
+        found = rows()
+        return lambda: (columns, found, None)
+    plan = shown._jdf.queryExecution().executedPlan()
+    return lambda: (columns, rows(), plan if show_rows else None)
 
 
 def _command(
@@ -115,13 +118,13 @@ def _plain(
 
 def _run(session: SparkSession, command: Command, show_rows: int) -> _Found:
     if command.overwrites_one_partition() and command.overwrite():
-        return (), ()
+        return (), (), command.executed
     if command.run_as_planned():
-        return (), ()
+        return (), (), command.executed
     return _sql(session, command.text, command.parameters, show_rows)
 
 
 def _sql(session: SparkSession, text: str, parameters: Parameters, show_rows: int) -> _Found:
     frame = session.sql(text, args=dict(parameters))
     columns = tuple(frame.columns)
-    return columns, tuple(map(tuple, frame.take(show_rows))) if columns else ()
+    return columns, tuple(map(tuple, frame.take(show_rows))) if columns else (), None

@@ -1,0 +1,49 @@
+"""Hive's stages of a statement in short, for a run's report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from airflow_hive_opt.hive.compiler import compile_statement
+from airflow_hive_opt.hive.explain.facts import joins_in
+from airflow_hive_opt.hive.tasks import Task, scans_below
+from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.settings import Settings
+
+
+@dataclass(frozen=True)
+class StageSummary:
+    """A stage, the stages that it waits for, and what it scans and joins, one line each."""
+
+    id: str
+    kind: str
+    depends_on: tuple[str, ...]
+    details: tuple[str, ...]
+
+
+def stages_of(sql: str, catalog: Catalog, settings: Settings) -> tuple[StageSummary, ...]:
+    """The stages that Hive 2.3 would run; raises ``PlanError`` if Hive rejects the statement."""
+    plan = compile_statement(sql, catalog, settings)
+    return tuple(
+        StageSummary(
+            task.name,
+            task.kind,
+            tuple(parent.name for parent in task.parents),
+            (*_scans(task), *map(_line, joins_in(task))),
+        )
+        for task in plan.stages
+    )
+
+
+def _scans(task: Task) -> Iterator[str]:
+    scans = {scan.path: scan for root in task.operators() for scan in scans_below(root)}
+    for scan in scans.values():
+        if scan.table is not None:
+            yield f"scans {scan.alias} ({scan.table.name})"
+
+
+def _line(join: Mapping[str, object]) -> str:
+    aliases = join["aliases"]
+    names = ", ".join(map(str, aliases)) if isinstance(aliases, list) else ""
+    return f"{join['kind']} of {names} in the {join['phase']} phase"

@@ -1,0 +1,128 @@
+"""The runs of a task over time, and all tasks in short."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from airflow_hive_opt.plugins.api.models import Overview, Run, TaskHistory, TaskSummary
+from airflow_hive_opt.plugins.api.queries import TaskRun
+
+_PRUNED = "PRUNED"
+_NO_BYTES = -1
+
+
+def overview(days: int, runs: Sequence[TaskRun]) -> Overview:
+    """All tasks of ``runs``, which are in order of time; those that read most come first."""
+    by_task: dict[tuple[str, str], list[TaskRun]] = defaultdict(list)
+    for run in runs:
+        by_task[run.dag_id, run.task_id].append(run)
+    tasks = sorted(map(_summary, by_task.values()), key=_reads, reverse=True)
+    return Overview(
+        days=days,
+        spared_partitions=sum(task.spared_partitions for task in tasks),
+        spared_bytes=_sum(task.spared_bytes for task in tasks),
+        runs=len(runs),
+        tasks=tasks,
+    )
+
+
+def history(
+    dag_id: str, task_id: str, runs: Sequence[TaskRun], earlier: Sequence[TaskRun]
+) -> TaskHistory:
+    """The runs of a task, newest first. ``earlier`` are the runs before them, if there are any."""
+    ordered = [*runs, *earlier]
+    return TaskHistory(
+        dag_id=dag_id,
+        task_id=task_id,
+        runs=[_run(run, _before(run, ordered[at + 1 :])) for at, run in enumerate(runs)],
+        more=bool(earlier),
+    )
+
+
+def _summary(runs: Sequence[TaskRun]) -> TaskSummary:
+    last = runs[-1]
+    figures = [run.figures for run in runs]
+    return TaskSummary(
+        dag_id=last.dag_id,
+        task_id=last.task_id,
+        last=_run(last, _before(last, runs[-2::-1])),
+        runs=len(runs),
+        spared_partitions=sum(each.total - each.kept for each in figures),
+        spared_bytes=_sum(each.spared_bytes for each in figures),
+        read_bytes=_sum(each.read_bytes for each in figures),
+        trend=_trend(runs),
+    )
+
+
+def _trend(runs: Sequence[TaskRun]) -> str:
+    """Whether the last run prunes less than an earlier one."""
+    last = runs[-1]
+    before = [run for run in runs[:-1] if run.map_index == last.map_index]
+    lost = any(_lost(run, last) for run in before[-1:])
+    if lost or (last.figures.reason != _PRUNED and any(map(_prunes, before))):
+        return "worse"
+    return "pruned" if _prunes(last) else "nothing pruned"
+
+
+def _prunes(run: TaskRun) -> bool:
+    return run.figures.reason == _PRUNED
+
+
+def _lost(before: TaskRun, after: TaskRun) -> bool:
+    """Whether a scan that was pruned is read whole now."""
+    now = dict(after.figures.scans)
+    return any(
+        code == _PRUNED and now.get(alias, _PRUNED) != _PRUNED
+        for alias, code in before.figures.scans
+    )
+
+
+def _before(run: TaskRun, older: Iterable[TaskRun]) -> TaskRun | None:
+    """The run of the same map index before ``run``; ``older`` are in descending order."""
+    return next((each for each in older if each.map_index == run.map_index), None)
+
+
+def _run(run: TaskRun, before: TaskRun | None) -> Run:
+    figures = run.figures
+    return Run(
+        run_id=run.run_id,
+        map_index=run.map_index,
+        try_number=run.try_number,
+        state=run.state,
+        logical_date=run.logical_date,
+        run_after=run.run_after,
+        start_date=run.start_date,
+        reason=figures.reason,
+        kept=figures.kept,
+        total=figures.total,
+        seconds=dict(figures.seconds),
+        read_bytes=figures.read_bytes,
+        spared_bytes=figures.spared_bytes,
+        change=_change(run, before),
+    )
+
+
+def _change(run: TaskRun, before: TaskRun | None) -> str | None:
+    """How the reasons differ from those of the run before, in words; ``None`` if they do not."""
+    if before is None or run.figures.scans == before.figures.scans:
+        return None
+    was, now = dict(before.figures.scans), dict(run.figures.scans)
+    differing = [alias for alias in now if was.get(alias) != now[alias]]
+    if not differing:
+        return f"other scans than in run {before.run_id}"
+    return "; ".join(
+        f"{alias}: {was.get(alias, 'not read')} until run {before.run_id}, then {now[alias]}"
+        for alias in differing
+    )
+
+
+def _reads(task: TaskSummary) -> tuple[int, int]:
+    read = task.read_bytes
+    return _NO_BYTES if read is None else read, task.last.kept
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """The sum of the known numbers; ``None`` if none is known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

@@ -1,0 +1,232 @@
+"""One task instance: its figures from XCom and the report, its lists from the descriptor."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import quote
+
+from pydantic import ValidationError
+
+from airflow_hive_opt.plugins.api.models import (
+    Instance,
+    KeyPredicate,
+    Partition,
+    PartitionPage,
+    Phase,
+    ReadOfTable,
+    Scan,
+    Source,
+    Stage,
+    Statement,
+    Work,
+)
+from airflow_hive_opt.plugins.api.places import places_of
+from airflow_hive_opt.plugins.api.queries import RETURN_VALUE, TaskRun
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.runtime.descriptor import Descriptor, Target
+from airflow_hive_opt.runtime.partition_names import partition_name
+from airflow_hive_opt.runtime.report import StoredReport, headline, scans
+
+log = logging.getLogger(__name__)
+# How Airflow begins a rendered field that it has cut.
+_CUT = "Truncated. You can change this behaviour"
+
+
+@dataclass(frozen=True)
+class Known:
+    """All that is known of a task instance."""
+
+    run: TaskRun
+    xcoms: Mapping[str, Any]
+    rendered: Mapping[str, Any]
+    descriptor: Descriptor | None
+    report: StoredReport | None
+    where: Literal["there", "swept", "elsewhere"]
+    spark_ui: str
+
+
+def instance_of(known: Known) -> Instance:
+    """The answer for one task instance."""
+    run, figures = known.run, known.run.figures
+    summary = _summary(known)
+    statement = _statement(known.rendered)
+    found = _scans(known.descriptor, summary)
+    if statement.user and not statement.cut:
+        places = places_of(statement.user, [scan.alias for scan in found])
+        found = [
+            scan.model_copy(update={"place": place})
+            for scan, place in zip(found, places, strict=True)
+        ]
+    application = summary.get("application_id")
+    return Instance(
+        dag_id=run.dag_id,
+        run_id=run.run_id,
+        task_id=run.task_id,
+        map_index=run.map_index,
+        try_number=run.try_number,
+        state=run.state,
+        logical_date=run.logical_date,
+        start_date=run.start_date,
+        duration=run.duration,
+        headline=_headline(known),
+        reason=figures.reason,
+        kept=figures.kept,
+        total=figures.total,
+        scans=found,
+        predicates=list(_read_all(KeyPredicate, summary.get("predicates"))),
+        reads=list(_read_all(ReadOfTable, summary.get("reads"))),
+        phases=_phases(figures.seconds, summary.get("work")),
+        statement=statement,
+        stages=[
+            Stage(id=s.id, kind=s.kind, depends_on=[*s.depends_on], details=[*s.details])
+            for s in (known.report.stages if known.report else ())
+        ],
+        eliminated=[str(name) for name in summary.get("eliminated") or ()],
+        vanished=_count(summary.get("vanished")) or 0,
+        appeared=_count(summary.get("appeared")) or 0,
+        driver_peak_heap=_count(summary.get("driver_peak_heap")),
+        application_id=str(application) if application else None,
+        spark_ui_url=_spark_ui(known.spark_ui, application),
+        descriptor=known.where,
+    )
+
+
+def partitions_of(target: Target, search: str, offset: int, limit: int | None) -> PartitionPage:
+    """The partitions of a scan whose names contain ``search``, in order of their names."""
+    every = sorted(
+        ((partition_name(target.columns, part.values), part) for part in target.partitions),
+        key=lambda pair: pair[0],
+    )
+    found = [pair for pair in every if search.lower() in pair[0].lower()] if search else every
+    shown = found[offset:] if limit is None else found[offset : offset + limit]
+    return PartitionPage(
+        alias=target.alias,
+        table=target.table,
+        columns=list(target.columns),
+        found=len(found),
+        total=target.kept,
+        partitions=[
+            Partition(
+                values=list(part.values),
+                name=name,
+                location=part.location,
+                rows=part.rows,
+                bytes=part.bytes,
+            )
+            for name, part in shown
+        ],
+    )
+
+
+def _summary(known: Known) -> Mapping[str, Any]:
+    """The run's summary from XCom, otherwise from the report; empty if both are gone."""
+    returned = known.xcoms.get(RETURN_VALUE)
+    if isinstance(returned, Mapping) and "decisions" in returned:
+        return returned
+    return known.report.summary if known.report else {}
+
+
+def _headline(known: Known) -> str:
+    if known.descriptor is not None:
+        return headline(known.descriptor)
+    figures = known.run.figures
+    if not figures.total:
+        return f"pruned nothing: {_sentence(figures.reason)}"
+    share = 100 * (figures.total - figures.kept) / figures.total
+    return f"kept {figures.kept:,} of {figures.total:,} partitions ({share:.1f} % pruned)"
+
+
+def _scans(descriptor: Descriptor | None, summary: Mapping[str, Any]) -> list[Scan]:
+    ways = summary.get("scans")
+    ways = ways if isinstance(ways, Mapping) else {}
+    if descriptor is None:
+        found = list(_read_all(Scan, map(_with_sentence, _items(summary.get("decisions")))))
+    else:
+        found = [
+            Scan(
+                alias=decision.alias,
+                table=decision.table,
+                reason=decision.reason,
+                sentence=decision.message,
+                **(_of_target(target) if target else {}),
+            )
+            for decision, target in scans(descriptor)
+        ]
+    return [
+        scan.model_copy(update={"way": str(ways[scan.alias])}) if scan.alias in ways else scan
+        for scan in found
+    ]
+
+
+def _of_target(target: Target) -> dict[str, Any]:
+    return {
+        "path": target.path,
+        "kept": target.kept,
+        "total": target.total,
+        "columns": list(target.pruned_columns),
+        "filter": target.filter,
+        "sources": [
+            Source(name=s.name, aliases=list(s.aliases), sql=s.sql, keys=s.keys)
+            for s in target.sources
+        ],
+    }
+
+
+def _with_sentence(decision: object) -> object:
+    if not isinstance(decision, Mapping):
+        return decision
+    return {**decision, "sentence": _sentence(str(decision.get("reason")))}
+
+
+def _sentence(code: str) -> str:
+    """The meaning of a reason code; the code itself if this version does not know it."""
+    try:
+        return Reason(code).sentence
+    except ValueError:
+        return "no partitioned table is read" if code == "NO_PARTITIONED_TABLE" else code
+
+
+def _phases(seconds: Mapping[str, float], work: object) -> list[Phase]:
+    calls = work if isinstance(work, Mapping) else {}
+    return [
+        Phase(name=name, seconds=value, work=next(_read_all(Work, [calls.get(name)]), None))
+        for name, value in seconds.items()
+    ]
+
+
+def _statement(rendered: Mapping[str, Any]) -> Statement:
+    user, ran = (_text(rendered.get(name)) for name in ("sql", "statement"))
+    cut = any(text is not None and text.startswith(_CUT) for text in (user, ran))
+    return Statement(user=user, ran=ran, cut=cut)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value not in ("", "None") else None
+
+
+def _spark_ui(address: str, application: object) -> str | None:
+    if not address or not application:
+        return None
+    return address.replace("{application_id}", quote(str(application), safe=""))
+
+
+def _read_all(model: Any, values: object) -> Iterator[Any]:
+    """The values that fit the model; another version of this package may have written others."""
+    for value in _items(values):
+        try:
+            yield model.model_validate(value)
+        except ValidationError:
+            log.debug("not shown: %r", value)
+
+
+def _items(values: object) -> Sequence[object]:
+    if isinstance(values, (str, bytes, Mapping)) or values is None:
+        return ()
+    return list(values) if hasattr(values, "__iter__") else ()
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int else None

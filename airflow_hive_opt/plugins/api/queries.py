@@ -1,0 +1,150 @@
+"""Reads Airflow's database for the pages; the number of queries does not depend on the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from airflow.models.dagrun import DagRun
+from airflow.models.renderedtifields import RenderedTaskInstanceFields
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
+from sqlalchemy import and_, select
+from sqlalchemy.orm import Session
+from sqlalchemy.sql import Select
+
+from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
+from airflow_hive_opt.provider.figures import FIGURES_KEY, Figures, figures_in
+
+RETURN_VALUE = "return_value"
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """One task instance of ours and its figures."""
+
+    dag_id: str
+    task_id: str
+    run_id: str
+    map_index: int
+    figures: Figures
+    logical_date: datetime | None
+    run_after: datetime
+    try_number: int
+    state: str | None
+    start_date: datetime | None
+    duration: float | None
+
+
+def _task_runs() -> Select[Any]:
+    """Task instances with figures. Starts at the DAG runs, whose dates have an index."""
+    return (
+        select(
+            XComModel.dag_id,
+            XComModel.task_id,
+            XComModel.run_id,
+            XComModel.map_index,
+            XComModel.value,
+            DagRun.logical_date,
+            DagRun.run_after,
+            TaskInstance.try_number,
+            TaskInstance.state,
+            TaskInstance.start_date,
+            TaskInstance.duration,
+        )
+        .select_from(DagRun)
+        .join(
+            XComModel,
+            and_(XComModel.dag_run_id == DagRun.id, XComModel.key == FIGURES_KEY),
+        )
+        .join(
+            TaskInstance,
+            and_(
+                TaskInstance.dag_id == XComModel.dag_id,
+                TaskInstance.run_id == XComModel.run_id,
+                TaskInstance.task_id == XComModel.task_id,
+                TaskInstance.map_index == XComModel.map_index,
+            ),
+        )
+    )
+
+
+def runs_since(session: Session, since: datetime, dag_ids: Collection[str]) -> list[TaskRun]:
+    """All runs of these DAGs since a date, in order of time."""
+    found = _task_runs().where(DagRun.run_after >= since, DagRun.dag_id.in_(dag_ids))
+    return list(_read(session, found.order_by(DagRun.run_after, XComModel.map_index)))
+
+
+def runs_of_task(
+    session: Session, dag_id: str, task_id: str, before: datetime | None, limit: int
+) -> list[TaskRun]:
+    """The last runs of a task, newest first; those before ``before``, a ``run_after``."""
+    found = _task_runs().where(DagRun.dag_id == dag_id, XComModel.task_id == task_id)
+    if before is not None:
+        found = found.where(DagRun.run_after < before)
+    order = DagRun.run_after.desc(), XComModel.map_index.desc()
+    return list(_read(session, found.order_by(*order).limit(limit)))
+
+
+def run_of(
+    session: Session, dag_id: str, run_id: str, task_id: str, map_index: int
+) -> TaskRun | None:
+    """One task instance; ``None`` if it has no figures."""
+    found = _task_runs().where(
+        DagRun.dag_id == dag_id,
+        DagRun.run_id == run_id,
+        XComModel.task_id == task_id,
+        XComModel.map_index == map_index,
+    )
+    return next(_read(session, found), None)
+
+
+def xcoms_of(
+    session: Session, dag_id: str, run_id: str, task_id: str, map_index: int
+) -> dict[str, Any]:
+    """The task instance's summary and the URI of its descriptor, by XCom key."""
+    found = select(XComModel.key, XComModel.value).where(
+        XComModel.dag_id == dag_id,
+        XComModel.run_id == run_id,
+        XComModel.task_id == task_id,
+        XComModel.map_index == map_index,
+        XComModel.key.in_((RETURN_VALUE, DESCRIPTOR_KEY)),
+    )
+    return {key: loaded(value) for key, value in session.execute(found)}
+
+
+def rendered_fields(
+    session: Session, dag_id: str, run_id: str, task_id: str, map_index: int
+) -> dict[str, Any]:
+    """The rendered templates as Airflow stores them, masked and cut; empty if they are gone."""
+    found = session.scalar(
+        select(RenderedTaskInstanceFields.rendered_fields).where(
+            RenderedTaskInstanceFields.dag_id == dag_id,
+            RenderedTaskInstanceFields.run_id == run_id,
+            RenderedTaskInstanceFields.task_id == task_id,
+            RenderedTaskInstanceFields.map_index == map_index,
+        )
+    )
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def loaded(value: object) -> Any:
+    """An XCom's value, which is JSON, encoded up to twice."""
+    for _ in range(2):
+        if not isinstance(value, str):
+            break
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            break
+    return value
+
+
+def _read(session: Session, query: Select[Any]) -> Iterator[TaskRun]:
+    for dag_id, task_id, run_id, map_index, value, *others in session.execute(query):
+        figures = figures_in(loaded(value))
+        if figures is not None:
+            yield TaskRun(dag_id, task_id, run_id, map_index, figures, *others)

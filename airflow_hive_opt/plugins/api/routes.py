@@ -1,0 +1,210 @@
+"""The routes of the JSON API.
+
+Airflow does not protect a plugin's application. Every route therefore requires the permission to
+read XComs, whose figures it shows: of the DAG in its path, or of each DAG in a list.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+from typing import Annotated, Any
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api import security
+from airflow.models.dag import DagModel
+from fastapi import APIRouter, HTTPException, Query, status
+from fastapi.responses import Response
+
+from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
+from airflow_hive_opt.plugins.access import LOGIN, MAY_READ
+from airflow_hive_opt.plugins.api import queries
+from airflow_hive_opt.plugins.api.history import history, overview
+from airflow_hive_opt.plugins.api.instance import Known, instance_of, partitions_of
+from airflow_hive_opt.plugins.api.models import Instance, Overview, PartitionPage, TaskHistory
+from airflow_hive_opt.plugins.stored import ElsewhereError, SweptError, descriptor_at, report_of
+from airflow_hive_opt.provider.airflow_compat import conf
+from airflow_hive_opt.runtime.descriptor import Descriptor, Target
+
+DAYS = 30
+_IN_A_PAGE = 100
+_MOST = 1_000
+
+router = APIRouter(prefix="/api")
+_INSTANCE = "/dags/{dag_id}/runs/{run_id}/tasks/{task_id}"
+MapIndex = Annotated[int, Query(ge=-1)]
+ScanIndex = Annotated[int, Query(ge=0, description="position among the pruned scans")]
+
+
+@router.get("/tasks", dependencies=LOGIN)
+def tasks(
+    session: SessionDep,
+    user: security.GetUserDep,
+    dag_id: str | None = None,
+) -> Overview:
+    """The tasks that ran in the last 30 days, of all DAGs that the user may read, or of one."""
+    since = datetime.now(timezone.utc) - timedelta(days=DAYS)
+    readable = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
+    dags = {dag for dag in readable if dag_id in (None, dag)}
+    runs = queries.runs_since(session, since, dags)
+    permitted = _with_xcom_access({run.dag_id for run in runs}, user)
+    return overview(DAYS, [run for run in runs if run.dag_id in permitted])
+
+
+@router.get("/dags/{dag_id}/tasks/{task_id}", dependencies=MAY_READ)
+def task(
+    dag_id: str,
+    task_id: str,
+    session: SessionDep,
+    before: datetime | None = None,
+    limit: Annotated[int, Query(ge=1, le=_MOST)] = _IN_A_PAGE,
+) -> TaskHistory:
+    """The runs of a task, newest first; those with a ``run_after`` before ``before``."""
+    found = queries.runs_of_task(session, dag_id, task_id, before, limit + 1)
+    return history(dag_id, task_id, found[:limit], found[limit:])
+
+
+@router.get(_INSTANCE, dependencies=MAY_READ)
+def instance(
+    dag_id: str, run_id: str, task_id: str, session: SessionDep, map_index: MapIndex = -1
+) -> Instance:
+    """What one task instance pruned, and why."""
+    at = dag_id, run_id, task_id, map_index
+    run = queries.run_of(session, *at)
+    if run is None:
+        raise _missing(
+            "this task instance has pruned nothing: it is another kind of task, it has "
+            "not run yet, or Airflow has deleted its XComs"
+        )
+    xcoms = queries.xcoms_of(session, *at)
+    try:
+        descriptor: Descriptor | None = _descriptor(xcoms, dag_id, run_id)
+        where = "there"
+    except ElsewhereError:
+        descriptor, where = None, "elsewhere"
+    except SweptError:
+        descriptor, where = None, "swept"
+    return instance_of(
+        Known(
+            run,
+            xcoms,
+            queries.rendered_fields(session, *at),
+            descriptor,
+            report_of(*at, run.try_number),
+            where,
+            conf.get("hive_opt", "spark_ui_url", fallback=""),
+        )
+    )
+
+
+@router.get(f"{_INSTANCE}/partitions", dependencies=MAY_READ)
+def partitions(
+    dag_id: str,
+    run_id: str,
+    task_id: str,
+    session: SessionDep,
+    map_index: MapIndex = -1,
+    scan: ScanIndex = 0,
+    search: Annotated[str, Query(max_length=500)] = "",
+    offset: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=_MOST)] = _IN_A_PAGE,
+) -> PartitionPage:
+    """The partitions of a pruned scan whose names contain ``search``."""
+    target = _target(session, dag_id, run_id, task_id, map_index, scan)
+    return partitions_of(target, search, offset, limit)
+
+
+@router.get(f"{_INSTANCE}/partitions.json", dependencies=MAY_READ)
+def partitions_as_json(
+    dag_id: str,
+    run_id: str,
+    task_id: str,
+    session: SessionDep,
+    map_index: MapIndex = -1,
+    scan: ScanIndex = 0,
+) -> Response:
+    """All partitions of a pruned scan, as a file."""
+    target = _target(session, dag_id, run_id, task_id, map_index, scan)
+    page = partitions_of(target, "", 0, None)
+    listed = [found.model_dump() for found in page.partitions]
+    return _file(json.dumps(listed, indent=1), "application/json", "partitions.json")
+
+
+@router.get(f"{_INSTANCE}/partitions.csv", dependencies=MAY_READ)
+def partitions_as_csv(
+    dag_id: str,
+    run_id: str,
+    task_id: str,
+    session: SessionDep,
+    map_index: MapIndex = -1,
+    scan: ScanIndex = 0,
+) -> Response:
+    """All partitions of a pruned scan, as a file; NULL is empty."""
+    target = _target(session, dag_id, run_id, task_id, map_index, scan)
+    page = partitions_of(target, "", 0, None)
+    text = io.StringIO()
+    lines = csv.writer(text)
+    lines.writerow([*page.columns, "name", "location", "rows", "bytes"])
+    for found in page.partitions:
+        values = ("" if value is None else _safe(value) for value in found.values)
+        lines.writerow([*values, _safe(found.name), found.location, found.rows, found.bytes])
+    return _file(text.getvalue(), "text/csv", "partitions.csv")
+
+
+def _with_xcom_access(dag_ids: Iterable[str], user: Any) -> set[str]:
+    manager = get_auth_manager()
+    return {
+        dag_id
+        for dag_id in dag_ids
+        if manager.is_authorized_dag(
+            method="GET",
+            access_entity=DagAccessEntity.XCOM,
+            details=DagDetails(id=dag_id, team_name=_team(dag_id)),
+            user=user,
+        )
+    }
+
+
+def _team(dag_id: str) -> str | None:
+    """The DAG's team; before Airflow 3.1 there are none."""
+    team_of = getattr(DagModel, "get_team_name", None)
+    return team_of(dag_id) if team_of else None
+
+
+def _descriptor(xcoms: dict[str, Any], dag_id: str, run_id: str) -> Descriptor:
+    return descriptor_at(str(xcoms.get(DESCRIPTOR_KEY, "")), dag_id, run_id)
+
+
+def _target(
+    session: Any, dag_id: str, run_id: str, task_id: str, map_index: int, scan: int
+) -> Target:
+    xcoms = queries.xcoms_of(session, dag_id, run_id, task_id, map_index)
+    if DESCRIPTOR_KEY not in xcoms:
+        raise _missing("this task instance has written no partition descriptor")
+    try:
+        found = _descriptor(xcoms, dag_id, run_id).targets
+    except (ElsewhereError, SweptError) as error:
+        raise _missing(str(error)) from None
+    if scan >= len(found):
+        raise _missing(f"the run pruned {len(found)} scans: there is no number {scan}")
+    return found[scan]
+
+
+def _safe(value: str) -> str:
+    """The value; spreadsheets would run one that begins like a formula."""
+    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
+def _file(text: str, media_type: str, name: str) -> Response:
+    disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+    data = text.encode(errors="backslashreplace")
+    return Response(data, media_type=f"{media_type}; charset=utf-8", headers=disposition)
+
+
+def _missing(why: str) -> HTTPException:
+    return HTTPException(status.HTTP_404_NOT_FOUND, why)

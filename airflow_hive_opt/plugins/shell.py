@@ -1,0 +1,79 @@
+"""The HTML pages: a shell that loads the script, and the files of the script."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from html import escape
+from pathlib import Path
+
+from fastapi import APIRouter, HTTPException, Request, status
+from fastapi.responses import FileResponse, HTMLResponse, Response
+
+from airflow_hive_opt.links.pages import base_path
+from airflow_hive_opt.plugins import PREFIX
+from airflow_hive_opt.plugins.access import LOGIN, MAY_READ
+
+STATIC = Path(__file__).parent / "static"
+_FILES = {"pages.js": "text/javascript", "pages.css": "text/css"}
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'self'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+_SHELL = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Partition pruning</title>
+<link rel="stylesheet" href="{base}/static/pages.css">
+<script type="module" src="{base}/static/pages.js"></script>
+</head>
+<body><div id="root" data-base="{base}"></div></body>
+</html>
+"""
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/pages/", dependencies=LOGIN)
+def all_tasks() -> Response:
+    """The page of all tasks."""
+    return _shell()
+
+
+@router.get("/pages/dags/{dag_id}", dependencies=MAY_READ)
+@router.get("/pages/dags/{dag_id}/tasks/{task_id}", dependencies=MAY_READ)
+@router.get("/pages/dags/{dag_id}/runs/{run_id}/tasks/{task_id}", dependencies=MAY_READ)
+def of_a_dag(dag_id: str) -> Response:  # noqa: ARG001 - the permission depends on it
+    """The pages of a DAG, of a task, and of one run."""
+    return _shell()
+
+
+@router.get("/static/{name}")
+def static(name: str) -> Response:
+    """A file of the script, which has no data of anyone."""
+    if name not in _FILES or not (STATIC / name).exists():
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "there is no such file")
+    return FileResponse(
+        STATIC / name, media_type=_FILES[name], headers={"Cache-Control": "no-cache"}
+    )
+
+
+async def with_headers(
+    request: Request, answer: Callable[[Request], Awaitable[Response]]
+) -> Response:
+    """Adds the headers that restrict what a page may load and who may embed it."""
+    response = await answer(request)
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+def _shell() -> Response:
+    return HTMLResponse(_SHELL.format(base=escape(base_path() + PREFIX, quote=True)))

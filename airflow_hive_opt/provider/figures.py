@@ -1,0 +1,101 @@
+"""The figures of a run that lists of runs show; a small XCom that outlives the descriptor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+FIGURES_KEY = "hive_opt_figures"
+"""The XCom key of :meth:`Figures.to_json`."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The partitions and bytes of a run in total, and each scan's reason.
+
+    ``scans`` has pairs of an alias and a reason code. ``seconds`` is by phase. ``read_bytes`` and
+    ``spared_bytes`` are ``None`` if a size is not known.
+    """
+
+    reason: str
+    kept: int
+    total: int
+    scans: tuple[tuple[str, str], ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    read_bytes: int | None = None
+    spared_bytes: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures for XCom."""
+        return {**asdict(self), "scans": [list(pair) for pair in self.scans]}
+
+
+def figures_of(summary: Mapping[str, Any]) -> Figures:
+    """The figures in a run's summary.
+
+    >>> figures_of({"reason": "PRUNED", "kept": 1, "total": 3, "seconds": {"map join": 0.5},
+    ...     "decisions": [{"alias": "f", "reason": "PRUNED"}],
+    ...     "reads": [{"table": "t", "bytes": 10, "total_bytes": 30}]})
+    Figures(reason='PRUNED', kept=1, total=3, scans=(('f', 'PRUNED'),), seconds={'map join': 0.5}, \
+read_bytes=10, spared_bytes=20)
+    """
+    reads = summary.get("reads") or []
+    return Figures(
+        summary["reason"],
+        summary["kept"],
+        summary["total"],
+        tuple((found["alias"], found["reason"]) for found in summary.get("decisions", ())),
+        dict(summary.get("seconds", {})),
+        _sum([read["bytes"] for read in reads]),
+        _sum([_spared(read) for read in reads]),
+    )
+
+
+def figures_in(value: object) -> Figures | None:
+    """The figures in an XCom, perhaps of another version of this package; ``None`` if it has none.
+
+    >>> figures_in({"reason": "PRUNED", "kept": 1, "total": 3, "scans": [["f", "PRUNED"], 7]})
+    Figures(reason='PRUNED', kept=1, total=3, scans=(('f', 'PRUNED'),), seconds={}, \
+read_bytes=None, spared_bytes=None)
+    >>> figures_in("a text"), figures_in({"reason": "PRUNED", "kept": "1", "total": 3})
+    (None, None)
+    """
+    found = value if isinstance(value, Mapping) else {}
+    reason, kept, total = found.get("reason"), found.get("kept"), found.get("total")
+    if not isinstance(reason, str) or _count(kept) is None or _count(total) is None:
+        return None
+    scans = found.get("scans")
+    pairs = [pair for pair in _items(scans) if len(_items(pair)) == 2]
+    seconds = found.get("seconds")
+    return Figures(
+        reason,
+        _count(kept) or 0,
+        _count(total) or 0,
+        tuple((str(alias), str(code)) for alias, code in pairs),
+        {
+            str(name): float(each)
+            for name, each in (seconds.items() if isinstance(seconds, Mapping) else ())
+            if isinstance(each, (int, float))
+        },
+        _count(found.get("read_bytes")),
+        _count(found.get("spared_bytes")),
+    )
+
+
+def _spared(read: Mapping[str, Any]) -> int | None:
+    whole, part = read["total_bytes"], read["bytes"]
+    return None if whole is None or part is None else max(0, whole - part)
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if counts and len(known) == len(counts) else None
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def _items(value: object) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else []

@@ -1,0 +1,65 @@
+"""What a statement read of each table, from the metrics of Spark's own scans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_hive_opt.runtime.report import TableRead
+from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.session.physical_operators import operators
+
+_SCANS = ("FileSourceScanExec", "HiveTableScanExec")
+_METRICS = {"partitions": "numPartitions", "files": "numFiles", "bytes": "filesSize"}
+
+
+def table_reads(plan: Any, catalog: SessionCatalog) -> tuple[TableRead, ...]:
+    """The partitions, files and bytes that a plan of the JVM has read, one entry for each table.
+
+    The scans of a table are added up. A number is ``None`` if Spark does not count it, as for
+    Hive's SerDes. Raises the errors of Spark and of its metastore.
+    """
+    found: dict[str, dict[str, int | None]] = {}
+    for kind, operator in operators(plan):
+        if kind in _SCANS and (name := _table(kind, operator)):
+            read = _counted(operator)
+            before = found.get(name)
+            found[name] = read if before is None else _sum(before, read)
+    return tuple(
+        TableRead(name, total_bytes=_size(catalog, name), **counts)
+        for name, counts in found.items()
+    )
+
+
+def _table(kind: str, operator: Any) -> str | None:
+    """``database.table`` of a scan; ``None`` for files that are no table."""
+    if kind == "HiveTableScanExec":
+        identifier = operator.relation().tableMeta().identifier()
+    elif (given := operator.tableIdentifier()).isDefined():
+        identifier = given.get()
+    else:
+        return None
+    database = identifier.database()
+    return f"{database.get()}.{identifier.table()}" if database.isDefined() else None
+
+
+def _counted(operator: Any) -> dict[str, int | None]:
+    metrics = operator.metrics()
+    found: dict[str, int | None] = {}
+    for name, metric in _METRICS.items():
+        given = metrics.get(metric)
+        found[name] = int(given.get().value()) if given.isDefined() else None
+    return found
+
+
+def _sum(one: Mapping[str, int | None], other: Mapping[str, int | None]) -> dict[str, int | None]:
+    added: dict[str, int | None] = {}
+    for name, count in one.items():
+        more = other[name]
+        added[name] = None if count is None or more is None else count + more
+    return added
+
+
+def _size(catalog: SessionCatalog, name: str) -> int | None:
+    table = catalog.table(name)
+    return None if table is None else table.total_bytes

@@ -1,0 +1,254 @@
+"""The JSON API of the pages, on an API server's application."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from airflow_hive_opt.runtime.descriptor import (
+    Decision,
+    Descriptor,
+    SourceKeys,
+    Target,
+    now,
+    write,
+)
+from airflow_hive_opt.runtime.partitions import Partition
+from tests.plugins.rows import Ran, add, add_dags, figures
+from tests.versions.installed import needs_airflow
+
+pytestmark = needs_airflow("3.1")
+
+SQL = "SET x=1;\nSELECT 1 FROM fact f\nJOIN days d ON f.ds = d.ds JOIN fact2 g ON g.k = f.k"
+EVIL = "<script>alert('&')</script>"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("descriptors")
+
+
+def descriptor(kept: int = 250) -> Descriptor:
+    values = [(None, EVIL), *((f"2026-01-{day:03}", "=1+1") for day in range(kept - 1))]
+    target = Target(
+        alias="f",
+        table="dw.fact",
+        text="fact",
+        aliased=True,
+        reference=(22, 26),
+        columns=("ds", "region"),
+        types=("string", "string"),
+        pruned_columns=("ds",),
+        visible_columns=("ds",),
+        location="file:/w/fact",
+        partitions=tuple(Partition(each, location=None) for each in values),
+        total=1000,
+        path="fast",
+        filter=None,
+        sources=(SourceKeys(("d",), "days", f"SELECT DISTINCT d.ds FROM days /* {EVIL} */", 250),),
+    )
+    decisions = (
+        Decision("f", "dw.fact", "PRUNED", "only those"),
+        Decision("g", "dw.fact2", "PRESERVED_SIDE", "the table is preserved"),
+    )
+    return Descriptor("0" * 64, now(), (target,), decisions)
+
+
+@pytest.fixture(scope="module")
+def runs(web, root):
+    """Three tasks in two DAGs; the first run is the oldest."""
+    from airflow.utils.session import create_session
+
+    from airflow_hive_opt.provider.attempts import instance_path
+
+    whole = (("f", "KEY_SOURCE_NOT_SMALL"),)
+    ran = [
+        Ran("sales", "join", 50, figures(30, 366, read_bytes=100, spared_bytes=900)),
+        Ran("sales", "join", 49, figures(31, 366, read_bytes=100, spared_bytes=900), try_number=3),
+        Ran("sales", "join", 48, figures(0, 0, "KEY_SOURCE_NOT_SMALL", scans=whole)),
+        Ran("sales", "mapped", 48, figures(1, 366, read_bytes=5_000), map_index=0),
+        Ran("sales", "mapped", 48, figures(2, 366, read_bytes=5_000), map_index=1),
+        Ran("sales", "join", 24 * 40, figures(1, 366)),
+        Ran("secret", "join", 10, figures(5, 10, spared_bytes=7)),
+    ]
+    uri = instance_path(str(root), "sales", ran[0].run_id, "seen", -1, 2)
+    uri.parent.mkdir(parents=True)
+    write(descriptor(), uri)
+    summary = {
+        "decisions": [
+            {"alias": "f", "table": "dw.fact", "reason": "PRUNED", "kept": 250, "total": 1000},
+            {"alias": "g", "table": "dw.fact2", "reason": "PRESERVED_SIDE"},
+            "of another version",
+        ],
+        "reads": [{"table": "dw.fact", "partitions": 250, "files": 250, "bytes": 5}],
+        "work": {
+            "local task": None,
+            "map join": {"metastore_calls": 7, "partitions_fetched": 250, "files_listed": 250},
+        },
+        "scans": {"f": "names"},
+        "eliminated": ["days"],
+        "application_id": "local-1",
+    }
+    xcoms = {"hive_opt_descriptor": str(uri), "return_value": summary}
+    scans = (("f", "PRUNED"), ("g", "PRESERVED_SIDE"))
+    rendered = {"sql": SQL, "statement": "SELECT 2"}
+    seen = figures(250, 1000, scans=scans)
+    ran.append(Ran("sales", "seen", 50, seen, try_number=2, xcoms=xcoms, rendered=rendered))
+    swept = {**xcoms, "hive_opt_descriptor": str(uri).replace("/2.json", "/1.json")}
+    ran.append(Ran("sales", "swept", 50, seen, xcoms=swept))
+    named = {**xcoms, "hive_opt_descriptor": "/etc/passwd"}
+    ran.append(Ran("sales", "named", 50, seen, xcoms=named))
+    with create_session() as session:
+        add_dags(session, ["sales", "secret"])
+        add(session, ran)
+    return ran
+
+
+@pytest.fixture
+def ask(web, runs, root, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__HIVE_OPT__DESCRIPTOR_PATH", str(root))
+    client, login = web
+
+    def ask(path, status=200, headers=login):
+        answer = client.get(f"/hive_opt{path}", headers=headers)
+        assert answer.status_code == status, answer.text
+        return answer
+
+    return ask
+
+
+def of_run(run, task):
+    return f"/api/dags/sales/runs/{quote(run.run_id, safe='')}/tasks/{task}"
+
+
+def test_all_tasks_of_thirty_days(ask):
+    found = ask("/api/tasks").json()
+    assert (found["days"], found["runs"]) == (30, 9)
+    tasks = {(task["dag_id"], task["task_id"]): task for task in found["tasks"]}
+    first = found["tasks"][0]
+    assert (first["task_id"], first["read_bytes"], first["runs"]) == ("mapped", 10_000, 2)
+    join = tasks["sales", "join"]
+    assert (join["runs"], join["spared_bytes"], join["trend"]) == (3, 1800, "worse")
+    assert join["spared_partitions"] == 336 + 335
+    assert "f: PRUNED until run scheduled__" in join["last"]["change"]
+    assert tasks["secret", "join"]["trend"] == "pruned"
+    of_one = ask("/api/tasks?dag_id=secret").json()
+    assert [task["dag_id"] for task in of_one["tasks"]] == ["secret"]
+
+
+def test_the_history_of_a_task(ask, runs):
+    found = ask("/api/dags/sales/tasks/join").json()
+    assert [run["run_id"] for run in found["runs"]] == [runs[at].run_id for at in (2, 1, 0, 5)]
+    changes = [run["change"] for run in found["runs"]]
+    assert (
+        changes == [f"f: PRUNED until run {runs[1].run_id}, then KEY_SOURCE_NOT_SMALL"] + [None] * 3
+    )
+    assert [run["try_number"] for run in found["runs"]] == [1, 3, 1, 1]
+    assert not found["more"]
+    page = ask("/api/dags/sales/tasks/join?limit=2").json()
+    assert (len(page["runs"]), page["more"]) == (2, True)
+    before = quote(page["runs"][-1]["run_after"])
+    rest = ask(f"/api/dags/sales/tasks/join?limit=2&before={before}").json()
+    assert [run["run_id"] for run in rest["runs"]] == [runs[0].run_id, runs[5].run_id]
+    mapped = ask("/api/dags/sales/tasks/mapped").json()["runs"]
+    assert [(run["map_index"], run["change"]) for run in mapped] == [(1, None), (0, None)]
+
+
+def test_one_run(ask, runs):
+    found = ask(of_run(runs[0], "seen")).json()
+    assert (found["descriptor"], found["try_number"], found["state"]) == ("there", 2, "success")
+    f, g = found["scans"]
+    assert (f["kept"], f["total"], f["path"], f["way"]) == (250, 1000, "fast", "names")
+    assert f["sources"][0]["keys"] == 250
+    assert EVIL in f["sources"][0]["sql"]
+    assert (f["place"]["line"], f["place"]["column"]) == (2, 15)
+    assert SQL[f["place"]["start"] : f["place"]["stop"]] == "fact"
+    assert SQL[g["place"]["start"] : g["place"]["stop"]] == "fact2"
+    assert (g["kept"], g["reason"]) == (None, "PRESERVED_SIDE")
+    assert [phase["work"] and phase["work"]["metastore_calls"] for phase in found["phases"]] == [
+        None,
+        7,
+    ]
+    assert found["reads"][0]["total_bytes"] is None
+    assert found["statement"] == {"user": SQL, "ran": "SELECT 2", "cut": False}
+    assert found["headline"].startswith("kept 250 of 1,000 partitions (75.0 % pruned)")
+
+
+@pytest.mark.parametrize(("task", "where"), [("swept", "swept"), ("named", "elsewhere")])
+def test_figures_outlive_the_descriptor(ask, runs, task, where):
+    found = ask(of_run(runs[0], task)).json()
+    assert (found["descriptor"], found["kept"], found["total"]) == (where, 250, 1000)
+    assert [scan["alias"] for scan in found["scans"]] == ["f", "g"]
+    assert "outer join" in found["scans"][1]["sentence"]
+    assert found["headline"] == "kept 250 of 1,000 partitions (75.0 % pruned)"
+    ask(f"{of_run(runs[0], task)}/partitions", 404)
+
+
+def test_partitions_by_page_and_search(ask, runs):
+    at = f"{of_run(runs[0], 'seen')}/partitions"
+    page = ask(f"{at}?limit=10&offset=245").json()
+    assert (page["found"], page["total"], len(page["partitions"])) == (250, 250, 5)
+    one = ask(f"{at}?search=DS=2026-01-00").json()
+    assert one["found"] == 10
+    (null,) = ask(f"{at}?search=__HIVE_DEFAULT").json()["partitions"]
+    assert null["values"] == [None, EVIL]
+    ask(f"{at}?scan=1", 404)
+    ask(f"{at}?limit=100000", 422)
+
+
+def test_partitions_as_files(ask, runs):
+    at = f"{of_run(runs[0], 'seen')}/partitions"
+    listed = ask(f"{at}.json").json()
+    assert len(listed) == 250
+    text = ask(f"{at}.csv")
+    assert text.headers["content-disposition"] == 'attachment; filename="partitions.csv"'
+    lines = text.text.splitlines()
+    assert lines[0] == "ds,region,name,location,rows,bytes"
+    assert lines[1].startswith("2026-01-000,'=1+1,")
+    assert len(lines) == 251
+
+
+def test_other_tasks_and_broken_ids(ask, runs):
+    ask(of_run(runs[0], "unknown"), 404)
+    ask("/api/dags/sales/runs/..%2F..%2Fetc/tasks/passwd", 404)
+    ask(f"{of_run(runs[0], 'seen')}?map_index=-7", 422)
+    assert ask("/api/dags/sales/tasks/unknown").json()["runs"] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/tasks",
+        "/api/dags/sales/tasks/join",
+        "/api/dags/sales/runs/r/tasks/t",
+        "/api/dags/sales/runs/r/tasks/t/partitions",
+        "/api/dags/sales/runs/r/tasks/t/partitions.csv",
+        "/api/dags/sales/runs/r/tasks/t/partitions.json",
+        "/pages/",
+        "/pages/dags/sales",
+        "/pages/dags/sales/tasks/join",
+        "/pages/dags/sales/runs/r/tasks/t",
+    ],
+)
+def test_without_a_login(ask, path):
+    ask(path, 401, headers={})
+
+
+def test_the_shell_runs_no_script_but_ours(ask):
+    page = ask("/pages/")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'; script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert '<div id="root" data-base="/hive_opt">' in page.text
+    assert page.text.count("<script") == 1
+    ask("/static/hive_opt.py", 404)
+    ask("/static/..%2Fhive_opt.py", 404)
+
+
+def test_the_api_is_documented(ask):
+    paths = ask("/openapi.json").json()["paths"]
+    assert "/api/dags/{dag_id}/runs/{run_id}/tasks/{task_id}" in paths
+    assert not any(path.startswith("/pages") for path in paths)
+    assert json.dumps(paths).count("PartitionPage") == 1
