@@ -113,18 +113,18 @@ def _insert(session, statement, rows: Iterable[dict[str, Any]]) -> None:
         session.execute(statement, chosen)
 
 
-def add_dags(session, dag_ids: Iterable[str]) -> None:
+def add_dags(session, dag_ids: Iterable[str], bundle: str = "tests") -> None:
     """DAGs that the API server knows."""
     from airflow.models.dag import DagModel
     from airflow.models.dagbundle import DagBundleModel
 
-    session.merge(DagBundleModel(name="tests"))
+    session.merge(DagBundleModel(name=bundle))
     session.flush()
     for dag_id in dag_ids:
         session.merge(
             DagModel(
                 dag_id=dag_id,
-                bundle_name="tests",
+                bundle_name=bundle,
                 max_active_tasks=16,
                 max_consecutive_failed_dag_runs=0,
                 has_task_concurrency_limits=False,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
 
@@ -156,24 +156,25 @@ def partitions_as_csv(
     return _file(text.getvalue(), "text/csv", "partitions.csv")
 
 
-def _with_xcom_access(dag_ids: Iterable[str], user: Any) -> set[str]:
-    manager = get_auth_manager()
+def _with_xcom_access(dag_ids: Collection[str], user: Any) -> set[str]:
+    manager, teams = get_auth_manager(), _teams(list(dag_ids))
     return {
         dag_id
         for dag_id in dag_ids
         if manager.is_authorized_dag(
             method="GET",
             access_entity=DagAccessEntity.XCOM,
-            details=DagDetails(id=dag_id, team_name=_team(dag_id)),
+            details=DagDetails(id=dag_id, **teams.get(dag_id, {})),
             user=user,
         )
     }
 
 
-def _team(dag_id: str) -> str | None:
-    """The DAG's team; before Airflow 3.1 there are none."""
-    team_of = getattr(DagModel, "get_team_name", None)
-    return team_of(dag_id) if team_of else None
+def _teams(dag_ids: list[str]) -> dict[str, dict[str, Any]]:
+    """The team of each DAG that belongs to one; versions of Airflow without teams have none."""
+    teams_of = getattr(DagModel, "get_dag_id_to_team_name_mapping", None)
+    found = teams_of(dag_ids) if teams_of and dag_ids else {}
+    return {dag_id: {"team_name": team} for dag_id, team in found.items()}
 
 
 def _descriptor(xcoms: dict[str, Any], dag_id: str, run_id: str) -> Descriptor:
