@@ -65,6 +65,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--descriptor", metavar="URI", help="where to write the descriptor")
     run.add_argument("--rows", type=int, default=20, help="rows of a SELECT to print (20)")
     run.set_defaults(run=_run)
+    shown = commands.add_parser("report", help="show what a run pruned, from its descriptor")
+    shown.add_argument("path", metavar="PATH", help="the descriptor: a file or URI")
+    shown.add_argument("--html", type=Path, metavar="FILE", help="write a page into this file")
+    shown.add_argument("-v", "--verbose", action="store_true")
+    shown.set_defaults(run=_report)
     sweep = commands.add_parser("descriptors", help="manage stored descriptors")
     kinds = sweep.add_subparsers(required=True, metavar="COMMAND")
     old = kinds.add_parser("prune", help="delete old descriptors")
@@ -93,6 +98,19 @@ def _parser() -> argparse.ArgumentParser:
             "--conf", action="append", default=[], metavar="K=V", help="a Spark setting"
         )
     return parser
+
+
+def _report(options: argparse.Namespace) -> int:
+    from airflow_hive_opt.pages.html_file import NotBuiltError
+    from airflow_hive_opt.report_command import report
+    from airflow_hive_opt.runtime.storage import DescriptorError
+
+    try:
+        report(options.path, options.html)
+    except (DescriptorError, NotBuiltError, OSError, ValueError, ImportError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _FAILED
+    return 0
 
 
 def _explain(options: argparse.Namespace) -> int:

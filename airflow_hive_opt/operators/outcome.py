@@ -12,7 +12,7 @@ from airflow_hive_opt.provider.airflow_compat import (
     AirflowSkipException,
     redact,
 )
-from airflow_hive_opt.provider.figures import FIGURES_KEY, figures_of
+from airflow_hive_opt.runtime.figures import FIGURES_KEY, figures_of
 from airflow_hive_opt.runtime.log_text import plain
 
 if TYPE_CHECKING:

@@ -1,4 +1,9 @@
-"""The provider's additions to the web server."""
+"""The provider's additions to the web server.
+
+``hive_opt`` is the plugin, and ``pages`` its application. ``api`` answers the pages' script, from
+Airflow's database (``queries``) and from storage (``stored``). ``shell`` serves the pages, and
+``access`` says who may open them.
+"""
 
 PREFIX = "/hive_opt"
 """The path of the pages on the API server."""

@@ -9,10 +9,9 @@ from fastapi.responses import Response
 from sqlalchemy import select
 
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
-from airflow_hive_opt.plugins import shell
+from airflow_hive_opt.plugins import api, shell
 from airflow_hive_opt.plugins.access import MAY_READ
-from airflow_hive_opt.plugins.api import routes
-from airflow_hive_opt.plugins.api.queries import loaded
+from airflow_hive_opt.plugins.queries import loaded
 from airflow_hive_opt.plugins.stored import ElsewhereError, SweptError, descriptor_at
 from airflow_hive_opt.runtime.descriptor import Descriptor, to_json
 from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
@@ -23,7 +22,7 @@ def application() -> FastAPI:
     app = FastAPI(title="Hive Opt", docs_url=None, redoc_url=None)  # their scripts are elsewhere
     app.get("/dags/{dag_id}/descriptor", dependencies=MAY_READ)(descriptor)
     app.get("/dags/{dag_id}/explain", dependencies=MAY_READ)(explain)
-    app.include_router(routes.router)
+    app.include_router(api.router)
     app.include_router(shell.router)
     app.middleware("http")(shell.with_headers)
     return app

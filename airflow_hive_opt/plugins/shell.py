@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from html import escape
-from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request, status
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from airflow_hive_opt.links.pages import base_path
+from airflow_hive_opt.pages.static_files import STATIC
 from airflow_hive_opt.plugins import PREFIX
 from airflow_hive_opt.plugins.access import LOGIN, MAY_READ
 
-STATIC = Path(__file__).parent / "static"
 _FILES = {"pages.js": "text/javascript", "pages.css": "text/css"}
 _HEADERS = {
     "Content-Security-Policy": (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -17,26 +16,9 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql import Select
 
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
-from airflow_hive_opt.provider.figures import FIGURES_KEY, Figures, figures_in
-
-RETURN_VALUE = "return_value"
-
-
-@dataclass(frozen=True)
-class TaskRun:
-    """One task instance of ours and its figures."""
-
-    dag_id: str
-    task_id: str
-    run_id: str
-    map_index: int
-    figures: Figures
-    logical_date: datetime | None
-    run_after: datetime
-    try_number: int
-    state: str | None
-    start_date: datetime | None
-    duration: float | None
+from airflow_hive_opt.pages.instance import RETURN_VALUE
+from airflow_hive_opt.pages.task_run import TaskRun
+from airflow_hive_opt.runtime.figures import FIGURES_KEY, figures_in
 
 
 def _task_runs() -> Select[Any]:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from airflow_hive_opt.plugins.api.models import (
+from airflow_hive_opt.pages.models import (
     Instance,
     KeyPredicate,
     Partition,
@@ -23,14 +23,17 @@ from airflow_hive_opt.plugins.api.models import (
     Statement,
     Work,
 )
-from airflow_hive_opt.plugins.api.places import places_of
-from airflow_hive_opt.plugins.api.queries import RETURN_VALUE, TaskRun
+from airflow_hive_opt.pages.places import places_of
+from airflow_hive_opt.pages.task_run import TaskRun
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.report import StoredReport, headline, scans
 
 log = logging.getLogger(__name__)
+
+RETURN_VALUE = "return_value"
+"""The XCom key of a run's summary."""
 # How Airflow begins a rendered field that it has cut.
 _CUT = "Truncated. You can change this behaviour"
 

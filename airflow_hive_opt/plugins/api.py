@@ -22,11 +22,11 @@ from fastapi import APIRouter, HTTPException, Query, status
 from fastapi.responses import Response
 
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
+from airflow_hive_opt.pages.history import history, overview
+from airflow_hive_opt.pages.instance import Known, instance_of, partitions_of
+from airflow_hive_opt.pages.models import Instance, Overview, PartitionPage, TaskHistory
+from airflow_hive_opt.plugins import queries
 from airflow_hive_opt.plugins.access import LOGIN, MAY_READ
-from airflow_hive_opt.plugins.api import queries
-from airflow_hive_opt.plugins.api.history import history, overview
-from airflow_hive_opt.plugins.api.instance import Known, instance_of, partitions_of
-from airflow_hive_opt.plugins.api.models import Instance, Overview, PartitionPage, TaskHistory
 from airflow_hive_opt.plugins.stored import ElsewhereError, SweptError, descriptor_at, report_of
 from airflow_hive_opt.provider.airflow_compat import conf
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target

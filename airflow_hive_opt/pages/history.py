@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from airflow_hive_opt.plugins.api.models import Overview, Run, TaskHistory, TaskSummary
-from airflow_hive_opt.plugins.api.queries import TaskRun
+from airflow_hive_opt.pages.models import Overview, Run, TaskHistory, TaskSummary
+from airflow_hive_opt.pages.task_run import TaskRun
 
 _PRUNED = "PRUNED"
 _NO_BYTES = -1

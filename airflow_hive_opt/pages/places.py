@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from airflow_hive_opt.plugins.api.models import Place
+from airflow_hive_opt.pages.models import Place
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.parse import Span, identifier_span, parse
 from airflow_hive_opt.statement.script import split_settings
@@ -17,7 +17,7 @@ def places_of(script: str, aliases: Sequence[str]) -> list[Place | None]:
     r"""The places of the table references with these aliases; ``None`` for those not found.
 
     >>> places_of("SET a=b;\nSELECT 1 FROM f, d", ["d", "x"])[0].column
-    22
+    18
     """
     try:
         tree = parse(split_settings(script)[1])

@@ -1,0 +1,81 @@
+"""``airflow-hive-opt report``: what a run pruned, from its descriptor and its report."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+from upath import UPath
+
+from airflow_hive_opt.pages.html_file import html_file
+from airflow_hive_opt.pages.instance import Known, instance_of, partitions_of
+from airflow_hive_opt.pages.task_run import TaskRun
+from airflow_hive_opt.runtime.descriptor import Descriptor, StoragePath, load
+from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
+from airflow_hive_opt.runtime.figures import figures_of
+from airflow_hive_opt.runtime.report import (
+    StoredReport,
+    descriptor_summary,
+    read_report,
+    report_path,
+)
+from airflow_hive_opt.runtime.storage import NothingThereError
+
+
+def report(path: str, html: Path | None) -> None:
+    """Prints the report of the run whose descriptor is at ``path``, or writes it to ``html``.
+
+    Raises ``DescriptorError``, ``OSError``, ``ValueError`` and :class:`NotBuiltError`.
+    """
+    at: StoragePath = UPath(path)
+    descriptor = load(at)
+    if html is None:
+        print(descriptor_to_text(descriptor))
+        return
+    known = _known(at, descriptor)
+    lists = [partitions_of(target, "", 0, None) for target in descriptor.targets]
+    html.write_text(html_file(instance_of(known), lists), encoding="utf-8")
+    print(f"written to {html}", file=sys.stderr)
+
+
+def _known(at: StoragePath, descriptor: Descriptor) -> Known:
+    stored = _report(at)
+    summary = stored.summary if stored else descriptor_summary(descriptor, str(at))
+    created = datetime.fromisoformat(descriptor.created)
+    run = TaskRun(
+        **_ids(at),
+        figures=figures_of(summary),
+        logical_date=None,
+        run_after=created.astimezone(timezone.utc),
+        state=None,
+        start_date=created,
+        duration=None,
+    )
+    return Known(run, {"return_value": summary}, {}, descriptor, stored, "there", "")
+
+
+def _report(at: StoragePath) -> StoredReport | None:
+    try:
+        return read_report(report_path(at))
+    except NothingThereError:
+        return None
+
+
+def _ids(at: StoragePath) -> dict[str, str | int]:
+    """The ids in an attempt's path, ``dag/run/task/map index/try.json``; the path's name otherwise.
+
+    Characters that paths forbid have been replaced in them.
+    """
+    parts = at.parts[-5:]
+    number, attempt = parts[-2] if len(parts) == 5 else "", at.stem
+    if attempt.isdigit() and number.lstrip("-").isdigit():
+        dag_id, run_id, task_id = parts[:3]
+        return {
+            "dag_id": dag_id,
+            "run_id": run_id,
+            "task_id": task_id,
+            "map_index": int(number),
+            "try_number": int(attempt),
+        }
+    return {"dag_id": "", "run_id": "", "task_id": at.name, "map_index": -1, "try_number": 1}
