@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_hive_opt.pages.models import Overview, Run, TaskHistory, TaskSummary
-from airflow_hive_opt.pages.task_run import TaskRun
+from airflow_hive_opt.pages.task_run import BriefRun, InstanceKey, TaskRun
 
 _PRUNED = "PRUNED"
 _NO_BYTES = -1
 
 
-def overview(days: int, runs: Sequence[TaskRun]) -> Overview:
-    """All tasks of ``runs``, which are in order of time; those that read most come first."""
-    by_task: dict[tuple[str, str], list[TaskRun]] = defaultdict(list)
+def last_keys(runs: Iterable[BriefRun]) -> list[InstanceKey]:
+    """The last task instance of each task; ``runs`` are in order of time."""
+    return list({(run.key.dag_id, run.key.task_id): run.key for run in runs}.values())
+
+
+def overview(days: int, runs: Sequence[BriefRun], last: Mapping[InstanceKey, TaskRun]) -> Overview:
+    """All tasks of ``runs``, which are in order of time; those that read most come first.
+
+    ``last`` has the task instances of :func:`last_keys`. A task whose last one is gone is left out.
+    """
+    by_task: dict[tuple[str, str], list[BriefRun]] = defaultdict(list)
     for run in runs:
-        by_task[run.dag_id, run.task_id].append(run)
-    tasks = sorted(map(_summary, by_task.values()), key=_reads, reverse=True)
+        by_task[run.key.dag_id, run.key.task_id].append(run)
+    found = (
+        _summary(of_task, last[of_task[-1].key])
+        for of_task in by_task.values()
+        if of_task[-1].key in last
+    )
+    tasks = sorted(found, key=_reads, reverse=True)
     return Overview(
         days=days,
         spared_partitions=sum(task.spared_partitions for task in tasks),
         spared_bytes=_sum(task.spared_bytes for task in tasks),
-        runs=len(runs),
+        runs=sum(task.runs for task in tasks),
         tasks=tasks,
     )
 
@@ -31,22 +44,21 @@ def history(
     dag_id: str, task_id: str, runs: Sequence[TaskRun], earlier: Sequence[TaskRun]
 ) -> TaskHistory:
     """The runs of a task, newest first. ``earlier`` are the runs before them, if there are any."""
-    ordered = [*runs, *earlier]
+    ordered = [run.brief for run in (*runs, *earlier)]
     return TaskHistory(
         dag_id=dag_id,
         task_id=task_id,
-        runs=[_run(run, _before(run, ordered[at + 1 :])) for at, run in enumerate(runs)],
+        runs=[_run(run, _before(run.brief, ordered[at + 1 :])) for at, run in enumerate(runs)],
         more=bool(earlier),
     )
 
 
-def _summary(runs: Sequence[TaskRun]) -> TaskSummary:
-    last = runs[-1]
+def _summary(runs: Sequence[BriefRun], last: TaskRun) -> TaskSummary:
     figures = [run.figures for run in runs]
     return TaskSummary(
         dag_id=last.dag_id,
         task_id=last.task_id,
-        last=_run(last, _before(last, runs[-2::-1])),
+        last=_run(last, _before(runs[-1], runs[-2::-1])),
         runs=len(runs),
         spared_partitions=sum(each.total - each.kept for each in figures),
         spared_bytes=_sum(each.spared_bytes for each in figures),
@@ -55,21 +67,21 @@ def _summary(runs: Sequence[TaskRun]) -> TaskSummary:
     )
 
 
-def _trend(runs: Sequence[TaskRun]) -> str:
+def _trend(runs: Sequence[BriefRun]) -> str:
     """Whether the last run prunes less than an earlier one."""
     last = runs[-1]
-    before = [run for run in runs[:-1] if run.map_index == last.map_index]
+    before = [run for run in runs[:-1] if run.key.map_index == last.key.map_index]
     lost = any(_lost(run, last) for run in before[-1:])
     if lost or (last.figures.reason != _PRUNED and any(map(_prunes, before))):
         return "worse"
     return "pruned" if _prunes(last) else "nothing pruned"
 
 
-def _prunes(run: TaskRun) -> bool:
+def _prunes(run: BriefRun) -> bool:
     return run.figures.reason == _PRUNED
 
 
-def _lost(before: TaskRun, after: TaskRun) -> bool:
+def _lost(before: BriefRun, after: BriefRun) -> bool:
     """Whether a scan that was pruned is read whole now."""
     now = dict(after.figures.scans)
     return any(
@@ -78,12 +90,12 @@ def _lost(before: TaskRun, after: TaskRun) -> bool:
     )
 
 
-def _before(run: TaskRun, older: Iterable[TaskRun]) -> TaskRun | None:
+def _before(run: BriefRun, older: Iterable[BriefRun]) -> BriefRun | None:
     """The run of the same map index before ``run``; ``older`` are in descending order."""
-    return next((each for each in older if each.map_index == run.map_index), None)
+    return next((each for each in older if each.key.map_index == run.key.map_index), None)
 
 
-def _run(run: TaskRun, before: TaskRun | None) -> Run:
+def _run(run: TaskRun, before: BriefRun | None) -> Run:
     figures = run.figures
     return Run(
         run_id=run.run_id,
@@ -103,16 +115,16 @@ def _run(run: TaskRun, before: TaskRun | None) -> Run:
     )
 
 
-def _change(run: TaskRun, before: TaskRun | None) -> str | None:
+def _change(run: TaskRun, before: BriefRun | None) -> str | None:
     """How the reasons differ from those of the run before, in words; ``None`` if they do not."""
     if before is None or run.figures.scans == before.figures.scans:
         return None
     was, now = dict(before.figures.scans), dict(run.figures.scans)
     differing = [alias for alias in now if was.get(alias) != now[alias]]
     if not differing:
-        return f"other scans than in run {before.run_id}"
+        return f"other scans than in run {before.key.run_id}"
     return "; ".join(
-        f"{alias}: {was.get(alias, 'not read')} until run {before.run_id}, then {now[alias]}"
+        f"{alias}: {was.get(alias, 'not read')} until run {before.key.run_id}, then {now[alias]}"
         for alias in differing
     )
 

@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from airflow_hive_opt.runtime.figures import Figures
+
+
+class InstanceKey(NamedTuple):
+    """The ids of a task instance."""
+
+    dag_id: str
+    task_id: str
+    run_id: str
+    map_index: int
+
+
+class BriefRun(NamedTuple):
+    """The figures of a task instance; there are many in the sums of 30 days."""
+
+    key: InstanceKey
+    figures: Figures
 
 
 @dataclass(frozen=True)
@@ -23,3 +40,9 @@ class TaskRun:
     state: str | None
     start_date: datetime | None
     duration: float | None
+
+    @property
+    def brief(self) -> BriefRun:
+        """The ids and the figures."""
+        key = InstanceKey(self.dag_id, self.task_id, self.run_id, self.map_index)
+        return BriefRun(key, self.figures)

@@ -22,7 +22,7 @@ from fastapi import APIRouter, HTTPException, Query, status
 from fastapi.responses import Response
 
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
-from airflow_hive_opt.pages.history import history, overview
+from airflow_hive_opt.pages.history import history, last_keys, overview
 from airflow_hive_opt.pages.instance import Known, instance_of, partitions_of
 from airflow_hive_opt.pages.models import Instance, Overview, PartitionPage, TaskHistory
 from airflow_hive_opt.plugins import queries
@@ -52,8 +52,9 @@ def tasks(
     readable = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
     dags = {dag for dag in readable if dag_id in (None, dag)}
     runs = queries.runs_since(session, since, dags)
-    permitted = _with_xcom_access({run.dag_id for run in runs}, user)
-    return overview(DAYS, [run for run in runs if run.dag_id in permitted])
+    permitted = _with_xcom_access({run.key.dag_id for run in runs}, user)
+    runs = [run for run in runs if run.key.dag_id in permitted]
+    return overview(DAYS, runs, queries.runs_with_keys(session, last_keys(runs)))
 
 
 @router.get("/dags/{dag_id}/tasks/{task_id}", dependencies=MAY_READ)

@@ -11,13 +11,13 @@ from airflow.models.dagrun import DagRun
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
-from sqlalchemy import and_, select
+from sqlalchemy import and_, select, tuple_
 from sqlalchemy.orm import Session
 from sqlalchemy.sql import Select
 
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
 from airflow_hive_opt.pages.instance import RETURN_VALUE
-from airflow_hive_opt.pages.task_run import TaskRun
+from airflow_hive_opt.pages.task_run import BriefRun, InstanceKey, TaskRun
 from airflow_hive_opt.runtime.figures import FIGURES_KEY, figures_in
 
 
@@ -54,10 +54,39 @@ def _task_runs() -> Select[Any]:
     )
 
 
-def runs_since(session: Session, since: datetime, dag_ids: Collection[str]) -> list[TaskRun]:
-    """All runs of these DAGs since a date, in order of time."""
-    found = _task_runs().where(DagRun.run_after >= since, DagRun.dag_id.in_(dag_ids))
-    return list(_read(session, found.order_by(DagRun.run_after, XComModel.map_index)))
+def runs_since(session: Session, since: datetime, dag_ids: Collection[str]) -> list[BriefRun]:
+    """The figures of these DAGs' runs since a date, in order of time.
+
+    Reads as little as possible: there may be many thousands.
+    """
+    found = (
+        select(
+            XComModel.dag_id,
+            XComModel.task_id,
+            XComModel.run_id,
+            XComModel.map_index,
+            XComModel.value,
+        )
+        .select_from(DagRun)
+        .join(XComModel, and_(XComModel.dag_run_id == DagRun.id, XComModel.key == FIGURES_KEY))
+        .where(DagRun.run_after >= since, DagRun.dag_id.in_(dag_ids))
+        .order_by(DagRun.run_after, XComModel.map_index)
+    )
+    runs = []
+    for *ids, value in session.execute(found):
+        figures = figures_in(loaded(value))
+        if figures is not None:
+            runs.append(BriefRun(InstanceKey(*ids), figures))
+    return runs
+
+
+def runs_with_keys(session: Session, keys: Collection[InstanceKey]) -> dict[InstanceKey, TaskRun]:
+    """The task instances with these keys, as far as Airflow still has them."""
+    if not keys:
+        return {}
+    place = tuple_(XComModel.dag_id, XComModel.task_id, XComModel.run_id, XComModel.map_index)
+    found = _read(session, _task_runs().where(place.in_(list(map(tuple, keys)))))
+    return {run.brief.key: run for run in found}
 
 
 def runs_of_task(
