@@ -3,11 +3,14 @@
 PYTHON ?= python3.11
 UV_VERSION := 0.13.9
 BIN := .venv/bin
+# npm and node come with the environment.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 READY := .venv/ready
+PAGES := airflow_hive_opt/pages/static/pages.js
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo test test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation lock clean
+.PHONY: help demo test pages test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -22,10 +25,11 @@ help:
 	@echo "make fuzz-correlated    N random correlated queries, rewritten and plain: the rows must be equal"
 	@echo "make bench-correlation  TPC-H's correlated queries, rewritten and plain"
 	@echo "make lock   update the versions in requirements.lock"
+	@echo "make pages  the script of the pages in Airflow, from ui/"
 	@echo "make docs   the documentation as a site, in .docs-site/docs/index.html"
 	@echo "make clean  remove the environment and the demo's data"
 
-demo: $(READY)
+demo: $(READY) pages
 	@$(BIN)/python benchmarks/tpcds_demo.py
 
 test: lint types pytest
@@ -45,16 +49,24 @@ lint: $(READY)
 		.github/ISSUE_TEMPLATE/bug_report.yml .github/ISSUE_TEMPLATE/feature_request.yml
 	$(MAKE) --silent docs
 
-types: $(READY)
+types: $(READY) pages
 	$(BIN)/mypy
+	cd ui && npm run --silent check
+
+# The script of the pages: built from ui/ with the versions of its lock file, and tested.
+pages: $(PAGES)
+
+$(PAGES): $(shell find ui -type f -not -path "*/node_modules/*" 2>/dev/null) | $(READY)
+	@echo "==> building the pages"
+	@cd ui && npm ci --silent --no-audit --no-fund && npm test --silent && npm run --silent build
 
 # Each worker process has its own Spark. All tests of a file run in the same process.
 WORKERS ?= 2
-pytest: $(READY) services
+pytest: $(READY) services pages
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 # Starts a Spark standalone cluster, a Spark Connect server and all services of Airflow, on loopback.
-test-e2e: $(READY) services browser
+test-e2e: $(READY) services browser pages
 	$(BIN)/pytest -m e2e tests/e2e tests/spark/test_connect.py tests/fuzz/test_fuzz.py
 
 # Makes every FAULTS-th metastore call of each statement that writes fail, in five ways.
