@@ -10,10 +10,11 @@ PAGES := airflow_hive_opt/pages/static/pages.js
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo test pages test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation lock clean
+.PHONY: help demo demo-pages test pages test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation lock clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
+	@echo "make demo-pages  the pages of the demo's runs, until Ctrl-C"
 	@echo "make test   environment, then lint, types and tests"
 	@echo "make test-e2e  tests with a Spark cluster, all services of Airflow, and a browser"
 	@echo "make test-faults   a failing metastore, killed runs, full disks; FAULTS=1 fails every metastore call in turn"
@@ -30,7 +31,11 @@ help:
 	@echo "make clean  remove the environment and the demo's data"
 
 demo: $(READY) pages
-	@$(BIN)/python benchmarks/tpcds_demo.py
+	@$(BIN)/python -m benchmarks.tpcds_demo
+
+# The API server of the demo's Airflow, for the pages of its runs.
+demo-pages: $(READY) pages
+	@$(BIN)/python -m benchmarks.demo_pages
 
 test: lint types pytest
 

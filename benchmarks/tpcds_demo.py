@@ -7,8 +7,8 @@ plain Spark and of the operator for the same statement.
 from __future__ import annotations
 
 import json
-import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,12 +17,14 @@ from pathlib import Path
 from upath import UPath
 
 from airflow_hive_opt.runtime.report import read_report
+from benchmarks import demo_pages
 
 PROJECT = Path(__file__).resolve().parents[1]
 DEMO = PROJECT / ".demo"
 DATA = DEMO / "tpcds"
 WAREHOUSE = DEMO / "warehouse"
 READY = WAREHOUSE / "ready"
+DESCRIPTORS = demo_pages.HOME / "hive_opt_descriptors"
 TABLES = ("store_sales", "date_dim", "item", "store")
 BIN = Path(sys.executable).parent
 PARTITION_COLUMN = "ss_sold_date_sk"
@@ -45,6 +47,8 @@ def main() -> None:
     say("running the same statement on plain Spark")
     part("plain")
     part("compare", json.dumps(summary))
+    say("the run's page in Airflow")
+    demo_pages.show(newest_run())
     say(f"done in {time.monotonic() - began:.0f} s; all of it lies in {DEMO}")
 
 
@@ -58,7 +62,10 @@ def part(name: str, *arguments: str) -> None:
     log = DEMO / f"{name}.log"
     with log.open("w") as file:
         done = subprocess.run(
-            [sys.executable, __file__, name, *arguments], stderr=file, check=False
+            [sys.executable, "-m", "benchmarks.tpcds_demo", name, *arguments],
+            stderr=file,
+            check=False,
+            cwd=PROJECT,
         )
     if done.returncode:
         sys.exit(f"the part {name!r} of the demo failed, see {log}")
@@ -112,22 +119,13 @@ def build() -> None:
 
 def run_dag() -> dict:
     """Runs the example DAG in Airflow; returns the report that its task wrote."""
-    home = DEMO / "airflow"
-    environment = {
-        **os.environ,
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
-        "AIRFLOW__HIVE_OPT__WAREHOUSE": str(WAREHOUSE),
-    }
     log = DEMO / "airflow.log"
-    shutil.rmtree(home / "hive_opt_descriptors", ignore_errors=True)
+    shutil.rmtree(DESCRIPTORS, ignore_errors=True)
     with log.open("w") as file:
         for command in (["db", "migrate"], ["dags", "test", "tpcds_star_join"]):
             done = subprocess.run(
                 [BIN / "airflow", *command],
-                env=environment,
+                env=demo_pages.environment(),
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 check=False,
@@ -137,8 +135,17 @@ def run_dag() -> dict:
     for line in log.read_text().splitlines():
         if "kept " in line:
             print(f"    {line[line.index('kept ') :].partition(' [')[0]}")
-    (report,) = (home / "hive_opt_descriptors").rglob("*.report.json")
-    return read_report(UPath(report))
+    (report,) = DESCRIPTORS.rglob("*.report.json")
+    return dict(read_report(UPath(report)).summary)
+
+
+def newest_run() -> str:
+    """The ID of the run that :func:`run_dag` has made."""
+    with sqlite3.connect(demo_pages.HOME / "airflow.db") as database:
+        (found,) = database.execute(
+            "SELECT run_id FROM dag_run WHERE dag_id = 'tpcds_star_join' ORDER BY id DESC LIMIT 1"
+        ).fetchone()
+    return str(found)
 
 
 def statement(target: str) -> str:
