@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-PROJECT = Path(__file__).resolve().parents[1]
 from tests.services.browser import browser, program
 from tests.services.processes import HOST, ServiceError, free_port, listens, server
 
+PROJECT = Path(__file__).resolve().parents[1]
 DEMO = PROJECT / ".demo"
 HOME = DEMO / "airflow"
 PICTURE = DEMO / "page.png"
