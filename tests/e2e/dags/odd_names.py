@@ -1,4 +1,4 @@
-"""Keys and partition names with markup, read in two mapped tasks; and a scan that is never pruned."""
+"""Keys and partition names with markup, in two mapped tasks; and a scan that reads everything."""
 
 from __future__ import annotations
 
