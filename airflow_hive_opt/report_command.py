@@ -10,7 +10,7 @@ from upath import UPath
 
 from airflow_hive_opt.pages.html_file import html_file
 from airflow_hive_opt.pages.instance import Known, instance_of, partitions_of
-from airflow_hive_opt.pages.task_run import TaskRun
+from airflow_hive_opt.pages.task_run import InstanceKey, TaskRun
 from airflow_hive_opt.runtime.descriptor import Descriptor, StoragePath, load
 from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
 from airflow_hive_opt.runtime.figures import figures_of
@@ -43,11 +43,13 @@ def _known(at: StoragePath, descriptor: Descriptor) -> Known:
     stored = _report(at)
     summary = stored.summary if stored else descriptor_summary(descriptor, str(at))
     created = datetime.fromisoformat(descriptor.created)
+    key, try_number = _place(at)
     run = TaskRun(
-        **_ids(at),
+        key,
         figures=figures_of(summary),
         logical_date=None,
         run_after=created.astimezone(timezone.utc),
+        try_number=try_number,
         state=None,
         start_date=created,
         duration=None,
@@ -62,20 +64,13 @@ def _report(at: StoragePath) -> StoredReport | None:
         return None
 
 
-def _ids(at: StoragePath) -> dict[str, str | int]:
-    """The ids in an attempt's path, ``dag/run/task/map index/try.json``; the path's name otherwise.
+def _place(at: StoragePath) -> tuple[InstanceKey, int]:
+    """The ids and the try in an attempt's path, ``dag/run/task/map index/try.json``.
 
-    Characters that paths forbid have been replaced in them.
+    Of another path only its name. Characters that paths forbid have been replaced in the ids.
     """
-    parts = at.parts[-5:]
-    number, attempt = parts[-2] if len(parts) == 5 else "", at.stem
-    if attempt.isdigit() and number.lstrip("-").isdigit():
-        dag_id, run_id, task_id = parts[:3]
-        return {
-            "dag_id": dag_id,
-            "run_id": run_id,
-            "task_id": task_id,
-            "map_index": int(number),
-            "try_number": int(attempt),
-        }
-    return {"dag_id": "", "run_id": "", "task_id": at.name, "map_index": -1, "try_number": 1}
+    *_, index, _ = ("", *at.parts)
+    if len(at.parts) >= 5 and at.stem.isdigit() and index.lstrip("-").isdigit():
+        dag_id, run_id, task_id = at.parts[-5:-2]
+        return InstanceKey(dag_id, task_id, run_id, int(index)), int(at.stem)
+    return InstanceKey("", at.name, "", -1), 1

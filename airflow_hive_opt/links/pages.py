@@ -38,7 +38,7 @@ class ExplainLink(BaseOperatorLink):
 
 def base_path() -> str:
     """The path of ``[api] base_url``, below which the API server is published."""
-    return urlsplit(airflow_conf.get("api", "base_url", fallback="")).path.rstrip("/")
+    return str(urlsplit(airflow_conf.get("api", "base_url", fallback="")).path).rstrip("/")
 
 
 def _page(page: str, operator: BaseOperator, ti_key: Any) -> str:

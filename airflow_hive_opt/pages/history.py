@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from airflow_hive_opt.pages.models import Overview, Run, TaskHistory, TaskSummary
+from airflow_hive_opt.pages.models import Overview, Run, TaskHistory, TaskSummary, Trend
 from airflow_hive_opt.pages.task_run import BriefRun, InstanceKey, TaskRun
 
 _PRUNED = "PRUNED"
@@ -56,8 +56,8 @@ def history(
 def _summary(runs: Sequence[BriefRun], last: TaskRun) -> TaskSummary:
     figures = [run.figures for run in runs]
     return TaskSummary(
-        dag_id=last.dag_id,
-        task_id=last.task_id,
+        dag_id=last.key.dag_id,
+        task_id=last.key.task_id,
         last=_run(last, _before(runs[-1], runs[-2::-1])),
         runs=len(runs),
         spared_partitions=sum(each.total - each.kept for each in figures),
@@ -67,7 +67,7 @@ def _summary(runs: Sequence[BriefRun], last: TaskRun) -> TaskSummary:
     )
 
 
-def _trend(runs: Sequence[BriefRun]) -> str:
+def _trend(runs: Sequence[BriefRun]) -> Trend:
     """Whether the last run prunes less than an earlier one."""
     last = runs[-1]
     before = [run for run in runs[:-1] if run.key.map_index == last.key.map_index]
@@ -98,8 +98,8 @@ def _before(run: BriefRun, older: Iterable[BriefRun]) -> BriefRun | None:
 def _run(run: TaskRun, before: BriefRun | None) -> Run:
     figures = run.figures
     return Run(
-        run_id=run.run_id,
-        map_index=run.map_index,
+        run_id=run.key.run_id,
+        map_index=run.key.map_index,
         try_number=run.try_number,
         state=run.state,
         logical_date=run.logical_date,

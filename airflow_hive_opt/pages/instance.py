@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -21,6 +21,7 @@ from airflow_hive_opt.pages.models import (
     Source,
     Stage,
     Statement,
+    Whereabouts,
     Work,
 )
 from airflow_hive_opt.pages.places import places_of
@@ -47,7 +48,7 @@ class Known:
     rendered: Mapping[str, Any]
     descriptor: Descriptor | None
     report: StoredReport | None
-    where: Literal["there", "swept", "elsewhere"]
+    where: Whereabouts
     spark_ui: str
 
 
@@ -65,10 +66,10 @@ def instance_of(known: Known) -> Instance:
         ]
     application = summary.get("application_id")
     return Instance(
-        dag_id=run.dag_id,
-        run_id=run.run_id,
-        task_id=run.task_id,
-        map_index=run.map_index,
+        dag_id=run.key.dag_id,
+        run_id=run.key.run_id,
+        task_id=run.key.task_id,
+        map_index=run.key.map_index,
         try_number=run.try_number,
         state=run.state,
         logical_date=run.logical_date,

@@ -7,6 +7,9 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+Trend = Literal["pruned", "worse", "nothing pruned"]
+Whereabouts = Literal["there", "swept", "elsewhere"]
+
 
 class Work(BaseModel):
     """The calls of one phase."""
@@ -136,7 +139,7 @@ class Instance(BaseModel):
     driver_peak_heap: int | None = None
     application_id: str | None = None
     spark_ui_url: str | None = None
-    descriptor: Literal["there", "swept", "elsewhere"]
+    descriptor: Whereabouts
 
 
 class Partition(BaseModel):
@@ -204,7 +207,7 @@ class TaskSummary(BaseModel):
     spared_partitions: int
     spared_bytes: int | None = None
     read_bytes: int | None = None
-    trend: Literal["pruned", "worse", "nothing pruned"]
+    trend: Trend
 
 
 class Overview(BaseModel):

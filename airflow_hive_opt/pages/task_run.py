@@ -29,10 +29,7 @@ class BriefRun(NamedTuple):
 class TaskRun:
     """One task instance of ours and its figures."""
 
-    dag_id: str
-    task_id: str
-    run_id: str
-    map_index: int
+    key: InstanceKey
     figures: Figures
     logical_date: datetime | None
     run_after: datetime
@@ -44,5 +41,4 @@ class TaskRun:
     @property
     def brief(self) -> BriefRun:
         """The ids and the figures."""
-        key = InstanceKey(self.dag_id, self.task_id, self.run_id, self.map_index)
-        return BriefRun(key, self.figures)
+        return BriefRun(self.key, self.figures)

@@ -24,7 +24,13 @@ from fastapi.responses import Response
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
 from airflow_hive_opt.pages.history import history, last_keys, overview
 from airflow_hive_opt.pages.instance import Known, instance_of, partitions_of
-from airflow_hive_opt.pages.models import Instance, Overview, PartitionPage, TaskHistory
+from airflow_hive_opt.pages.models import (
+    Instance,
+    Overview,
+    PartitionPage,
+    TaskHistory,
+    Whereabouts,
+)
 from airflow_hive_opt.plugins import queries
 from airflow_hive_opt.plugins.access import LOGIN, MAY_READ
 from airflow_hive_opt.plugins.stored import ElsewhereError, SweptError, descriptor_at, report_of
@@ -83,9 +89,10 @@ def instance(
             "not run yet, or Airflow has deleted its XComs"
         )
     xcoms = queries.xcoms_of(session, *at)
+    descriptor: Descriptor | None
+    where: Whereabouts = "there"
     try:
-        descriptor: Descriptor | None = _descriptor(xcoms, dag_id, run_id)
-        where = "there"
+        descriptor = _descriptor(xcoms, dag_id, run_id)
     except ElsewhereError:
         descriptor, where = None, "elsewhere"
     except SweptError:

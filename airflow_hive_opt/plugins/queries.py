@@ -86,7 +86,7 @@ def runs_with_keys(session: Session, keys: Collection[InstanceKey]) -> dict[Inst
         return {}
     place = tuple_(XComModel.dag_id, XComModel.task_id, XComModel.run_id, XComModel.map_index)
     found = _read(session, _task_runs().where(place.in_(list(map(tuple, keys)))))
-    return {run.brief.key: run for run in found}
+    return {run.key: run for run in found}
 
 
 def runs_of_task(
@@ -158,4 +158,4 @@ def _read(session: Session, query: Select[Any]) -> Iterator[TaskRun]:
     for dag_id, task_id, run_id, map_index, value, *others in session.execute(query):
         figures = figures_in(loaded(value))
         if figures is not None:
-            yield TaskRun(dag_id, task_id, run_id, map_index, figures, *others)
+            yield TaskRun(InstanceKey(dag_id, task_id, run_id, map_index), figures, *others)
