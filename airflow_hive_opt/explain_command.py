@@ -9,6 +9,7 @@ from typing import TextIO
 
 from airflow_hive_opt.explain.on_spark import SparkWork
 from airflow_hive_opt.explain.plan_text import (
+    Explanation,
     error_to_json,
     explain,
     explanation_to_json,
@@ -24,7 +25,7 @@ from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.script import split_settings
 from airflow_hive_opt.statement.settings import Settings
 
-FORMATS = ("text", "json", "mermaid")
+FORMATS = ("text", "json", "mermaid", "html")
 
 
 def explain_one(
@@ -43,8 +44,21 @@ def explain_one(
         yield json.dumps(explanation_to_json(found), indent=1)
     elif form == "mermaid":
         yield explanation_to_mermaid(found)
+    elif form == "html":
+        yield _page(found, script)
     else:
         yield explanation_to_text(found)
+
+
+def _page(found: Explanation, script: str) -> str:
+    # late: the models of the pages take longer to load than a statement to plan
+    from airflow_hive_opt.pages.html_file import NotBuiltError, html_file
+    from airflow_hive_opt.pages.planned import instance_of_plan
+
+    try:
+        return html_file(instance_of_plan(found, script), (), "plan")
+    except NotBuiltError as error:
+        raise PlanError("INPUT", str(error)) from None
 
 
 def stage_by_rule(script: str, catalog: Catalog, overrides: Mapping[str, object]) -> Iterator[str]:

@@ -35,7 +35,7 @@ def report(path: str, html: Path | None) -> None:
         return
     known = _known(at, descriptor)
     lists = [partitions_of(target, "", 0, None) for target in descriptor.targets]
-    html.write_text(html_file(instance_of(known), lists), encoding="utf-8")
+    html.write_text(html_file(instance_of(known), lists, "instance"), encoding="utf-8")
     print(f"written to {html}", file=sys.stderr)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from airflow_hive_opt.hive.compiler import compile_statement
+from airflow_hive_opt.hive.compiler import HivePlan, compile_statement
 from airflow_hive_opt.hive.explain.facts import joins_in
 from airflow_hive_opt.hive.tasks import Task, scans_below
 from airflow_hive_opt.statement.catalog import Catalog
@@ -24,7 +24,11 @@ class StageSummary:
 
 def stages_of(sql: str, catalog: Catalog, settings: Settings) -> tuple[StageSummary, ...]:
     """The stages that Hive 2.3 would run; raises ``PlanError`` if Hive rejects the statement."""
-    plan = compile_statement(sql, catalog, settings)
+    return summaries(compile_statement(sql, catalog, settings))
+
+
+def summaries(plan: HivePlan) -> tuple[StageSummary, ...]:
+    """The stages of a plan."""
     return tuple(
         StageSummary(
             task.name,

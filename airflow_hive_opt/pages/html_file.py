@@ -6,7 +6,7 @@ import json
 from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from airflow_hive_opt.pages.models import Instance, PartitionPage
 from airflow_hive_opt.pages.static_files import STATIC
@@ -34,15 +34,17 @@ class NotBuiltError(Exception):
     """The script of the pages is missing: the package was installed from unbuilt sources."""
 
 
-def html_file(instance: Instance, partitions: Sequence[PartitionPage]) -> str:
+def html_file(
+    instance: Instance, partitions: Sequence[PartitionPage], kind: Literal["instance", "plan"]
+) -> str:
     """The file's text. Its script runs by its hash alone, so no value can become a script.
 
-    Raises :class:`NotBuiltError`.
+    ``kind`` says whether the statement has run. Raises :class:`NotBuiltError`.
     """
     script = _static("pages.js").replace("</script", r"<\/script")
     style = _static("pages.css").replace("</style", r"<\/style")
     data: dict[str, Any] = {
-        "kind": "instance",
+        "kind": kind,
         "data": instance.model_dump(mode="json"),
         "partitions": [page.model_dump(mode="json") for page in partitions],
     }

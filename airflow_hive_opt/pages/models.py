@@ -31,12 +31,12 @@ class Phase(BaseModel):
 
 
 class Source(BaseModel):
-    """A small table whose keys were read, with the key query."""
+    """A small table with its key query. ``keys`` is ``None`` before they are read."""
 
     name: str
     aliases: list[str]
     sql: str
-    keys: int
+    keys: int | None = None
 
 
 class Place(BaseModel):

@@ -1,0 +1,60 @@
+"""A statement's plan, before it has run, in the form of a run's page."""
+
+from __future__ import annotations
+
+from airflow_hive_opt.explain.plan_text import Explanation
+from airflow_hive_opt.explain.stages import summaries
+from airflow_hive_opt.pages.models import Instance, Scan, Source, Stage, Statement
+from airflow_hive_opt.pages.places import places_of
+from airflow_hive_opt.pruning.decisions import ScanDecision
+from airflow_hive_opt.pruning.reasons import Reason
+
+
+def instance_of_plan(found: Explanation, script: str) -> Instance:
+    """The plan as a task instance without ids, numbers and times."""
+    decisions = found.pruning.decisions if found.pruning else ()
+    places = places_of(script, [decision.alias for decision in decisions])
+    pruned = [decision for decision in decisions if decision.pruned]
+    return Instance(
+        dag_id="",
+        run_id="",
+        task_id="Plan of a statement",
+        map_index=-1,
+        headline=f"{len(pruned)} of {len(decisions)} scans of partitioned tables will be pruned",
+        reason=Reason.PRUNED if pruned else "NO_PARTITIONED_TABLE",
+        kept=0,
+        total=0,
+        scans=[
+            _scan(decision).model_copy(update={"place": place})
+            for decision, place in zip(decisions, places, strict=True)
+        ],
+        predicates=[],
+        reads=[],
+        phases=[],
+        statement=Statement(
+            user=script, ran=found.rewriting.sql if found.rewriting.applied else None
+        ),
+        stages=[
+            Stage(id=s.id, kind=s.kind, depends_on=[*s.depends_on], details=[*s.details])
+            for s in summaries(found.hive)
+        ],
+        eliminated=[],
+        vanished=0,
+        appeared=0,
+        descriptor="there",
+    )
+
+
+def _scan(decision: ScanDecision) -> Scan:
+    return Scan(
+        alias=decision.alias,
+        table=decision.table.name,
+        reason=decision.reason,
+        sentence=decision.reason.sentence,
+        path=decision.path if decision.pruned else None,
+        columns=list(decision.columns),
+        sources=[
+            Source(name=source.name, aliases=list(source.aliases), sql=source.sql)
+            for source in decision.sources
+        ],
+    )
