@@ -1,0 +1,57 @@
+import { useMemo, type ReactNode } from "react";
+
+import { fromFile } from "./api/partitions";
+import type { FileData } from "./api/types";
+import { Header } from "./components/Header";
+import { Message } from "./components/Message";
+import { HistoryPage } from "./pages/HistoryPage";
+import { OverviewPage } from "./pages/OverviewPage";
+import { RunPage, RunView } from "./pages/RunPage";
+import { pageOf, type Page } from "./router";
+import { SurroundingsContext } from "./surroundings";
+
+interface Props {
+  base: string | null;
+  file: FileData | null;
+}
+
+export function App({ base, file }: Props) {
+  const surroundings = useMemo(() => ({ base: file === null ? base : null }), [base, file]);
+  return (
+    <SurroundingsContext value={surroundings}>
+      {file !== null ? <FileView file={file} /> : <ServerView base={base ?? ""} />}
+    </SurroundingsContext>
+  );
+}
+
+function FileView({ file }: { file: FileData }) {
+  const reader = useMemo(() => fromFile(file.partitions), [file]);
+  return <RunView instance={file.data} reader={reader} />;
+}
+
+function ServerView({ base }: { base: string }) {
+  const page = pageOf(base, window.location.pathname, window.location.search);
+  return viewOf(base, page);
+}
+
+function viewOf(base: string, page: Page): ReactNode {
+  switch (page.kind) {
+    case "overview":
+      return <OverviewPage base={base} dagId={null} />;
+    case "dag":
+      return <OverviewPage base={base} dagId={page.dagId} />;
+    case "history":
+      return <HistoryPage base={base} dagId={page.dagId} taskId={page.taskId} />;
+    case "run":
+      return <RunPage base={base} id={page.id} />;
+    case "unknown":
+      return (
+        <>
+          <Header title="Page not found" />
+          <main>
+            <Message kind="error">There is no page at this address.</Message>
+          </main>
+        </>
+      );
+  }
+}

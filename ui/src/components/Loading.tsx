@@ -1,0 +1,40 @@
+import { Header } from "./Header";
+import { Message } from "./Message";
+
+export function Loading({ what }: { what: string }) {
+  return (
+    <p className="loading" role="status">
+      Loading {what}…
+    </p>
+  );
+}
+
+export function Failed({ error, again }: { error: Error; again: () => void }) {
+  return (
+    <Message kind="error">
+      <p>{error.message}</p>
+      <button type="button" onClick={again}>
+        Try again
+      </button>
+    </Message>
+  );
+}
+
+interface Props {
+  title: string;
+  what: string;
+  error: Error | null;
+  again: () => void;
+}
+
+/** A page without its data: not loaded yet, or not available. */
+export function Waiting({ title, what, error, again }: Props) {
+  return (
+    <>
+      <Header title={title} />
+      <main>
+        {error === null ? <Loading what={what} /> : <Failed error={error} again={again} />}
+      </main>
+    </>
+  );
+}
