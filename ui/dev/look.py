@@ -1,6 +1,6 @@
-"""Opens each page with sample data in Chromium: python ui/dev/look.py FOLDER
+"""Opens each page with sample data in Chromium and writes screenshots to a folder.
 
-Writes a screenshot of each page in both colour modes and two widths, and reports errors in the
+There is one screenshot for each page, colour mode and width. The output reports errors in the
 console, violations of the content security policy and faults that axe-core finds.
 """
 
@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from urllib.parse import quote
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 UI = Path(__file__).parents[1]
 sys.path[:0] = [str(UI.parent), str(UI / "dev")]
@@ -27,7 +27,8 @@ PAGES = {
     "dag": "/pages/dags/sales_by_category",
     "empty": "/pages/dags/none",
     "history": "/pages/dags/sales_by_category/tasks/reports.by_category",
-    "run": f"/pages/dags/sales_by_category/runs/{RUN}/tasks/reports.by_category?map_index=%7BMAP_INDEX%7D",
+    "run": f"/pages/dags/sales_by_category/runs/{RUN}/tasks/reports.by_category"
+    "?map_index=%7BMAP_INDEX%7D",
     "simple": "/pages/dags/sales/runs/"
     + quote("manual__2026-02-01T08:15:00.123456+00:00_Xy7")
     + "/tasks/by_month?map_index=3",
@@ -48,28 +49,35 @@ def look(chromium: Browser, origin: str, folder: Path, mode: str, width: int) ->
     )
     context.add_init_script(path=AXE)
     for name, path in PAGES.items():
-        page = context.new_page()
-        where = f"{name} {mode} {width}"
-        page.on("console", lambda message, where=where: _note(faults, where, message))
-        page.on("pageerror", lambda error, where=where: faults.append(f"{where}: {error}"))
-        page.on("dialog", lambda dialog, where=where: faults.append(f"{where}: {dialog.message}"))
-        page.goto(f"{origin}{BASE}{path}")
-        page.wait_for_selector("h1")
-        page.wait_for_load_state("networkidle")
-        page.wait_for_timeout(400)
-        page.screenshot(path=folder / f"{name}-{mode}-{width}.png", full_page=True)
-        overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-        if overflow > 0:
-            faults.append(f"{where}: {overflow} px wider than the window")
-        faults += [f"{where}: {fault}" for fault in _axe(page)]
-        page.close()
+        where = f"{name}-{mode}-{width}"
+        found = _look_at(context, f"{origin}{BASE}{path}", folder / f"{where}.png")
+        faults += [f"{where}: {fault}" for fault in found]
     context.close()
     return faults
 
 
-def _note(faults: list[str], where: str, message) -> None:
-    if message.type in ("error", "warning") and not any(x in message.text for x in EXPECTED):
-        faults.append(f"{where}: {message.type}: {message.text}")
+def _look_at(context: BrowserContext, address: str, screenshot: Path) -> list[str]:
+    faults: list[str] = []
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not any(x in message.text for x in EXPECTED):
+            faults.append(f"{message.type}: {message.text}")
+
+    page = context.new_page()
+    page.on("console", note)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("dialog", lambda dialog: faults.append(f"dialog: {dialog.message}"))
+    page.goto(address)
+    page.wait_for_selector("h1")
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(400)
+    page.screenshot(path=screenshot, full_page=True)
+    overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    if overflow > 0:
+        faults.append(f"{overflow} px wider than the window")
+    faults += _axe(page)
+    page.close()
+    return faults
 
 
 def _axe(page: Page) -> list[str]:
@@ -85,6 +93,7 @@ def _axe(page: Page) -> list[str]:
 
 
 def main() -> int:
+    """Returns 1 if there are faults."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     pages = server()

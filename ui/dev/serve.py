@@ -1,4 +1,4 @@
-"""Serves the built pages with sample data: python ui/dev/serve.py [PORT]
+"""Serves the built pages with sample data on a port of loopback, by default 8910.
 
 The addresses and the content security policy are those of the API server. ``/embedding`` is a page
 that embeds ``?page=`` in a sandboxed frame, as Airflow does.
@@ -33,6 +33,7 @@ EMBEDDING = """<!doctype html><html lang="en" class="{mode}"><title>Airflow</tit
 
 
 def sample(name: str) -> dict:
+    """The content of a file in ``sample``."""
     return json.loads((UI / "sample" / f"{name}.json").read_text())
 
 
@@ -60,6 +61,7 @@ def partitions(scan: int) -> list[dict]:
 
 
 def partition_page(query: dict[str, str]) -> dict:
+    """The answer to a request for partitions."""
     scan, offset = int(query.get("scan", 0)), int(query.get("offset", 0))
     listed = partitions(scan)
     search = query.get("search", "").lower()
@@ -75,6 +77,7 @@ def partition_page(query: dict[str, str]) -> dict:
 
 
 def history(query: dict[str, str]) -> dict:
+    """The answer to a request for runs: 100 of them, from the newest or ``before`` a time."""
     answer = sample("history")
     runs = [
         run
@@ -107,7 +110,10 @@ def answer(path: str, query: dict[str, str]) -> tuple[int, object]:
 
 
 class Handler(BaseHTTPRequestHandler):
+    """The shell, its files and the API."""
+
     def do_GET(self) -> None:
+        """Answers one request."""
         address = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(address.query).items()}
         path = unquote(address.path)
@@ -126,6 +132,7 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(404, "not found", "text/plain")
 
     def reply(self, status: int, body: str, kind: str, policy: str | None = None) -> None:
+        """Sends an answer; only the shell has a policy."""
         data = body.encode()
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
@@ -137,10 +144,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: object) -> None:
-        pass
+        """Logs nothing."""
 
 
 def server(port: int = 0) -> ThreadingHTTPServer:
+    """A server that does not serve yet; port 0 is any free one."""
     return ThreadingHTTPServer(("127.0.0.1", port), Handler)
 
 

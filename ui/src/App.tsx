@@ -2,6 +2,7 @@ import { useMemo, type ReactNode } from "react";
 
 import { fromFile } from "./api/partitions";
 import type { FileData } from "./api/types";
+import { toAll } from "./components/crumbs";
 import { Header } from "./components/Header";
 import { Message } from "./components/Message";
 import { HistoryPage } from "./pages/HistoryPage";
@@ -47,7 +48,7 @@ function viewOf(base: string, page: Page): ReactNode {
     case "unknown":
       return (
         <>
-          <Header title="Page not found" />
+          <Header title="Page not found" crumbs={toAll(base)} />
           <main>
             <Message kind="error">There is no page at this address.</Message>
           </main>

@@ -7,8 +7,8 @@ const PATHS: Record<string, string> = {
 };
 
 const WAYS: Record<string, string> = {
-  filter: "by one metastore filter",
-  names: "by the partitions' names",
+  filter: "one metastore filter",
+  names: "names of partitions",
   whole: "all partitions of the table",
 };
 

@@ -1,4 +1,4 @@
-import { Header } from "./Header";
+import { Header, type Crumb } from "./Header";
 import { Message } from "./Message";
 
 export function Loading({ what }: { what: string }) {
@@ -22,16 +22,17 @@ export function Failed({ error, again }: { error: Error; again: () => void }) {
 
 interface Props {
   title: string;
+  crumbs: Crumb[];
   what: string;
   error: Error | null;
   again: () => void;
 }
 
 /** A page without its data: not loaded yet, or not available. */
-export function Waiting({ title, what, error, again }: Props) {
+export function Waiting({ title, crumbs, what, error, again }: Props) {
   return (
     <>
-      <Header title={title} />
+      <Header title={title} crumbs={crumbs} />
       <main>
         {error === null ? <Loading what={what} /> : <Failed error={error} again={again} />}
       </main>

@@ -102,7 +102,9 @@ function Rows({ page }: { page: PartitionPage }) {
       {page.partitions.map((partition, index) => (
         <tr key={`${index} ${partition.name}`}>
           {partition.values.map((value, column) => (
-            <td key={column}>{value ?? <span className="null">NULL</span>}</td>
+            <td key={column} className="value">
+              {value ?? <span className="null">NULL</span>}
+            </td>
           ))}
           <td className="numeric">{orUnknown(partition.rows, count)}</td>
           <td className="numeric">{orUnknown(partition.bytes, bytes)}</td>

@@ -83,7 +83,7 @@ function Flow({ drawing, viewport }: { drawing: Drawing; viewport: Viewport }) {
       preventScrolling={false}
       proOptions={{ hideAttribution: true }}
     >
-      <Controls showInteractive={false} position="bottom-right" />
+      <Controls showInteractive={false} position="top-right" orientation="horizontal" />
     </ReactFlow>
   );
 }
@@ -125,14 +125,17 @@ function drawn(model: GraphModel, across: boolean): Drawing {
 
 const MARGIN = 16;
 const SMALLEST = 0.6;
+/** On phones, the controls have a row of their own. */
+const CONTROLS = 36;
 
 /** Fits the graph's width as long as its text stays readable; the rest is a matter of dragging. */
 function viewOf(drawing: Drawing, width: number, narrow: boolean) {
   const fitting = (width - 2 * MARGIN) / Math.max(1, drawing.width);
   const zoom = Math.min(1, Math.max(SMALLEST, fitting));
   const most = narrow ? 440 : 640;
-  const height = Math.min(most, Math.max(140, drawing.height * zoom + 2 * MARGIN));
-  return { height, viewport: { x: MARGIN, y: MARGIN, zoom } };
+  const top = MARGIN + (narrow ? CONTROLS : 0);
+  const height = Math.min(most, Math.max(140, drawing.height * zoom + top + MARGIN));
+  return { height, viewport: { x: MARGIN, y: top, zoom } };
 }
 
 function useWidth() {

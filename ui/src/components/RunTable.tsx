@@ -41,7 +41,7 @@ export function RunTable({ base, dagId, taskId, runs }: Props) {
             {run.change !== null && <div className="change">Changed: {run.change}</div>}
           </th>
           {mapped && (
-            <NumberCell label="Map index">{run.map_index < 0 ? "none" : run.map_index}</NumberCell>
+            <NumberCell label="Map index">{run.map_index < 0 ? "–" : run.map_index}</NumberCell>
           )}
           <Cell label="Started" className="nowrap">
             <Time iso={timeOf(run)} />

@@ -11,7 +11,7 @@ export function ScanDetails({ scan }: { scan: Scan }) {
   const facts: [string, ReactNode][] = [];
   if (scan.path !== null) facts.push(["Path", pathInWords(scan.path)]);
   if (scan.way !== null && isPruned(scan)) {
-    facts.push(["Spark looked the partitions up", wayInWords(scan.way)]);
+    facts.push(["Spark's lookup", wayInWords(scan.way)]);
   }
   if (scan.columns.length > 0) {
     facts.push(["Restricted columns", <Codes key="columns" values={scan.columns} />]);

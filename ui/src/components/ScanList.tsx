@@ -16,8 +16,11 @@ export function ScanList({ scans, reads }: Props) {
       {scans.map((scan, index) => (
         <li key={index} id={`scan-${index + 1}`} className="card scan">
           <h3>
-            <span className="number">{index + 1}</span> {scan.table}
-            {!isNamedBy(scan) && <span className="muted"> alias {scan.alias}</span>}
+            <span className="number">{index + 1}</span>
+            <span>
+              {scan.table}
+              {!isNamedBy(scan) && <span className="muted"> alias {scan.alias}</span>}
+            </span>
           </h3>
           <KeptBar kept={scan.kept} total={scan.total} />
           <Outcome scan={scan} read={readOf(scan, scans, reads)} />

@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 
 import { getHistory } from "../api/client";
 import type { Run, TaskHistory } from "../api/types";
+import { toDag } from "../components/crumbs";
 import { Header } from "../components/Header";
 import { HistoryCharts } from "../components/HistoryCharts";
 import { Waiting } from "../components/Loading";
@@ -10,7 +11,6 @@ import { RunTable } from "../components/RunTable";
 import { Section } from "../components/Section";
 import { counted } from "../format";
 import { keyOf } from "../history";
-import { pagePath } from "../router";
 import { useLoaded } from "../useLoaded";
 
 interface Props {
@@ -27,7 +27,10 @@ export function HistoryPage({ base, dagId, taskId }: Props) {
   const [loaded, again] = useLoaded(load);
   if (loaded.status !== "done") {
     const error = loaded.status === "failed" ? loaded.error : null;
-    return <Waiting title={taskId} what="the runs" error={error} again={again} />;
+    const crumbs = toDag(base, dagId);
+    return (
+      <Waiting title={taskId} crumbs={crumbs} what="the runs" error={error} again={again} />
+    );
   }
   return <History base={base} first={loaded.value} />;
 }
@@ -37,13 +40,7 @@ function History({ base, first }: { base: string; first: TaskHistory }) {
   const { runs, more, load, loading, error } = useOlder(base, first);
   return (
     <>
-      <Header
-        title={taskId}
-        crumbs={[
-          { label: "All tasks", href: pagePath.overview(base) },
-          { label: dagId, href: pagePath.dag(base, dagId) },
-        ]}
-      />
+      <Header title={taskId} crumbs={toDag(base, dagId)} />
       <main>
         {runs.length === 0 ? (
           <Message kind="info">

@@ -2,6 +2,7 @@ import { useCallback, useId, useState } from "react";
 
 import { getOverview } from "../api/client";
 import type { Overview, Trend } from "../api/types";
+import { toAll } from "../components/crumbs";
 import { Header } from "../components/Header";
 import { Waiting } from "../components/Loading";
 import { Message } from "../components/Message";
@@ -10,7 +11,6 @@ import { TaskTable } from "../components/TaskTable";
 import { Totals } from "../components/Totals";
 import { filtered } from "../filter";
 import { counted } from "../format";
-import { pagePath } from "../router";
 import { useLoaded } from "../useLoaded";
 
 interface Props {
@@ -26,21 +26,22 @@ export function OverviewPage({ base, dagId }: Props) {
   );
   const [loaded, again] = useLoaded(load);
   const title = dagId ?? "Partition pruning";
+  const crumbs = dagId === null ? [] : toAll(base);
   if (loaded.status !== "done") {
     const error = loaded.status === "failed" ? loaded.error : null;
-    return <Waiting title={title} what="the tasks" error={error} again={again} />;
+    return (
+      <Waiting title={title} crumbs={crumbs} what="the tasks" error={error} again={again} />
+    );
   }
-  const crumbs = dagId === null ? [] : [{ label: "All tasks", href: pagePath.overview(base) }];
   return (
     <>
       <Header title={title} crumbs={crumbs} />
       <main>
         {loaded.value.tasks.length === 0 ? (
           <Message kind="info">
-            {dagId === null ? "No task that you may read" : "No task of this DAG"} has pruned
-            partitions in the last {counted(loaded.value.days, "day")}. After the first run of a{" "}
-            <code>MapJoinPruneOperator</code>, this page shows how many partitions each task kept
-            and how many it pruned.
+            In the last {counted(loaded.value.days, "day")}, no <code>MapJoinPruneOperator</code>{" "}
+            {dagId === null ? "in a DAG that you may read" : "of this DAG"} has run. After its next
+            run, this page shows how many partitions each task kept and how many it pruned.
           </Message>
         ) : (
           <Tasks base={base} overview={loaded.value} dagId={dagId} />

@@ -3,6 +3,7 @@ import { useCallback, useMemo } from "react";
 import { getInstance } from "../api/client";
 import { fromApi, type PartitionReader } from "../api/partitions";
 import type { Instance } from "../api/types";
+import { toTask } from "../components/crumbs";
 import { Header } from "../components/Header";
 import { Waiting } from "../components/Loading";
 import { KeyPredicates, Reads } from "../components/Reads";
@@ -14,7 +15,7 @@ import { PartitionLists } from "../components/PartitionLists";
 import { ScanList } from "../components/ScanList";
 import { Section } from "../components/Section";
 import { Statements } from "../components/Statements";
-import { pagePath, type InstanceId } from "../router";
+import type { InstanceId } from "../router";
 import { useBase } from "../surroundings";
 import { useLoaded } from "../useLoaded";
 
@@ -36,7 +37,10 @@ export function RunPage({ base, id }: Props) {
   const [loaded, again] = useLoaded(load);
   if (loaded.status !== "done") {
     const error = loaded.status === "failed" ? loaded.error : null;
-    return <Waiting title={taskId} what="the run" error={error} again={again} />;
+    const crumbs = toTask(base, dagId, taskId);
+    return (
+      <Waiting title={taskId} crumbs={crumbs} what="the run" error={error} again={again} />
+    );
   }
   return <RunView instance={loaded.value} reader={reader} />;
 }
@@ -51,17 +55,9 @@ export function RunView({ instance, reader }: ViewProps) {
   const base = useBase();
   const { dag_id: dagId, task_id: taskId } = instance;
   const mapped = instance.map_index < 0 ? "" : ` [${instance.map_index}]`;
-  const link = (href: (base: string) => string) => (base === null ? null : href(base));
   return (
     <>
-      <Header
-        title={`${taskId}${mapped}`}
-        crumbs={[
-          ...(base === null ? [] : [{ label: "All tasks", href: pagePath.overview(base) }]),
-          { label: dagId, href: link((at) => pagePath.dag(at, dagId)) },
-          { label: taskId, href: link((at) => pagePath.history(at, dagId, taskId)) },
-        ]}
-      >
+      <Header title={`${taskId}${mapped}`} crumbs={toTask(base, dagId, taskId)}>
         <RunFacts instance={instance} />
       </Header>
       <main>
