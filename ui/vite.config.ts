@@ -4,6 +4,7 @@ import { defineConfig } from "vite";
 // content security policy. LICENSES.md has the licences of the bundled libraries.
 export default defineConfig({
   base: "./",
+  server: { proxy: { "/base/hive_opt/api": "http://127.0.0.1:8910" } },
   build: {
     outDir: "../airflow_hive_opt/plugins/static",
     emptyOutDir: true,

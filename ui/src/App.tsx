@@ -3,6 +3,7 @@ import { useMemo, type ReactNode } from "react";
 import { fromFile } from "./api/partitions";
 import type { FileData } from "./api/types";
 import { toAll } from "./components/crumbs";
+import { Guard } from "./components/Guard";
 import { Header } from "./components/Header";
 import { Message } from "./components/Message";
 import { HistoryPage } from "./pages/HistoryPage";
@@ -20,7 +21,7 @@ export function App({ base, file }: Props) {
   const surroundings = useMemo(() => ({ base: file === null ? base : null }), [base, file]);
   return (
     <SurroundingsContext value={surroundings}>
-      {file !== null ? <FileView file={file} /> : <ServerView base={base ?? ""} />}
+      <Guard>{file !== null ? <FileView file={file} /> : <ServerView base={base ?? ""} />}</Guard>
     </SurroundingsContext>
   );
 }

@@ -4,6 +4,7 @@ import type { Scan, Source } from "../api/types";
 import { count } from "../format";
 import { isPruned } from "../statement";
 import { pathInWords, wayInWords } from "../words";
+import { Code } from "./Scrollable";
 import { Cell, NumberCell, Table } from "./Table";
 
 /** How the scan was pruned: the keys, the path and the metastore filter. */
@@ -31,7 +32,7 @@ export function ScanDetails({ scan }: { scan: Scan }) {
       {scan.filter !== null && (
         <details>
           <summary>Metastore filter</summary>
-          <Code text={scan.filter} label={`Metastore filter of ${scan.table}`} />
+          <Code label={`Metastore filter of ${scan.table}`}>{scan.filter}</Code>
         </details>
       )}
       {scan.sources.length > 0 && <Sources scan={scan} />}
@@ -46,14 +47,6 @@ function Codes({ values }: { values: string[] }) {
       <code>{value}</code>
     </span>
   ));
-}
-
-export function Code({ text, label }: { text: string; label: string }) {
-  return (
-    <pre className="code" tabIndex={0} role="group" aria-label={label}>
-      {text}
-    </pre>
-  );
 }
 
 function Sources({ scan }: { scan: Scan }) {
@@ -86,7 +79,7 @@ function SourceRow({ source }: { source: Source }) {
           <summary>
             Show<span className="hidden"> the key query of {source.name}</span>
           </summary>
-          <Code text={source.sql} label={`Key query of ${source.name}`} />
+          <Code label={`Key query of ${source.name}`}>{source.sql}</Code>
         </details>
       </Cell>
     </tr>

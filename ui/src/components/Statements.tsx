@@ -3,8 +3,8 @@ import { Fragment } from "react";
 import type { Scan, Statement } from "../api/types";
 import { counted } from "../format";
 import { isPruned, parts, type Part } from "../statement";
-import { Code } from "./ScanDetails";
 import { Message } from "./Message";
+import { Code } from "./Scrollable";
 
 interface Props {
   statement: Statement;
@@ -35,7 +35,7 @@ export function Statements({ statement, scans }: Props) {
           {statement.ran === null ? (
             <p className="muted">The statement that Spark ran is not stored.</p>
           ) : (
-            <Code text={statement.ran} label="The statement that Spark ran" />
+            <Code label="The statement that Spark ran">{statement.ran}</Code>
           )}
         </div>
       </div>
@@ -46,13 +46,13 @@ export function Statements({ statement, scans }: Props) {
 function Marked({ statement, scans }: { statement: string; scans: Scan[] }) {
   return (
     <>
-      <pre className="code" tabIndex={0} role="group" aria-label="The statement of the task">
+      <Code label="The statement of the task">
         {parts(statement, scans).map((part, index) => (
           <Fragment key={index}>
             {part.scans.length === 0 ? part.text : <Mark part={part} scans={scans} />}
           </Fragment>
         ))}
-      </pre>
+      </Code>
       {scans.length > 0 && (
         <ul className="notes">
           {scans.map((scan, index) => (

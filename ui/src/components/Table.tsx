@@ -1,5 +1,7 @@
 import type { ReactNode } from "react";
 
+import { Scrollable } from "./Scrollable";
+
 interface Props {
   caption: string;
   /** shows the caption; otherwise only screen readers have it */
@@ -13,12 +15,7 @@ interface Props {
 /** A table that scrolls sideways by itself on narrow screens, or stacks its cells. */
 export function Table({ caption, captionShown = false, stacking = false, head, children }: Props) {
   return (
-    <div
-      className={stacking ? "table-scroll stacking" : "table-scroll"}
-      role="group"
-      aria-label={caption}
-      tabIndex={0}
-    >
+    <Scrollable className={stacking ? "table-scroll stacking" : "table-scroll"} label={caption}>
       <table>
         <caption className={captionShown ? undefined : "hidden"}>{caption}</caption>
         <thead>
@@ -32,7 +29,7 @@ export function Table({ caption, captionShown = false, stacking = false, head, c
         </thead>
         <tbody>{children}</tbody>
       </table>
-    </div>
+    </Scrollable>
   );
 }
 
