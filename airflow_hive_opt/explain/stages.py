@@ -14,11 +14,12 @@ from airflow_hive_opt.statement.settings import Settings
 
 @dataclass(frozen=True)
 class StageSummary:
-    """A stage, the stages that it waits for, and what it scans and joins, one line each."""
+    """A stage, the stages that it waits for, the aliases of its scans, and its joins in words."""
 
     id: str
     kind: str
     depends_on: tuple[str, ...]
+    scans: tuple[str, ...]
     details: tuple[str, ...]
 
 
@@ -34,7 +35,8 @@ def summaries(plan: HivePlan) -> tuple[StageSummary, ...]:
             task.name,
             task.kind,
             tuple(parent.name for parent in task.parents),
-            (*_scans(task), *map(_line, joins_in(task))),
+            tuple(dict.fromkeys(_scans(task))),
+            tuple(map(_line, joins_in(task))),
         )
         for task in plan.stages
     )
@@ -44,7 +46,7 @@ def _scans(task: Task) -> Iterator[str]:
     scans = {scan.path: scan for root in task.operators() for scan in scans_below(root)}
     for scan in scans.values():
         if scan.table is not None:
-            yield f"scans {scan.alias} ({scan.table.name})"
+            yield scan.alias
 
 
 def _line(join: Mapping[str, object]) -> str:

@@ -84,10 +84,7 @@ def instance_of(known: Known) -> Instance:
         reads=list(_read_all(ReadOfTable, summary.get("reads"))),
         phases=_phases(figures.seconds, summary.get("work")),
         statement=statement,
-        stages=[
-            Stage(id=s.id, kind=s.kind, depends_on=[*s.depends_on], details=[*s.details])
-            for s in (known.report.stages if known.report else ())
-        ],
+        stages=list(map(Stage.of, known.report.stages if known.report else ())),
         eliminated=[str(name) for name in summary.get("eliminated") or ()],
         vanished=_count(summary.get("vanished")) or 0,
         appeared=_count(summary.get("appeared")) or 0,

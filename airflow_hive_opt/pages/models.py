@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from airflow_hive_opt.explain.stages import StageSummary
+
 Trend = Literal["pruned", "worse", "nothing pruned"]
 Whereabouts = Literal["there", "swept", "elsewhere"]
 
@@ -91,12 +93,24 @@ class ReadOfTable(BaseModel):
 
 
 class Stage(BaseModel):
-    """A stage that Hive would run, and the stages that it waits for."""
+    """A stage that Hive would run, the stages that it waits for, and the aliases of its scans."""
 
     id: str
     kind: str
     depends_on: list[str]
-    details: list[str] = []
+    scans: list[str]
+    details: list[str]
+
+    @classmethod
+    def of(cls, stage: StageSummary) -> Stage:
+        """The stage of a report."""
+        return cls(
+            id=stage.id,
+            kind=stage.kind,
+            depends_on=list(stage.depends_on),
+            scans=list(stage.scans),
+            details=list(stage.details),
+        )
 
 
 class Statement(BaseModel):

@@ -34,10 +34,7 @@ def instance_of_plan(found: Explanation, script: str) -> Instance:
         statement=Statement(
             user=script, ran=found.rewriting.sql if found.rewriting.applied else None
         ),
-        stages=[
-            Stage(id=s.id, kind=s.kind, depends_on=[*s.depends_on], details=[*s.details])
-            for s in summaries(found.hive)
-        ],
+        stages=list(map(Stage.of, summaries(found.hive))),
         eliminated=[],
         vanished=0,
         appeared=0,

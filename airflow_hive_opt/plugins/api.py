@@ -69,10 +69,16 @@ def task(
     task_id: str,
     session: SessionDep,
     before: datetime | None = None,
+    before_map_index: MapIndex = -1,
     limit: Annotated[int, Query(ge=1, le=_MOST)] = _IN_A_PAGE,
 ) -> TaskHistory:
-    """The runs of a task, newest first; those with a ``run_after`` before ``before``."""
-    found = queries.runs_of_task(session, dag_id, task_id, before, limit + 1)
+    """The runs of a task, newest first.
+
+    ``before`` and ``before_map_index`` are the ``run_after`` and the map index of the last run of
+    the page before.
+    """
+    last = None if before is None else (before, before_map_index)
+    found = queries.runs_of_task(session, dag_id, task_id, last, limit + 1)
     return history(dag_id, task_id, found[:limit], found[limit:])
 
 
@@ -157,7 +163,7 @@ def partitions_as_csv(
     page = partitions_of(target, "", 0, None)
     text = io.StringIO()
     lines = csv.writer(text)
-    lines.writerow([*page.columns, "name", "location", "rows", "bytes"])
+    lines.writerow([*page.columns, "partition", "location", "rows", "bytes"])
     for found in page.partitions:
         values = ("" if value is None else _safe(value) for value in found.values)
         lines.writerow([*values, _safe(found.name), found.location, found.rows, found.bytes])

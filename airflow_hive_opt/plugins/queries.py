@@ -11,7 +11,7 @@ from airflow.models.dagrun import DagRun
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
-from sqlalchemy import and_, select, tuple_
+from sqlalchemy import and_, or_, select, tuple_
 from sqlalchemy.orm import Session
 from sqlalchemy.sql import Select
 
@@ -90,12 +90,14 @@ def runs_with_keys(session: Session, keys: Collection[InstanceKey]) -> dict[Inst
 
 
 def runs_of_task(
-    session: Session, dag_id: str, task_id: str, before: datetime | None, limit: int
+    session: Session, dag_id: str, task_id: str, last: tuple[datetime, int] | None, limit: int
 ) -> list[TaskRun]:
-    """The last runs of a task, newest first; those before ``before``, a ``run_after``."""
+    """The runs of a task, newest first; those after ``last``, a ``run_after`` and a map index."""
     found = _task_runs().where(DagRun.dag_id == dag_id, XComModel.task_id == task_id)
-    if before is not None:
-        found = found.where(DagRun.run_after < before)
+    if last is not None:
+        before, index = last
+        same_run = and_(DagRun.run_after == before, XComModel.map_index < index)
+        found = found.where(or_(DagRun.run_after < before, same_run))
     order = DagRun.run_after.desc(), XComModel.map_index.desc()
     return list(_read(session, found.order_by(*order).limit(limit)))
 

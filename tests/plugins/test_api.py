@@ -159,6 +159,9 @@ def test_the_history_of_a_task(ask, runs):
     assert [run["run_id"] for run in rest["runs"]] == [runs[0].run_id, runs[5].run_id]
     mapped = ask("/api/dags/sales/tasks/mapped").json()["runs"]
     assert [(run["map_index"], run["change"]) for run in mapped] == [(1, None), (0, None)]
+    cut = f"/api/dags/sales/tasks/mapped?limit=1&before={quote(mapped[0]['run_after'])}"
+    (other,) = ask(f"{cut}&before_map_index=1").json()["runs"]
+    assert other["map_index"] == 0
 
 
 def test_one_run(ask, runs):
@@ -210,7 +213,7 @@ def test_partitions_as_files(ask, runs):
     text = ask(f"{at}.csv")
     assert text.headers["content-disposition"] == 'attachment; filename="partitions.csv"'
     lines = text.text.splitlines()
-    assert lines[0] == "ds,region,name,location,rows,bytes"
+    assert lines[0] == "ds,region,partition,location,rows,bytes"
     assert lines[1].startswith("2026-01-000,'=1+1,")
     assert len(lines) == 251
 

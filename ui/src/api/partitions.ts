@@ -1,0 +1,103 @@
+import { apiPath, type InstanceId } from "../router";
+import { getJson } from "./client";
+import type { Partition, PartitionPage } from "./types";
+
+/** Reads the partition lists of one run: from the API, or from the data in the file. */
+export interface PartitionReader {
+  page(
+    scan: number,
+    search: string,
+    offset: number,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<PartitionPage>;
+  /** An address for each format. The caller calls `release` when it no longer needs them. */
+  downloads(scan: number): Downloads;
+}
+
+export interface Downloads {
+  csv: string;
+  json: string;
+  release(): void;
+}
+
+export function fromApi(base: string, id: InstanceId): PartitionReader {
+  return {
+    page: (scan, search, offset, limit, signal) =>
+      getJson<PartitionPage>(apiPath.partitions(base, id, { scan, search, offset, limit }), signal),
+    downloads: (scan) => ({
+      csv: apiPath.download(base, id, scan, "csv"),
+      json: apiPath.download(base, id, scan, "json"),
+      release: () => undefined,
+    }),
+  };
+}
+
+export function fromFile(lists: PartitionPage[]): PartitionReader {
+  return {
+    page: (scan, search, offset, limit) => {
+      const list = lists[scan];
+      if (list === undefined) {
+        return Promise.reject(new Error("This file does not contain the list of this scan."));
+      }
+      return Promise.resolve(select(list, search, offset, limit));
+    },
+    downloads: (scan) => {
+      const list = lists[scan];
+      const csv = blob(list === undefined ? "" : toCsv(list), "text/csv");
+      const json = blob(JSON.stringify(list ?? null, null, 2), "application/json");
+      return {
+        csv,
+        json,
+        release: () => {
+          URL.revokeObjectURL(csv);
+          URL.revokeObjectURL(json);
+        },
+      };
+    },
+  };
+}
+
+/** One page of the partitions whose name contains the search text. */
+export function select(
+  list: PartitionPage,
+  search: string,
+  offset: number,
+  limit: number,
+): PartitionPage {
+  const wanted = search.trim().toLowerCase();
+  const found =
+    wanted === "" ? list.partitions : list.partitions.filter((each) => matches(each, wanted));
+  return {
+    ...list,
+    found: wanted === "" ? list.total : found.length,
+    partitions: found.slice(offset, offset + limit),
+  };
+}
+
+function matches(partition: Partition, wanted: string): boolean {
+  return [partition.name, ...partition.values].some((text) =>
+    (text ?? "null").toLowerCase().includes(wanted),
+  );
+}
+
+export function toCsv(list: PartitionPage): string {
+  const header = [...list.columns, "partition", "location", "rows", "bytes"];
+  const rows = list.partitions.map((each) => [
+    ...each.values,
+    each.name,
+    each.location,
+    each.rows,
+    each.bytes,
+  ]);
+  return [header, ...rows].map((row) => row.map(field).join(",")).join("\r\n") + "\r\n";
+}
+
+function field(value: string | number | null): string {
+  const text = value === null ? "" : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function blob(text: string, type: string): string {
+  return URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+}

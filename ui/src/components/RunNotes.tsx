@@ -1,0 +1,42 @@
+import type { ReactNode } from "react";
+
+import type { Instance } from "../api/types";
+import { counted } from "../format";
+import { Message } from "./Message";
+
+/** Facts that only some runs have. */
+export function RunNotes({ instance }: { instance: Instance }) {
+  const notes: ReactNode[] = [];
+  if (instance.eliminated.length > 0) {
+    notes.push(
+      <>
+        Spark left out the join with {instance.eliminated.join(", ")}, because the keys already
+        filter the rows in the same way.
+      </>,
+    );
+  }
+  if (instance.vanished > 0) {
+    notes.push(
+      `${counted(instance.vanished, "partition")} of the list ${was(instance.vanished)} removed before the map join started.`,
+    );
+  }
+  if (instance.appeared > 0) {
+    notes.push(
+      `${counted(instance.appeared, "partition")} ${was(instance.appeared)} added before the map join started, and read.`,
+    );
+  }
+  if (notes.length === 0) return null;
+  return (
+    <Message kind="info">
+      <ul className="plain">
+        {notes.map((note, index) => (
+          <li key={index}>{note}</li>
+        ))}
+      </ul>
+    </Message>
+  );
+}
+
+function was(number: number): string {
+  return number === 1 ? "was" : "were";
+}

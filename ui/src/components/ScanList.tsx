@@ -1,0 +1,75 @@
+import type { Scan, TableRead } from "../api/types";
+import { bytes, count, counted, prunedPercent } from "../format";
+import { isNamedBy, isPlanned, isPruned } from "../statement";
+import { KeptBar } from "./KeptBar";
+import { ScanDetails } from "./ScanDetails";
+
+interface Props {
+  scans: Scan[];
+  reads: TableRead[];
+}
+
+/** All scans of partitioned tables, each with a bar and its details. */
+export function ScanList({ scans, reads }: Props) {
+  return (
+    <ol className="scans">
+      {scans.map((scan, index) => (
+        <li key={index} id={`scan-${index + 1}`} className="card scan">
+          <h3>
+            <span className="number">{index + 1}</span>
+            <span>
+              {scan.table}
+              {!isNamedBy(scan) && <span className="muted"> alias {scan.alias}</span>}
+            </span>
+          </h3>
+          {!isPlanned(scan) && <KeptBar kept={scan.kept} total={scan.total} />}
+          <Outcome scan={scan} read={readOf(scan, scans, reads)} />
+          <ScanDetails scan={scan} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Outcome({ scan, read }: { scan: Scan; read: TableRead | null }) {
+  return (
+    <p className="outcome">
+      {isPlanned(scan) ? (
+        <>
+          <strong>Will be pruned</strong>: the keys decide which partitions are read.
+        </>
+      ) : isPruned(scan) ? (
+        <>
+          <strong>
+            {count(scan.kept ?? 0)} of {counted(scan.total ?? 0, "partition")}
+          </strong>{" "}
+          kept ({prunedPercent(scan.kept ?? 0, scan.total ?? 0)} pruned)
+        </>
+      ) : (
+        <>
+          <strong>All partitions</strong> read: <code className="reason">{scan.reason}</code>,{" "}
+          {scan.sentence}
+        </>
+      )}
+      {read !== null && readInWords(read) !== "" && (
+        <span className="muted read">{readInWords(read)}</span>
+      )}
+    </p>
+  );
+}
+
+/** What Spark read of the table; null if several scans share the figures. */
+function readOf(scan: Scan, scans: Scan[], reads: TableRead[]): TableRead | null {
+  if (scans.filter((other) => other.table === scan.table).length !== 1) return null;
+  return reads.find((read) => read.table === scan.table) ?? null;
+}
+
+function readInWords(read: TableRead): string {
+  const found: string[] = [];
+  if (read.files !== null) found.push(counted(read.files, "file"));
+  if (read.bytes !== null) {
+    const all = read.total_bytes === null ? "" : ` of ${bytes(read.total_bytes)}`;
+    found.push(`${bytes(read.bytes)}${all}`);
+  }
+  return found.length === 0 ? "" : `Spark read ${found.join(", ")}.`;
+}

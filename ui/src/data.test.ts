@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+
+import { fromFile, select, toCsv } from "./api/partitions";
+import type { PartitionPage, Run, TaskSummary } from "./api/types";
+import { filtered } from "./filter";
+import { phasesOf, points } from "./history";
+
+const LIST: PartitionPage = {
+  alias: "s",
+  table: "sales",
+  columns: ["ds", "region"],
+  found: 3,
+  total: 3,
+  partitions: [
+    { values: ["2024-01-01", "EU"], name: "ds=2024-01-01/region=EU", location: "s3://b/1", rows: 5, bytes: 9 },
+    { values: ["2024-01-02", 'a "b", c'], name: "ds=2024-01-02/region=x", location: null, rows: null, bytes: null },
+    { values: [null, "US"], name: "ds=__HIVE_DEFAULT_PARTITION__/region=US", location: null, rows: null, bytes: 0 },
+  ],
+};
+
+function run(change: Partial<Run>): Run {
+  return {
+    run_id: "r",
+    map_index: -1,
+    try_number: 1,
+    state: "success",
+    logical_date: null,
+    run_after: "2026-01-31T00:00:00Z",
+    start_date: null,
+    reason: "PRUNED",
+    kept: 30,
+    total: 366,
+    seconds: { "map join": 2, "local task": 1 },
+    read_bytes: null,
+    spared_bytes: null,
+    change: null,
+    ...change,
+  };
+}
+
+describe("partitions in the file", () => {
+  it("are searched and paged", () => {
+    expect(select(LIST, "", 1, 1).partitions).toEqual([LIST.partitions[1]]);
+    expect(select(LIST, " eu ", 0, 100)).toMatchObject({ found: 1, total: 3 });
+    expect(select(LIST, "null", 0, 100).partitions).toEqual([LIST.partitions[2]]);
+  });
+
+  it("become CSV", () => {
+    expect(toCsv(LIST).split("\r\n")).toEqual([
+      "ds,region,partition,location,rows,bytes",
+      "2024-01-01,EU,ds=2024-01-01/region=EU,s3://b/1,5,9",
+      '2024-01-02,"a ""b"", c",ds=2024-01-02/region=x,,,',
+      ",US,ds=__HIVE_DEFAULT_PARTITION__/region=US,,,0",
+      "",
+    ]);
+  });
+
+  it("are missing if the file does not have them", async () => {
+    const signal = new AbortController().signal;
+    await expect(fromFile([]).page(0, "", 0, 100, signal)).rejects.toThrow("does not contain");
+  });
+});
+
+describe("history", () => {
+  it("runs from the oldest to the newest, mapped instances apart", () => {
+    const found = points([run({ map_index: 1 }), run({ map_index: 0, reason: "DISABLED", kept: 366 })]);
+    expect(found.map(({ kept, pruned, whole }) => [kept, pruned, whole])).toEqual([
+      [0, 0, 366],
+      [30, 336, 0],
+    ]);
+    expect(new Set(found.map((point) => point.key)).size).toBe(2);
+  });
+
+  it("has the phases in the order of a run", () => {
+    expect(phasesOf([run({}), run({ seconds: { other: 1, prelaunch: 1 } })])).toEqual([
+      "local task",
+      "prelaunch",
+      "map join",
+      "other",
+    ]);
+  });
+});
+
+describe("filtered", () => {
+  const task = (task_id: string, trend: TaskSummary["trend"]): TaskSummary => ({
+    dag_id: "Sales",
+    task_id,
+    last: run({}),
+    runs: 1,
+    spared_partitions: 0,
+    spared_bytes: null,
+    read_bytes: null,
+    trend,
+  });
+  const tasks = [task("a", "pruned"), task("b", "worse"), task("c", "nothing pruned")];
+  const ids = (found: TaskSummary[]) => found.map((each) => each.task_id);
+
+  it("takes names and trends", () => {
+    expect(ids(filtered(tasks, "", new Set()))).toEqual(["a", "b", "c"]);
+    expect(ids(filtered(tasks, "sales.B", new Set()))).toEqual(["b"]);
+    expect(ids(filtered(tasks, "", new Set(["worse", "nothing pruned"] as const)))).toEqual(["b", "c"]);
+  });
+});

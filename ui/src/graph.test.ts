@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+
+import type { Scan, Stage } from "./api/types";
+import { graphOf, inWords, type GraphModel } from "./graph";
+import { connectedParts, place } from "./graphLayout";
+
+const SOURCE = { name: "days", aliases: ["d"], sql: "SELECT 1", keys: 30 };
+
+function scan(change: Partial<Scan>): Scan {
+  return {
+    alias: "s",
+    table: "sales",
+    reason: "PRUNED",
+    sentence: "",
+    path: "fast",
+    kept: 30,
+    total: 1824,
+    way: "filter",
+    columns: ["ds"],
+    filter: null,
+    sources: [SOURCE],
+    place: null,
+    ...change,
+  };
+}
+
+const STAGES: Stage[] = [
+  { id: "Stage-4", kind: "LocalWork", depends_on: [], scans: [], details: [] },
+  { id: "Stage-3", kind: "MapReduce", depends_on: ["Stage-4", "Stage-9"], scans: [], details: ["MapJoin s, d"] },
+];
+
+function edgesOf(model: GraphModel): string[] {
+  return model.edges.map(({ from, to }) => `${from.split(" ")[0]} > ${to}`);
+}
+
+describe("graphOf", () => {
+  it("leads from small tables by keys to scans, and along the stages", () => {
+    const model = graphOf({ scans: [scan({})], stages: STAGES });
+    expect(model.nodes.map((node) => node.kind)).toEqual(["pruned", "table", "keys", "stage", "stage"]);
+    expect(edgesOf(model)).toEqual([
+      `table > keys ${JSON.stringify(["days", "SELECT 1"])}`,
+      "keys > scan 0",
+      "stage > stage Stage-3",
+    ]);
+  });
+
+  it("shows keys once if two scans use them", () => {
+    const model = graphOf({ scans: [scan({}), scan({ alias: "s2" })], stages: [] });
+    expect(model.nodes.filter((node) => node.kind === "keys")).toHaveLength(1);
+    expect(model.edges).toHaveLength(3);
+  });
+
+  it("gives the reason of a scan that is read whole", () => {
+    const whole = scan({ kept: null, total: null, reason: "PRESERVED_SIDE", sources: [] });
+    const [node] = graphOf({ scans: [whole], stages: [] }).nodes;
+    expect(node).toMatchObject({ kind: "whole", details: ["all partitions: PRESERVED_SIDE"] });
+  });
+
+  it("is also a text", () => {
+    const lines = inWords(graphOf({ scans: [], stages: STAGES }));
+    expect(lines).toEqual([
+      "Stage-4 (LocalWork)",
+      "Stage-3 (MapReduce): MapJoin s, d. After Stage-4 (LocalWork)",
+    ]);
+  });
+});
+
+describe("place", () => {
+  it("puts no two nodes on one another, and each after those before it", () => {
+    const model = graphOf({ scans: [scan({}), scan({ alias: "s2" })], stages: STAGES });
+    const boxes = place(model, "LR");
+    const all = [...boxes.values()];
+    for (const [index, a] of all.entries()) {
+      for (const b of all.slice(index + 1)) {
+        const apart =
+          a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
+        expect(apart).toBe(true);
+      }
+    }
+    for (const { from, to } of model.edges) {
+      expect(boxes.get(from)?.x).toBeLessThan(boxes.get(to)?.x ?? 0);
+    }
+  });
+
+  it("puts parts that are not connected below one another", () => {
+    const model = graphOf({ scans: [scan({})], stages: STAGES });
+    expect(connectedParts(model).map((part) => [part.nodes.length, part.edges.length])).toEqual([
+      [3, 2],
+      [2, 1],
+    ]);
+    const boxes = place(model, "TB");
+    expect(boxes.get("stage Stage-4")?.y).toBeGreaterThan(boxes.get("scan 0")?.y ?? 0);
+  });
+
+  it("leads from a scan to the stages that read it", () => {
+    const stages = STAGES.map((stage) => ({ ...stage, scans: [scan({}).alias] }));
+    const { edges } = graphOf({ scans: [scan({})], stages });
+    expect(edges).toContainEqual({ from: "scan 0", to: "stage Stage-3" });
+  });
+
+  it("survives a circle", () => {
+    const stages: Stage[] = [
+      { id: "A", kind: "Move", depends_on: ["B"], scans: [], details: [] },
+      { id: "B", kind: "Move", depends_on: ["A", "B"], scans: [], details: [] },
+    ];
+    expect(place(graphOf({ scans: [], stages }), "TB").size).toBe(2);
+  });
+});

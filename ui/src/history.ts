@@ -1,0 +1,58 @@
+import type { Run } from "./api/types";
+import { shortTime } from "./format";
+
+/** One run as a point of the charts. */
+export interface Point {
+  /** differs for each task instance, so that no two share a bar */
+  key: string;
+  label: string;
+  run: Run;
+  kept: number;
+  pruned: number;
+  whole: number;
+  read: number;
+  spared: number;
+  seconds: Record<string, number>;
+}
+
+export function timeOf(run: Run): string | null {
+  return run.start_date ?? run.logical_date;
+}
+
+/** Mapped task instances of one run differ in the map index only. */
+export function nameOf(run: Run): string {
+  return run.map_index < 0 ? run.run_id : `${run.run_id} [${run.map_index}]`;
+}
+
+export function keyOf(run: Run): string {
+  return JSON.stringify([run.run_id, run.map_index, run.try_number]);
+}
+
+/** The runs from the oldest to the newest. */
+export function points(runs: Run[]): Point[] {
+  return runs.toReversed().map((run) => {
+    const time = timeOf(run);
+    const isPruned = run.reason === "PRUNED";
+    const index = run.map_index < 0 ? "" : ` [${run.map_index}]`;
+    return {
+      key: keyOf(run),
+      label: `${time === null ? run.run_id.slice(0, 12) : shortTime(time)}${index}`,
+      run,
+      kept: isPruned ? run.kept : 0,
+      pruned: isPruned ? Math.max(0, run.total - run.kept) : 0,
+      whole: isPruned ? 0 : Math.max(run.total, run.kept),
+      read: run.read_bytes ?? 0,
+      spared: run.spared_bytes ?? 0,
+      seconds: run.seconds,
+    };
+  });
+}
+
+const ORDER = ["local task", "prelaunch", "map join"];
+
+/** The phases of all runs, in the order of a run. */
+export function phasesOf(runs: Run[]): string[] {
+  const found = new Set(runs.flatMap((run) => Object.keys(run.seconds)));
+  const rest = [...found].filter((name) => !ORDER.includes(name)).sort();
+  return [...ORDER.filter((name) => found.has(name)), ...rest];
+}
