@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 RETURN_VALUE = "return_value"
 """The XCom key of a run's summary."""
+_PHASES = ("local task", "prelaunch", "map join")
 # How Airflow begins a rendered field that it has cut.
 _CUT = "Truncated. You can change this behaviour"
 
@@ -192,9 +193,11 @@ def _sentence(code: str) -> str:
 
 def _phases(seconds: Mapping[str, float], work: object) -> list[Phase]:
     calls = work if isinstance(work, Mapping) else {}
+    # databases do not keep the order of a JSON object's names
+    ordered = sorted(seconds, key=lambda name: _PHASES.index(name) if name in _PHASES else -1)
     return [
-        Phase(name=name, seconds=value, work=next(_read_all(Work, [calls.get(name)]), None))
-        for name, value in seconds.items()
+        Phase(name=name, seconds=seconds[name], work=next(_read_all(Work, [calls.get(name)]), None))
+        for name in ordered
     ]
 
 

@@ -175,6 +175,7 @@ def test_one_run(ask, runs):
     assert SQL[f["place"]["start"] : f["place"]["stop"]] == "fact"
     assert SQL[g["place"]["start"] : g["place"]["stop"]] == "fact2"
     assert (g["kept"], g["reason"]) == (None, "PRESERVED_SIDE")
+    assert [phase["name"] for phase in found["phases"]] == ["local task", "map join"]
     assert [phase["work"] and phase["work"]["metastore_calls"] for phase in found["phases"]] == [
         None,
         7,

@@ -80,9 +80,7 @@ def history(query: dict[str, str]) -> dict:
     """The answer to a request for runs: 100 of them, from the newest or ``before`` a time."""
     answer = sample("history")
     runs = [
-        run
-        for run in answer["runs"]
-        if "before" not in query or run["run_after"] < query["before"]
+        run for run in answer["runs"] if "before" not in query or run["run_after"] < query["before"]
     ]
     return {**answer, "runs": runs[:100], "more": len(runs) > 100}
 
