@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 
-from airflow_hive_opt.pages.models import Overview, Run, TaskHistory, TaskSummary, Trend
+from airflow_hive_opt.pages.models import Overview, Run, TaskHistory, TaskSummary
+from airflow_hive_opt.pages.sums import TaskSums, plus
 from airflow_hive_opt.pages.task_run import BriefRun, InstanceKey, TaskRun
 
-_PRUNED = "PRUNED"
 _NO_BYTES = -1
 
 
-def last_keys(runs: Iterable[BriefRun]) -> list[InstanceKey]:
-    """The last task instance of each task; ``runs`` are in order of time."""
-    return list({(run.key.dag_id, run.key.task_id): run.key for run in runs}.values())
+def overview(days: int, sums: Iterable[TaskSums], last: Mapping[InstanceKey, TaskRun]) -> Overview:
+    """All tasks; those that read most come first.
 
-
-def overview(days: int, runs: Sequence[BriefRun], last: Mapping[InstanceKey, TaskRun]) -> Overview:
-    """All tasks of ``runs``, which are in order of time; those that read most come first.
-
-    ``last`` has the task instances of :func:`last_keys`. A task whose last one is gone is left out.
+    ``last`` has the last task instance of each. A task whose last one is gone is left out.
     """
-    by_task: dict[tuple[str, str], list[BriefRun]] = defaultdict(list)
-    for run in runs:
-        by_task[run.key.dag_id, run.key.task_id].append(run)
     found = (
-        _summary(of_task, last[of_task[-1].key])
-        for of_task in by_task.values()
-        if of_task[-1].key in last
+        _summary(of_task, last[of_task.last.key])
+        for of_task in sums
+        if of_task.last is not None and of_task.last.key in last
     )
     tasks = sorted(found, key=_reads, reverse=True)
     return Overview(
         days=days,
         spared_partitions=sum(task.spared_partitions for task in tasks),
-        spared_bytes=_sum(task.spared_bytes for task in tasks),
+        spared_bytes=reduce(plus, (task.spared_bytes for task in tasks), None),
         runs=sum(task.runs for task in tasks),
         tasks=tasks,
     )
@@ -53,40 +45,16 @@ def history(
     )
 
 
-def _summary(runs: Sequence[BriefRun], last: TaskRun) -> TaskSummary:
-    figures = [run.figures for run in runs]
+def _summary(sums: TaskSums, last: TaskRun) -> TaskSummary:
     return TaskSummary(
         dag_id=last.key.dag_id,
         task_id=last.key.task_id,
-        last=_run(last, _before(runs[-1], runs[-2::-1])),
-        runs=len(runs),
-        spared_partitions=sum(each.total - each.kept for each in figures),
-        spared_bytes=_sum(each.spared_bytes for each in figures),
-        read_bytes=_sum(each.read_bytes for each in figures),
-        trend=_trend(runs),
-    )
-
-
-def _trend(runs: Sequence[BriefRun]) -> Trend:
-    """Whether the last run prunes less than an earlier one."""
-    last = runs[-1]
-    before = [run for run in runs[:-1] if run.key.map_index == last.key.map_index]
-    lost = any(_lost(run, last) for run in before[-1:])
-    if lost or (last.figures.reason != _PRUNED and any(map(_prunes, before))):
-        return "worse"
-    return "pruned" if _prunes(last) else "nothing pruned"
-
-
-def _prunes(run: BriefRun) -> bool:
-    return run.figures.reason == _PRUNED
-
-
-def _lost(before: BriefRun, after: BriefRun) -> bool:
-    """Whether a scan that was pruned is read whole now."""
-    now = dict(after.figures.scans)
-    return any(
-        code == _PRUNED and now.get(alias, _PRUNED) != _PRUNED
-        for alias, code in before.figures.scans
+        last=_run(last, sums.before_last),
+        runs=sums.runs,
+        spared_partitions=sums.spared_partitions,
+        spared_bytes=sums.spared_bytes,
+        read_bytes=sums.read_bytes,
+        trend=sums.trend,
     )
 
 
@@ -132,9 +100,3 @@ def _change(run: TaskRun, before: BriefRun | None) -> str | None:
 def _reads(task: TaskSummary) -> tuple[int, int]:
     read = task.read_bytes
     return _NO_BYTES if read is None else read, task.last.kept
-
-
-def _sum(counts: Iterable[int | None]) -> int | None:
-    """The sum of the known numbers; ``None`` if none is known."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None

@@ -22,7 +22,7 @@ from fastapi import APIRouter, HTTPException, Query, status
 from fastapi.responses import Response
 
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
-from airflow_hive_opt.pages.history import history, last_keys, overview
+from airflow_hive_opt.pages.history import history, overview
 from airflow_hive_opt.pages.instance import Known, instance_of, partitions_of
 from airflow_hive_opt.pages.models import (
     Instance,
@@ -31,6 +31,7 @@ from airflow_hive_opt.pages.models import (
     TaskHistory,
     Whereabouts,
 )
+from airflow_hive_opt.pages.sums import sums_of
 from airflow_hive_opt.plugins import queries
 from airflow_hive_opt.plugins.access import LOGIN, MAY_READ
 from airflow_hive_opt.plugins.stored import ElsewhereError, SweptError, descriptor_at, report_of
@@ -57,10 +58,11 @@ def tasks(
     since = datetime.now(timezone.utc) - timedelta(days=DAYS)
     readable = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
     dags = {dag for dag in readable if dag_id in (None, dag)}
-    runs = queries.runs_since(session, since, dags)
-    permitted = _with_xcom_access({run.key.dag_id for run in runs}, user)
-    runs = [run for run in runs if run.key.dag_id in permitted]
-    return overview(DAYS, runs, queries.runs_with_keys(session, last_keys(runs)))
+    sums = sums_of(queries.runs_since(session, since, dags))
+    permitted = _with_xcom_access({dag for dag, _ in sums}, user)
+    shown = [of_task for (dag, _), of_task in sums.items() if dag in permitted]
+    keys = [of_task.last.key for of_task in shown if of_task.last]
+    return overview(DAYS, shown, queries.runs_with_keys(session, keys))
 
 
 @router.get("/dags/{dag_id}/tasks/{task_id}", dependencies=MAY_READ)

@@ -11,7 +11,7 @@ from airflow.models.dagrun import DagRun
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
-from sqlalchemy import and_, or_, select, tuple_
+from sqlalchemy import Text, and_, cast, or_, select, tuple_
 from sqlalchemy.orm import Session
 from sqlalchemy.sql import Select
 
@@ -19,6 +19,8 @@ from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
 from airflow_hive_opt.pages.instance import RETURN_VALUE
 from airflow_hive_opt.pages.task_run import BriefRun, InstanceKey, TaskRun
 from airflow_hive_opt.runtime.figures import FIGURES_KEY, figures_in
+
+_AT_ONCE = 2_000
 
 
 def _task_runs() -> Select[Any]:
@@ -54,10 +56,10 @@ def _task_runs() -> Select[Any]:
     )
 
 
-def runs_since(session: Session, since: datetime, dag_ids: Collection[str]) -> list[BriefRun]:
+def runs_since(session: Session, since: datetime, dag_ids: Collection[str]) -> Iterator[BriefRun]:
     """The figures of these DAGs' runs since a date, in order of time.
 
-    Reads as little as possible: there may be many thousands.
+    There may be many thousands, so this reads as little as possible and keeps no row.
     """
     found = (
         select(
@@ -65,19 +67,18 @@ def runs_since(session: Session, since: datetime, dag_ids: Collection[str]) -> l
             XComModel.task_id,
             XComModel.run_id,
             XComModel.map_index,
-            XComModel.value,
+            cast(XComModel.value, Text),
         )
         .select_from(DagRun)
         .join(XComModel, and_(XComModel.dag_run_id == DagRun.id, XComModel.key == FIGURES_KEY))
         .where(DagRun.run_after >= since, DagRun.dag_id.in_(dag_ids))
         .order_by(DagRun.run_after, XComModel.map_index)
+        .execution_options(yield_per=_AT_ONCE)
     )
-    runs = []
-    for *ids, value in session.execute(found):
+    for dag_id, task_id, run_id, map_index, value in session.execute(found):
         figures = figures_in(loaded(value))
         if figures is not None:
-            runs.append(BriefRun(InstanceKey(*ids), figures))
-    return runs
+            yield BriefRun(InstanceKey(dag_id, task_id, run_id, map_index), figures)
 
 
 def runs_with_keys(session: Session, keys: Collection[InstanceKey]) -> dict[InstanceKey, TaskRun]:

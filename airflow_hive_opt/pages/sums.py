@@ -1,0 +1,90 @@
+"""The sums of many runs, task by task, without keeping the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from airflow_hive_opt.pages.models import Trend
+from airflow_hive_opt.pages.task_run import BriefRun
+
+_PRUNED = "PRUNED"
+
+
+@dataclass
+class TaskSums:
+    """The sums of one task's runs, which are added in order of time.
+
+    Bytes are ``None`` if no run knows them.
+    """
+
+    runs: int = 0
+    spared_partitions: int = 0
+    spared_bytes: int | None = None
+    read_bytes: int | None = None
+    last: BriefRun | None = None
+    # by map index
+    _newest: dict[int, BriefRun] = field(default_factory=dict)
+    _before: dict[int, BriefRun] = field(default_factory=dict)
+    _pruned_before: set[int] = field(default_factory=set)
+
+    def add(self, run: BriefRun) -> None:
+        """Adds the next run."""
+        figures, index = run.figures, run.key.map_index
+        self.runs += 1
+        self.spared_partitions += figures.total - figures.kept
+        self.spared_bytes = plus(self.spared_bytes, figures.spared_bytes)
+        self.read_bytes = plus(self.read_bytes, figures.read_bytes)
+        self.last = run
+        if (newest := self._newest.get(index)) is not None:
+            self._before[index] = newest
+            if newest.figures.reason == _PRUNED:
+                self._pruned_before.add(index)
+        self._newest[index] = run
+
+    @property
+    def before_last(self) -> BriefRun | None:
+        """The run before the last one, of the same map index."""
+        return None if self.last is None else self._before.get(self.last.key.map_index)
+
+    @property
+    def trend(self) -> Trend:
+        """Whether the last run prunes, and whether an earlier one pruned more scans."""
+        if self.last is None:
+            return "nothing pruned"
+        before, prunes = self.before_last, self.last.figures.reason == _PRUNED
+        lost = before is not None and _lost(before, self.last)
+        if lost or (not prunes and self.last.key.map_index in self._pruned_before):
+            return "worse"
+        return "pruned" if prunes else "nothing pruned"
+
+
+def sums_of(runs: Iterable[BriefRun]) -> dict[tuple[str, str], TaskSums]:
+    """The sums by DAG and task; ``runs`` are in order of time."""
+    found: dict[tuple[str, str], TaskSums] = {}
+    for run in runs:
+        of_task = found.get(run.key[:2])
+        if of_task is None:
+            of_task = found[run.key[:2]] = TaskSums()
+        of_task.add(run)
+    return found
+
+
+def plus(one: int | None, other: int | None) -> int | None:
+    """The sum of what is known.
+
+    >>> plus(1, None), plus(None, None), plus(1, 2)
+    (1, None, 3)
+    """
+    if one is None or other is None:
+        return one if other is None else other
+    return one + other
+
+
+def _lost(before: BriefRun, after: BriefRun) -> bool:
+    """Whether a scan that was pruned is read whole now."""
+    now = dict(after.figures.scans)
+    return any(
+        code == _PRUNED and now.get(alias, _PRUNED) != _PRUNED
+        for alias, code in before.figures.scans
+    )
