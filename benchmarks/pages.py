@@ -83,7 +83,7 @@ def _chunks(runs: int, tasks: int) -> Iterator[list[object]]:
     for run in range(runs):
         for task in range(tasks):
             kept = (run * 7 + task) % 300
-            numbers = figures(kept, 1_824, read_bytes=kept * 10_000, spared_bytes=10**7)
+            numbers = figures(kept, 1_824, read_bytes=kept * 10_000, pruned_bytes=10**7)
             found.append(Ran(_DAG, f"task_{task:02}", run, numbers))
         if len(found) >= 50_000:
             yield found

@@ -62,8 +62,9 @@ class LocalTaskOperator(StatementOperator):
     def job(self, context: Context) -> Job:
         """See :meth:`StatementOperator.job`."""
         job = super().job(context)
-        # gates and asset events need the list itself, however long it is
-        free = job.gates == Gates() and self.partition_keys_of is None
+        # gates, asset events and other tasks need the list itself, however long it is
+        alone = self.stages == "both" and not self.is_dry()
+        free = alone and job.gates == Gates() and self.partition_keys_of is None
         return dataclasses.replace(
             job,
             max_keys=self.max_keys,

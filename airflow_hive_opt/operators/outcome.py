@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,19 @@ if TYPE_CHECKING:
     from airflow_hive_opt.spark.application.job import Outcome
 
 
+log = logging.getLogger(__name__)
+
+
 def push_for_pages(instance: Any, summary: Mapping[str, Any]) -> None:
-    """Pushes the XComs that the pages and the links of a task instance read."""
+    """Pushes the XComs that the pages and the links of a task instance read.
+
+    A failure of the figures is only logged: the statement may have run.
+    """
     instance.xcom_push(key=DESCRIPTOR_KEY, value=summary["uri"])
-    instance.xcom_push(key=FIGURES_KEY, value=figures_of(summary).to_json())
+    try:
+        instance.xcom_push(key=FIGURES_KEY, value=figures_of(summary).to_json())
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        log.warning("the pages will not show this run: %s", error)
 
 
 def masked(text: str) -> str:

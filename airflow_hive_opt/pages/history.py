@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 from airflow_hive_opt.pages.models import Overview, Run, TaskHistory, TaskSummary
-from airflow_hive_opt.pages.sums import TaskSums, plus
+from airflow_hive_opt.pages.sums import NOT_ASKED, TaskSums, plus
 from airflow_hive_opt.pages.task_run import BriefRun, InstanceKey, TaskRun
-
-_NO_BYTES = -1
 
 
 def overview(days: int, sums: Iterable[TaskSums], last: Mapping[InstanceKey, TaskRun]) -> Overview:
@@ -25,8 +24,8 @@ def overview(days: int, sums: Iterable[TaskSums], last: Mapping[InstanceKey, Tas
     tasks = sorted(found, key=_reads, reverse=True)
     return Overview(
         days=days,
-        spared_partitions=sum(task.spared_partitions for task in tasks),
-        spared_bytes=reduce(plus, (task.spared_bytes for task in tasks), None),
+        pruned_partitions=sum(task.pruned_partitions for task in tasks),
+        pruned_bytes=reduce(plus, (task.pruned_bytes for task in tasks), None),
         runs=sum(task.runs for task in tasks),
         tasks=tasks,
     )
@@ -51,8 +50,8 @@ def _summary(sums: TaskSums, last: TaskRun) -> TaskSummary:
         task_id=last.key.task_id,
         last=_run(last, sums.before_last),
         runs=sums.runs,
-        spared_partitions=sums.spared_partitions,
-        spared_bytes=sums.spared_bytes,
+        pruned_partitions=sums.pruned_partitions,
+        pruned_bytes=sums.pruned_bytes,
         read_bytes=sums.read_bytes,
         trend=sums.trend,
     )
@@ -78,7 +77,7 @@ def _run(run: TaskRun, before: BriefRun | None) -> Run:
         total=figures.total,
         seconds=dict(figures.seconds),
         read_bytes=figures.read_bytes,
-        spared_bytes=figures.spared_bytes,
+        pruned_bytes=figures.pruned_bytes,
         change=_change(run, before),
     )
 
@@ -89,6 +88,8 @@ def _change(run: TaskRun, before: BriefRun | None) -> str | None:
         return None
     was, now = dict(before.figures.scans), dict(run.figures.scans)
     differing = [alias for alias in now if was.get(alias) != now[alias]]
+    if differing and all(NOT_ASKED in (was.get(alias), now[alias]) for alias in differing):
+        return None
     if not differing:
         return f"other scans than in run {before.key.run_id}"
     return "; ".join(
@@ -97,6 +98,7 @@ def _change(run: TaskRun, before: BriefRun | None) -> str | None:
     )
 
 
-def _reads(task: TaskSummary) -> tuple[int, int]:
+def _reads(task: TaskSummary) -> tuple[float, int]:
+    """The bytes; a task that does not know them may read everything."""
     read = task.read_bytes
-    return _NO_BYTES if read is None else read, task.last.kept
+    return math.inf if read is None else read, task.last.kept

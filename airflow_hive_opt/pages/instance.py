@@ -24,7 +24,7 @@ from airflow_hive_opt.pages.models import (
     Whereabouts,
     Work,
 )
-from airflow_hive_opt.pages.places import places_of
+from airflow_hive_opt.pages.places import place_at, places_of
 from airflow_hive_opt.pages.task_run import TaskRun
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
@@ -60,11 +60,7 @@ def instance_of(known: Known) -> Instance:
     statement = _statement(known.rendered)
     found = _scans(known.descriptor, summary)
     if statement.user and not statement.cut:
-        places = places_of(statement.user, [scan.alias for scan in found])
-        found = [
-            scan.model_copy(update={"place": place})
-            for scan, place in zip(found, places, strict=True)
-        ]
+        found = _with_places(found, statement.user, known.descriptor)
     application = summary.get("application_id")
     return Instance(
         dag_id=run.key.dag_id,
@@ -102,7 +98,12 @@ def partitions_of(target: Target, search: str, offset: int, limit: int | None) -
         ((partition_name(target.columns, part.values), part) for part in target.partitions),
         key=lambda pair: pair[0],
     )
-    found = [pair for pair in every if search.lower() in pair[0].lower()] if search else every
+    wanted = search.lower()
+    found = [
+        (name, part)
+        for name, part in every
+        if wanted in name.lower() or any(wanted in (value or "").lower() for value in part.values)
+    ]
     shown = found[offset:] if limit is None else found[offset : offset + limit]
     return PartitionPage(
         alias=target.alias,
@@ -112,15 +113,20 @@ def partitions_of(target: Target, search: str, offset: int, limit: int | None) -
         total=target.kept,
         partitions=[
             Partition(
-                values=list(part.values),
-                name=name,
-                location=part.location,
+                values=[None if value is None else _readable(value) for value in part.values],
+                name=_readable(name),
+                location=None if part.location is None else _readable(part.location),
                 rows=part.rows,
                 bytes=part.bytes,
             )
             for name, part in shown
         ],
     )
+
+
+def _readable(text: str) -> str:
+    """The text; JSON in UTF-8 can't represent half a surrogate pair."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _summary(known: Known) -> Mapping[str, Any]:
@@ -160,6 +166,18 @@ def _scans(descriptor: Descriptor | None, summary: Mapping[str, Any]) -> list[Sc
     return [
         scan.model_copy(update={"way": str(ways[scan.alias])}) if scan.alias in ways else scan
         for scan in found
+    ]
+
+
+def _with_places(found: Sequence[Scan], script: str, descriptor: Descriptor | None) -> list[Scan]:
+    """The scans with their places, by the local task's own positions where it has them."""
+    places = places_of(script, [scan.alias for scan in found])
+    if descriptor is not None and descriptor.statement is None:
+        for at, (_, target) in enumerate(scans(descriptor)):
+            if target is not None and script[slice(*target.reference)] == target.text:
+                places[at] = place_at(script, *target.reference)
+    return [
+        scan.model_copy(update={"place": place}) for scan, place in zip(found, places, strict=True)
     ]
 
 

@@ -195,7 +195,7 @@ class Run(BaseModel):
     total: int
     seconds: dict[str, float]
     read_bytes: int | None = None
-    spared_bytes: int | None = None
+    pruned_bytes: int | None = None
     change: str | None = None
 
 
@@ -218,8 +218,8 @@ class TaskSummary(BaseModel):
     task_id: str
     last: Run
     runs: int
-    spared_partitions: int
-    spared_bytes: int | None = None
+    pruned_partitions: int
+    pruned_bytes: int | None = None
     read_bytes: int | None = None
     trend: Trend
 
@@ -228,7 +228,7 @@ class Overview(BaseModel):
     """The tasks that ran in the last ``days`` days; those that read most come first."""
 
     days: int
-    spared_partitions: int
-    spared_bytes: int | None = None
+    pruned_partitions: int
+    pruned_bytes: int | None = None
     runs: int
     tasks: list[TaskSummary]

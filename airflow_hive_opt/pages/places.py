@@ -20,22 +20,22 @@ def places_of(script: str, aliases: Sequence[str]) -> list[Place | None]:
     18
     """
     try:
-        tree = parse(split_settings(script)[1])
+        tree: exp.Expr = parse(split_settings(script)[1])
     except (PlanError, ValueError, RecursionError):
         return [None] * len(aliases)
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    written = tree.find(exp.Insert, exp.Create)
+    target = written and written.this.find(exp.Table)  # is not read
     for table in tree.find_all(exp.Table):
-        if (span := _span(table)) is not None:
+        if table is not target and (span := _span(table)) is not None:
             found[table.alias_or_name.lower()].append((span.start, span.stop))
     for spans in found.values():
         spans.sort(reverse=True)
-    return [_place(script, found[alias.lower()]) for alias in aliases]
+    return [_next(script, found[alias.lower()]) for alias in aliases]
 
 
-def _place(script: str, spans: list[tuple[int, int]]) -> Place | None:
-    if not spans:
-        return None
-    start, stop = spans.pop()
+def place_at(script: str, start: int, stop: int) -> Place:
+    """The place of some characters of the script."""
     above = script[:start]
     return Place(
         start=start,
@@ -43,6 +43,10 @@ def _place(script: str, spans: list[tuple[int, int]]) -> Place | None:
         line=above.count("\n") + 1,
         column=start - (above.rfind("\n") + 1) + 1,
     )
+
+
+def _next(script: str, spans: list[tuple[int, int]]) -> Place | None:
+    return place_at(script, *spans.pop()) if spans else None
 
 
 def _span(table: exp.Table) -> Span | None:

@@ -9,6 +9,8 @@ from airflow_hive_opt.pages.places import places_of
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.reasons import Reason
 
+_NO_TABLE = "NO_PARTITIONED_TABLE"
+
 
 def instance_of_plan(found: Explanation, script: str) -> Instance:
     """The plan as a task instance without ids, numbers and times."""
@@ -21,7 +23,7 @@ def instance_of_plan(found: Explanation, script: str) -> Instance:
         task_id="Plan of a statement",
         map_index=-1,
         headline=f"{len(pruned)} of {len(decisions)} scans of partitioned tables will be pruned",
-        reason=Reason.PRUNED if pruned else "NO_PARTITIONED_TABLE",
+        reason=Reason.PRUNED if pruned else decisions[0].reason if decisions else _NO_TABLE,
         kept=0,
         total=0,
         scans=[

@@ -9,6 +9,8 @@ from airflow_hive_opt.pages.models import Trend
 from airflow_hive_opt.pages.task_run import BriefRun
 
 _PRUNED = "PRUNED"
+NOT_ASKED = "NOT_ASKED_AGAIN"
+"""The reason of a scan whose keys are known to match nearly all partitions; no loss."""
 
 
 @dataclass
@@ -19,8 +21,8 @@ class TaskSums:
     """
 
     runs: int = 0
-    spared_partitions: int = 0
-    spared_bytes: int | None = None
+    pruned_partitions: int = 0
+    pruned_bytes: int | None = None
     read_bytes: int | None = None
     last: BriefRun | None = None
     # by map index
@@ -32,8 +34,8 @@ class TaskSums:
         """Adds the next run."""
         figures, index = run.figures, run.key.map_index
         self.runs += 1
-        self.spared_partitions += figures.total - figures.kept
-        self.spared_bytes = plus(self.spared_bytes, figures.spared_bytes)
+        self.pruned_partitions += figures.total - figures.kept
+        self.pruned_bytes = plus(self.pruned_bytes, figures.pruned_bytes)
         self.read_bytes = plus(self.read_bytes, figures.read_bytes)
         self.last = run
         if (newest := self._newest.get(index)) is not None:
@@ -54,7 +56,8 @@ class TaskSums:
             return "nothing pruned"
         before, prunes = self.before_last, self.last.figures.reason == _PRUNED
         lost = before is not None and _lost(before, self.last)
-        if lost or (not prunes and self.last.key.map_index in self._pruned_before):
+        whole = not prunes and self.last.figures.reason != NOT_ASKED
+        if lost or (whole and self.last.key.map_index in self._pruned_before):
             return "worse"
         return "pruned" if prunes else "nothing pruned"
 
@@ -85,6 +88,6 @@ def _lost(before: BriefRun, after: BriefRun) -> bool:
     """Whether a scan that was pruned is read whole now."""
     now = dict(after.figures.scans)
     return any(
-        code == _PRUNED and now.get(alias, _PRUNED) != _PRUNED
+        code == _PRUNED and now.get(alias, _PRUNED) not in (_PRUNED, NOT_ASKED)
         for alias, code in before.figures.scans
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Collection
 from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
@@ -20,6 +21,7 @@ from airflow.api_fastapi.core_api import security
 from airflow.models.dag import DagModel
 from fastapi import APIRouter, HTTPException, Query, status
 from fastapi.responses import Response
+from pydantic import AwareDatetime
 
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
 from airflow_hive_opt.pages.history import history, overview
@@ -41,6 +43,7 @@ from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 DAYS = 30
 _IN_A_PAGE = 100
 _MOST = 1_000
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 router = APIRouter(prefix="/api")
 _INSTANCE = "/dags/{dag_id}/runs/{run_id}/tasks/{task_id}"
@@ -70,7 +73,7 @@ def task(
     dag_id: str,
     task_id: str,
     session: SessionDep,
-    before: datetime | None = None,
+    before: AwareDatetime | None = None,
     before_map_index: MapIndex = -1,
     limit: Annotated[int, Query(ge=1, le=_MOST)] = _IN_A_PAGE,
 ) -> TaskHistory:
@@ -165,10 +168,10 @@ def partitions_as_csv(
     page = partitions_of(target, "", 0, None)
     text = io.StringIO()
     lines = csv.writer(text)
-    lines.writerow([*page.columns, "partition", "location", "rows", "bytes"])
+    lines.writerow([*map(_safe, page.columns), "partition", "location", "rows", "bytes"])
     for found in page.partitions:
-        values = ("" if value is None else _safe(value) for value in found.values)
-        lines.writerow([*values, _safe(found.name), found.location, found.rows, found.bytes])
+        texts = map(_safe, (*found.values, found.name, found.location))
+        lines.writerow([*texts, found.rows, found.bytes])
     return _file(text.getvalue(), "text/csv", "partitions.csv")
 
 
@@ -212,9 +215,11 @@ def _target(
     return found[scan]
 
 
-def _safe(value: str) -> str:
-    """The value; spreadsheets would run one that begins like a formula."""
-    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+def _safe(value: str | None) -> str:
+    """The value, or nothing; a spreadsheet would run a text that begins like a formula."""
+    text = value or ""
+    is_formula = text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if is_formula else text
 
 
 def _file(text: str, media_type: str, name: str) -> Response:

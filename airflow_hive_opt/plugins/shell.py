@@ -75,4 +75,9 @@ async def with_headers(
 
 
 def _shell() -> Response:
+    if not (STATIC / "pages.js").exists():
+        raise HTTPException(
+            status.HTTP_404_NOT_FOUND,
+            "the script of the pages is missing: install the wheel, or run `make pages`",
+        )
     return HTMLResponse(_SHELL.format(base=escape(base_path() + PREFIX, quote=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,14 +11,19 @@ if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
 
 log = logging.getLogger(__name__)
+_ONE_IN_TEN = 26  # of the 256 values of a byte
 
 
 def unasked_of(context: Context) -> dict[str, int]:
     """The questions that need not be asked, for the job's ``unasked``.
 
-    Empty if the task has no earlier run, or if its summary can't be read: then all are asked.
+    Empty if the task has no earlier run, or if its summary can't be read: then all are asked. About
+    one run in ten asks whatever an earlier run says: Airflow may name a run as the last one that
+    is not, if runs have no logical date, and then nobody would count.
     """
     instance: Any = context["ti"]
+    if hashlib.sha256(str(instance.run_id).encode()).digest()[0] < _ONE_IN_TEN:
+        return {}
     try:
         summary = instance.xcom_pull(
             task_ids=instance.task_id,

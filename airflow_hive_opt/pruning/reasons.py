@@ -109,7 +109,7 @@ _SENTENCES = {
     Reason.LIST_TOO_LARGE: "the partition list exceeds the 32 MiB that a descriptor can hold",
     Reason.NOT_ASKED_AGAIN: (
         "nearly all partitions matched the same keys in an earlier run, so this run does not read "
-        "the keys; every tenth run does"
+        "the keys; about every tenth run does"
     ),
     Reason.ALL_PARTITIONS_MATCH: "every partition matches the keys, so nothing is pruned",
     Reason.MOST_PARTITIONS_MATCH: (

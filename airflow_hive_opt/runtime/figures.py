@@ -15,7 +15,7 @@ class Figures:
     """The partitions and bytes of a run in total, and each scan's reason.
 
     ``scans`` has pairs of an alias and a reason code. ``seconds`` is by phase. ``read_bytes`` and
-    ``spared_bytes`` are ``None`` if a size is not known.
+    ``pruned_bytes`` are ``None`` if a size is not known.
     """
 
     reason: str
@@ -24,7 +24,7 @@ class Figures:
     scans: tuple[tuple[str, str], ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     read_bytes: int | None = None
-    spared_bytes: int | None = None
+    pruned_bytes: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The figures for XCom."""
@@ -38,7 +38,7 @@ def figures_of(summary: Mapping[str, Any]) -> Figures:
     ...     "decisions": [{"alias": "f", "reason": "PRUNED"}],
     ...     "reads": [{"table": "t", "bytes": 10, "total_bytes": 30}]})
     Figures(reason='PRUNED', kept=1, total=3, scans=(('f', 'PRUNED'),), seconds={'map join': 0.5}, \
-read_bytes=10, spared_bytes=20)
+read_bytes=10, pruned_bytes=20)
     """
     reads = summary.get("reads") or []
     return Figures(
@@ -48,7 +48,7 @@ read_bytes=10, spared_bytes=20)
         tuple((found["alias"], found["reason"]) for found in summary.get("decisions", ())),
         dict(summary.get("seconds", {})),
         _sum([read["bytes"] for read in reads]),
-        _sum([_spared(read) for read in reads]),
+        _sum([_pruned_bytes_of(read) for read in reads]),
     )
 
 
@@ -57,7 +57,7 @@ def figures_in(value: object) -> Figures | None:
 
     >>> figures_in({"reason": "PRUNED", "kept": 1, "total": 3, "scans": [["f", "PRUNED"], 7]})
     Figures(reason='PRUNED', kept=1, total=3, scans=(('f', 'PRUNED'),), seconds={}, \
-read_bytes=None, spared_bytes=None)
+read_bytes=None, pruned_bytes=None)
     >>> figures_in("a text"), figures_in({"reason": "PRUNED", "kept": "1", "total": 3})
     (None, None)
     """
@@ -79,11 +79,11 @@ read_bytes=None, spared_bytes=None)
             if isinstance(each, (int, float))
         },
         _count(found.get("read_bytes")),
-        _count(found.get("spared_bytes")),
+        _count(found.get("pruned_bytes")),
     )
 
 
-def _spared(read: Mapping[str, Any]) -> int | None:
+def _pruned_bytes_of(read: Mapping[str, Any]) -> int | None:
     whole, part = read["total_bytes"], read["bytes"]
     return None if whole is None or part is None else max(0, whole - part)
 

@@ -7,6 +7,7 @@ from threading import Barrier
 import pytest
 
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.spark.application.job import Job, Stages, run_job
 from airflow_hive_opt.spark.keys.key_query import KeyQuery
 from tests.spark.answers import ask
 
@@ -68,6 +69,29 @@ def test_a_query_that_fails_costs_only_its_scan(spark, tmp_path, monkeypatch):
     reasons = {found.alias: found.reason for found in answer.report.descriptor.decisions}
     assert reasons == {"f": Reason.KEY_SOURCE_FAILED, "g": Reason.PRUNED}
     assert kept(answer) == [("g", 12)]
+
+
+DAYS = ("1582-10-10", "1582-10-15", "2011-12-30", "2020-02-29")
+
+
+@pytest.mark.parametrize("key_queries", [1, 2])
+def test_days_of_any_calendar_in_a_run_of_its_own(spark, tmp_path, key_queries):
+    """The session of a run is a copy that is not the JVM's active one, nor is any in a thread."""
+    dates = ", ".join(f"(DATE'{day}', {at})" for at, day in enumerate(DAYS))
+    spark.sql("DROP TABLE IF EXISTS dated")
+    spark.sql("DROP TABLE IF EXISTS dates")
+    spark.sql("CREATE TABLE dated (id INT, p DATE) USING parquet PARTITIONED BY (p)")
+    spark.sql(f"INSERT INTO dated SELECT n, d FROM VALUES {dates} AS v(d, n)")
+    spark.sql(f"CREATE TABLE dates AS SELECT * FROM VALUES {dates} AS v(d, n)")
+    sql = "SELECT f.id, d.n FROM dated f JOIN dates d ON f.p = d.d WHERE d.n <> 1"
+    if key_queries == 2:
+        sql += " UNION ALL SELECT f.id, d.n FROM dated f JOIN dates d ON f.p = d.d WHERE d.n = 0"
+    job = Job(sql, str(tmp_path / "1.json"), Stages.BOTH, show_rows=100)
+    outcome = run_job(spark, job)
+    plain = sorted(tuple(map(str, row)) for row in spark.sql(sql).collect())
+    assert sorted(outcome.rows) == plain
+    kept = [found["kept"] for found in outcome.summary["decisions"]]
+    assert kept == [3, 1][:key_queries]
 
 
 def test_queries_with_other_settings_and_settings_afterwards(spark, tmp_path):

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 UI = Path(__file__).parents[1]
-STATIC = UI.parent / "airflow_hive_opt" / "plugins" / "static"
+STATIC = UI.parent / "airflow_hive_opt" / "pages" / "static"
 BASE = "/base/hive_opt"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "

@@ -32,7 +32,7 @@ function run(change: Partial<Run>): Run {
     total: 366,
     seconds: { "map join": 2, "local task": 1 },
     read_bytes: null,
-    spared_bytes: null,
+    pruned_bytes: null,
     change: null,
     ...change,
   };
@@ -87,8 +87,8 @@ describe("filtered", () => {
     task_id,
     last: run({}),
     runs: 1,
-    spared_partitions: 0,
-    spared_bytes: null,
+    pruned_partitions: 0,
+    pruned_bytes: null,
     read_bytes: null,
     trend,
   });

@@ -144,8 +144,11 @@ def completed(session: SparkSession, request: Request, result: Result) -> Report
 
     A failure only leaves these out: the statement must not run again.
     """
-    catalog = catalog_of(session)
-    reads = result.plan and best_effort(lambda: table_reads(result.plan, catalog))
+    catalog = best_effort(lambda: catalog_of(session))
+    if catalog is None:
+        return result.report
+    plan = result.plan
+    reads = best_effort(lambda: table_reads(plan(), catalog)) if plan else None
     stages = best_effort(lambda: _stages(catalog, request))
     return replace(result.report, reads=reads or (), stages=stages or ())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,11 +84,11 @@ class Request:
 class Result:
     """A run's report, a SELECT's first rows, and the statement that Spark ran.
 
-    ``plan`` is the JVM's plan that has run; ``None`` if it is not known.
+    ``plan`` gives the JVM's plan that has run; it is ``None`` if the plan is not known.
     """
 
     report: Report
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
     statement: str
-    plan: Any = None
+    plan: Callable[[], Any] | None = None

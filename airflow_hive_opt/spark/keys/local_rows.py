@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.runtime.partitions import Value
 from airflow_hive_opt.spark.session import connect_frames
 from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.spark_compat import active
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,8 +35,10 @@ class LocalRows:
         if is_remote(session):
             self._relation, self.count, self._bytes = connect_frames.local_relation(session, frame)
             return
-        rows = frame._jdf.toDF()  # encodes the rows by the current settings
-        self._java, self._java_schema = rows.collectAsList(), rows.schema()
+        with active(session):
+            # encodes the rows by the settings of the active session, which a thread has none of
+            rows = frame._jdf.toDF()
+            self._java, self._java_schema = rows.collectAsList(), rows.schema()
         self.count = int(self._java.size())
 
     def size(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 Parameters = Mapping[str, object]
 # Columns, rows, and the plan that has run.
-_Found = tuple[tuple[str, ...], tuple[tuple[object, ...], ...], Any]
+_Plan = Optional[Callable[[], Any]]
+_Found = tuple[tuple[str, ...], tuple[tuple[object, ...], ...], _Plan]
 # The optimizer's plan was not valid; Spark raises this before anything runs.
 _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 
@@ -31,14 +32,15 @@ _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 class Answer:
     """A statement's columns and first rows, and the ``text`` that ran.
 
-    ``plan`` is the JVM's plan that has run, or ``None`` if it is not known. ``objection`` is
-    Spark's error for an earlier text; ``None`` if the first text ran.
+    ``plan`` gives the JVM's plan that has run; it is ``None`` if the plan is not known. It is a
+    function because a call of the JVM may fail after rows are written. ``objection`` is Spark's
+    error for an earlier text; ``None`` if the first text ran.
     """
 
     text: str
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
-    plan: Any
+    plan: Callable[[], Any] | None
     objection: str | None
 
 
@@ -90,7 +92,7 @@ def _query(
         found = rows()
         return lambda: (columns, found, None)
     plan = shown._jdf.queryExecution().executedPlan()
-    return lambda: (columns, rows(), plan if show_rows else None)
+    return lambda: (columns, rows(), (lambda: plan) if show_rows else None)
 
 
 def _command(
@@ -118,9 +120,9 @@ def _plain(
 
 def _run(session: SparkSession, command: Command, show_rows: int) -> _Found:
     if command.overwrites_one_partition() and command.overwrite():
-        return (), (), command.executed
+        return (), (), lambda: command.executed
     if command.run_as_planned():
-        return (), (), command.executed
+        return (), (), lambda: command.executed
     return _sql(session, command.text, command.parameters, show_rows)
 
 

@@ -16,8 +16,8 @@ _Result = TypeVar("_Result")
 def in_session(session: SparkSession, function: Callable[[], _Result]) -> Callable[[], _Result]:
     """The function, to run in another thread with this thread's scheduler pool, job group and tags.
 
-    They are properties of a thread of the JVM. PySpark's own ``inheritable_thread_target`` differs
-    between versions.
+    They are properties of a thread of the JVM, so Spark Connect has none. PySpark's own
+    ``inheritable_thread_target`` differs between versions.
     """
     if is_remote(session):
         return function

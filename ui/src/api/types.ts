@@ -139,7 +139,7 @@ export interface Run {
   total: number;
   seconds: Record<string, number>;
   read_bytes: number | null;
-  spared_bytes: number | null;
+  pruned_bytes: number | null;
   change: string | null;
 }
 
@@ -157,16 +157,16 @@ export interface TaskSummary {
   task_id: string;
   last: Run;
   runs: number;
-  spared_partitions: number;
-  spared_bytes: number | null;
+  pruned_partitions: number;
+  pruned_bytes: number | null;
   read_bytes: number | null;
   trend: Trend;
 }
 
 export interface Overview {
   days: number;
-  spared_partitions: number;
-  spared_bytes: number | null;
+  pruned_partitions: number;
+  pruned_bytes: number | null;
   runs: number;
   tasks: TaskSummary[];
 }

@@ -32,7 +32,7 @@ export function HistoryCharts({ runs }: { runs: Run[] }) {
       })),
     [runs],
   );
-  const anyBytes = runs.some((run) => run.read_bytes !== null || run.spared_bytes !== null);
+  const anyBytes = runs.some((run) => run.read_bytes !== null || run.pruned_bytes !== null);
   return (
     <div className="charts">
       <div>

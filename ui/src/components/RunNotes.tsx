@@ -10,7 +10,7 @@ export function RunNotes({ instance }: { instance: Instance }) {
   if (instance.eliminated.length > 0) {
     notes.push(
       <>
-        Spark left out the join with {instance.eliminated.join(", ")}, because the keys already
+        The run left out the join with {instance.eliminated.join(", ")}, because the keys already
         filter the rows in the same way.
       </>,
     );

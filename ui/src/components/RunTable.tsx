@@ -59,7 +59,7 @@ export function RunTable({ base, dagId, taskId, runs }: Props) {
             {seconds(Object.values(run.seconds).reduce(sum, 0))}
           </NumberCell>
           <NumberCell label="Read">{orUnknown(run.read_bytes, bytes)}</NumberCell>
-          <NumberCell label="Pruned">{orUnknown(run.spared_bytes, bytes)}</NumberCell>
+          <NumberCell label="Pruned">{orUnknown(run.pruned_bytes, bytes)}</NumberCell>
         </tr>
       ))}
     </Table>

@@ -55,9 +55,9 @@ export function TaskTable({ base, tasks, days, withDag }: Props) {
             <KeptInWords run={task.last} />
           </Cell>
           <NumberCell label="Runs">{count(task.runs)}</NumberCell>
-          <NumberCell label="Partitions pruned">{count(task.spared_partitions)}</NumberCell>
+          <NumberCell label="Partitions pruned">{count(task.pruned_partitions)}</NumberCell>
           <NumberCell label="Bytes read">{orUnknown(task.read_bytes, bytes)}</NumberCell>
-          <NumberCell label="Bytes pruned">{orUnknown(task.spared_bytes, bytes)}</NumberCell>
+          <NumberCell label="Bytes pruned">{orUnknown(task.pruned_bytes, bytes)}</NumberCell>
         </tr>
       ))}
     </Table>

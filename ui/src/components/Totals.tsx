@@ -4,8 +4,8 @@ import { bytes, count } from "../format";
 /** What pruning left unread in the last days. */
 export function Totals({ overview }: { overview: Overview }) {
   const figures: [string, string][] = [
-    ["Partitions pruned", count(overview.spared_partitions)],
-    ["Bytes pruned", overview.spared_bytes === null ? "not known" : bytes(overview.spared_bytes)],
+    ["Partitions pruned", count(overview.pruned_partitions)],
+    ["Bytes pruned", overview.pruned_bytes === null ? "not known" : bytes(overview.pruned_bytes)],
     ["Runs", count(overview.runs)],
     ["Tasks", count(overview.tasks.length)],
   ];
