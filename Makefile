@@ -30,7 +30,8 @@ help:
 	@echo "make docs   the documentation as a site, in .docs-site/docs/index.html"
 	@echo "make clean  remove the environment and the demo's data"
 
-demo: $(READY) pages
+demo: $(READY)
+	@$(MAKE) --silent pages || echo "==> no script of the pages: npm's packages could not be installed"
 	@$(BIN)/python -m benchmarks.tpcds_demo
 
 # The API server of the demo's Airflow, for the pages of its runs.

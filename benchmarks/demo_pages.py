@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from airflow_hive_opt.pages.static_files import STATIC
 from tests.services.browser import browser, program
 from tests.services.processes import HOST, ServiceError, free_port, listens, server
 
@@ -42,6 +43,9 @@ def environment() -> dict[str, str]:
 
 def show(run_id: str) -> None:
     """Leaves a picture of the run's page, and says where the pages are."""
+    if not (STATIC / "pages.js").exists():
+        print("    no page of the run: its script is missing (make pages)")
+        return
     if program() is None:
         print("    no picture of the page: this machine has no Chromium (make browser)")
     else:
