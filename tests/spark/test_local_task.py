@@ -138,7 +138,7 @@ def test_the_report_lies_beside_the_descriptor(spark, tmp_path):
     assert kinds == ["LocalWork", "MapReduce", "Fetch"]
     assert "MapJoin of f, k in the map phase" in stored.stages[1].details
     assert stored.stages[1].depends_on == (stored.stages[0].id,)
-    assert stored.stages[1].scans == ("f",)
+    assert stored.stages[1].scans == ("f", "k")
 
 
 def test_a_report_that_can_not_be_written_does_not_undo_the_run(spark, tmp_path, caplog):

@@ -18,7 +18,6 @@ from airflow_hive_opt.spark.application.application import join, prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
-from airflow_hive_opt.spark.local_task.local_task import LocalTask
 from airflow_hive_opt.spark.restriction import scan
 from airflow_hive_opt.statement.catalog import JsonCatalog
 from benchmarks.warehouse import register
@@ -182,7 +181,7 @@ def test_a_metastore_that_fails_for_one_scan_is_not_called_for_the_next(
         calls.append(1)
         raise MetastoreError("it went away")
 
-    monkeypatch.setattr(LocalTask, "collect", fails)
+    monkeypatch.setattr(PartitionsOf, "partition_count", fails)
     both = f"{SQL.format(10)} UNION ALL {SQL.format(11)}"
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
         report = prune(spark, Request(both), UPath(tmp_path) / "1.json")

@@ -1,0 +1,33 @@
+"""What a task takes from the XCom of its last run."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from airflow_hive_opt.provider.earlier_runs import unasked_of
+
+SUMMARY = {"decisions": [{"alias": "f", "question": {"digest": "6ff1", "unasked": 2}}]}
+
+
+def context(run_id, pull):
+    return {"ti": SimpleNamespace(run_id=run_id, task_id="t", map_index=3, xcom_pull=pull)}
+
+
+def test_about_one_run_in_ten_asks_whatever_the_last_one_said():
+    asked = []
+
+    def pull(**arguments):
+        asked.append(arguments)
+        return SUMMARY
+
+    found = [unasked_of(context(f"scheduled__{number}", pull)) for number in range(1000)]
+    assert 50 < found.count({}) < 150
+    assert found.count({}) + found.count({"6ff1": 2}) == 1000
+    assert asked[0] == {"task_ids": "t", "include_prior_dates": True, "map_indexes": 3}
+
+
+def test_a_summary_that_can_not_be_read_asks(caplog):
+    def pull(**arguments):
+        raise RuntimeError("no API server")
+
+    assert {str(unasked_of(context(f"r{number}", pull))) for number in range(9)} == {"{}"}
