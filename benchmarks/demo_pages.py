@@ -114,7 +114,8 @@ def _photograph(address: str, path: str) -> None:
         page.get_by_role("button", name="Sign in").click()
         page.get_by_role("link", name="Dags").first.wait_for()
         page.goto(address + path)
-        page.get_by_role("heading", level=1).wait_for()
+        page.get_by_role("heading", name="Statement", exact=True).wait_for()
+        page.wait_for_load_state("networkidle")
         page.screenshot(path=PICTURE, full_page=True)
 
 
