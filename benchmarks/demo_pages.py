@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from airflow_hive_opt.pages.static_files import STATIC
-from tests.services.browser import browser, program
+from tests.services.browser import browser, log_in, program
 from tests.services.processes import HOST, ServiceError, free_port, listens, server
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -107,12 +107,7 @@ def _answers(address: str) -> bool:
 def _photograph(address: str, path: str) -> None:
     with browser() as started:
         page = started.new_page(viewport={"width": 1280, "height": 900})
-        page.set_default_timeout(60_000)
-        page.goto(address)
-        page.get_by_label("Username").fill(USER)
-        page.get_by_label("Password").fill(json.loads(_PASSWORDS.read_text())[USER])
-        page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("link", name="Dags").first.wait_for()
+        log_in(page, address, USER, json.loads(_PASSWORDS.read_text())[USER])
         page.goto(address + path)
         page.get_by_role("heading", name="Statement", exact=True).wait_for()
         page.wait_for_load_state("networkidle")

@@ -44,7 +44,7 @@ FOREIGN = {
 # Beside the one for all: what every command loads, the API server alone, or OpenLineage alone.
 IMPORT_AIRFLOW = {
     *("airflow_compat.py", "hive_opt.py", "lineage.py"),
-    *("access.py", "api.py", "pages.py", "queries.py"),
+    *("access.py", "api.py", "found.py", "pages.py", "queries.py"),
 }
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 from airflow_hive_opt.pages.models import Overview, Run, TaskHistory, TaskSummary
-from airflow_hive_opt.pages.sums import NOT_ASKED, TaskSums, plus
+from airflow_hive_opt.pages.sums import TaskSums, plus
 from airflow_hive_opt.pages.task_run import BriefRun, InstanceKey, TaskRun
+from airflow_hive_opt.pruning.reasons import Reason
 
 
 def overview(days: int, sums: Iterable[TaskSums], last: Mapping[InstanceKey, TaskRun]) -> Overview:
@@ -88,7 +89,9 @@ def _change(run: TaskRun, before: BriefRun | None) -> str | None:
         return None
     was, now = dict(before.figures.scans), dict(run.figures.scans)
     differing = [alias for alias in now if was.get(alias) != now[alias]]
-    if differing and all(NOT_ASKED in (was.get(alias), now[alias]) for alias in differing):
+    if differing and all(
+        Reason.NOT_ASKED_AGAIN in (was.get(alias), now[alias]) for alias in differing
+    ):
         return None
     if not differing:
         return f"other scans than in run {before.key.run_id}"

@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 
 from airflow_hive_opt.pages.models import Trend
 from airflow_hive_opt.pages.task_run import BriefRun
-
-_PRUNED = "PRUNED"
-NOT_ASKED = "NOT_ASKED_AGAIN"
-"""The reason of a scan whose keys are known to match nearly all partitions; no loss."""
+from airflow_hive_opt.pruning.reasons import Reason
 
 
 @dataclass
@@ -40,7 +37,7 @@ class TaskSums:
         self.last = run
         if (newest := self._newest.get(index)) is not None:
             self._before[index] = newest
-            if newest.figures.reason == _PRUNED:
+            if newest.figures.reason == Reason.PRUNED:
                 self._pruned_before.add(index)
         self._newest[index] = run
 
@@ -54,9 +51,9 @@ class TaskSums:
         """Whether the last run prunes, and whether an earlier one pruned more scans."""
         if self.last is None:
             return "nothing pruned"
-        before, prunes = self.before_last, self.last.figures.reason == _PRUNED
+        before, prunes = self.before_last, self.last.figures.reason == Reason.PRUNED
         lost = before is not None and _lost(before, self.last)
-        whole = not prunes and self.last.figures.reason != NOT_ASKED
+        whole = not prunes and self.last.figures.reason != Reason.NOT_ASKED_AGAIN
         if lost or (whole and self.last.key.map_index in self._pruned_before):
             return "worse"
         return "pruned" if prunes else "nothing pruned"
@@ -88,6 +85,7 @@ def _lost(before: BriefRun, after: BriefRun) -> bool:
     """Whether a scan that was pruned is read whole now."""
     now = dict(after.figures.scans)
     return any(
-        code == _PRUNED and now.get(alias, _PRUNED) not in (_PRUNED, NOT_ASKED)
+        code == Reason.PRUNED
+        and now.get(alias, Reason.PRUNED) not in (Reason.PRUNED, Reason.NOT_ASKED_AGAIN)
         for alias, code in before.figures.scans
     )

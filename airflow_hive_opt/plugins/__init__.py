@@ -1,8 +1,8 @@
 """The provider's additions to the web server.
 
 ``hive_opt`` is the plugin, and ``pages`` its application. ``api`` answers the pages' script, from
-Airflow's database (``queries``) and from storage (``stored``). ``shell`` serves the pages, and
-``access`` says who may open them.
+Airflow's database (``queries``) and from storage (``stored``). ``found`` finds what a request
+names. ``shell`` serves the pages, and ``access`` says who may open them.
 """
 
 PREFIX = "/hive_opt"

@@ -19,7 +19,7 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api import security
 from airflow.models.dag import DagModel
-from fastapi import APIRouter, HTTPException, Query, status
+from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import AwareDatetime
 
@@ -36,9 +36,10 @@ from airflow_hive_opt.pages.models import (
 from airflow_hive_opt.pages.sums import sums_of
 from airflow_hive_opt.plugins import queries
 from airflow_hive_opt.plugins.access import LOGIN, MAY_READ
+from airflow_hive_opt.plugins.found import FoundTarget, MapIndex, missing
 from airflow_hive_opt.plugins.stored import ElsewhereError, SweptError, descriptor_at, report_of
 from airflow_hive_opt.provider.airflow_compat import conf
-from airflow_hive_opt.runtime.descriptor import Descriptor, Target
+from airflow_hive_opt.runtime.descriptor import Descriptor
 
 DAYS = 30
 _IN_A_PAGE = 100
@@ -47,8 +48,6 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 router = APIRouter(prefix="/api")
 _INSTANCE = "/dags/{dag_id}/runs/{run_id}/tasks/{task_id}"
-MapIndex = Annotated[int, Query(ge=-1)]
-ScanIndex = Annotated[int, Query(ge=0, description="position among the pruned scans")]
 
 
 @router.get("/tasks", dependencies=LOGIN)
@@ -95,7 +94,7 @@ def instance(
     at = dag_id, run_id, task_id, map_index
     run = queries.run_of(session, *at)
     if run is None:
-        raise _missing(
+        raise missing(
             "this task instance has pruned nothing: it is another kind of task, it has "
             "not run yet, or Airflow has deleted its XComs"
         )
@@ -103,7 +102,7 @@ def instance(
     descriptor: Descriptor | None
     where: Whereabouts = "there"
     try:
-        descriptor = _descriptor(xcoms, dag_id, run_id)
+        descriptor = descriptor_at(str(xcoms.get(DESCRIPTOR_KEY, "")), dag_id, run_id)
     except ElsewhereError:
         descriptor, where = None, "elsewhere"
     except SweptError:
@@ -123,48 +122,26 @@ def instance(
 
 @router.get(f"{_INSTANCE}/partitions", dependencies=MAY_READ)
 def partitions(
-    dag_id: str,
-    run_id: str,
-    task_id: str,
-    session: SessionDep,
-    map_index: MapIndex = -1,
-    scan: ScanIndex = 0,
+    target: FoundTarget,
     search: Annotated[str, Query(max_length=500)] = "",
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=_MOST)] = _IN_A_PAGE,
 ) -> PartitionPage:
     """The partitions of a pruned scan whose names contain ``search``."""
-    target = _target(session, dag_id, run_id, task_id, map_index, scan)
     return partitions_of(target, search, offset, limit)
 
 
 @router.get(f"{_INSTANCE}/partitions.json", dependencies=MAY_READ)
-def partitions_as_json(
-    dag_id: str,
-    run_id: str,
-    task_id: str,
-    session: SessionDep,
-    map_index: MapIndex = -1,
-    scan: ScanIndex = 0,
-) -> Response:
+def partitions_as_json(target: FoundTarget) -> Response:
     """All partitions of a pruned scan, as a file."""
-    target = _target(session, dag_id, run_id, task_id, map_index, scan)
     page = partitions_of(target, "", 0, None)
     listed = [found.model_dump() for found in page.partitions]
     return _file(json.dumps(listed, indent=1), "application/json", "partitions.json")
 
 
 @router.get(f"{_INSTANCE}/partitions.csv", dependencies=MAY_READ)
-def partitions_as_csv(
-    dag_id: str,
-    run_id: str,
-    task_id: str,
-    session: SessionDep,
-    map_index: MapIndex = -1,
-    scan: ScanIndex = 0,
-) -> Response:
+def partitions_as_csv(target: FoundTarget) -> Response:
     """All partitions of a pruned scan, as a file; NULL is empty."""
-    target = _target(session, dag_id, run_id, task_id, map_index, scan)
     page = partitions_of(target, "", 0, None)
     text = io.StringIO()
     lines = csv.writer(text)
@@ -196,25 +173,6 @@ def _teams(dag_ids: list[str]) -> dict[str, dict[str, Any]]:
     return {dag_id: {"team_name": team} for dag_id, team in found.items()}
 
 
-def _descriptor(xcoms: dict[str, Any], dag_id: str, run_id: str) -> Descriptor:
-    return descriptor_at(str(xcoms.get(DESCRIPTOR_KEY, "")), dag_id, run_id)
-
-
-def _target(
-    session: Any, dag_id: str, run_id: str, task_id: str, map_index: int, scan: int
-) -> Target:
-    xcoms = queries.xcoms_of(session, dag_id, run_id, task_id, map_index)
-    if DESCRIPTOR_KEY not in xcoms:
-        raise _missing("this task instance has written no partition descriptor")
-    try:
-        found = _descriptor(xcoms, dag_id, run_id).targets
-    except (ElsewhereError, SweptError) as error:
-        raise _missing(str(error)) from None
-    if scan >= len(found):
-        raise _missing(f"the run pruned {len(found)} scans: there is no number {scan}")
-    return found[scan]
-
-
 def _safe(value: str | None) -> str:
     """The value, or nothing; a spreadsheet would run a text that begins like a formula."""
     text = value or ""
@@ -226,7 +184,3 @@ def _file(text: str, media_type: str, name: str) -> Response:
     disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
     data = text.encode(errors="backslashreplace")
     return Response(data, media_type=f"{media_type}; charset=utf-8", headers=disposition)
-
-
-def _missing(why: str) -> HTTPException:
-    return HTTPException(status.HTTP_404_NOT_FOUND, why)

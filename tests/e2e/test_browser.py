@@ -17,18 +17,13 @@ TASK = "sales_by_category"
 def page(airflow):
     """A page whose user has logged in by the form."""
     pytest.importorskip("playwright", reason="playwright is not installed")
-    from tests.services.browser import browser, program
+    from tests.services.browser import browser, log_in, program
 
     if program() is None:
         pytest.skip("there is no Chromium: `make browser` unpacks Debian's, where apt-get is")
     with browser() as started:
         page = started.new_page()
-        page.set_default_timeout(60_000)
-        page.goto(airflow.address)
-        page.get_by_label("Username").fill(USER)
-        page.get_by_label("Password").fill(airflow.password)
-        page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("link", name="Dags").first.wait_for()
+        log_in(page, airflow.address, USER, airflow.password)
         yield page
 
 

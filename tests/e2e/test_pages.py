@@ -44,7 +44,7 @@ def odd_names(airflow, plain):
 def user(airflow):
     """A browser in which the user has logged in; its pages have one size and colour each."""
     pytest.importorskip("playwright", reason="playwright is not installed")
-    from tests.services.browser import browser, program
+    from tests.services.browser import browser, log_in, program
 
     if program() is None:
         pytest.skip("there is no Chromium: `make browser` unpacks Debian's, where apt-get is")
@@ -52,12 +52,7 @@ def user(airflow):
     with browser() as started:
         context = started.new_context(bypass_csp=False)
         page = context.new_page()
-        page.set_default_timeout(60_000)
-        page.goto(airflow.address)
-        page.get_by_label("Username").fill(USER)
-        page.get_by_label("Password").fill(airflow.password)
-        page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("link", name="Dags").first.wait_for()
+        log_in(page, airflow.address, USER, airflow.password)
         yield context
 
 

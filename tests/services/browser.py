@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 # `make browser` unpacks it there where the machine has none.
 UNPACKED = Path(sys.prefix, "share", "chromium")
@@ -45,3 +45,13 @@ def browser() -> Iterator[Browser]:
             yield started
         finally:
             started.close()
+
+
+def log_in(page: Page, address: str, user: str, password: str) -> None:
+    """Fills in the login form of the Airflow at ``address``, and waits for its first page."""
+    page.set_default_timeout(60_000)
+    page.goto(address)
+    page.get_by_label("Username").fill(user)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name="Dags").first.wait_for()
