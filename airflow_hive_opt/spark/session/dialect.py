@@ -34,7 +34,7 @@ def other_reading(session: SparkSession, sql: str) -> str | None:
             (in_effect(session, name) or "").lower() == value
         ):
             return name
-    if has_doubled_quote(sql) and _joins_literals(session):
+    if _joins_literals(session) and has_doubled_quote(sql):
         return _LITERALS
     if (catalog := session.catalog.currentCatalog()) != "spark_catalog":
         return f"the current catalog {catalog}"
