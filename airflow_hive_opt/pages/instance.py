@@ -29,13 +29,12 @@ from airflow_hive_opt.pages.task_run import TaskRun
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 from airflow_hive_opt.runtime.partition_names import partition_name
-from airflow_hive_opt.runtime.report import StoredReport, headline, scans
+from airflow_hive_opt.runtime.report import PHASES, StoredReport, headline, scans
 
 log = logging.getLogger(__name__)
 
 RETURN_VALUE = "return_value"
 """The XCom key of a run's summary."""
-_PHASES = ("local task", "prelaunch", "map join")
 # How Airflow begins a rendered field that it has cut.
 _CUT = "Truncated. You can change this behaviour"
 
@@ -212,7 +211,7 @@ def _sentence(code: str) -> str:
 def _phases(seconds: Mapping[str, float], work: object) -> list[Phase]:
     calls = work if isinstance(work, Mapping) else {}
     # databases do not keep the order of a JSON object's names
-    ordered = sorted(seconds, key=lambda name: _PHASES.index(name) if name in _PHASES else -1)
+    ordered = sorted(seconds, key=lambda name: PHASES.index(name) if name in PHASES else -1)
     return [
         Phase(name=name, seconds=seconds[name], work=next(_read_all(Work, [calls.get(name)]), None))
         for name in ordered

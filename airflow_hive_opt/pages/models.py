@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from airflow_hive_opt.explain.stages import StageSummary
 
 Trend = Literal["pruned", "worse", "nothing pruned"]
-Whereabouts = Literal["there", "swept", "elsewhere"]
+Whereabouts = Literal["there", "deleted", "unreadable", "outside"]
 
 
 class Work(BaseModel):
@@ -124,8 +124,8 @@ class Statement(BaseModel):
 class Instance(BaseModel):
     """One task instance.
 
-    ``descriptor`` is ``swept`` if the file with the partition lists is gone, and ``elsewhere`` if
-    the API server may not read it. ``stages`` is empty if Hive's plan is not known.
+    ``descriptor`` is ``outside`` if the file with the partition lists is not in the folder that the
+    API server may read. ``stages`` is empty if Hive's plan is not known.
     """
 
     dag_id: str

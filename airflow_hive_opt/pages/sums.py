@@ -14,7 +14,8 @@ from airflow_hive_opt.pruning.reasons import Reason
 class TaskSums:
     """The sums of one task's runs, which are added in order of time.
 
-    Bytes are ``None`` if no run knows them.
+    Partitions and bytes are of the runs that ran the statement. Bytes are ``None`` if no run knows
+    them.
     """
 
     runs: int = 0
@@ -31,9 +32,10 @@ class TaskSums:
         """Adds the next run."""
         figures, index = run.figures, run.key.map_index
         self.runs += 1
-        self.pruned_partitions += figures.total - figures.kept
-        self.pruned_bytes = plus(self.pruned_bytes, figures.pruned_bytes)
-        self.read_bytes = plus(self.read_bytes, figures.read_bytes)
+        if figures.has_joined:
+            self.pruned_partitions += figures.total - figures.kept
+            self.pruned_bytes = plus(self.pruned_bytes, figures.pruned_bytes)
+            self.read_bytes = plus(self.read_bytes, figures.read_bytes)
         self.last = run
         if (newest := self._newest.get(index)) is not None:
             self._before[index] = newest

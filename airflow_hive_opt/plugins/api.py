@@ -37,7 +37,7 @@ from airflow_hive_opt.pages.sums import sums_of
 from airflow_hive_opt.plugins import queries
 from airflow_hive_opt.plugins.access import LOGIN, MAY_READ
 from airflow_hive_opt.plugins.found import FoundTarget, MapIndex, missing
-from airflow_hive_opt.plugins.stored import ElsewhereError, SweptError, descriptor_at, report_of
+from airflow_hive_opt.plugins.stored import NotShownError, descriptor_at, report_of
 from airflow_hive_opt.provider.airflow_compat import conf
 from airflow_hive_opt.runtime.descriptor import Descriptor
 
@@ -73,15 +73,16 @@ def task(
     task_id: str,
     session: SessionDep,
     before: AwareDatetime | None = None,
+    before_run_id: Annotated[str, Query(max_length=250)] = "",
     before_map_index: MapIndex = -1,
     limit: Annotated[int, Query(ge=1, le=_MOST)] = _IN_A_PAGE,
 ) -> TaskHistory:
     """The runs of a task, newest first.
 
-    ``before`` and ``before_map_index`` are the ``run_after`` and the map index of the last run of
-    the page before.
+    ``before``, ``before_run_id`` and ``before_map_index`` are the ``run_after``, the ID and the map
+    index of the last run of the page before.
     """
-    last = None if before is None else (before, before_map_index)
+    last = None if before is None else (before, before_run_id, before_map_index)
     found = queries.runs_of_task(session, dag_id, task_id, last, limit + 1)
     return history(dag_id, task_id, found[:limit], found[limit:])
 
@@ -103,10 +104,8 @@ def instance(
     where: Whereabouts = "there"
     try:
         descriptor = descriptor_at(str(xcoms.get(DESCRIPTOR_KEY, "")), dag_id, run_id)
-    except ElsewhereError:
-        descriptor, where = None, "elsewhere"
-    except SweptError:
-        descriptor, where = None, "swept"
+    except NotShownError as error:
+        descriptor, where = None, error.where
     return instance_of(
         Known(
             run,

@@ -9,7 +9,7 @@ from fastapi import Depends, HTTPException, Query, status
 
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
 from airflow_hive_opt.plugins import queries
-from airflow_hive_opt.plugins.stored import ElsewhereError, SweptError, descriptor_at
+from airflow_hive_opt.plugins.stored import NotShownError, descriptor_at
 from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 
 MapIndex = Annotated[int, Query(ge=-1)]
@@ -29,7 +29,7 @@ def _descriptor(
         raise missing("this task instance has written no partition descriptor")
     try:
         return descriptor_at(str(xcoms[DESCRIPTOR_KEY]), dag_id, run_id)
-    except (ElsewhereError, SweptError) as error:
+    except NotShownError as error:
         raise missing(str(error)) from None
 
 

@@ -72,7 +72,7 @@ def runs_since(session: Session, since: datetime, dag_ids: Collection[str]) -> I
         .select_from(DagRun)
         .join(XComModel, and_(XComModel.dag_run_id == DagRun.id, XComModel.key == FIGURES_KEY))
         .where(DagRun.run_after >= since, DagRun.dag_id.in_(dag_ids))
-        .order_by(DagRun.run_after, XComModel.map_index)
+        .order_by(DagRun.run_after, DagRun.run_id, XComModel.map_index)
         .execution_options(yield_per=_AT_ONCE)
     )
     for dag_id, task_id, run_id, map_index, value in session.execute(found):
@@ -91,15 +91,20 @@ def runs_with_keys(session: Session, keys: Collection[InstanceKey]) -> dict[Inst
 
 
 def runs_of_task(
-    session: Session, dag_id: str, task_id: str, last: tuple[datetime, int] | None, limit: int
+    session: Session, dag_id: str, task_id: str, last: tuple[datetime, str, int] | None, limit: int
 ) -> list[TaskRun]:
-    """The runs of a task, newest first; those after ``last``, a ``run_after`` and a map index."""
+    """The runs of a task, newest first.
+
+    Those after ``last``, if it is given: a ``run_after``, a run ID and a map index. Several runs
+    may have the same date.
+    """
     found = _task_runs().where(DagRun.dag_id == dag_id, XComModel.task_id == task_id)
     if last is not None:
-        before, index = last
-        same_run = and_(DagRun.run_after == before, XComModel.map_index < index)
-        found = found.where(or_(DagRun.run_after < before, same_run))
-    order = DagRun.run_after.desc(), XComModel.map_index.desc()
+        before, run_id, index = last
+        same_run = and_(DagRun.run_id == run_id, XComModel.map_index < index)
+        same_date = and_(DagRun.run_after == before, or_(DagRun.run_id < run_id, same_run))
+        found = found.where(or_(DagRun.run_after < before, same_date))
+    order = DagRun.run_after.desc(), DagRun.run_id.desc(), XComModel.map_index.desc()
     return list(_read(session, found.order_by(*order).limit(limit)))
 
 

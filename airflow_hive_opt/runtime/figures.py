@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from airflow_hive_opt.runtime.report import MAP_JOIN
+
 FIGURES_KEY = "hive_opt_figures"
 """The XCom key of :meth:`Figures.to_json`."""
 
@@ -25,6 +27,11 @@ class Figures:
     seconds: Mapping[str, float] = field(default_factory=dict)
     read_bytes: int | None = None
     pruned_bytes: int | None = None
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether the statement ran: a local task alone spares nothing."""
+        return MAP_JOIN in self.seconds
 
     def to_json(self) -> dict[str, Any]:
         """The figures for XCom."""

@@ -17,6 +17,10 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 log = logging.getLogger(__name__)
 _PRUNED = "PRUNED"
 
+LOCAL_TASK, PRELAUNCH, MAP_JOIN, REPORT = PHASES = ("local task", "prelaunch", "map join", "report")
+"""The phases of a run in their order. ``report`` is what follows the statement: its table look-ups
+are for the report alone."""
+
 
 @dataclass(frozen=True)
 class Work:

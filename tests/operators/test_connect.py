@@ -65,7 +65,7 @@ def test_one_task(remote, tmp_path, capsys):
     conf = {"spark.sql.shuffle.partitions": 3, "spark.sql.warehouse.dir": "/elsewhere"}
     summary = made(tmp_path, conf=conf).execute(context())
     assert (summary["kept"], summary["total"], summary["reason"]) == (3, 10, "PRUNED")
-    assert summary["work"] == {"local task": None, "map join": None}
+    assert summary["work"] == {"local task": None, "map join": None, "report": None}
     assert summary["application_id"].startswith("local-")
     log = capsys.readouterr().out
     assert "its work is not counted over Spark Connect" in log

@@ -84,7 +84,7 @@ def test_the_summary_is_all_that_the_map_join_needs(spark, tmp_path):
     operator, summary = join(tmp_path, through_xcom)
     assert rows(spark) == [(0, 0), (1, 1)]
     assert set(pruned["seconds"]) == {"local task"}
-    assert set(summary["seconds"]) == {"prelaunch", "map join"}
+    assert set(summary["seconds"]) == {"prelaunch", "map join", "report"}
     assert summary["work"]["map join"]["partitions_fetched"] == 2
     assert summary["uri"] == pruned["uri"]
     assert "WHERE `f`.`p` IN (0, 1)" in operator.statement

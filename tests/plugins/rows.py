@@ -24,6 +24,7 @@ class Ran:
     hours: float
     figures: Figures
     map_index: int = -1
+    kind: str = "scheduled"
     try_number: int = 1
     xcoms: Mapping[str, Any] = field(default_factory=dict)
     rendered: Mapping[str, Any] = field(default_factory=dict)
@@ -34,13 +35,14 @@ class Ran:
 
     @property
     def run_id(self) -> str:
-        return f"scheduled__{self.run_after.isoformat()}"
+        return f"{self.kind}__{self.run_after.isoformat()}"
 
 
 def figures(kept: int, total: int, reason: str = "PRUNED", **more: Any) -> Figures:
     scans = (("f", reason),)
     seconds = {"map join": 1.5, "local task": 0.25}  # a database may change the order
-    return Figures(reason, kept, total, more.pop("scans", scans), seconds, **more)
+    given = {"scans": scans, "seconds": seconds, **more}
+    return Figures(reason, kept, total, **given)
 
 
 def add(session, ran: Sequence[Ran]) -> None:
@@ -60,7 +62,7 @@ def add(session, ran: Sequence[Ran]) -> None:
             "dag_id": dag_id,
             "run_id": run_id,
             "run_type": "scheduled",
-            "logical_date": after,
+            "logical_date": after if run_id.startswith("scheduled") else None,
             "run_after": after,
             "state": "success",
             "clear_number": 0,

@@ -15,6 +15,7 @@ from tests.versions.installed import needs_airflow
 pytestmark = needs_airflow("3.1")
 
 SQL = "SET x=1;\nSELECT 1 FROM fact f\nJOIN days d ON f.ds = d.ds JOIN fact2 g ON g.k = f.k"
+KINDS = ("backfill", "manual", "scheduled")
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,8 @@ def runs(web, root):
         Ran("sales", "mapped", 48, figures(2, 366, read_bytes=5_000), map_index=1),
         Ran("sales", "join", 24 * 40, figures(1, 366)),
         Ran("secret", "join", 10, figures(5, 10, pruned_bytes=7)),
+        Ran("sales", "local_task", 48, figures(1, 366, seconds={"local task": 0.25})),
+        *(Ran("sales", "at_once", 30, figures(1, 366), kind=kind) for kind in KINDS),
     ]
     uri = instance_path(str(root), "sales", ran[0].run_id, "seen", -1, 2)
     uri.parent.mkdir(parents=True)
@@ -64,6 +67,9 @@ def runs(web, root):
     ran.append(Ran("sales", "seen", 50, seen, try_number=2, xcoms=xcoms, rendered=rendered))
     swept = {**xcoms, "hive_opt_descriptor": str(uri).replace("/2.json", "/1.json")}
     ran.append(Ran("sales", "swept", 50, seen, xcoms=swept))
+    uri.with_name("3.json").write_text('{"version": 1}')
+    old = {**xcoms, "hive_opt_descriptor": str(uri).replace("/2.json", "/3.json")}
+    ran.append(Ran("sales", "old", 50, seen, xcoms=old))
     named = {**xcoms, "hive_opt_descriptor": "/etc/passwd"}
     ran.append(Ran("sales", "named", 50, seen, xcoms=named))
     with create_session() as session:
@@ -101,6 +107,8 @@ def test_all_tasks_of_thirty_days(ask):
     assert known[0] == "mapped"
     mapped = tasks["sales", "mapped"]
     assert (mapped["read_bytes"], mapped["runs"]) == (10_000, 2)
+    local_task = tasks["sales", "local_task"]  # it has read nothing of the big table
+    assert (local_task["runs"], local_task["pruned_partitions"]) == (1, 0)
     join = tasks["sales", "join"]
     assert (join["runs"], join["pruned_bytes"], join["trend"]) == (3, 1800, "worse")
     assert join["pruned_partitions"] == 336 + 335
@@ -163,9 +171,22 @@ def test_the_history_of_a_task(ask, runs):
     assert [run["run_id"] for run in rest["runs"]] == [runs[0].run_id, runs[5].run_id]
     mapped = ask("/api/dags/sales/tasks/mapped").json()["runs"]
     assert [(run["map_index"], run["change"]) for run in mapped] == [(1, None), (0, None)]
+    run_id = quote(mapped[0]["run_id"])
     cut = f"/api/dags/sales/tasks/mapped?limit=1&before={quote(mapped[0]['run_after'])}"
-    (other,) = ask(f"{cut}&before_map_index=1").json()["runs"]
+    (other,) = ask(f"{cut}&before_run_id={run_id}&before_map_index=1").json()["runs"]
     assert other["map_index"] == 0
+
+
+def test_runs_of_the_same_date_are_on_one_page_each(ask):
+    """A backfill and a manual run may have the date of a scheduled one."""
+    path, found = "/api/dags/sales/tasks/at_once?limit=1", []
+    page = ask(path).json()
+    while page["runs"]:
+        (run,) = page["runs"]
+        found.append(run["run_id"].partition("__")[0])
+        last = f"&before={quote(run['run_after'])}&before_run_id={quote(run['run_id'])}"
+        page = ask(f"{path}{last}&before_map_index={run['map_index']}").json()
+    assert found == sorted(KINDS, reverse=True)
 
 
 def test_one_run(ask, runs):
@@ -189,7 +210,9 @@ def test_one_run(ask, runs):
     assert found["headline"].startswith("kept 250 of 1,000 partitions (75.0 % pruned)")
 
 
-@pytest.mark.parametrize(("task", "where"), [("swept", "swept"), ("named", "elsewhere")])
+@pytest.mark.parametrize(
+    ("task", "where"), [("swept", "deleted"), ("old", "unreadable"), ("named", "outside")]
+)
 def test_figures_outlive_the_descriptor(ask, runs, task, where):
     found = ask(of_run(runs[0], task)).json()
     assert (found["descriptor"], found["kept"], found["total"]) == (where, 250, 1000)

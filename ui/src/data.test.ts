@@ -55,6 +55,13 @@ describe("partitions in the file", () => {
     ]);
   });
 
+  it("become CSV without formulas", () => {
+    const [partition] = LIST.partitions;
+    const values = ["=1+1", "-5.5"];
+    const list = { ...LIST, partitions: [{ ...partition!, values, name: "@a", location: "-b" }] };
+    expect(toCsv(list).split("\r\n")[1]).toBe("'=1+1,-5.5,'@a,'-b,5,9");
+  });
+
   it("are missing if the file does not have them", async () => {
     const signal = new AbortController().signal;
     await expect(fromFile([]).page(0, "", 0, 100, signal)).rejects.toThrow("does not contain");

@@ -48,11 +48,12 @@ export function points(runs: Run[]): Point[] {
   });
 }
 
-const ORDER = ["local task", "prelaunch", "map join"];
+/** The phases of a run in their order. */
+export const PHASES = ["local task", "prelaunch", "map join", "report"];
 
 /** The phases of all runs, in the order of a run. */
 export function phasesOf(runs: Run[]): string[] {
   const found = new Set(runs.flatMap((run) => Object.keys(run.seconds)));
-  const rest = [...found].filter((name) => !ORDER.includes(name)).sort();
-  return [...ORDER.filter((name) => found.has(name)), ...rest];
+  const rest = [...found].filter((name) => !PHASES.includes(name)).sort();
+  return [...PHASES.filter((name) => found.has(name)), ...rest];
 }

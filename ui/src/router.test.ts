@@ -63,8 +63,10 @@ describe("addresses", () => {
   it("asks the API", () => {
     expect(apiPath.overview("", null)).toBe("/api/tasks");
     expect(apiPath.overview(BASE, "a&b")).toBe(`${BASE}/api/tasks?dag_id=a%26b`);
-    expect(apiPath.history(BASE, "d", "t", { run_after: "2026-01-31T00:00:00+00:00", map_index: 3 })).toBe(
-      `${BASE}/api/dags/d/tasks/t?limit=100&before=2026-01-31T00%3A00%3A00%2B00%3A00&before_map_index=3`,
+    const last = { run_after: "2026-01-31T00:00:00+00:00", run_id: "a&b", map_index: 3 };
+    expect(apiPath.history(BASE, "d", "t", last)).toBe(
+      `${BASE}/api/dags/d/tasks/t?limit=100&before=2026-01-31T00%3A00%3A00%2B00%3A00` +
+        "&before_run_id=a%26b&before_map_index=3",
     );
     expect(apiPath.download(BASE, ID, 1, "csv")).toBe(
       `${BASE}/api/dags/sales/runs/${RUN}/tasks/group.join/partitions.csv?map_index=3&scan=1`,

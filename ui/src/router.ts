@@ -92,7 +92,7 @@ export interface PartitionQuery {
 }
 
 /** Where a page of the history ended. */
-export type LastRun = Pick<Run, "run_after" | "map_index">;
+export type LastRun = Pick<Run, "run_after" | "run_id" | "map_index">;
 
 /** Addresses of the API. */
 export const apiPath = {
@@ -103,7 +103,12 @@ export const apiPath = {
     query(
       last === null
         ? { limit: 100 }
-        : { limit: 100, before: last.run_after, before_map_index: last.map_index },
+        : {
+            limit: 100,
+            before: last.run_after,
+            before_run_id: last.run_id,
+            before_map_index: last.map_index,
+          },
     ),
   instance: (base: string, id: InstanceId) =>
     `${base}/api/${instancePath(id)}?${query({ map_index: id.mapIndex })}`,

@@ -22,7 +22,16 @@ from airflow_hive_opt.runtime.descriptor import (
     Target,
     query_digest,
 )
-from airflow_hive_opt.runtime.report import EliminatedJoins, Report, changes, unpruned
+from airflow_hive_opt.runtime.report import (
+    LOCAL_TASK,
+    MAP_JOIN,
+    PRELAUNCH,
+    REPORT,
+    EliminatedJoins,
+    Report,
+    changes,
+    unpruned,
+)
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.application.session_binding import binding
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog, catalog_of
@@ -67,7 +76,7 @@ def prune(
     catalog = catalog_of(session)
     with PartitionsOf(session, catalog) as metastore:
         clock = Clock(metastore.work)
-        with clock.phase("local task"), progress(session, "local task"):
+        with clock.phase(LOCAL_TASK), progress(session, LOCAL_TASK):
             descriptor, answered = _descriptor(session, catalog, metastore, request)
             if hand_over:
                 descriptor = replace(
@@ -121,7 +130,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         session.conf.set(name, value)
     catalog = catalog_of(session)
     clock = Clock(catalog.work)
-    with clock.phase("prelaunch"):
+    with clock.phase(PRELAUNCH):
         _check_binding(session, catalog, request, descriptor)
         check_tables(session, catalog, descriptor)
         targets = prelaunch(catalog, descriptor, request.parameters)
@@ -144,13 +153,23 @@ def completed(session: SparkSession, request: Request, result: Result) -> Report
 
     A failure only leaves these out: the statement must not run again.
     """
-    catalog = best_effort(lambda: catalog_of(session))
-    if catalog is None:
-        return result.report
-    plan = result.plan
-    reads = best_effort(lambda: table_reads(plan(), catalog)) if plan else None
-    stages = best_effort(lambda: _stages(catalog, request))
-    return replace(result.report, reads=reads or (), stages=stages or ())
+    found = best_effort(lambda: _completed(session, request, result))
+    return result.report if found is None else found
+
+
+def _completed(session: SparkSession, request: Request, result: Result) -> Report:
+    catalog, plan = catalog_of(session), result.plan
+    clock = Clock(catalog.work)
+    with clock.phase(REPORT):
+        reads = best_effort(lambda: table_reads(plan(), catalog)) if plan else None
+        stages = best_effort(lambda: _stages(catalog, request))
+    return replace(
+        result.report,
+        reads=reads or (),
+        stages=stages or (),
+        seconds={**result.report.seconds, **clock.seconds},
+        work={**result.report.work, **clock.work},
+    )
 
 
 def _stages(catalog: SessionCatalog, request: Request) -> tuple[StageSummary, ...]:
@@ -217,8 +236,8 @@ def _run(
     texts = (fewest_joins, restricted, request.sql)
     application_id = _application_id(session)
     with (
-        clock.phase("map join"),
-        progress(session, "map join"),
+        clock.phase(MAP_JOIN),
+        progress(session, MAP_JOIN),
         scanning(session, set(ways.values()), locations, longest_list(filters)),
     ):
         answer = execute(session, texts, request.parameters, request.show_rows)

@@ -45,7 +45,7 @@ export function fromFile(lists: PartitionPage[]): PartitionReader {
     downloads: (scan) => {
       const list = lists[scan];
       const csv = blob(list === undefined ? "" : toCsv(list), "text/csv");
-      const json = blob(JSON.stringify(list ?? null, null, 2), "application/json");
+      const json = blob(JSON.stringify(list?.partitions ?? [], null, 1), "application/json");
       return {
         csv,
         json,
@@ -82,15 +82,22 @@ function matches(partition: Partition, wanted: string): boolean {
 }
 
 export function toCsv(list: PartitionPage): string {
-  const header = [...list.columns, "partition", "location", "rows", "bytes"];
+  const header = [...list.columns.map(safe), "partition", "location", "rows", "bytes"];
   const rows = list.partitions.map((each) => [
-    ...each.values,
-    each.name,
-    each.location,
+    ...each.values.map(safe),
+    safe(each.name),
+    safe(each.location),
     each.rows,
     each.bytes,
   ]);
   return [header, ...rows].map((row) => row.map(field).join(",")).join("\r\n") + "\r\n";
+}
+
+/** The text, or nothing; a spreadsheet would run a text that begins like a formula. */
+function safe(value: string | null): string {
+  const text = value ?? "";
+  const isFormula = /^[=+\-@\t\r]/.test(text) && !/^[+-]?\d+(\.\d+)?$/.test(text);
+  return isFormula ? `'${text}` : text;
 }
 
 function field(value: string | number | null): string {

@@ -104,7 +104,7 @@ export interface Instance {
   driver_peak_heap: number | null;
   application_id: string | null;
   spark_ui_url: string | null;
-  descriptor: "there" | "swept" | "elsewhere";
+  descriptor: "there" | "deleted" | "unreadable" | "outside";
 }
 
 export interface Partition {

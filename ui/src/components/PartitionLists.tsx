@@ -19,12 +19,18 @@ export function PartitionLists({ instance, reader }: Props) {
   if (pruned.length === 0) return null;
   return (
     <Section title="Partitions">
-      {instance.descriptor === "swept" && (
+      {instance.descriptor === "deleted" && (
         <Message kind="info">
-          The partition lists of this run are deleted. The figures above remain.
+          The partition lists of this run were deleted. The figures above remain.
         </Message>
       )}
-      {instance.descriptor === "elsewhere" && (
+      {instance.descriptor === "unreadable" && (
+        <Message kind="info">
+          The API server can't read the partition lists: another version of the package wrote them,
+          or the storage does not answer. The server's log says more.
+        </Message>
+      )}
+      {instance.descriptor === "outside" && (
         <Message kind="info">
           The partition lists are not below <code>[hive_opt] descriptor_path</code> of the API
           server, so this page does not show them.

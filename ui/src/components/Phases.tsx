@@ -1,5 +1,6 @@
 import type { Phase } from "../api/types";
 import { count, seconds } from "../format";
+import { PHASES } from "../history";
 import { NumberCell, Table } from "./Table";
 
 /** The colour of a phase, by its usual place in a run. */
@@ -8,7 +9,7 @@ export function phaseColour(name: string): string {
 }
 
 function phaseNumber(name: string): number {
-  const known = ["local task", "prelaunch", "map join"].indexOf(name);
+  const known = PHASES.indexOf(name);
   return known < 0 ? 4 : known + 1;
 }
 
