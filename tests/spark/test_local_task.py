@@ -141,6 +141,15 @@ def test_the_report_lies_beside_the_descriptor(spark, tmp_path):
     assert stored.stages[1].scans == ("f", "k")
 
 
+def test_what_an_insert_without_a_partition_list_read(spark, tmp_path):
+    spark.sql("CREATE TABLE copied (id BIGINT) USING parquet")
+    off = Settings.of({"hive.optimize.mapjoin.partition.pruning": "false"})
+    result = run(spark, tmp_path, f"INSERT INTO copied {SQL.format(2)} AND f.p < 5", settings=off)
+    read = {found.table: found for found in result.report.reads}["local_task.fact"]
+    assert (read.partitions, read.files) == (5, 5)
+    assert spark.table("copied").count() == 2
+
+
 def test_a_report_that_can_not_be_written_does_not_undo_the_run(spark, tmp_path, caplog):
     (tmp_path / "1.report.json").mkdir()
     assert run(spark, tmp_path, SQL.format(2)).rows

@@ -129,4 +129,7 @@ def _run(session: SparkSession, command: Command, show_rows: int) -> _Found:
 def _sql(session: SparkSession, text: str, parameters: Parameters, show_rows: int) -> _Found:
     frame = session.sql(text, args=dict(parameters))
     columns = tuple(frame.columns)
-    return columns, tuple(map(tuple, frame.take(show_rows))) if columns else (), None
+    rows = tuple(map(tuple, frame.take(show_rows))) if columns else ()
+    if is_remote(session):
+        return columns, rows, None
+    return columns, rows, lambda: frame._jdf.queryExecution().executedPlan()

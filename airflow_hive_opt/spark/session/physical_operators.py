@@ -26,6 +26,8 @@ def operators(plan: Any) -> Iterator[tuple[str, Any]]:
             waiting.append(plan.executedPlan())
         elif kind.endswith("QueryStageExec"):
             waiting.append(plan.plan())
+        elif kind == "CommandResultExec":  # a statement that session.sql has run
+            waiting.append(plan.commandPhysicalPlan())
         elif kind != "ReusedExchangeExec":
             waiting += [*items(plan.children()), *items(plan.subqueries())]
         yield kind, plan
