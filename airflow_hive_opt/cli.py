@@ -14,6 +14,7 @@ from pathlib import Path
 from airflow_hive_opt import __version__
 from airflow_hive_opt.explain.plan_text import error_to_json, to_json, to_text
 from airflow_hive_opt.explain_command import FORMATS, explain_batch, explain_one, stage_by_rule
+from airflow_hive_opt.session_command import session_status, session_stop
 from airflow_hive_opt.statement.catalog import CatalogFileError, JsonCatalog
 from airflow_hive_opt.statement.errors import PlanError
 
@@ -78,6 +79,15 @@ def _parser() -> argparse.ArgumentParser:
     old.add_argument("--dry-run", action="store_true", help="only list them")
     old.add_argument("-v", "--verbose", action="store_true")
     old.set_defaults(run=_sweep)
+    session = commands.add_parser("session", help="the Spark that the tasks of a machine share")
+    actions = session.add_subparsers(required=True, metavar="COMMAND")
+    status = actions.add_parser("status", help="show what runs, for the current user")
+    stop = actions.add_parser("stop", help="end those that no task uses")
+    stop.add_argument("--force", action="store_true", help="also those in use: their tasks fail")
+    for action in (status, stop):
+        action.add_argument("-v", "--verbose", action="store_true")
+    status.set_defaults(run=lambda _: session_status())
+    stop.set_defaults(run=lambda options: session_stop(options.force))
     for command in (explain, prune, run):
         command.add_argument("sql", nargs="?", help="the statement")
         command.add_argument("-f", "--file", type=Path, help="a file with the statement")

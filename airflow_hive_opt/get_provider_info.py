@@ -95,6 +95,35 @@ def get_provider_info() -> dict[str, Any]:
                         "example": "s3://aws_default@bucket/descriptors",
                         "default": "",
                     },
+                    "session": {
+                        "description": (
+                            "Where a task without a connection runs Spark: in a Spark of its own "
+                            "(task), or in one that the tasks of this user on this machine share "
+                            "(shared). The first task starts the shared Spark."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "shared",
+                        "default": "task",
+                    },
+                    "session_idle": {
+                        "description": (
+                            "Seconds without a task after which the shared Spark ends."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "integer",
+                        "example": "3600",
+                        "default": "300",
+                    },
+                    "session_tasks": {
+                        "description": (
+                            "How many tasks may use the shared Spark at the same time; others wait."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "integer",
+                        "example": "4",
+                        "default": "16",
+                    },
                     "show_rows": {
                         "description": (
                             "How many of a SELECT's first rows a task's log shows, unless the task "

@@ -49,7 +49,7 @@ IMPORT_AIRFLOW = {
 
 
 def layer_of(parts: tuple[str, ...]) -> str:
-    if parts[0] in ("cli", "explain_command", "report_command"):
+    if parts[0] in ("cli", "explain_command", "report_command", "session_command"):
         return "cli"
     return parts[0] if parts[0] in LAYERS else "airflow"
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
@@ -31,6 +30,7 @@ from airflow_hive_opt.provider.airflow_compat import (
 from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
+from airflow_hive_opt.provider.embedded import run_embedded
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import (
     NO_CLUSTER_MODE,
@@ -47,6 +47,8 @@ from airflow_hive_opt.runtime.gates import Gates
 from airflow_hive_opt.runtime.report import decision_lines
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from airflow_hive_opt.provider.airflow_compat import BaseOperatorLink, Context
     from airflow_hive_opt.spark.application.job import Job, Outcome
 
@@ -160,6 +162,7 @@ class StatementOperator(SparkSubmitOperator):
         """The run's result, for the links; also set if a gate then stopped the run."""
         self._deployment: Deployment | None = None
         self._remote: Any = None
+        self._interrupt: Callable[[], None] | None = None
         self._own: Application  # the one that this attempt submits
         self._application: Application  # the one that it follows, perhaps an earlier attempt's
         self._durable_is_asked_for = kwargs.get("durable") is True
@@ -230,7 +233,7 @@ class StatementOperator(SparkSubmitOperator):
         elif self._remote is not None:
             end(self._remote)
         elif kind == "embedded":
-            kill_spark()
+            (self._interrupt or kill_spark)()
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002
         """The lineage for the OpenLineage provider, if it is installed."""
@@ -244,17 +247,15 @@ class StatementOperator(SparkSubmitOperator):
         return checked_attempt_path(self.descriptor_path or default_root(), context)
 
     def _run_here(self, context: Context, job: Job, place: Deployment) -> Outcome:
-        from airflow_hive_opt.spark.application.job import run_job
-        from airflow_hive_opt.spark.session.session import spark_session
-
-        began = time.monotonic()
-        with (
-            start_errors(),
-            spark_session(application_name(context), self._spark_conf(place)) as session,
-        ):
-            self.log.info("Spark session ready after %.1f s", time.monotonic() - began)
+        def started(session: SparkSession, interrupt: Callable[[], None]) -> None:
+            self._interrupt = interrupt
             store_link(context, SparkUILink(), session.sparkContext.uiWebUrl)
-            return run_job(session, job, ObjectStoragePath)
+
+        try:
+            name, settings = application_name(context), self._spark_conf(place)
+            return run_embedded(name, settings, job, started)
+        finally:
+            self._interrupt = None
 
     def _run_over_connect(self, job: Job, place: Deployment) -> Outcome:
         """Runs the job in a new session on the server."""

@@ -185,7 +185,7 @@ def _run(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath
         return _stopped(Status.NOTHING_TO_DO, nothing, pruned)
     except (PlanError, GateClosed, OtherSession, TooManyRequiredPartitions) as error:
         return _stopped(Status.REFUSED, error, pruned)
-    except (DescriptorError, PySparkException, Py4JError) as error:
+    except (DescriptorError, PySparkException, Py4JError, ConnectionError) as error:
         status = Status.REFUSED if is_refusal(error) else Status.FAILED
         return _stopped(status, error, pruned)
     report = completed(session, request, result)

@@ -18,6 +18,7 @@ from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
 from airflow_hive_opt.spark.catalog.work import work_of
 from airflow_hive_opt.spark.restriction.scan import list_condition, partition_lookup, way
+from airflow_hive_opt.spark.session.session import is_shared
 from airflow_hive_opt.spark.session.spark_compat import active, condition_of, to_scala
 from airflow_hive_opt.statement.catalog import Column, Table, ViewDefinition
 from airflow_hive_opt.statement.identifiers import quote
@@ -188,9 +189,12 @@ class SparkCatalog:
             return "", ""
         return formats[0], unquote(metadata.location().toString())
 
-    def work(self) -> Work:
-        """The metastore calls and file listings of this JVM's sessions so far."""
-        return work_of(self._jvm)
+    def work(self) -> Work | None:
+        """The metastore calls and file listings of this JVM's sessions so far.
+
+        ``None`` if tasks share the JVM, whose counters do not tell them apart.
+        """
+        return None if is_shared(self._session.sparkContext) else work_of(self._jvm)
 
     def _measured(self, partition: Partition) -> Partition:
         """The partition with its files' size; unchanged if it has a size or no location."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
@@ -24,6 +26,8 @@ log = logging.getLogger(__name__)
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 WAREHOUSE_VARIABLE = "AIRFLOW_HIVE_OPT_WAREHOUSE"
+SHARED = "spark.airflow_hive_opt.shared"
+"""A setting that says that several tasks use this Spark."""
 _WAREHOUSE_DIR = "spark.sql.warehouse.dir"
 _METASTORE_URIS = ("hive.metastore.uris", "spark.hadoop.hive.metastore.uris")
 _DERBY_URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
@@ -55,16 +59,29 @@ def embedded_conf(warehouse: Path, master: str = "local[*]") -> dict[str, str]:
     }
 
 
+def has_spark() -> bool:
+    """Whether a Spark runs in this process."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
+
+
+@lru_cache(maxsize=1)
+def is_shared(context: SparkContext) -> bool:
+    """Whether several tasks use this Spark."""
+    java: Any = context._jsc
+    return bool(java.sc().conf().contains(SHARED))
+
+
 @contextmanager
 def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
     """A session with Hive support; a new session of this process's Spark if there is one.
 
     Raises :class:`SparkStartError`.
     """
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    if SparkContext._active_spark_context is not None:
+    if has_spark():
         log.info("using the Spark session of this process")
         session = SparkSession.builder.getOrCreate().newSession()
         for key, value in conf.items():
@@ -136,7 +153,7 @@ def kill_spark() -> None:
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
-    if gateway is not None:
+    if gateway is not None and gateway.proc is not None:
         gateway.proc.terminate()  # runs Spark's shutdown hooks
         try:
             gateway.proc.wait(timeout=10)

@@ -127,10 +127,20 @@ def active(session: SparkSession) -> Iterator[None]:
             sessions.clearActiveSession()
 
 
+def default_session(jvm: Any) -> Any:
+    """The session that the JVM's application was started with."""
+    return _session_class(jvm).getDefaultSession().get()
+
+
 def _sessions_of(session: SparkSession) -> Any:
     """The JVM's session class, which knows the active session."""
-    find = getattr(type(session), "_get_j_spark_session_class", None)
-    jvm: Any = session._jvm
+    return _session_class(session._jvm)
+
+
+def _session_class(jvm: Any) -> Any:
+    from pyspark.sql import SparkSession
+
+    find = getattr(SparkSession, "_get_j_spark_session_class", None)
     return find(jvm) if find else jvm.org.apache.spark.sql.SparkSession
 
 

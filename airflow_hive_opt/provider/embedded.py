@@ -1,0 +1,74 @@
+"""The embedded Spark of a task: its own, or one that the tasks of this machine share."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.provider.airflow_compat import AirflowFailException, ObjectStoragePath, conf
+from airflow_hive_opt.provider.start_errors import start_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_hive_opt.spark.application.job import Job, Outcome
+    from airflow_hive_opt.spark.session.shared_folder import Bounds
+
+log = logging.getLogger(__name__)
+
+TASK, SHARED = "task", "shared"
+
+
+def run_embedded(
+    name: str,
+    settings: Mapping[str, str],
+    job: Job,
+    started: Callable[[SparkSession, Callable[[], None]], None],
+) -> Outcome:
+    """Runs the job where ``[hive_opt] session`` says; in this process's Spark if there is one.
+
+    ``started`` gets the session and a function that stops the task's work alone, also for signal
+    handlers. Raises ``AirflowException``, and ``AirflowFailException`` for a wrong configuration.
+    """
+    from airflow_hive_opt.spark.application.job import Status, run_job
+    from airflow_hive_opt.spark.session.session import has_spark, kill_spark, spark_session
+    from airflow_hive_opt.spark.session.shared import shared_session
+
+    began = time.monotonic()
+
+    def run(session: SparkSession, interrupt: Callable[[], None]) -> Outcome:
+        log.info("Spark session ready after %.1f s", time.monotonic() - began)
+        started(session, interrupt)
+        return run_job(session, job, ObjectStoragePath)
+
+    with start_errors():
+        if not _is_shared() or has_spark():
+            with spark_session(name, settings) as session:
+                return run(session, kill_spark)
+        with shared_session(settings, _bounds()) as shared:
+            outcome = run(shared.session, shared.interrupt)
+            why = shared.why_failed() if outcome.status is Status.FAILED else None
+            return replace(outcome, message=why) if why else outcome
+
+
+def _is_shared() -> bool:
+    place = conf.get("hive_opt", "session", fallback=TASK)
+    if place not in (TASK, SHARED):
+        raise AirflowFailException(f"[hive_opt] session must be task or shared, not {place!r}")
+    return bool(place == SHARED)
+
+
+def _bounds() -> Bounds:
+    from airflow_hive_opt.spark.session.shared_folder import Bounds
+
+    return Bounds(_whole_number("session_idle", 300), _whole_number("session_tasks", 16))
+
+
+def _whole_number(name: str, default: int) -> int:
+    given = conf.get("hive_opt", name, fallback=str(default))
+    if not given.isdecimal() or int(given) < 1:
+        raise AirflowFailException(f"[hive_opt] {name} must be a whole number, not {given!r}")
+    return int(given)

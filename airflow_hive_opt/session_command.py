@@ -1,0 +1,39 @@
+"""``airflow-hive-opt session``: the Spark that the tasks of one user on one machine share."""
+
+from __future__ import annotations
+
+import sys
+
+
+def session_status() -> int:
+    """Prints one line for each shared Spark that runs; returns 0."""
+    from airflow_hive_opt.spark.session.shared_folder import SharedFolder, sessions_root
+
+    running = [found for found in SharedFolder.all() if found.is_alive()]
+    if not running:
+        print(f"no shared Spark runs, by {sessions_root()}")
+    for found in running:
+        address = found.address()
+        process = f"process {address.pid}, {_tasks(found.tasks())}" if address else "starting"
+        print(f"{process}, log {found.log}")
+    return 0
+
+
+def session_stop(force: bool) -> int:
+    """Ends the shared Sparks, those in use only with ``force``; returns 1 if one still runs."""
+    from airflow_hive_opt.spark.session.shared_folder import SharedFolder
+
+    code = 0
+    for found in SharedFolder.all():
+        if found.is_alive() and not found.stop(in_use=force):
+            code = 1
+            print(
+                f"error: {_tasks(found.tasks())} of {found.folder}: not stopped. Wait for the "
+                "tasks, or use --force",
+                file=sys.stderr,
+            )
+    return code
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count} tasks"

@@ -1,0 +1,221 @@
+"""A session in a Spark that the tasks of one machine share.
+
+The first task starts Spark in a process of its own. Each task opens a session there through
+PySpark's gateway, so it can do all that it could do in a Spark of its own. A Spark Connect server
+would give it no access to the JVM, which the local task uses.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java
+from airflow_hive_opt.spark.session.session import check_versions, set_setting
+from airflow_hive_opt.spark.session.shared_folder import (
+    Address,
+    Bounds,
+    SharedFolder,
+    of_a_session,
+    of_the_whole,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+_PATIENCE_TO_START = 300  # seconds
+_PATIENCE_TO_STOP = 10
+_BETWEEN = 0.1
+
+
+@dataclass(frozen=True)
+class SharedSession:
+    """A task's session in a shared Spark."""
+
+    session: SparkSession
+    tag: str
+    folder: SharedFolder
+
+    def why_failed(self) -> str | None:
+        """What a task says whose shared Spark has ended; ``None`` while it is alive."""
+        with suppress(Exception):
+            context: Any = self.session.sparkContext._jsc
+            if self.folder.is_alive() and not context.sc().isStopped():
+                return None
+        return (
+            "the Spark that the tasks of this machine share has ended while this task used it. "
+            f"Its log is {self.folder.log}. A retry starts a new one"
+        )
+
+    def interrupt(self) -> None:
+        """Cancels this task's jobs alone; also for signal handlers.
+
+        Uses another thread, because the interrupted one may be inside a call of the JVM.
+        """
+        cancelling = threading.Thread(target=self._cancel, daemon=True)
+        cancelling.start()
+        cancelling.join(_PATIENCE_TO_STOP)
+
+    def _cancel(self) -> None:
+        try:
+            context: Any = self.session.sparkContext._jsc
+            context.sc().cancelJobsWithTag(self.tag)
+        except Exception as error:  # noqa: BLE001 - the shared Spark may have ended
+            log.warning("the jobs could not be cancelled: %s", in_words(error))
+
+
+@contextmanager
+def shared_session(conf: Mapping[str, str], bounds: Bounds) -> Iterator[SharedSession]:
+    """A session in the shared Spark for these settings, which starts if it does not run.
+
+    Waits while as many tasks use it as ``bounds`` allows. Raises :class:`SparkStartError`.
+    """
+    check_versions()
+    ensure_java()
+    folder, tag = SharedFolder.of(conf, bounds), f"airflow-hive-opt-{uuid4().hex}"
+    place, address = _place(folder, conf, bounds, tag)
+    try:
+        session = _connected(address, tag, Path(place.name).name)
+        try:
+            for name, value in of_a_session(conf).items():
+                set_setting(session, name, value)
+            yield SharedSession(session, tag, folder)
+        finally:
+            _disconnect(session, tag)
+    finally:
+        folder.release(place)
+
+
+def _place(folder: SharedFolder, conf: Mapping[str, str], bounds: Bounds, tag: str) -> Any:
+    """A place among the tasks, and the address of the shared Spark."""
+    told = False
+    while True:
+        try:
+            with folder.locked():
+                address = folder.address() if folder.is_alive() else None
+                address = address or _start(folder, conf, bounds)
+                place = folder.claim(bounds.tasks, tag)
+        except OSError as error:
+            raise SparkStartError(f"the folder of the shared Spark: {error}") from None
+        if place is not None:
+            return place, address
+        if not told:
+            log.info("the shared Spark already runs %d tasks, its bound: waiting", bounds.tasks)
+            told = True
+        time.sleep(1)
+
+
+def _start(folder: SharedFolder, conf: Mapping[str, str], bounds: Bounds) -> Address:
+    """Starts the process and waits until Spark is ready; the caller holds the folder's lock."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    for other in SharedFolder.all():
+        other.stop()  # it needs memory, and perhaps this one's embedded metastore
+    folder.failure.unlink(missing_ok=True)
+    folder.publish(None)  # a killed process could not remove its address
+    if folder.log.exists():
+        folder.log.replace(folder.log.with_suffix(".log.1"))
+    command = [sys.executable, "-m", "airflow_hive_opt.spark.session.shared_server"]
+    given = {"conf": of_the_whole(conf), "bounds": asdict(bounds)}
+    with folder.log.open("w") as output:
+        process = subprocess.Popen(
+            [*command, str(folder.folder)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # it outlives this task
+            text=True,
+        )
+    assert process.stdin is not None
+    with suppress(BrokenPipeError), process.stdin:
+        json.dump(given, process.stdin)
+    log.info("starting the Spark that the tasks of this machine share, its log is %s", folder.log)
+    until = time.monotonic() + _PATIENCE_TO_START
+    while time.monotonic() < until:
+        if (address := folder.address()) is not None:
+            return address
+        if process.poll() is not None:
+            raise _start_error(folder)
+        time.sleep(_BETWEEN)
+    process.terminate()
+    raise SparkStartError(
+        f"the shared Spark was not ready after {_PATIENCE_TO_START} s, see {folder.log}"
+    )
+
+
+def _start_error(folder: SharedFolder) -> SparkStartError:
+    try:
+        found = json.loads(folder.failure.read_text())
+    except (OSError, ValueError):
+        found = {"message": "the shared Spark could not start", "refused": False}
+    kind = WrongSettingError if found["refused"] else SparkStartError
+    return kind(f"{found['message']}. Its log is {folder.log}")
+
+
+def _connected(address: Address, tag: str, pool: str) -> SparkSession:
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    from airflow_hive_opt.spark.session.spark_compat import default_session
+
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    os.environ["PYSPARK_GATEWAY_PORT"] = str(address.port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = address.token
+    try:
+        launch: Any = launch_gateway
+        gateway = launch()
+        jvm = gateway.jvm
+        java = default_session(jvm)
+        context = jvm.org.apache.spark.api.java.JavaSparkContext(java.sparkContext())
+        conf = SparkConf(_jvm=jvm, _jconf=java.sparkContext().getConf())
+        connected = SparkContext(gateway=gateway, jsc=context, conf=conf)
+        connected.addJobTag(tag)
+        connected.setLocalProperty("spark.scheduler.pool", pool)
+        session = SparkSession(connected, java.newSession())
+    except (Py4JError, OSError) as error:
+        raise SparkStartError(f"the shared Spark does not answer: {in_words(error)}") from None
+    finally:
+        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, on_interrupt)  # PySpark's own cancels the jobs of all tasks
+    return session
+
+
+def _disconnect(session: SparkSession, tag: str) -> None:
+    """Leaves nothing of this task in the shared JVM; never fails."""
+    from py4j.finalizer import ThreadSafeFinalizer
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    context: Any = session.sparkContext
+    gateway: Any = SparkContext._gateway
+    with suppress(Exception):
+        context._jsc.sc().cancelJobsWithTag(tag)
+        context._accumulatorServer.shutdown()
+        shutil.rmtree(context._temp_dir, ignore_errors=True)
+        gc.collect()
+        for reference in list(ThreadSafeFinalizer.finalizers.values()):
+            if (found := reference()) is not None:
+                found._detach()  # the JVM keeps what a client has not given back
+    with suppress(Exception):
+        gateway.close()
+    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = None

@@ -1,0 +1,89 @@
+"""The process of a shared Spark, with its folder as argument.
+
+It reads Spark's settings as JSON from its standard input, starts Spark, and publishes the address
+of Spark's gateway, which is PySpark's own. It ends when it was idle for long, when its heap is full
+although no task uses it, when Spark's JVM has ended, and on SIGTERM.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
+from airflow_hive_opt.spark.session.session import SHARED, spark_session
+from airflow_hive_opt.spark.session.shared_folder import Address, Bounds, SharedFolder
+
+log = logging.getLogger(__name__)
+
+_SECONDS = 1.0  # between two looks at the tasks
+_FULL = 0.5  # of the heap
+
+
+def main() -> int:
+    """Serves until the shared Spark is no longer needed; returns 1 if it could not start."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    shared = SharedFolder(Path(sys.argv[1]))
+    given = json.load(sys.stdin)
+    alive = shared.hold()
+    if alive is None:
+        return 0  # another process was faster
+    stopping = threading.Event()  # a call of the JVM must not be interrupted
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    conf = {"spark.scheduler.mode": "FAIR", **given["conf"], SHARED: "true"}
+    try:
+        with spark_session("airflow-hive-opt, shared", conf) as session:
+            _serve(session, shared, Bounds(**given["bounds"]), stopping)
+    except SparkStartError as error:
+        refused = isinstance(error, WrongSettingError)
+        shared.failure.write_text(json.dumps({"message": str(error), "refused": refused}))
+        return 1
+    finally:
+        shared.publish(None)
+    return 0
+
+
+def _serve(session: Any, shared: SharedFolder, bounds: Bounds, stopping: threading.Event) -> None:
+    gateway = session.sparkContext._gateway
+    process, context = gateway.proc, session.sparkContext._jsc.sc()
+    parameters = gateway.gateway_parameters
+    shared.publish(Address(os.getpid(), parameters.port, parameters.auth_token))
+    log.info("Spark is ready")
+    used = time.monotonic()
+    while process.poll() is None:
+        if stopping.wait(_SECONDS):
+            log.info("stopped")
+            return
+        for tag in shared.abandoned():
+            log.info("a task has ended without notice: its jobs are cancelled")
+            context.cancelJobsWithTag(tag)
+        if shared.tasks():
+            used = time.monotonic()
+            continue
+        idle = time.monotonic() - used
+        if idle >= bounds.idle or (idle < 2 * _SECONDS and _is_full(session)):
+            with shared.locked():
+                if shared.tasks() == 0:
+                    shared.publish(None)
+                    log.info("no task has used this Spark for %.0f s", idle)
+                    return
+    log.info("Spark's JVM has ended")
+
+
+def _is_full(session: Any) -> bool:
+    """Whether much of the heap is in use although no task is there; then a new Spark is better."""
+    session._jvm.System.gc()
+    heap = session._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+    usage = heap.getHeapMemoryUsage()
+    return bool(usage.getUsed() > _FULL * usage.getMax())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""One task in a shared Spark: ``python -m tests.e2e.shared_task WAREHOUSE JSON``.
+
+The JSON has ``statements``, Spark's ``conf``, and ``hold``, the seconds after them. Prints one line
+when the session is ready, and one with the rows of each statement.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import time
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from airflow_hive_opt.spark.session.java import SparkStartError
+from airflow_hive_opt.spark.session.session import embedded_conf
+from airflow_hive_opt.spark.session.shared import shared_session
+from airflow_hive_opt.spark.session.shared_folder import Bounds
+
+
+def say(**line: object) -> None:
+    print(json.dumps(line), flush=True)
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.INFO)
+    given = json.loads(sys.argv[2])
+    conf = {**embedded_conf(Path(sys.argv[1]), "local[2]"), "spark.driver.memory": "1g"}
+    bounds = Bounds(**given.get("bounds", {}))
+    try:
+        with shared_session({**conf, **given.get("conf", {})}, bounds) as shared:
+            signal.signal(signal.SIGTERM, lambda *_: shared.interrupt())
+            java = shared.session._jvm.java.lang.management.ManagementFactory
+            say(ready=java.getRuntimeMXBean().getName(), at=time.time())
+            for statement in given["statements"]:
+                try:
+                    rows = shared.session.sql(statement).collect()
+                    say(rows=[list(row) for row in rows])
+                except (PySparkException, Py4JError, ConnectionError) as error:
+                    say(error=str(error)[:200], why=shared.why_failed())
+            time.sleep(given.get("hold", 0))
+    except SparkStartError as error:
+        say(refused=str(error))
+
+
+if __name__ == "__main__":
+    main()

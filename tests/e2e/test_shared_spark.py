@@ -1,0 +1,218 @@
+"""A Spark that tasks share, each task a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from airflow_hive_opt.cli import main
+from airflow_hive_opt.spark.session.shared_folder import FOLDER_VARIABLE, SharedFolder
+
+pytestmark = pytest.mark.e2e
+# about a minute for one of the two cores
+SLOW = "SELECT count(*) FROM range(0, 4000000000, 1, 2) WHERE hash(id, id) % 3 = 7"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("shared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDER_VARIABLE, str(root / "sessions"))
+        yield root
+        main(["session", "stop", "--force"])
+
+
+class Task:
+    """A task that runs statements; its lines are read one by one."""
+
+    def __init__(self, folder, *statements, **given):
+        program = [sys.executable, "-m", "tests.e2e.shared_task", str(folder / "warehouse")]
+        self.log = (folder / f"task-{time.monotonic()}.log").open("w+")
+        self.process = subprocess.Popen(
+            [*program, json.dumps({"statements": statements, **given})],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+        )
+
+    def line(self):
+        text = self.process.stdout.readline()
+        if not text:
+            self.log.seek(0)
+            raise AssertionError(self.log.read()[-3000:])
+        return json.loads(text)
+
+    def lines(self):
+        return [json.loads(text) for text in self.process.stdout]
+
+    def end(self):
+        found = self.lines()
+        assert self.process.wait(60) == 0
+        return found
+
+
+@contextmanager
+def running(task):
+    try:
+        yield task
+    finally:
+        task.process.kill()
+        task.process.wait()
+
+
+def only():
+    (found,) = [each for each in SharedFolder.all() if each.is_alive()]
+    return found
+
+
+def until(true, seconds=30):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_tasks_share_one_spark_and_see_nothing_of_each_other(folder, capsys):
+    first = Task(
+        folder,
+        "CREATE DATABASE IF NOT EXISTS other",
+        "CREATE TABLE IF NOT EXISTS numbers (a INT) USING parquet",
+        "INSERT INTO numbers VALUES (1)",
+        "CREATE TEMPORARY VIEW mine AS SELECT 1 AS a",
+        "SET spark.sql.session.timeZone = Asia/Tokyo",
+        "USE other",
+        "SELECT current_database(), (SELECT a FROM mine)",
+        hold=20,
+    )
+    with running(first):
+        java = first.line()["ready"]
+        told = [first.line() for _ in range(7)]
+        assert told[-1]["rows"] == [["other", 1]]
+        second = Task(
+            folder,
+            "SELECT a FROM numbers",  # Derby alone serves one process
+            "SELECT current_database()",
+            "SHOW VIEWS",
+            "SET spark.sql.session.timeZone",
+            conf={"spark.sql.session.timeZone": "Europe/Berlin"},
+        )
+        ready, *told = second.end()
+        assert ready["ready"] == java
+        assert [line["rows"] for line in told] == [
+            [[1]],
+            [["default"]],
+            [],
+            [["spark.sql.session.timeZone", "Europe/Berlin"]],
+        ]
+        assert main(["session", "status"]) == 0
+        assert "1 task, log " in capsys.readouterr().out
+        assert main(["session", "stop"]) == 1
+        assert "1 task of " in capsys.readouterr().err
+
+
+def test_eight_tasks_at_once(folder):
+    """None waits until another one has ended."""
+    tasks = [Task(folder, "SELECT sum(id) FROM range(1000000)", hold=3) for _ in range(8)]
+    ready = [task.line() for task in tasks]
+    told = [task.end() for task in tasks]
+    assert told == [[{"rows": [[499999500000]]}]] * 8
+    assert len({line["ready"] for line in ready}) == 1
+    assert only().tasks() == 0
+
+
+def test_a_task_that_is_stopped_cancels_its_own_work_alone(folder):
+    stopped, other = Task(folder, SLOW), Task(folder, SLOW)
+    with running(stopped), running(other):
+        stopped.line(), other.line()
+        time.sleep(5)
+        stopped.process.send_signal(signal.SIGTERM)
+        (line,) = stopped.end()
+        assert "cancelled" in line["error"].lower()
+        assert line["why"] is None  # Spark is still there
+        assert other.process.poll() is None
+        other.process.send_signal(signal.SIGTERM)
+        (line,) = other.end()
+        assert "cancelled" in line["error"].lower()
+
+
+def test_the_work_of_a_killed_task_ends(folder):
+    task = Task(folder, SLOW)
+    with running(task):
+        task.line()
+        time.sleep(3)
+        assert only().tasks() == 1
+        task.process.kill()
+        until(lambda: "its jobs are cancelled" in only().log.read_text())
+    watcher = Task(folder, "SELECT 1")
+    assert watcher.end()[-1] == {"rows": [[1]]}
+    assert only().tasks() == 0
+
+
+def test_a_killed_spark_fails_its_tasks_and_comes_up_again(folder):
+    task = Task(folder, SLOW)
+    with running(task):
+        before = task.line()["ready"]
+        time.sleep(2)
+        os.kill(only().address().pid, signal.SIGKILL)
+        (line,) = task.end()
+        assert line["why"].startswith("the Spark that the tasks of this machine share has ended")
+    again = Task(folder, "SELECT a FROM numbers")
+    ready, told = again.end()
+    assert ready["ready"] != before
+    assert told == {"rows": [[1]]}
+
+
+def test_the_jvm_alone_is_killed(folder):
+    task = Task(folder, SLOW)
+    with running(task):
+        java = task.line()["ready"]
+        time.sleep(2)
+        shared = only()
+        os.kill(int(java.partition("@")[0]), signal.SIGKILL)
+        (line,) = task.end()
+        assert str(shared.log) in line["why"]
+        until(lambda: not shared.is_alive())
+
+
+def test_other_settings_replace_an_idle_spark(folder):
+    """Both would need the same embedded metastore."""
+    first = Task(folder, "SELECT 1").end()[0]["ready"]
+    other = Task(folder, "SELECT a FROM numbers", conf={"spark.driver.maxResultSize": "2g"})
+    ready, told = other.end()
+    assert ready["ready"] != first
+    assert told == {"rows": [[1]]}
+    only()
+
+
+def test_an_idle_spark_ends(folder):
+    Task(folder, "SELECT 1", bounds={"idle": 2}).end()
+    shared = only()
+    until(lambda: not shared.is_alive())
+    assert "no task has used this Spark" in shared.log.read_text()
+
+
+def test_tasks_wait_for_a_place(folder):
+    bounds = {"tasks": 1}
+    first = Task(folder, "SELECT 1", bounds=bounds, hold=6)
+    with running(first):
+        began = first.line()["at"]
+        second = Task(folder, "SELECT 2", bounds=bounds)
+        ready = second.end()[0]["at"]
+        first.end()
+    second.log.seek(0)
+    assert "the shared Spark already runs 1 tasks, its bound" in second.log.read()
+    assert ready - began > 6
+
+
+def test_a_wrong_setting(folder):
+    (line,) = Task(folder, conf={"spark.driver.memory": "much"}).end()
+    log = Path(line["refused"].rpartition("Its log is ")[2])
+    assert "much" in log.read_text()

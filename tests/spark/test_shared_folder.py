@@ -1,0 +1,122 @@
+"""The folder in which tasks find the Spark that they share; no Spark runs here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from airflow_hive_opt.spark.session.java import SparkStartError
+from airflow_hive_opt.spark.session.shared_folder import (
+    FOLDER_VARIABLE,
+    Address,
+    Bounds,
+    SharedFolder,
+    of_a_session,
+    of_the_whole,
+)
+
+CONF = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "4"}
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path, monkeypatch):
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "sessions"))
+    return tmp_path / "sessions"
+
+
+def test_only_equal_settings_share(monkeypatch):
+    first = SharedFolder.of(CONF, Bounds()).folder
+    assert SharedFolder.of({**CONF, "spark.sql.shuffle.partitions": "9"}, Bounds()).folder == first
+    other = [
+        SharedFolder.of({**CONF, "spark.master": "local[1]"}, Bounds()).folder,
+        SharedFolder.of({**CONF, "spark.sql.warehouse.dir": "/w"}, Bounds()).folder,
+        SharedFolder.of(CONF, Bounds(tasks=1)).folder,
+    ]
+    monkeypatch.setenv("AWS_PROFILE", "another")
+    other.append(SharedFolder.of(CONF, Bounds()).folder)
+    assert len({first, *other}) == 5
+    assert (of_the_whole(CONF), of_a_session(CONF)) == (
+        {"spark.master": "local[2]"},
+        {"spark.sql.shuffle.partitions": "4"},
+    )
+
+
+def test_spark_lets_a_session_change_what_a_session_gives(spark):
+    """A setting of the whole Spark must not be taken for one of a session."""
+    module = getattr(getattr(spark._jvm.org.apache.spark.sql.internal, "StaticSQLConf$"), "MODULE$")
+    none = spark.sparkContext._gateway.new_array(spark._jvm.java.lang.Object, 0)
+    entries = [
+        method.invoke(module, none)
+        for method in module.getClass().getMethods()
+        if method.getReturnType().getSimpleName().endswith("ConfigEntry")
+    ]
+    names = [str(entry.key()) for entry in entries]
+    assert "spark.sql.warehouse.dir" in names
+    assert of_a_session(dict.fromkeys(names, "")) == {}
+
+
+def test_no_other_user_can_open_it():
+    shared = SharedFolder.of(CONF, Bounds())
+    shared.publish(Address(1, 2, "secret"))
+    assert shared.folder.stat().st_mode & 0o777 == 0o700
+    assert (shared.folder / "address.json").stat().st_mode & 0o777 == 0o600
+    shared.folder.chmod(0o755)
+    with pytest.raises(SparkStartError, match="belongs to another user or others may open it"):
+        SharedFolder.of(CONF, Bounds())
+
+
+def test_a_folder_that_can_not_be_made(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(SparkStartError, match="the folder of the shared Spark"):
+        SharedFolder.of(CONF, Bounds())
+
+
+def test_places_are_bounded_and_given_back():
+    shared = SharedFolder.of(CONF, Bounds())
+    first, second = shared.claim(2, "a"), shared.claim(2, "b")
+    assert first is not None
+    assert second is not None
+    assert (shared.claim(2, "c"), shared.tasks(), shared.abandoned()) == (None, 2, [])
+    shared.release(first)
+    assert shared.tasks() == 1
+    third = shared.claim(2, "c")
+    assert third is not None
+    assert third.name == first.name
+    shared.release(second)
+    shared.release(third)
+    assert (shared.tasks(), shared.abandoned()) == (0, [])
+
+
+def test_a_killed_task_leaves_its_tag_once():
+    shared = SharedFolder.of(CONF, Bounds())
+    program = (
+        "import os, sys; from pathlib import Path\n"
+        "from airflow_hive_opt.spark.session.shared_folder import SharedFolder\n"
+        "shared = SharedFolder(Path(sys.argv[1]))\n"
+        "held, alive = shared.claim(4, 'a tag'), shared.hold()\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, shared.folder], check=False)
+    assert done.returncode == -9
+    assert not shared.is_alive()
+    assert (shared.tasks(), shared.abandoned(), shared.abandoned()) == (0, ["a tag"], [])
+
+
+def test_one_process_is_the_spark():
+    shared = SharedFolder.of(CONF, Bounds())
+    assert shared.address() is None
+    alive = shared.hold()
+    assert alive is not None
+    assert shared.is_alive()
+    assert shared.hold() is None
+    assert SharedFolder.all()[0].is_alive()
+    alive.close()
+    assert not shared.is_alive()
+    shared.publish(Address(os.getpid(), 1, "t"))
+    assert shared.address() == Address(os.getpid(), 1, "t")
+    shared.publish(None)
+    assert shared.address() is None
