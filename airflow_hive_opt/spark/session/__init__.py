@@ -1,4 +1,6 @@
-"""A Spark session: embedded in this process, or on a Spark Connect server.
+"""A Spark session: in this process, shared by a machine's tasks, or on a Spark Connect server.
+
+``shared`` opens a session in the process of ``shared_server``, which it finds by ``shared_folder``.
 
 Only ``spark_compat`` handles the differences between versions of Spark.
 """
