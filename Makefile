@@ -10,7 +10,7 @@ PAGES := airflow_hive_opt/pages/static/pages.js
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo demo-pages test pages test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation lock clean
+.PHONY: help demo demo-pages test pages test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill lock clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench  all benchmarks; takes hours; results in benchmarks/results"
 	@echo "make fuzz-correlated    N random correlated queries, rewritten and plain: the rows must be equal"
 	@echo "make bench-correlation  TPC-H's correlated queries, rewritten and plain"
+	@echo "make bench-backfill  a backfill of 30 days, with a Spark for each task and with a shared one"
 	@echo "make lock   update the versions in requirements.lock"
 	@echo "make pages  the script of the pages in Airflow, from ui/"
 	@echo "make docs   the documentation as a site, in .docs-site/docs/index.html"
@@ -152,6 +153,9 @@ key-predicate: $(READY)
 
 overhead: services
 	$(BIN)/python -m benchmarks.overhead $(ARGUMENTS)
+
+bench-backfill: services
+	$(BIN)/python -m benchmarks.backfill $(ARGUMENTS)
 
 tpcds tpch: services
 	$(BIN)/python -m benchmarks.tpc $@ $(ARGUMENTS)
