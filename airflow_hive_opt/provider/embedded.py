@@ -70,5 +70,7 @@ def _bounds() -> Bounds:
 def _whole_number(name: str, default: int) -> int:
     given = conf.get("hive_opt", name, fallback=str(default))
     if not given.isdecimal() or int(given) < 1:
-        raise AirflowFailException(f"[hive_opt] {name} must be a whole number, not {given!r}")
+        raise AirflowFailException(
+            f"[hive_opt] {name} must be a whole number from 1 on, not {given!r}"
+        )
     return int(given)

@@ -1,7 +1,8 @@
 """One task in a shared Spark: ``python -m tests.e2e.shared_task WAREHOUSE JSON``.
 
-The JSON has ``statements``, Spark's ``conf``, and ``hold``, the seconds after them. Prints one line
-when the session is ready, and one with the rows of each statement.
+The JSON has ``statements``, Spark's ``conf``, ``hold``, the seconds after them, and ``times``, how
+many sessions there are, one after the other. Prints one line when a session is ready, and one with
+the rows of each statement.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ def say(**line: object) -> None:
 def main() -> None:
     logging.basicConfig(level=logging.INFO)
     given = json.loads(sys.argv[2])
+    for _ in range(given.get("times", 1)):
+        run(given)
+
+
+def run(given: dict) -> None:
     conf = {**embedded_conf(Path(sys.argv[1]), "local[2]"), "spark.driver.memory": "1g"}
     bounds = Bounds(**given.get("bounds", {}))
     try:

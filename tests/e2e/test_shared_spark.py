@@ -118,6 +118,13 @@ def test_tasks_share_one_spark_and_see_nothing_of_each_other(folder, capsys):
         assert "1 task of " in capsys.readouterr().err
 
 
+def test_one_process_may_have_a_session_again(folder):
+    task = Task(folder, "CREATE TEMPORARY VIEW mine AS SELECT 1", times=2)
+    first, created, second, created_again = task.end()
+    assert first["ready"] == second["ready"]
+    assert created == created_again == {"rows": []}
+
+
 def test_eight_tasks_at_once(folder):
     """None waits until another one has ended."""
     tasks = [Task(folder, "SELECT sum(id) FROM range(1000000)", hold=3) for _ in range(8)]
@@ -210,6 +217,19 @@ def test_tasks_wait_for_a_place(folder):
     second.log.seek(0)
     assert "the shared Spark already runs 1 tasks, its bound" in second.log.read()
     assert ready - began > 6
+
+
+def test_tasks_of_airflow(airflow, monkeypatch):
+    runs = [airflow.trigger("shared_session") for _ in range(2)]
+    monkeypatch.setenv(FOLDER_VARIABLE, str(airflow.folder / "sessions"))
+    try:
+        assert [airflow.ended("shared_session", run) for run in runs] == ["success"] * 2
+        one, other = (airflow.summary("shared_session", run, "sales") for run in runs)
+        assert one["application_id"] == other["application_id"]
+        assert (one["kept"], one["total"]) == (other["kept"], other["total"])
+        assert one["work"] == {"local task": None, "map join": None, "report": None}
+    finally:
+        assert main(["session", "stop", "--force"]) == 0
 
 
 def test_a_wrong_setting(folder):

@@ -28,6 +28,8 @@ FOLDER_VARIABLE = "AIRFLOW_HIVE_OPT_SESSIONS"
 _PATIENCE_TO_END = 60  # seconds
 # Variables that Spark, Hadoop and the clients of storages read.
 _ENVIRONMENT = ("AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "JAVA_", "KRB5", "PYSPARK_", "SPARK_")
+# Variables that PySpark itself sets when it has connected.
+_OF_PYSPARK = ("PYSPARK_PYTHON", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
 # Settings that a session may change. All others are those of the whole Spark.
 _OF_A_SESSION = (
     "spark.sql.adaptive.",
@@ -98,11 +100,14 @@ class SharedFolder:
         Raises ``SparkStartError`` if another user could read the folder.
         """
         environment = {
-            name: value for name, value in os.environ.items() if name.startswith(_ENVIRONMENT)
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(_ENVIRONMENT) and name not in _OF_PYSPARK
         }
         same = (
             of_the_whole(conf),
             (bounds.idle, bounds.tasks),
+            os.environ.get("PYSPARK_PYTHON", sys.executable),
             (sys.executable, version("pyspark"), version("airflow-hive-opt"), platform.node()),
             str(Path.cwd()),
             environment,
