@@ -10,7 +10,7 @@ from airflow.sdk import DAG
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 
 
-def share(context: object) -> None:  # noqa: ARG001
+def share(context: object) -> None:
     os.environ["AIRFLOW__HIVE_OPT__SESSION"] = "shared"
     os.environ["AIRFLOW_HIVE_OPT_SESSIONS"] = str(Path(__file__).parents[1] / "sessions")
 
