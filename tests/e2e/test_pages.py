@@ -130,9 +130,11 @@ def test_lists_lead_to_runs(page, airflow, cluster_sales, odd_names):
     page.get_by_text("30 of 366").first.wait_for()
 
 
-def test_tabs_of_airflow(page, airflow, cluster_sales, odd_names):
+@pytest.mark.parametrize("colour", ["light", "dark"])
+def test_tabs_of_airflow(page, airflow, cluster_sales, odd_names, colour):
     """The pages are tabs of the task instance, the task and the DAG, and a page in the menu."""
     run = quote(cluster_sales)
+    page.add_init_script(f"localStorage.setItem('theme', '{colour}')")  # the user's choice
     page.set_viewport_size({"width": 1440, "height": 900})
     for at, text in {
         f"/dags/cluster_sales/runs/{run}/tasks/sales_by_category/plugin/pruning": "30 of 366",
@@ -144,7 +146,11 @@ def test_tabs_of_airflow(page, airflow, cluster_sales, odd_names):
         frame = page.frame_locator("iframe[src*='/hive_opt/']")
         frame.get_by_text(text).first.wait_for()
         name = at.rpartition("/")[2]
-        page.screenshot(path=PICTURES / f"tab-{name}.png")
+        dark = (
+            "document.documentElement.matches('.dark, [data-theme=dark], [data-color-mode=dark]')"
+        )
+        assert page.evaluate(dark) is (colour == "dark")
+        page.screenshot(path=PICTURES / f"tab-{name}-{colour}.png")
 
 
 def test_downloads(page, airflow, cluster_sales, odd_names):
