@@ -146,10 +146,7 @@ def test_tabs_of_airflow(page, airflow, cluster_sales, odd_names, colour):
         frame = page.frame_locator("iframe[src*='/hive_opt/']")
         frame.get_by_text(text).first.wait_for()
         name = at.rpartition("/")[2]
-        dark = (
-            "document.documentElement.matches('.dark, [data-theme=dark], [data-color-mode=dark]')"
-        )
-        assert page.evaluate(dark) is (colour == "dark")
+        assert colour in frame.locator("html").get_attribute("class").split()
         page.screenshot(path=PICTURES / f"tab-{name}-{colour}.png")
 
 
