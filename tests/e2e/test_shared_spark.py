@@ -199,6 +199,17 @@ def test_other_settings_replace_an_idle_spark(folder):
     only()
 
 
+def test_a_spark_whose_first_task_is_killed_while_it_starts(folder):
+    assert main(["session", "stop"]) == 0
+    first = Task(folder, "SELECT 1")
+    with running(first):
+        until(lambda: any(each.is_alive() for each in SharedFolder.all()))
+    second = Task(folder, "SELECT 1")
+    assert second.end()[-1] == {"rows": [[1]]}
+    second.log.seek(0)
+    assert "starting the Spark" not in second.log.read()
+
+
 def test_an_idle_spark_ends(folder):
     Task(folder, "SELECT 1", bounds={"idle": 2}).end()
     shared = only()

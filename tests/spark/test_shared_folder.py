@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -104,6 +106,23 @@ def test_a_killed_task_leaves_its_tag_once():
     assert done.returncode == -9
     assert not shared.is_alive()
     assert (shared.tasks(), shared.abandoned(), shared.abandoned()) == (0, ["a tag"], [])
+
+
+def test_those_who_ask_do_not_look_like_tasks_or_sparks():
+    """Several processes may ask at the same moment."""
+    shared = SharedFolder.of(CONF, Bounds())
+    place = shared.claim(1, "a")
+    assert place is not None
+    shared.release(place)
+    with (shared.folder / "task-0").open() as file, (shared.folder / "alive").open("w") as alive:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        fcntl.flock(alive, fcntl.LOCK_SH)
+        assert (shared.tasks(), shared.is_alive()) == (0, False)
+        releasing = threading.Timer(0.3, fcntl.flock, (alive, fcntl.LOCK_UN))
+        releasing.start()
+        held = shared.hold()
+        assert held is not None
+        held.close()
 
 
 def test_one_process_is_the_spark():

@@ -109,8 +109,7 @@ def _place(folder: SharedFolder, conf: Mapping[str, str], bounds: Bounds, tag: s
     while True:
         try:
             with folder.locked():
-                address = folder.address() if folder.is_alive() else None
-                address = address or _start(folder, conf, bounds)
+                address = _running(folder) or _start(folder, conf, bounds)
                 place = folder.claim(bounds.tasks, tag)
         except OSError as error:
             raise SparkStartError(f"the folder of the shared Spark: {error}") from None
@@ -120,6 +119,21 @@ def _place(folder: SharedFolder, conf: Mapping[str, str], bounds: Bounds, tag: s
             log.info("the shared Spark already runs %d tasks, its bound: waiting", bounds.tasks)
             told = True
         time.sleep(1)
+
+
+def _running(folder: SharedFolder) -> Address | None:
+    """The address of the shared Spark, if it runs; waits while one starts or ends.
+
+    One starts although nobody holds the folder's lock if the task that began it was killed.
+    """
+    until = time.monotonic() + _PATIENCE_TO_START
+    while folder.is_alive():
+        if (address := folder.address()) is not None:
+            return address
+        if time.monotonic() > until:
+            raise SparkStartError(f"the shared Spark neither starts nor ends, see {folder.log}")
+        time.sleep(_BETWEEN)
+    return None
 
 
 def _start(folder: SharedFolder, conf: Mapping[str, str], bounds: Bounds) -> Address:

@@ -26,6 +26,7 @@ from airflow_hive_opt.spark.session.java import SparkStartError
 
 FOLDER_VARIABLE = "AIRFLOW_HIVE_OPT_SESSIONS"
 _PATIENCE_TO_END = 60  # seconds
+_TRIES, _BETWEEN_TRIES = 20, 0.1
 # Variables that Spark, Hadoop and the clients of storages read.
 _ENVIRONMENT = ("AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "JAVA_", "KRB5", "PYSPARK_", "SPARK_")
 # Variables that PySpark itself sets when it has connected.
@@ -145,17 +146,17 @@ class SharedFolder:
     def hold(self) -> IO[str] | None:
         """A file that stays locked while this process is the Spark; ``None`` if another one is."""
         file = self._file("alive")
-        if _try_lock(file):
-            return file
+        for _ in range(_TRIES):  # a process that asks has the lock for a moment
+            if _try_lock(file):
+                return file
+            time.sleep(_BETWEEN_TRIES)
         file.close()
         return None
 
     def is_alive(self) -> bool:
-        """Whether the Spark runs or starts."""
-        file = self.hold()
-        if file is not None:
-            file.close()
-        return file is None
+        """Whether the Spark runs, starts or ends."""
+        with self._file("alive") as file:
+            return not _try_lock(file, fcntl.LOCK_SH)
 
     def address(self) -> Address | None:
         """Where the gateway listens; ``None`` before Spark has started."""
@@ -198,7 +199,7 @@ class SharedFolder:
         tags = []
         for path in self.folder.glob("task-*"):
             with self._file(path.name) as file:
-                if _try_lock(file) and (tag := file.read()):
+                if _try_lock(file, fcntl.LOCK_SH) and (tag := file.read()):
                     tags.append(tag)
                     file.seek(0)
                     file.truncate()
@@ -227,7 +228,7 @@ class SharedFolder:
         count = 0
         for path in self.folder.glob("task-*"):
             with self._file(path.name) as file:
-                count += not _try_lock(file)
+                count += not _try_lock(file, fcntl.LOCK_SH)
         return count
 
     def _file(self, name: str) -> IO[str]:
@@ -239,9 +240,10 @@ def _create_private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_CREAT, 0o600)
 
 
-def _try_lock(file: IO[str]) -> bool:
+def _try_lock(file: IO[str], kind: int = fcntl.LOCK_EX) -> bool:
+    """Locks the file unless another process uses it; those that only ask take a shared lock."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -40,13 +40,14 @@ def main() -> int:
     conf = {"spark.scheduler.mode": "FAIR", **given["conf"], SHARED: "true"}
     try:
         with spark_session("airflow-hive-opt, shared", conf) as session:
-            _serve(session, shared, Bounds(**given["bounds"]), stopping)
+            try:
+                _serve(session, shared, Bounds(**given["bounds"]), stopping)
+            finally:
+                shared.publish(None)  # nobody may come while Spark ends
     except SparkStartError as error:
         refused = isinstance(error, WrongSettingError)
         shared.failure.write_text(json.dumps({"message": str(error), "refused": refused}))
         return 1
-    finally:
-        shared.publish(None)
     return 0
 
 
@@ -71,7 +72,7 @@ def _serve(session: Any, shared: SharedFolder, bounds: Bounds, stopping: threadi
         if idle >= bounds.idle or (idle < 2 * _SECONDS and _is_full(session)):
             with shared.locked():
                 if shared.tasks() == 0:
-                    shared.publish(None)
+                    shared.publish(None)  # before another task gets the lock
                     log.info("no task has used this Spark for %.0f s", idle)
                     return
     log.info("Spark's JVM has ended")
