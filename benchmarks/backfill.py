@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from airflow_hive_opt.spark.session.shared_folder import FOLDER_VARIABLE, SharedFolder
 from benchmarks.measure import Machine, noise
 from benchmarks.report import RESULTS
 from tests.services.airflow import Airflow, airflow, wait_for
@@ -49,7 +50,7 @@ QUERY = (
 class Backfill:
     """One backfill.
 
-    ``cpu_seconds`` and ``peak_bytes`` are of the whole machine, less what it used before.
+    ``cpu_seconds`` are of the whole machine, and so are ``peak_bytes``, less what it used before.
     ``task_seconds`` are the durations of the tasks, ``statement_seconds`` of local task and join.
     """
 
@@ -82,6 +83,8 @@ def main() -> None:
         for at_once in chosen.at_once:
             for dag_id in chosen.dags:
                 done.append(_backfill(running, session, dag_id, at_once, chosen.days))
+                for shared in SharedFolder.all():  # the next one must not find it
+                    shared.stop(in_use=True)
                 print(_line(done[-1]), flush=True)
     document = {"machine": asdict(Machine()), "backfills": [asdict(each) for each in done]}
     (chosen.results / "backfill.json").write_text(json.dumps(document, indent=1) + "\n")
@@ -93,13 +96,12 @@ def main() -> None:
 def _set() -> Iterator[tuple[Airflow, SparkSession]]:
     """Airflow with the DAGs of this benchmark, and a plain session on its metastore."""
     from airflow_hive_opt.spark.session.session import spark_session
-    from airflow_hive_opt.spark.session.shared_folder import FOLDER_VARIABLE, SharedFolder
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ[FOLDER_VARIABLE] = str(folder / "sessions")
         with (
-            postgres(folder / "postgres") as database,
+            postgres() as database,
             metastore(folder / "metastore", database) as service,
             standalone(folder / "cluster") as cluster,
         ):
@@ -140,11 +142,8 @@ def _backfill(
         sys.exit(f"{dag_id}: {len(failed)} runs failed, such as {failed[0]}")
     tasks = [running.task(dag_id, run["dag_run_id"], TASK)["duration"] for run in runs]
     ours = dag_id != "spark_submit"
-    own = [
-        sum(running.summary(dag_id, run["dag_run_id"], TASK)["seconds"].values())
-        for run in runs
-        if ours
-    ]
+    summaries = [running.summary(dag_id, run["dag_run_id"], TASK) for run in runs if ours]
+    own = [found["seconds"]["local task"] + found["seconds"]["map join"] for found in summaries]
     session.sql("REFRESH TABLE sales_by_day")
     written = session.sql("SELECT sales, revenue, CAST(day AS STRING) FROM sales_by_day").collect()
     wanted = session.sql(QUERY.format(first, last)).collect()
@@ -191,8 +190,8 @@ def _table(done: list[Backfill]) -> str:
         "",
         "`make bench-backfill` measures it: Airflow, PostgreSQL and a metastore on one machine of "
         f"{Machine().cores} cores. Seconds are of the whole backfill. CPU seconds and memory are "
-        "of the whole machine, less what it used before. The overhead is a task's time beyond "
-        "local task and statement.",
+        "of the whole machine; memory less what was used before. The overhead is a task's time "
+        "beyond local task and statement.",
         "",
         "| DAG | runs at once | days | s | CPU s | peak MiB | a task, s | overhead, s | rows |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---|",
@@ -204,7 +203,7 @@ def _table(done: list[Backfill]) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--days", type=int, default=30)
+    add("--days", type=int, choices=range(1, 31), default=30, metavar="N")
     add("--at-once", type=int, nargs="+", default=(1, 4))
     add("--dags", nargs="+", choices=DAGS, default=DAGS)
     add("--results", type=Path, default=RESULTS)

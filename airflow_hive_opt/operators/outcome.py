@@ -52,7 +52,7 @@ def log_outcome(log: Any, outcome: Outcome) -> None:
     summary = outcome.summary or {}
     for phase, seconds in summary.get("seconds", {}).items():
         if (work := summary["work"][phase]) is None:
-            log.info("%s: %.1f s, its work is not counted over Spark Connect", phase, seconds)
+            log.info("%s: %.1f s, its work is not counted", phase, seconds)
             continue
         log.info(
             "%s: %.1f s, %d metastore calls, %d partitions fetched, %d files listed",

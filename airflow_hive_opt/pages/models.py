@@ -24,7 +24,7 @@ class Work(BaseModel):
 class Phase(BaseModel):
     """A phase of a run: ``local task``, ``prelaunch`` or ``map join``.
 
-    ``work`` is not counted over Spark Connect.
+    ``work`` is not counted over Spark Connect and in a Spark that tasks share.
     """
 
     name: str

@@ -43,7 +43,11 @@ def descriptor_at(uri: str, dag_id: str, run_id: str) -> Descriptor:
             )
         return load(ObjectStoragePath(uri))
     except NothingThereError:
-        raise NotShownError("deleted", "the partition descriptor was deleted") from None
+        raise NotShownError(
+            "deleted",
+            "the partition descriptor is not there: it was deleted, or [hive_opt] descriptor_path "
+            "is a folder of another machine",
+        ) from None
     except (DescriptorError, ValueError, ImportError):
         log.warning("a descriptor of %s can't be shown", dag_id, exc_info=True)
         raise NotShownError(

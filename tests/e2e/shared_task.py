@@ -1,7 +1,8 @@
 """One task in a shared Spark: ``python -m tests.e2e.shared_task WAREHOUSE JSON``.
 
-The JSON has ``statements``, Spark's ``conf``, ``hold``, the seconds after them, and ``times``, how
-many sessions there are, one after the other. Prints one line when a session is ready, and one with
+The JSON has ``statements``, Spark's ``conf``, ``hold``, the seconds after them, ``alarm``, the
+seconds after which the task is interrupted, and ``times``, how many sessions there are, one after
+the other. Prints one line when a session is ready, and one with
 the rows of each statement.
 """
 
@@ -23,12 +24,21 @@ from airflow_hive_opt.spark.session.shared import shared_session
 from airflow_hive_opt.spark.session.shared_folder import Bounds
 
 
+class LateError(BaseException):
+    """What Airflow raises after ``execution_timeout``, wherever the task is."""
+
+
+def late(*_: object) -> None:
+    raise LateError
+
+
 def say(**line: object) -> None:
     print(json.dumps(line), flush=True)
 
 
 def main() -> None:
     logging.basicConfig(level=logging.INFO)
+    signal.signal(signal.SIGALRM, late)
     given = json.loads(sys.argv[2])
     for _ in range(given.get("times", 1)):
         run(given)
@@ -41,7 +51,10 @@ def run(given: dict) -> None:
         with shared_session({**conf, **given.get("conf", {})}, bounds) as shared:
             signal.signal(signal.SIGTERM, lambda *_: shared.interrupt())
             java = shared.session._jvm.java.lang.management.ManagementFactory
-            say(ready=java.getRuntimeMXBean().getName(), at=time.time())
+            tracker = shared.session.sparkContext._jsc.sc().statusTracker()
+            active = len(tracker.getActiveJobIds())
+            say(ready=java.getRuntimeMXBean().getName(), at=time.time(), active=active)
+            signal.alarm(given.get("alarm", 0))
             for statement in given["statements"]:
                 try:
                     rows = shared.session.sql(statement).collect()
@@ -51,6 +64,8 @@ def run(given: dict) -> None:
             time.sleep(given.get("hold", 0))
     except SparkStartError as error:
         say(refused=str(error))
+    except LateError:
+        say(late=True)
 
 
 if __name__ == "__main__":

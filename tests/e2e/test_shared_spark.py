@@ -158,8 +158,23 @@ def test_the_work_of_a_killed_task_ends(folder):
         assert only().tasks() == 1
         task.process.kill()
         until(lambda: "its jobs are cancelled" in only().log.read_text())
-    watcher = Task(folder, "SELECT 1")
-    assert watcher.end()[-1] == {"rows": [[1]]}
+    idle(folder)
+
+
+def test_a_timeout_ends_the_work_at_once(folder):
+    """The interrupted call of the JVM still waits for its answer, which nobody may read."""
+    began = time.monotonic()
+    task = Task(folder, SLOW, alarm=3)
+    with running(task):
+        assert task.end()[-1] == {"late": True}
+    assert time.monotonic() - began < 30
+    idle(folder)
+
+
+def idle(folder):
+    """Waits until Spark runs no job, and is still of use."""
+    until(lambda: Task(folder).end()[0]["active"] == 0)
+    assert Task(folder, "SELECT 1").end()[-1] == {"rows": [[1]]}
     assert only().tasks() == 0
 
 

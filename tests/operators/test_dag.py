@@ -214,7 +214,7 @@ def test_the_links_lead_to_the_descriptor_and_what_it_says(run, web, tmp_path):
     assert (altered.status_code, "changed" in altered.text) == (404, True)
     mine.unlink()
     gone = client.get(links["Explain pruning"], headers=user)
-    assert (gone.status_code, "was deleted" in gone.text) == (404, True)
+    assert (gone.status_code, "it was deleted" in gone.text) == (404, True)
 
 
 def test_two_stages_with_a_look_between(spark, run):

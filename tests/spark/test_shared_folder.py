@@ -18,6 +18,7 @@ from airflow_hive_opt.spark.session.shared_folder import (
     SharedFolder,
     of_a_session,
     of_the_whole,
+    this_machine,
 )
 
 CONF = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "4"}
@@ -62,7 +63,7 @@ def test_spark_lets_a_session_change_what_a_session_gives(spark):
 
 def test_no_other_user_can_open_it():
     shared = SharedFolder.of(CONF, Bounds())
-    shared.publish(Address(1, 2, "secret"))
+    shared.publish(Address(1, "here", 2, "secret"))
     assert shared.folder.stat().st_mode & 0o777 == 0o700
     assert (shared.folder / "address.json").stat().st_mode & 0o777 == 0o600
     shared.folder.chmod(0o755)
@@ -108,6 +109,29 @@ def test_a_killed_task_leaves_its_tag_once():
     assert (shared.tasks(), shared.abandoned(), shared.abandoned()) == (0, ["a tag"], [])
 
 
+def test_a_place_that_is_taken_again_keeps_the_tag_of_a_killed_task():
+    shared = SharedFolder.of(CONF, Bounds())
+    killed = shared.claim(1, "a")
+    assert killed is not None
+    killed.close()
+    following = shared.claim(1, "b")
+    assert following is not None
+    assert (shared.abandoned(), shared.abandoned()) == (["a"], [])
+    shared.release(following)
+
+
+def test_a_spark_of_another_machine_is_not_killed():
+    """The number of its process may be another process here."""
+    shared = SharedFolder.of(CONF, Bounds())
+    alive = shared.hold()
+    assert alive is not None
+    shared.publish(Address(os.getpid(), "another", 1, "t"))
+    assert not shared.stop(in_use=True)
+    (shared.folder.parent / "a file").write_text("")
+    assert [found.folder for found in SharedFolder.all()] == [shared.folder]
+    alive.close()
+
+
 def test_those_who_ask_do_not_look_like_tasks_or_sparks():
     """Several processes may ask at the same moment."""
     shared = SharedFolder.of(CONF, Bounds())
@@ -135,7 +159,8 @@ def test_one_process_is_the_spark():
     assert SharedFolder.all()[0].is_alive()
     alive.close()
     assert not shared.is_alive()
-    shared.publish(Address(os.getpid(), 1, "t"))
-    assert shared.address() == Address(os.getpid(), 1, "t")
+    address = Address(os.getpid(), this_machine(), 1, "t")
+    shared.publish(address)
+    assert shared.address() == address
     shared.publish(None)
     assert shared.address() is None

@@ -205,8 +205,9 @@ def _start_failure(message: str, cause: str, conf: Mapping[str, str]) -> str:
         return (
             f"the embedded metastore of {conf.get(_WAREHOUSE_DIR)} can't be opened. Another Spark "
             "application is probably using it: Derby serves one at a time. Wait for it, let the "
-            "tasks share a Spark ([hive_opt] session = shared), put them in an Airflow pool of one "
-            "slot, or use a metastore service"
+            "tasks share a Spark ([hive_opt] session = shared, with equal conf), put them in an "
+            "Airflow pool of one slot, or use a metastore service. `airflow-hive-opt session stop` "
+            "ends a shared Spark that no task uses"
         )
     return f"Spark could not start: {cause}"
 

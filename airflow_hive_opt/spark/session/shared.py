@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PATIENCE_TO_START = 300  # seconds
-_PATIENCE_TO_STOP = 10
 _BETWEEN = 0.1
+_BETWEEN_CANCELS = 0.5
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class SharedSession:
     session: SparkSession
     tag: str
     folder: SharedFolder
+    left: threading.Event
 
     def why_failed(self) -> str | None:
         """What a task says whose shared Spark has ended; ``None`` while it is alive."""
@@ -65,20 +66,22 @@ class SharedSession:
         )
 
     def interrupt(self) -> None:
-        """Cancels this task's jobs alone; also for signal handlers.
+        """Cancels this task's jobs alone, running and future; also for signal handlers.
 
         Uses another thread, because the interrupted one may be inside a call of the JVM.
         """
-        cancelling = threading.Thread(target=self._cancel, daemon=True)
-        cancelling.start()
-        cancelling.join(_PATIENCE_TO_STOP)
+        threading.Thread(target=self._cancel, daemon=True).start()
 
     def _cancel(self) -> None:
-        try:
-            context: Any = self.session.sparkContext._jsc
-            context.sc().cancelJobsWithTag(self.tag)
-        except Exception as error:  # noqa: BLE001 - the shared Spark may have ended
-            log.warning("the jobs could not be cancelled: %s", in_words(error))
+        """Cancels again and again: a statement that is still planned has no job yet."""
+        while not self.left.is_set():
+            try:
+                context: Any = self.session.sparkContext._jsc
+                context.sc().cancelJobsWithTag(self.tag)
+            except Exception as error:  # noqa: BLE001 - the shared Spark may have ended
+                log.warning("the jobs could not be cancelled: %s", in_words(error))
+                return
+            self.left.wait(_BETWEEN_CANCELS)
 
 
 @contextmanager
@@ -93,14 +96,24 @@ def shared_session(conf: Mapping[str, str], bounds: Bounds) -> Iterator[SharedSe
     place, address = _place(folder, conf, bounds, tag)
     try:
         session = _connected(address, tag, Path(place.name).name)
+        shared = SharedSession(session, tag, folder, threading.Event())
         try:
             for name, value in of_a_session(conf).items():
                 set_setting(session, name, value)
-            yield SharedSession(session, tag, folder)
-        finally:
-            _disconnect(session, tag)
-    finally:
+            yield shared
+        except BaseException:
+            # a timeout may have interrupted a call: this thread's connection still waits for its
+            # answer, so the server cancels the jobs, and this process frees nothing in the JVM
+            shared.left.set()
+            place.close()
+            _forget(session)
+            raise
+        shared.left.set()
+        _give_back(session)
+        _forget(session)
         folder.release(place)
+    finally:
+        place.close()
 
 
 def _place(folder: SharedFolder, conf: Mapping[str, str], bounds: Bounds, tag: str) -> Any:
@@ -185,6 +198,7 @@ def _start_error(folder: SharedFolder) -> SparkStartError:
 def _connected(address: Address, tag: str, pool: str) -> SparkSession:
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
@@ -200,11 +214,12 @@ def _connected(address: Address, tag: str, pool: str) -> SparkSession:
         java = default_session(jvm)
         context = jvm.org.apache.spark.api.java.JavaSparkContext(java.sparkContext())
         conf = SparkConf(_jvm=jvm, _jconf=java.sparkContext().getConf())
-        connected = SparkContext(gateway=gateway, jsc=context, conf=conf)
+        connected = _borrowed()(gateway=gateway, jsc=context, conf=conf)
         connected.addJobTag(tag)
         connected.setLocalProperty("spark.scheduler.pool", pool)
         session = SparkSession(connected, java.newSession())
-    except (Py4JError, OSError) as error:
+    except (PySparkException, Py4JError, OSError) as error:
+        SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
         raise SparkStartError(f"the shared Spark does not answer: {in_words(error)}") from None
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
@@ -213,23 +228,41 @@ def _connected(address: Address, tag: str, pool: str) -> SparkSession:
     return session
 
 
-def _disconnect(session: SparkSession, tag: str) -> None:
-    """Leaves nothing of this task in the shared JVM; never fails."""
+def _borrowed() -> Any:
+    """PySpark's context for a Spark of many tasks: one of them must not stop it."""
+    from pyspark import SparkContext
+
+    class Borrowed(SparkContext):
+        def stop(self) -> None:
+            """Does nothing; PySpark also calls it if a connection fails."""
+
+    return Borrowed
+
+
+def _give_back(session: SparkSession) -> None:
+    """Frees this task's objects in the JVM, which otherwise keeps them; never fails."""
     from py4j.finalizer import ThreadSafeFinalizer
+
+    context: Any = session.sparkContext
+    gateway: Any = context._gateway
+    with suppress(Exception):
+        gc.collect()
+        for reference in list(ThreadSafeFinalizer.finalizers.values()):
+            if (found := reference()) is not None:
+                gateway._gateway_client.garbage_collect_object(found._target_id, False)
+
+
+def _forget(session: SparkSession) -> None:
+    """Leaves this process without a Spark; never fails and asks the JVM nothing."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     context: Any = session.sparkContext
-    gateway: Any = SparkContext._gateway
     with suppress(Exception):
-        context._jsc.sc().cancelJobsWithTag(tag)
         context._accumulatorServer.shutdown()
-        shutil.rmtree(context._temp_dir, ignore_errors=True)
-        gc.collect()
-        for reference in list(ThreadSafeFinalizer.finalizers.values()):
-            if (found := reference()) is not None:
-                found._detach()  # the JVM keeps what a client has not given back
     with suppress(Exception):
-        gateway.close()
+        shutil.rmtree(context._temp_dir, ignore_errors=True)
+    with suppress(Exception):
+        context._gateway.close()
     SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
     SparkSession._instantiatedSession = None

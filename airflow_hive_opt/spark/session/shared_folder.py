@@ -26,9 +26,13 @@ from airflow_hive_opt.spark.session.java import SparkStartError
 
 FOLDER_VARIABLE = "AIRFLOW_HIVE_OPT_SESSIONS"
 _PATIENCE_TO_END = 60  # seconds
+_ABANDONED = "abandoned-"
 _TRIES, _BETWEEN_TRIES = 20, 0.1
 # Variables that Spark, Hadoop and the clients of storages read.
-_ENVIRONMENT = ("AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "JAVA_", "KRB5", "PYSPARK_", "SPARK_")
+_ENVIRONMENT = (
+    *("AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "HIVE_", "JAVA_", "JDK_", "KRB5", "LANG", "LC_"),
+    *("PYSPARK_", "PYTHONPATH", "SPARK_", "TZ", "YARN_", "_JAVA_"),
+)
 # Variables that PySpark itself sets when it has connected.
 _OF_PYSPARK = ("PYSPARK_PYTHON", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
 # Settings that a session may change. All others are those of the whole Spark.
@@ -60,9 +64,13 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Address:
-    """The gateway of a shared Spark; ``token`` is its secret."""
+    """The gateway of a shared Spark; ``token`` is its secret.
+
+    ``pid`` is valid on ``machine`` only: several machines or containers may see the folder.
+    """
 
     pid: int
+    machine: str
     port: int
     token: str
 
@@ -122,7 +130,8 @@ class SharedFolder:
     def all(cls) -> list[SharedFolder]:
         """The folders of this user, whether their Spark runs or not."""
         root = sessions_root()
-        return [cls(folder) for folder in sorted(root.iterdir())] if root.is_dir() else []
+        found = sorted(root.iterdir()) if root.is_dir() else []
+        return [cls(each) for each in found if each.is_dir() and each.stat().st_uid == os.getuid()]
 
     def _create(self) -> None:
         try:
@@ -176,11 +185,20 @@ class SharedFolder:
             json.dump(address.__dict__, file)
         unfinished.replace(self._address)
 
+    @contextmanager
+    def locked_at_once(self) -> Iterator[bool]:
+        """Like :meth:`locked`, but does not wait; says whether the lock was free."""
+        with self._file("lock") as file:
+            yield _try_lock(file)
+
     def claim(self, most: int, tag: str) -> IO[str] | None:
         """A locked file with ``tag`` in it; ``None`` if ``most`` files are in use."""
         for number in range(most):
             file = self._file(f"task-{number}")
             if _try_lock(file):
+                if before := file.read():  # of a killed task that the Spark has not seen yet
+                    (self.folder / f"{_ABANDONED}{before}").touch()
+                file.seek(0)
                 file.truncate()
                 file.write(tag)
                 file.flush()
@@ -197,6 +215,9 @@ class SharedFolder:
     def abandoned(self) -> list[str]:
         """The tags of tasks that have ended without giving back their file, each once."""
         tags = []
+        for path in self.folder.glob(f"{_ABANDONED}*"):
+            tags.append(path.name.removeprefix(_ABANDONED))
+            path.unlink()
         for path in self.folder.glob("task-*"):
             with self._file(path.name) as file:
                 if _try_lock(file, fcntl.LOCK_SH) and (tag := file.read()):
@@ -214,7 +235,8 @@ class SharedFolder:
             if not _try_lock(file):
                 return False  # a task is starting it
             address = self.address()
-            if address is None or (self.tasks() and not in_use):
+            here = address is not None and address.machine == this_machine()
+            if not here or address is None or (self.tasks() and not in_use):
                 return not self.is_alive()
             until = time.monotonic() + _PATIENCE_TO_END
             if self.is_alive():
@@ -234,6 +256,13 @@ class SharedFolder:
     def _file(self, name: str) -> IO[str]:
         """The file, opened for reading and writing; only its owner may open it."""
         return open(self.folder / name, "r+", opener=_create_private)
+
+
+def this_machine() -> str:
+    """A name of this machine, or of this container, since its start."""
+    spaces = Path("/proc/self/ns/pid")
+    space = str(spaces.readlink()) if spaces.is_symlink() else ""
+    return f"{platform.node()} {space}"
 
 
 def _create_private(path: str, flags: int) -> int:

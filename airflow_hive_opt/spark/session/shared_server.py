@@ -19,11 +19,12 @@ from typing import Any
 
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
 from airflow_hive_opt.spark.session.session import SHARED, spark_session
-from airflow_hive_opt.spark.session.shared_folder import Address, Bounds, SharedFolder
+from airflow_hive_opt.spark.session.shared_folder import Address, Bounds, SharedFolder, this_machine
 
 log = logging.getLogger(__name__)
 
 _SECONDS = 1.0  # between two looks at the tasks
+_REMEMBERED = 600.0  # seconds in which jobs of a task that has ended may still begin
 _FULL = 0.5  # of the heap
 
 
@@ -55,23 +56,28 @@ def _serve(session: Any, shared: SharedFolder, bounds: Bounds, stopping: threadi
     gateway = session.sparkContext._gateway
     process, context = gateway.proc, session.sparkContext._jsc.sc()
     parameters = gateway.gateway_parameters
-    shared.publish(Address(os.getpid(), parameters.port, parameters.auth_token))
+    shared.publish(Address(os.getpid(), this_machine(), parameters.port, parameters.auth_token))
     log.info("Spark is ready")
     used = time.monotonic()
-    while process.poll() is None:
+    abandoned: dict[str, float] = {}
+    while process.poll() is None and not context.isStopped():
         if stopping.wait(_SECONDS):
             log.info("stopped")
             return
         for tag in shared.abandoned():
             log.info("a task has ended without notice: its jobs are cancelled")
-            context.cancelJobsWithTag(tag)
+            abandoned[tag] = time.monotonic()
+        for tag, since in list(abandoned.items()):
+            context.cancelJobsWithTag(tag)  # again, because a statement may still be planned
+            if time.monotonic() - since > _REMEMBERED:
+                del abandoned[tag]
         if shared.tasks():
             used = time.monotonic()
             continue
         idle = time.monotonic() - used
         if idle >= bounds.idle or (idle < 2 * _SECONDS and _is_full(session)):
-            with shared.locked():
-                if shared.tasks() == 0:
+            with shared.locked_at_once() as locked:
+                if locked and shared.tasks() == 0:
                     shared.publish(None)  # before another task gets the lock
                     log.info("no task has used this Spark for %.0f s", idle)
                     return

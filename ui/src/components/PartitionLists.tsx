@@ -21,13 +21,15 @@ export function PartitionLists({ instance, reader }: Props) {
     <Section title="Partitions">
       {instance.descriptor === "deleted" && (
         <Message kind="info">
-          The partition lists of this run were deleted. The figures above remain.
+          The partition lists of this run are not there: they were deleted, or{" "}
+          <code>[hive_opt] descriptor_path</code> is a folder of another machine. The figures above
+          remain.
         </Message>
       )}
       {instance.descriptor === "unreadable" && (
         <Message kind="info">
-          The API server can't read the partition lists: another version of the package wrote them,
-          or the storage does not answer. The server's log says more.
+          The API server can't read the partition lists: they were changed, another version of the
+          package wrote them, or the storage does not answer. The server's log says more.
         </Message>
       )}
       {instance.descriptor === "outside" && (
