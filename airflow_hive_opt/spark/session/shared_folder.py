@@ -231,8 +231,8 @@ class SharedFolder:
 
         Returns whether none runs any more.
         """
-        with self._file("lock") as file:
-            if not _try_lock(file):
+        with self.locked_at_once() as locked:
+            if not locked:
                 return False  # a task is starting it
             address = self.address()
             here = address is not None and address.machine == this_machine()
