@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,13 +44,15 @@ Rows = list[tuple[object, ...]]
 class Statement:
     """A statement, the same statement with literal partitions, and its partitioned tables.
 
-    ``keys`` is the query that finds the literal partitions.
+    ``keys`` is the query that finds the literal partitions. ``unasked`` is what the run before this
+    one found out, which the operator reads from XCom.
     """
 
     sql: str
     literal: str
     partitioned: tuple[str, ...]
     keys: str = ""
+    unasked: Mapping[str, int] = field(default_factory=dict)
 
 
 def star_join(session: SparkSession, partitions: int, matching: int) -> Statement:
@@ -102,7 +105,7 @@ def cold_run(
     if phase == "join":
         return meter.run(lambda: split_join(session, sql, path))
     if contender == OURS:
-        return meter.run(lambda: ours(session, sql, path))
+        return meter.run(lambda: ours(session, statement, path))
     texts = {FLOOR: [statement.literal], ASKED: [statement.keys, statement.literal]}
     with conf_set(session, _SETTINGS.get(contender, {})):
         return meter.run(lambda: _rows(session, texts.get(contender, [sql])))
@@ -114,10 +117,11 @@ def _rows(session: SparkSession, texts: list[str]) -> Rows:
     return [tuple(row) for row in frames[-1]]
 
 
-def ours(session: SparkSession, sql: str, path: UPath) -> Rows:
+def ours(session: SparkSession, statement: Statement, path: UPath) -> Rows:
     """Local task and map join in one application, as the operator runs them."""
-    request = _request(sql)
-    return list(join(session, request, prune(session, request, path), path).rows)
+    request = replace(_request(statement.sql), unasked=statement.unasked)
+    pruned = prune(session, request, path, hand_over=False)
+    return list(join(session, request, pruned, path).rows)
 
 
 def split_prune(session: SparkSession, sql: str, path: UPath) -> Rows:

