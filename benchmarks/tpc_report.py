@@ -30,7 +30,8 @@ def write_suite(title: str, document: Mapping[str, Any], file: Path) -> None:
         "Spark's cached listings are dropped before each run. Cold: a fresh JVM for each run, "
         "whose start is not counted. *Partitions* is the sum over all scans of a fact table. In "
         "brackets are the lengths of this package's partition lists. A reason says why a scan has "
-        "no list. NOT_ASKED_AGAIN: the keys matched nearly all partitions in the run before. CPU time is that of the JVM and of Python; a busy machine disturbs it less.",
+        "no list; NOT_ASKED_AGAIN: in the run before, the keys matched nearly all partitions. CPU "
+        "time is that of the JVM and of Python; a busy machine disturbs it less.",
         "",
     ]
     starts = [start for start in ("warm", "cold") if any(r["start"] == start for r in runs)]
