@@ -159,6 +159,7 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
     from airflow_hive_opt.spark.local_task.correlate import (
         StatisticsCatalog,
         correlate,
+        words_of,
         work_on_spark,
     )
     from airflow_hive_opt.spark.session.java import SparkStartError
@@ -177,7 +178,9 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
             show = partial(explain_one, form=options.format, measure=work, correlate=rewritten)
             try:
                 explained = stage_by_rule if options.stage_by_rule else show
-                print(*explained(sql, StatisticsCatalog(catalog), overrides), sep="\n")
+                print(
+                    *explained(sql, StatisticsCatalog(catalog, words_of(sql)), overrides), sep="\n"
+                )
             except PlanError as error:
                 try:
                     request = Request.of(sql, overrides)
@@ -236,6 +239,7 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
     from airflow_hive_opt.runtime.report import headline, keep_report
     from airflow_hive_opt.spark.application.application import completed, join, prune
     from airflow_hive_opt.spark.application.request import Request
+    from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
     from airflow_hive_opt.spark.session.error_text import in_words
     from airflow_hive_opt.spark.session.java import SparkStartError
     from airflow_hive_opt.spark.session.session import (
@@ -261,12 +265,13 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
     try:
         with spark_session("airflow-hive-opt", conf) as session:
             try:
-                report = prune(session, request, path, hand_over=only_prune)
+                catalog = catalog_of(session)
+                report = prune(session, request, path, only_prune, catalog)
                 if only_prune:
                     print(json.dumps(report.summary(), indent=1))
                 else:
                     result = join(session, request, report, path)
-                    keep_report(completed(session, request, result), path)
+                    keep_report(completed(request, result, catalog), path)
                     _print_rows(result.columns, result.rows[: options.rows])
                     if len(result.rows) > options.rows:
                         print(f"... and more: these are the first {options.rows}", file=sys.stderr)

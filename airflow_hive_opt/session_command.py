@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.spark.session.shared_folder import SharedFolder
 
 
 def session_status() -> int:
@@ -14,7 +18,7 @@ def session_status() -> int:
         print(f"no shared Spark runs, by {sessions_root()}")
     for found in running:
         address = found.address()
-        process = f"process {address.pid}, {_tasks(found.tasks())}" if address else "starting"
+        process = f"process {address.pid}, {_tasks(found.tasks())}" if address else "not ready"
         print(f"{process}, log {found.log}")
     return 0
 
@@ -25,14 +29,22 @@ def session_stop(force: bool) -> int:
 
     code = 0
     for found in SharedFolder.all():
-        if found.is_alive() and not found.stop(in_use=force):
+        if found.is_alive() and not (found.kill() if force else found.stop()):
             code = 1
-            print(
-                f"error: {_tasks(found.tasks())} of {found.folder}: not stopped. Wait for the "
-                "tasks, or use --force",
-                file=sys.stderr,
-            )
+            print(f"error: not stopped: {found.folder}, {_why(found, force)}", file=sys.stderr)
     return code
+
+
+def _why(found: SharedFolder, force: bool) -> str:
+    if not found.is_here():
+        return "it runs on another machine"
+    if force:
+        return f"its process does not end, see {found.log}"
+    if found.address() is None:
+        return "it is starting or ending. Wait, or use --force"
+    if found.tasks():
+        return f"{_tasks(found.tasks())} use it. Wait, or use --force"
+    return "a task is about to use it. Try again"
 
 
 def _tasks(count: int) -> str:

@@ -1,5 +1,7 @@
 """A backfill of one statement a day: a Spark for each task, a shared one, and plain spark-submit.
 
+The fourth contender is a task without work, which shows Airflow's own part of the time.
+
     python -m benchmarks.backfill --days 30
 
 All of Airflow's services, PostgreSQL and a metastore run on this machine, with the small tables of
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PROJECT = Path(__file__).resolve().parents[1]
-DAGS = ("session_shared", "session_task", "spark_submit")
+NO_WORK = "no_work"
+DAGS = ("session_shared", "session_task", "spark_submit", NO_WORK)
 TASK = "sales_of_the_day"
 QUERY = (
     "SELECT count(*), sum(ss_ext_sales_price), CAST(d_date AS STRING) FROM store_sales "
@@ -52,6 +55,7 @@ class Backfill:
 
     ``cpu_seconds`` are of the whole machine, and so are ``peak_bytes``, less what it used before.
     ``task_seconds`` are the durations of the tasks, ``statement_seconds`` of local task and join.
+    ``rows_equal`` is ``None`` for tasks that write none.
     """
 
     dag_id: str
@@ -62,7 +66,7 @@ class Backfill:
     peak_bytes: int
     task_seconds: list[float]
     statement_seconds: list[float]
-    rows_equal: bool
+    rows_equal: bool | None
     noise: float
 
     @property
@@ -84,12 +88,17 @@ def main() -> None:
             for dag_id in chosen.dags:
                 done.append(_backfill(running, session, dag_id, at_once, chosen.days))
                 for shared in SharedFolder.all():  # the next one must not find it
-                    shared.stop(in_use=True)
+                    shared.kill()
                 print(_line(done[-1]), flush=True)
+                _write(done, chosen.results)
+    sys.exit(1 if any(each.rows_equal is False for each in done) else 0)
+
+
+def _write(done: list[Backfill], folder: Path) -> None:
     document = {"machine": asdict(Machine()), "backfills": [asdict(each) for each in done]}
-    (chosen.results / "backfill.json").write_text(json.dumps(document, indent=1) + "\n")
-    (chosen.results / "backfill.md").write_text(_table(done))
-    sys.exit(0 if all(each.rows_equal for each in done) else 1)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "backfill.json").write_text(json.dumps(document, indent=1) + "\n")
+    (folder / "backfill.md").write_text(_table(done))
 
 
 @contextmanager
@@ -115,7 +124,7 @@ def _set() -> Iterator[tuple[Airflow, SparkSession]]:
                         yield running, session
                 finally:
                     for shared in SharedFolder.all():
-                        shared.stop(in_use=True)
+                        shared.kill()
 
 
 def _backfill(
@@ -141,13 +150,15 @@ def _backfill(
     if failed:
         sys.exit(f"{dag_id}: {len(failed)} runs failed, such as {failed[0]}")
     tasks = [running.task(dag_id, run["dag_run_id"], TASK)["duration"] for run in runs]
-    ours = dag_id != "spark_submit"
+    ours = dag_id.startswith("session_")
     summaries = [running.summary(dag_id, run["dag_run_id"], TASK) for run in runs if ours]
     own = [found["seconds"]["local task"] + found["seconds"]["map join"] for found in summaries]
     session.sql("REFRESH TABLE sales_by_day")
     written = session.sql("SELECT sales, revenue, CAST(day AS STRING) FROM sales_by_day").collect()
     wanted = session.sql(QUERY.format(first, last)).collect()
     equal = sorted(map(tuple, written)) == sorted(map(tuple, wanted)) and len(wanted) == days
+    if dag_id == NO_WORK:
+        equal = None
     return Backfill(dag_id, at_once, days, seconds, cpu, peak[0], tasks, own, equal, busy)
 
 
@@ -174,13 +185,16 @@ def _peak() -> Iterator[list[int]]:
         watching.join()
 
 
+_ROWS = {True: "equal", False: "DIFFER", None: ""}
+
+
 def _line(found: Backfill) -> str:
     overhead = "" if found.overhead is None else f"{found.overhead:.1f}"
     return (
         f"| {found.dag_id} | {found.at_once} | {found.days} | {found.seconds:.0f} | "
         f"{found.cpu_seconds:.0f} | {found.peak_bytes / 2**20:,.0f} | "
         f"{statistics.median(found.task_seconds):.1f} | {overhead} | "
-        f"{'equal' if found.rows_equal else 'DIFFER'} |"
+        f"{_ROWS[found.rows_equal]} |"
     )
 
 
@@ -191,7 +205,7 @@ def _table(done: list[Backfill]) -> str:
         "`make bench-backfill` measures it: Airflow, PostgreSQL and a metastore on one machine of "
         f"{Machine().cores} cores. Seconds are of the whole backfill. CPU seconds and memory are "
         "of the whole machine; memory less what was used before. The overhead is a task's time "
-        "beyond local task and statement.",
+        "beyond local task and statement. `no_work` is a task that does nothing.",
         "",
         "| DAG | runs at once | days | s | CPU s | peak MiB | a task, s | overhead, s | rows |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---|",

@@ -247,9 +247,10 @@ class StatementOperator(SparkSubmitOperator):
         return checked_attempt_path(self.descriptor_path or default_root(), context)
 
     def _run_here(self, context: Context, job: Job, place: Deployment) -> Outcome:
-        def started(session: SparkSession, interrupt: Callable[[], None]) -> None:
+        def started(session: SparkSession | None, interrupt: Callable[[], None]) -> None:
             self._interrupt = interrupt
-            store_link(context, SparkUILink(), session.sparkContext.uiWebUrl)
+            if session is not None:
+                store_link(context, SparkUILink(), session.sparkContext.uiWebUrl)
 
         try:
             name, settings = application_name(context), self._spark_conf(place)

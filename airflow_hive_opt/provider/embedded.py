@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from airflow_hive_opt.spark.application.job import Job, Outcome
-    from airflow_hive_opt.spark.session.shared_folder import Bounds
+    from airflow_hive_opt.spark.session.shared_settings import Bounds
 
 log = logging.getLogger(__name__)
 
@@ -26,29 +27,40 @@ def run_embedded(
     name: str,
     settings: Mapping[str, str],
     job: Job,
-    started: Callable[[SparkSession, Callable[[], None]], None],
+    started: Callable[[SparkSession | None, Callable[[], None]], None],
 ) -> Outcome:
     """Runs the job where ``[hive_opt] session`` says; in this process's Spark if there is one.
 
     ``started`` gets the session and a function that stops the task's work alone, also for signal
-    handlers. Raises ``AirflowException``, and ``AirflowFailException`` for a wrong configuration.
+    handlers. It first gets no session if the task may have to wait for a shared Spark. Raises
+    ``AirflowException``, and ``AirflowFailException`` for a wrong configuration.
     """
     from airflow_hive_opt.spark.application.job import Status, run_job
+    from airflow_hive_opt.spark.session.java import SparkStartError
     from airflow_hive_opt.spark.session.session import has_spark, kill_spark, spark_session
     from airflow_hive_opt.spark.session.shared import shared_session
 
     began = time.monotonic()
 
+    stopped = threading.Event()
+
+    def stop() -> None:
+        """Uses another thread: a signal handler must not wait for the lock of the event."""
+        threading.Thread(target=stopped.set, daemon=True).start()
+
     def run(session: SparkSession, interrupt: Callable[[], None]) -> Outcome:
         log.info("Spark session ready after %.1f s", time.monotonic() - began)
         started(session, interrupt)
+        if stopped.is_set():
+            raise SparkStartError("the task was stopped before its statement began")
         return run_job(session, job, ObjectStoragePath)
 
     with start_errors():
         if not _is_shared() or has_spark():
             with spark_session(name, settings) as session:
                 return run(session, kill_spark)
-        with shared_session(settings, _bounds()) as shared:
+        started(None, stop)
+        with shared_session(settings, _bounds(), stopped) as shared:
             outcome = run(shared.session, shared.interrupt)
             why = shared.why_failed() if outcome.status is Status.FAILED else None
             return replace(outcome, message=why) if why else outcome
@@ -62,7 +74,7 @@ def _is_shared() -> bool:
 
 
 def _bounds() -> Bounds:
-    from airflow_hive_opt.spark.session.shared_folder import Bounds
+    from airflow_hive_opt.spark.session.shared_settings import Bounds
 
     return Bounds(_whole_number("session_idle", 300), _whole_number("session_tasks", 16))
 

@@ -1,4 +1,4 @@
-"""The DAGs of ``benchmarks.backfill``: one statement a day, run in three ways."""
+"""The DAGs of ``benchmarks.backfill``: one statement a day in three ways, and an idle task."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG
 from pendulum import datetime
 
@@ -43,6 +44,8 @@ for session in ("task", "shared"):
             on_no_prune="fail",
             pre_execute=partial(use, session),
         )
+with dag("no_work"):
+    PythonOperator(task_id="sales_of_the_day", python_callable=lambda: None)
 with dag("spark_submit"):
     SparkSubmitOperator(
         task_id="sales_of_the_day",

@@ -2,8 +2,8 @@
 
 The JSON has ``statements``, Spark's ``conf``, ``hold``, the seconds after them, ``alarm``, the
 seconds after which the task is interrupted, and ``times``, how many sessions there are, one after
-the other. Prints one line when a session is ready, and one with
-the rows of each statement.
+the other. Prints one line before it waits for a session, one when it is ready, and one with the
+rows of each statement.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import logging
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from pyspark.errors import PySparkException
 from airflow_hive_opt.spark.session.java import SparkStartError
 from airflow_hive_opt.spark.session.session import embedded_conf
 from airflow_hive_opt.spark.session.shared import shared_session
-from airflow_hive_opt.spark.session.shared_folder import Bounds
+from airflow_hive_opt.spark.session.shared_settings import Bounds
 
 
 class LateError(BaseException):
@@ -46,9 +47,11 @@ def main() -> None:
 
 def run(given: dict) -> None:
     conf = {**embedded_conf(Path(sys.argv[1]), "local[2]"), "spark.driver.memory": "1g"}
-    bounds = Bounds(**given.get("bounds", {}))
+    bounds, stopped = Bounds(**given.get("bounds", {})), threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    say(waits=True)
     try:
-        with shared_session({**conf, **given.get("conf", {})}, bounds) as shared:
+        with shared_session({**conf, **given.get("conf", {})}, bounds, stopped) as shared:
             signal.signal(signal.SIGTERM, lambda *_: shared.interrupt())
             java = shared.session._jvm.java.lang.management.ManagementFactory
             tracker = shared.session.sparkContext._jsc.sc().statusTracker()
@@ -63,7 +66,7 @@ def run(given: dict) -> None:
                     say(error=str(error)[:200], why=shared.why_failed())
             time.sleep(given.get("hold", 0))
     except SparkStartError as error:
-        say(refused=str(error))
+        say(refused=str(error), kind=type(error).__name__)
     except LateError:
         say(late=True)
 

@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from airflow_hive_opt.cli import main
@@ -46,6 +47,11 @@ class Task:
         )
 
     def line(self):
+        """The next line, without the one that says that the task begins to wait."""
+        found = self.any_line()
+        return self.any_line() if "waits" in found else found
+
+    def any_line(self):
         text = self.process.stdout.readline()
         if not text:
             self.log.seek(0)
@@ -53,7 +59,8 @@ class Task:
         return json.loads(text)
 
     def lines(self):
-        return [json.loads(text) for text in self.process.stdout]
+        found = map(json.loads, self.process.stdout)
+        return [line for line in found if "waits" not in line]
 
     def end(self):
         found = self.lines()
@@ -131,7 +138,9 @@ def test_eight_tasks_at_once(folder):
     ready = [task.line() for task in tasks]
     told = [task.end() for task in tasks]
     assert told == [[{"rows": [[499999500000]]}]] * 8
-    assert len({line["ready"] for line in ready}) == 1
+    (java,) = {line["ready"] for line in ready}
+    memory = psutil.Process(int(java.partition("@")[0])).memory_info().rss
+    assert memory < 2 << 30  # its heap has 1 GiB
     assert only().tasks() == 0
 
 
@@ -241,8 +250,75 @@ def test_tasks_wait_for_a_place(folder):
         ready = second.end()[0]["at"]
         first.end()
     second.log.seek(0)
-    assert "the shared Spark already runs 1 tasks, its bound" in second.log.read()
+    assert "the shared Spark is full" in second.log.read()
     assert ready - began > 6
+
+
+def test_a_task_that_waits_can_be_stopped(folder):
+    bounds = {"tasks": 1}
+    first = Task(folder, "SELECT 1", bounds=bounds, hold=30)
+    with running(first):
+        first.line()
+        second = Task(folder, "SELECT 2", bounds=bounds)
+        with running(second):
+            second.any_line()
+            time.sleep(2)
+            second.process.send_signal(signal.SIGTERM)
+            (line,) = second.end()
+    assert line["refused"] == "the task was stopped while it waited for the shared Spark"
+
+
+def test_a_task_that_waits_for_the_start_can_be_stopped(folder):
+    assert main(["session", "stop", "--force"]) == 0
+    first = Task(folder, "SELECT 1")
+    with running(first):
+        until(lambda: any(each.is_alive() for each in SharedFolder.all()))
+        (starts,) = [each for each in SharedFolder.all() if each.is_alive()]
+        held = json.loads((starts.folder / "alive").read_text())["pid"]
+        os.killpg(held, signal.SIGSTOP)  # it does not get ready while the tasks wait for it
+        second = Task(folder, "SELECT 2")
+        with running(second):
+            for task in (second, first):
+                task.any_line()
+                time.sleep(1)
+                task.process.send_signal(signal.SIGTERM)
+                (line,) = task.end()
+                assert "was stopped while it waited" in line["refused"]
+        os.killpg(held, signal.SIGCONT)
+    assert Task(folder, "SELECT 3").end()[-1] == {"rows": [[3]]}
+
+
+def test_a_full_disk_for_folder_and_log(folder, tmp_path, monkeypatch):
+    """A small disk of its own; a task without a place on it fails, and the Spark stays."""
+    assert main(["session", "stop", "--force"]) == 0  # it has the embedded metastore
+    with small_disk(tmp_path) as disk:
+        monkeypatch.setenv(FOLDER_VARIABLE, str(disk / "sessions"))
+        java = Task(folder, "SELECT 1").end()[0]["ready"]
+        filler = disk / "filler"
+        with filler.open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(b"x" * 4096)
+        (line,) = Task(folder, "SELECT 2").end()
+        assert line["kind"] == "SparkStartError"
+        assert "No space left on device" in line["refused"]
+        only().log.open("a").close()
+        filler.unlink()
+        ready, told = Task(folder, "SELECT 3").end()
+        assert (ready["ready"], told) == (java, {"rows": [[3]]})
+        assert main(["session", "stop", "--force"]) == 0
+
+
+@contextmanager
+def small_disk(folder):
+    disk = folder / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a file system needs root")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def test_tasks_of_airflow(airflow, monkeypatch):
@@ -260,5 +336,6 @@ def test_tasks_of_airflow(airflow, monkeypatch):
 
 def test_a_wrong_setting(folder):
     (line,) = Task(folder, conf={"spark.driver.memory": "much"}).end()
+    assert line["kind"] == "WrongSettingError"  # Airflow does not try again
     log = Path(line["refused"].rpartition("Its log is ")[2])
     assert "much" in log.read_text()

@@ -75,7 +75,8 @@ def test_three_answers(fuzz, tmp_path, monkeypatch):
 
 
 @pytest.mark.e2e
-def test_three_answers_over_spark_connect(remote_fuzz, tmp_path):
+def test_three_answers_over_spark_connect(remote_fuzz, tmp_path, monkeypatch):
+    monkeypatch.setattr(key_predicates, "MOST_ROWS_READ", 1.0)
     _ask(remote_fuzz, tmp_path, QUERIES // 4)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from types import SimpleNamespace
+
 import pytest
 
-from airflow_hive_opt.provider.airflow_compat import AirflowFailException
+from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
 from airflow_hive_opt.provider.embedded import run_embedded
+from airflow_hive_opt.spark.session.java import SparkStartError
 
 
 @pytest.mark.parametrize(
@@ -22,3 +26,24 @@ def test_a_wrong_configuration(monkeypatch, name, value, message):
     monkeypatch.setenv(f"AIRFLOW__HIVE_OPT__{name}", value)
     with pytest.raises(AirflowFailException, match=message):
         run_embedded("t", {}, None, lambda *_: None)
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_task_that_is_stopped_before_its_statement_begins(monkeypatch, ready):
+    """Airflow calls ``on_kill`` while the task waits for the shared Spark, or connects to it."""
+    stops = []
+
+    @contextmanager
+    def shared_session(conf, bounds, stopped):
+        stops[-1]()
+        assert stopped.wait(10)
+        if not ready:
+            raise SparkStartError("the task was stopped while it waited")
+        yield SimpleNamespace(session=None, interrupt=lambda: None)
+
+    monkeypatch.setattr("airflow_hive_opt.spark.session.session.has_spark", lambda: False)
+    monkeypatch.setattr("airflow_hive_opt.spark.session.shared.shared_session", shared_session)
+    monkeypatch.setenv("AIRFLOW__HIVE_OPT__SESSION", "shared")
+    with pytest.raises(AirflowException, match="the task was stopped"):
+        run_embedded("t", {}, None, lambda _, interrupt: stops.append(interrupt))
+    assert len(stops) == 1 + ready

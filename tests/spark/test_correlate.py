@@ -90,7 +90,7 @@ def test_tables_bucketed_alike_join_without_a_shuffle(spark, tables):
 
 
 def test_buckets_and_statistics_are_read_from_the_catalog(spark, tables):
-    catalog = StatisticsCatalog(SparkCatalog(spark))
+    catalog = StatisticsCatalog(SparkCatalog(spark), ["k"])
     assert catalog.table("plain").distinct_keys(["k"]) == 7
     assert catalog.table("plain").buckets is None
     for name, by_spark in (("left_buckets", True), ("hive_buckets", False)):
@@ -98,7 +98,10 @@ def test_buckets_and_statistics_are_read_from_the_catalog(spark, tables):
 
 
 def test_explain_says_where_spark_joins_without_a_shuffle(spark, tables):
-    catalog, options = StatisticsCatalog(SparkCatalog(spark)), {"hive.auto.convert.join": "false"}
+    catalog, options = (
+        StatisticsCatalog(SparkCatalog(spark), []),
+        {"hive.auto.convert.join": "false"},
+    )
     work = partial(work_on_spark, spark)
     for one, other, strategy, shuffles in (
         ("left_buckets", "right_buckets", "bucketed", 0),

@@ -118,7 +118,7 @@ def run(spark, tmp_path, sql, **options):
     request = Request(sql, **options)
     path = UPath(tmp_path) / "1.json"
     result = join(spark, request, prune(spark, request, path), path)
-    report = completed(spark, request, result)
+    report = completed(request, result, SparkCatalog(spark))
     keep_report(report, path)
     return replace(result, report=report)
 

@@ -215,7 +215,7 @@ def test_calls_on_the_embedded_metastore(spark, tmp_path):
     spark.sql(request.sql).collect()
     plain = (SparkCatalog(spark).work() - before).metastore_calls
     work = result.report.work
-    assert work["local task"].metastore_calls == 5
+    assert work["local task"].metastore_calls == 4  # both tables in one call
     assert work["map join"].metastore_calls <= plain
     assert work["map join"].partitions_fetched == 10
 
@@ -373,3 +373,28 @@ def test_directories_that_are_far_are_not_listed_one_after_the_other(spark, plac
     before = spark.conf.get(scan.LISTING_THRESHOLD)
     with scan.scanning(spark, [], {"file:/warehouse/other", place}):
         assert spark.conf.get(scan.LISTING_THRESHOLD) == before
+
+
+def test_the_tables_of_a_statement_are_fetched_in_one_call(spark):
+    spark.sql("CREATE OR REPLACE VIEW cost.seen AS SELECT id, p FROM cost.keys")
+    names = ("cost.fact", "cost.keys", "cost.two", "cost.seen", "cost.missing")
+
+    def looked_up(together):
+        catalog, before = SparkCatalog(spark), SparkCatalog(spark).work()
+        if together:
+            catalog.look_up_together(names)
+        fetched = (catalog.work() - before).metastore_calls
+        return [catalog.table(name) for name in names], fetched
+
+    alone, _ = looked_up(together=False)
+    together, fetched = looked_up(together=True)
+    assert together == alone
+    assert together[-1] is None
+    assert fetched == 1
+    catalog, before = SparkCatalog(spark), SparkCatalog(spark).work()
+    catalog.look_up_together(names)
+    for name in ("cost.fact", "cost.two"):  # a table without partitions has its size measured
+        assert catalog.table(name) is not None
+    assert (catalog.work() - before).metastore_calls == 1
+    catalog.look_up_together(["nothing.here", "nothing.there"])
+    assert catalog.table("nothing.here") is None

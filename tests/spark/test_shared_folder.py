@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -14,12 +15,10 @@ from airflow_hive_opt.spark.session.java import SparkStartError
 from airflow_hive_opt.spark.session.shared_folder import (
     FOLDER_VARIABLE,
     Address,
-    Bounds,
     SharedFolder,
-    of_a_session,
-    of_the_whole,
     this_machine,
 )
+from airflow_hive_opt.spark.session.shared_settings import Bounds, of_a_session, of_the_whole
 
 CONF = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "4"}
 
@@ -125,11 +124,76 @@ def test_a_spark_of_another_machine_is_not_killed():
     shared = SharedFolder.of(CONF, Bounds())
     alive = shared.hold()
     assert alive is not None
+    (shared.folder / "alive").write_text(json.dumps({"pid": os.getpid(), "machine": "another"}))
     shared.publish(Address(os.getpid(), "another", 1, "t"))
-    assert not shared.stop(in_use=True)
+    assert (shared.stop(), shared.kill()) == (False, False)
     (shared.folder.parent / "a file").write_text("")
     assert [found.folder for found in SharedFolder.all()] == [shared.folder]
     alive.close()
+
+
+def test_a_start_that_hangs_is_ended_by_force():
+    shared = SharedFolder.of(CONF, Bounds())
+    program = (
+        "import signal, sys, time; from pathlib import Path\n"
+        "from airflow_hive_opt.spark.session.shared_folder import SharedFolder\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "alive = SharedFolder(Path(sys.argv[1])).hold()\n"
+        "print('held', flush=True)\n"
+        "time.sleep(60)"
+    )
+    command = [sys.executable, "-c", program, str(shared.folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        assert shared.address() is None
+        assert not shared.stop()
+        assert process.poll() is None
+        assert shared.kill()
+        assert process.wait(10) == -9
+
+
+def test_a_task_that_waits_for_its_turn_can_be_stopped():
+    shared, stopped = SharedFolder.of(CONF, Bounds()), threading.Event()
+    with shared.locked(threading.Event()):
+        threading.Timer(0.3, stopped.set).start()
+        why = pytest.raises(SparkStartError, match="was stopped while it waited")
+        with why, shared.locked(stopped):
+            raise AssertionError
+        with shared.locked_at_once() as locked:
+            assert not locked
+    with shared.locked(stopped):
+        pass
+
+
+def test_an_old_folder_is_removed_and_made_again():
+    shared = SharedFolder.of(CONF, Bounds())
+    place = shared.claim(1, "a")
+    assert place is not None
+    shared.release(place)
+    assert shared.stop()
+    assert shared.folder.exists()
+    os.utime(shared.folder / "task-0", (0, 0))
+    with (shared.folder / "lock").open("r+") as waiting:
+        assert shared.stop()
+        assert not shared.folder.exists()
+        assert not shared._is_in_place(waiting)
+    with shared.locked(threading.Event()):
+        assert shared.claim(1, "b") is not None
+
+
+def test_an_address_of_another_version_is_no_address():
+    shared = SharedFolder.of(CONF, Bounds())
+    (shared.folder / "address.json").write_text('{"pid": 1}')
+    assert shared.address() is None
+
+
+def test_configuration_files_are_compared(monkeypatch, tmp_path):
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    before = SharedFolder.of(CONF, Bounds()).folder
+    assert SharedFolder.of(CONF, Bounds()).folder == before
+    (tmp_path / "core-site.xml").write_text("<configuration/>")
+    assert SharedFolder.of(CONF, Bounds()).folder != before
 
 
 def test_those_who_ask_do_not_look_like_tasks_or_sparks():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,7 @@ from airflow_hive_opt.spark.session.driver_memory import peak_heap
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.spark.session.progress import progress
 from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.tables import tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,18 +64,23 @@ log = logging.getLogger(__name__)
 
 
 def prune(
-    session: SparkSession, request: Request, path: StoragePath, hand_over: bool = True
+    session: SparkSession,
+    request: Request,
+    path: StoragePath,
+    hand_over: bool = True,
+    catalog: SessionCatalog | None = None,
 ) -> Report:
     """Runs the local task and writes the partition descriptor to ``path``.
 
     The local task plans the statement, collects keys and looks up partitions in the metastore.
     Set ``hand_over`` if another application reads the descriptor: the descriptor then records how
-    this session reads the statement. The settings of ``request`` stay set in ``session``.
+    this session reads the statement. Pass a new ``catalog`` to use its answers again in
+    :func:`completed`. The settings of ``request`` stay set in ``session``.
     Raises ``PlanError`` only if Spark rejects the statement too, and ``DescriptorError``.
     """
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
-    catalog = catalog_of(session)
+    catalog = catalog or catalog_of(session)
     with PartitionsOf(session, catalog) as metastore:
         clock = Clock(metastore.work)
         with clock.phase(LOCAL_TASK), progress(session, LOCAL_TASK):
@@ -148,17 +155,18 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     return replace(result, report=report)
 
 
-def completed(session: SparkSession, request: Request, result: Result) -> Report:
+def completed(request: Request, result: Result, catalog: SessionCatalog) -> Report:
     """The report of a statement that has run, with what Spark read and with Hive's stages.
 
-    A failure only leaves these out: the statement must not run again.
+    A table that the local task has looked up in ``catalog`` is not looked up again. A failure only
+    leaves these parts out: the statement must not run again.
     """
-    found = best_effort(lambda: _completed(session, request, result))
+    found = best_effort(lambda: _completed(request, result, catalog))
     return result.report if found is None else found
 
 
-def _completed(session: SparkSession, request: Request, result: Result) -> Report:
-    catalog, plan = catalog_of(session), result.plan
+def _completed(request: Request, result: Result, catalog: SessionCatalog) -> Report:
+    plan = result.plan
     clock = Clock(catalog.work)
     with clock.phase(REPORT):
         reads = best_effort(lambda: table_reads(plan(), catalog)) if plan else None
@@ -173,8 +181,8 @@ def _completed(session: SparkSession, request: Request, result: Result) -> Repor
 
 
 def _stages(catalog: SessionCatalog, request: Request) -> tuple[StageSummary, ...]:
-    described = StatisticsCatalog(catalog) if isinstance(catalog, SparkCatalog) else catalog
     try:
+        described = StatisticsCatalog(catalog, columns=())
         return stages_of(request.sql, described, request.settings)
     except PlanError as error:
         log.debug("Hive rejects the statement: %s", error)
@@ -286,6 +294,10 @@ def _descriptor(
     request: Request,
 ) -> tuple[Descriptor, tuple[RedundantJoin, ...]]:
     digest = query_digest(request.sql, request.parameters)
+    if isinstance(catalog, SparkCatalog):
+        database = str(session.catalog.currentDatabase())
+        with suppress(Exception):  # the planner says what is wrong with the statement
+            catalog.look_up_together(tables_of(request.sql, database).reads)
     rewritten = _rewritten(session, catalog, request)
     if rewritten is not None:
         request = replace(request, sql=rewritten)
@@ -315,11 +327,9 @@ def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request)
     """Applies the correlation rules and map join sizes; ``None`` if the statement is unchanged."""
     if other_reading(session, request.sql):
         return None
-    if not isinstance(catalog, SparkCatalog):  # the rewriting needs Spark's analysis in the JVM
-        return None
     try:
         found = correlate(session, catalog, request.sql, request.settings, request.parameters)
-        sql = broadcasting(session, catalog, found.sql, request.settings)
+        sql = broadcasting(session, catalog, found.sql, request.settings, request.parameters)
     except (PySparkException, Py4JJavaError) as error:  # a table can't be looked up
         log.info("not rewritten: %s", in_words(error))
         return None

@@ -27,6 +27,7 @@ from airflow_hive_opt.runtime.required import RequiredPartitions, TooManyRequire
 from airflow_hive_opt.spark.application.application import completed, join, map_join, prune
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.application.required_partitions import required_partitions
+from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
 from airflow_hive_opt.spark.keys.key_set import MAX_KEY_BYTES, MAX_KEYS
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.spark.session.session import own_session
@@ -170,12 +171,14 @@ def _run(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath
         session = own_session(session)
         if job.stages is Stages.KEYS:
             return _call_for(session, job, request, path)
+        catalog = catalog_of(session)
         if job.stages is Stages.MAP_JOIN:
             result = map_join(session, request, descriptor, job.digest or "")
             announced = job.digest
         else:
-            pruned = prune(session, request, path, hand_over=job.stages is Stages.LOCAL_TASK)
-            if job.stages is Stages.LOCAL_TASK:
+            local_task_only = job.stages is Stages.LOCAL_TASK
+            pruned = prune(session, request, path, hand_over=local_task_only, catalog=catalog)
+            if local_task_only:
                 keep_report(pruned, path)
                 request.gates.check(pruned.descriptor)
                 return Outcome(Status.DONE, headline(pruned.descriptor), pruned.summary())
@@ -188,7 +191,7 @@ def _run(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath
     except (DescriptorError, PySparkException, Py4JError, ConnectionError) as error:
         status = Status.REFUSED if is_refusal(error) else Status.FAILED
         return _stopped(status, error, pruned)
-    report = completed(session, request, result)
+    report = completed(request, result, catalog)
     return _done(replace(result, report=report), announced, path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Union
 
@@ -15,9 +15,9 @@ from airflow_hive_opt.pruning.decisions import Layer
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name
-from airflow_hive_opt.spark.catalog.spark_catalog import (
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
-    SparkCatalog,
     read_by_serde,
     type_of,
     view_definition,
@@ -26,7 +26,7 @@ from airflow_hive_opt.spark.keys.skeleton import fulfilling
 from airflow_hive_opt.spark.restriction.literals import literal
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.spark_compat import condition_of
-from airflow_hive_opt.statement.catalog import Column, Table
+from airflow_hive_opt.statement.catalog import Buckets, Column, Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
@@ -42,7 +42,7 @@ class ConnectCatalog:
 
     Tables come from ``DESCRIBE ... AS JSON``. Partitions come from ``SHOW PARTITIONS``, which gives
     their names without location and statistics. An instance looks up each table once and lists its
-    names once, so use one instance for one stage. The number of metastore calls that the server
+    names once, so use one instance for one run. The number of metastore calls that the server
     makes is not known.
     """
 
@@ -50,6 +50,7 @@ class ConnectCatalog:
         self._session = session
         self._tables: dict[str, Table | None] = {}
         self._names: dict[str, list[Partition]] = {}
+        self._told: dict[str, Mapping[str, Any]] = {}
 
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
@@ -57,6 +58,33 @@ class ConnectCatalog:
         if key not in self._tables:
             self._tables[key] = self._look_up(key)
         return self._tables[key]
+
+    def described(self, table: Table, columns: Container[str]) -> Table:
+        """A table that this instance has looked up, with its buckets and statistics, if any.
+
+        Each column's statistics are one call to the server, so only ``columns`` are asked for.
+        """
+        told = self._told.get(table.name)
+        if told is None:
+            return table
+        buckets = None
+        if told.get("num_buckets"):
+            names, sort = (
+                tuple(str(name).lower() for name in told.get(key, ()))
+                for key in ("bucket_columns", "sort_columns")
+            )
+            buckets = Buckets(
+                names,
+                int(told["num_buckets"]),
+                tuple((name, "asc") for name in sort),
+                by_spark=told.get("provider") != "hive",
+            )
+        distinct: tuple[tuple[str, int], ...] = ()
+        if "num_rows" in told.get("statistics", {}):
+            asked = (column.name for column in table.all_columns if column.name in columns)
+            counted = ((name, self._distinct(table, name)) for name in asked)
+            distinct = tuple((name, count) for name, count in counted if count is not None)
+        return replace(table, distinct=distinct, buckets=buckets)
 
     def location(self, name: str) -> str | None:
         """A table's location; ``None`` for a view and for a name that does not exist."""
@@ -128,9 +156,14 @@ class ConnectCatalog:
         )
         return replace(target, partitions=tuple(sized))
 
-    def storage(self, table: Table) -> tuple[str, str]:  # noqa: ARG002
-        """Empty texts: the server gives no access to the footers of files."""
-        return "", ""
+    def storage(self, table: Table) -> tuple[str, str]:
+        """Format (``parquet`` or ``orc``) and location; empty if Spark's own reader is not used."""
+        told = self._told.get(table.name)
+        if told is None or self._is_read_by_serde(told):
+            return "", ""
+        name = f"{told.get('provider', '')} {told.get('serde_library', '')}".lower()
+        formats = [format_ for format_ in ("parquet", "orc") if format_ in name]
+        return (formats[0], told.get("location", "")) if formats else ("", "")
 
     def work(self) -> None:
         """``None``: the server does not report its metastore calls by session."""
@@ -146,6 +179,9 @@ class ConnectCatalog:
         full = f"{told['schema_name']}.{told['table_name']}".lower()
         if told["catalog_name"] != "spark_catalog":  # a temporary view
             full = name
+        elif told.get("type") != "VIEW":
+            self._told[full] = told
+        location = told.get("location") if full in self._told else None
         # DESCRIBE shows CHAR and VARCHAR as STRING
         fields = self._session.table(_quoted(name)).schema.fields
         columns = [Column(field.name.lower(), type_of(field)) for field in fields]
@@ -157,7 +193,9 @@ class ConnectCatalog:
                 str(told.get("view_catalog_and_namespace", "")).split("."),
                 told.get("view_query_output_columns", ()),
             )
-            return Table(full, tuple(columns), total_bytes=size, definition=definition)
+            return Table(
+                full, tuple(columns), total_bytes=size, definition=definition, location=location
+            )
         return Table(
             full,
             tuple(column for column in columns if column.name not in partitioned),
@@ -166,12 +204,24 @@ class ConnectCatalog:
             partitions_in_metastore=told.get("partition_provider") == "Catalog"
             or told.get("provider") == "hive",
             by_serde=self._is_read_by_serde(told),
+            location=location,
         )
 
     def _described(self, what: str) -> dict[str, Any]:
         ((text,),) = self._session.sql(f"DESCRIBE TABLE EXTENDED {what} AS JSON").collect()
         found: dict[str, Any] = json.loads(text)
         return found
+
+    def _distinct(self, table: Table, column: str) -> int | None:
+        """The number of distinct values of a column that ANALYZE TABLE has found."""
+        try:
+            told = self._session.sql(
+                f"DESCRIBE TABLE EXTENDED {_quoted(table.name)} {quote(column)}"
+            ).collect()
+        except AnalysisException:  # for a column of a complex type
+            return None
+        count = str(dict(map(tuple, told)).get("distinct_count", ""))
+        return int(count) if count.isdigit() else None
 
     def _estimated(self, name: str) -> int | None:
         """Spark's own estimate in bytes; very large if Spark has no statistics."""
@@ -199,7 +249,7 @@ SessionCatalog = Union[SparkCatalog, ConnectCatalog]
 
 
 def catalog_of(session: SparkSession) -> SessionCatalog:
-    """The session's catalog, through its JVM or over Spark Connect; use it for one stage."""
+    """The session's catalog, through its JVM or over Spark Connect; use it for one run."""
     return ConnectCatalog(session) if is_remote(session) else SparkCatalog(session)
 
 

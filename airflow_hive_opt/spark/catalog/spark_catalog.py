@@ -3,41 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from pyspark.errors import AnalysisException
-from pyspark.sql.types import StructField, StructType
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql.types import StructType
 
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
-from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed, value_of
+from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
+from airflow_hive_opt.spark.catalog.table_facts import (
+    NOT_FOUND,
+    location_of,
+    partitions_in,
+    read_by_serde,
+    type_of,
+    view_definition,
+)
 from airflow_hive_opt.spark.catalog.work import work_of
 from airflow_hive_opt.spark.restriction.scan import list_condition, partition_lookup, way
 from airflow_hive_opt.spark.session.session import is_shared
-from airflow_hive_opt.spark.session.spark_compat import active, condition_of, to_scala
-from airflow_hive_opt.statement.catalog import Column, Table, ViewDefinition
+from airflow_hive_opt.spark.session.spark_compat import active, condition_of, items, to_scala
+from airflow_hive_opt.statement.catalog import Column, Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_EXACT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+log = logging.getLogger(__name__)
+
 _ALIAS = "__partitions"
-# The conditions of Spark's errors for a name that does not exist.
-NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 class SparkCatalog:
     """Spark's session catalog, a :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
 
     Works with any metastore that Spark has: embedded, secured, or a vendor's. An instance looks up
-    each table once and lists its names once, so use one instance for one stage. The session
+    each table once and lists its names once, so use one instance for one run. The session
     catalog checks for each name that database and table exist. The external catalog below it does
     not, so this class calls that one, which halves the metastore calls.
     """
@@ -52,6 +61,7 @@ class SparkCatalog:
         self._names: dict[str, list[Partition]] = {}
         self._own_names: dict[str, list[str]] = {}
         self._found: dict[str, Any] = {}
+        self._fetched: dict[str, Any] = {}
 
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
@@ -60,7 +70,31 @@ class SparkCatalog:
             self._tables[key] = self._look_up(key)
         return self._tables[key]
 
-    def described(self, table: Table) -> Table:
+    def look_up_together(self, names: Iterable[str]) -> None:
+        """Fetches the tables ``database.table`` in one metastore call for each database.
+
+        A table that is not fetched here is looked up alone later, with its error if there is one.
+        """
+        databases: dict[str, list[str]] = {}
+        for name in names:
+            database, _, short = name.lower().rpartition(".")
+            databases.setdefault(database, []).append(short)
+        for database, tables in databases.items():
+            if len(tables) < 2:
+                continue
+            try:
+                found = self._external.getTablesByName(database, to_scala(self._jvm, tables))
+                for metadata in items(found):
+                    name = f"{database}.{metadata.identifier().table()}".lower()
+                    self._fetched[name] = metadata
+            except (PySparkException, Py4JError) as error:  # some metastores have no such call
+                log.debug("the tables of %s are looked up one by one: %s", database, error)
+
+    def described(
+        self,
+        table: Table,
+        columns: Container[str],  # noqa: ARG002 - all columns' statistics are here already
+    ) -> Table:
         """A table that this instance has looked up, with its buckets and statistics, if any."""
         metadata = self._found.get(table.name)
         return table if metadata is None else with_statistics(table, metadata)
@@ -72,7 +106,7 @@ class SparkCatalog:
             return None
         database = database or self._catalog.getCurrentDatabase()
         metadata = self._found.get(f"{database}.{short}") or self._metadata(short, database)
-        return _location(metadata) if metadata is not None else None
+        return location_of(metadata) if metadata is not None else None
 
     def default_location(self) -> str | None:
         """The location of the metastore's database ``default``."""
@@ -235,7 +269,7 @@ class SparkCatalog:
                 self._texts(metadata.viewCatalogAndNamespace()),
                 self._texts(metadata.viewQueryColumnNames()),
             )
-            location = None if view.isDefined() else _location(metadata)
+            location = None if view.isDefined() else location_of(metadata)
             return replace(table, definition=definition, location=location)
         self._own_names[full] = own_names
         partitioned = {column.lower() for column in own_names}
@@ -250,7 +284,7 @@ class SparkCatalog:
             or bool(metadata.tracksPartitionsInCatalog())
             or metadata.provider().getOrElse(None) == "hive",
             by_serde=bool(own_names) and self._is_read_by_serde(metadata),
-            location=_location(metadata),
+            location=location_of(metadata),
         )
 
     def _is_read_by_serde(self, metadata: Any) -> bool:
@@ -261,6 +295,8 @@ class SparkCatalog:
         return read_by_serde(self._session, str(serde.get()) if serde.isDefined() else "")
 
     def _metadata(self, short: str, database: str) -> Any | None:
+        if (fetched := self._fetched.get(f"{database}.{short}".lower())) is not None:
+            return fetched
         try:
             return self._external.getTable(database, short)
         except AnalysisException as error:
@@ -288,25 +324,10 @@ class SparkCatalog:
         return self._own_names[table.name]
 
     def _partitions(self, table: Table, found: Any) -> list[Partition]:
-        """Spark's partitions, read as one JSON text: each JVM call takes nearly a millisecond.
-
-        The location is the metastore's path, not Spark's URI for it.
-        """
+        """Spark's partitions, read as one JSON text: each JVM call takes nearly a millisecond."""
         mapper = self._jvm.com.fasterxml.jackson.databind.ObjectMapper()
         mapper.registerModule(self._object("com.fasterxml.jackson.module.scala.DefaultScalaModule"))
-        partitions = []
-        for part in json.loads(mapper.writeValueAsString(found)):
-            values = {name.lower(): text for name, text in part["spec"].items()}
-            location, stats = part["storage"]["locationUri"], part["stats"] or {}
-            partitions.append(
-                Partition(
-                    tuple(value_of(values[column.name]) for column in table.partition_columns),
-                    None if location is None else unquote(location),
-                    stats.get("rowCount"),
-                    stats.get("sizeInBytes"),
-                )
-            )
-        return partitions
+        return partitions_in(str(mapper.writeValueAsString(found)), table)
 
     def _database_and_name(self, table: Table) -> tuple[str, str]:
         database, _, short = table.name.rpartition(".")
@@ -319,30 +340,3 @@ class SparkCatalog:
     def _texts(self, sequence: Any) -> list[str]:
         """A Scala sequence of names, in one JVM call; no name contains a NUL."""
         return [text for text in sequence.mkString("\0").split("\0") if text]
-
-
-def _location(metadata: Any) -> str | None:
-    """The table's location in the metastore."""
-    found = str(metadata.storage().locationUri().toString())
-    return unquote(found[len("Some(") : -1]) if found.startswith("Some(") else None
-
-
-def read_by_serde(session: SparkSession, serde: str) -> bool:
-    """Whether Spark reads a Hive table with this serde, not with its own reader."""
-    own = [format_ for format_ in ("parquet", "orc") if format_ in serde.lower()]
-    return not own or session.conf.get(f"spark.sql.hive.convertMetastore{own[0].title()}") != "true"
-
-
-def view_definition(
-    text: str | None, namespace: Sequence[str], columns: Iterable[str]
-) -> ViewDefinition | None:
-    """A view's query as Spark stores it; ``None`` for a table or another catalog's view."""
-    if text is None or len(namespace) != 2 or namespace[0] != "spark_catalog":
-        return None
-    return ViewDefinition(text, namespace[1].lower(), tuple(name.lower() for name in columns))
-
-
-def type_of(field: StructField) -> str:
-    """The column's type by Hive's name, in lower case, CHAR and VARCHAR with their lengths."""
-    exact = (field.metadata or {}).get(_EXACT_TYPE)
-    return str(exact or field.dataType.simpleString()).lower()

@@ -21,14 +21,22 @@ def is_stable(frame: DataFrame) -> bool:
     return analysed_operators(frame) is not None
 
 
-def analysed_operators(frame: DataFrame) -> tuple[str, ...] | None:
-    """The operators of Spark's analysed plan, top down; ``None`` if its rows may differ."""
+def deterministic_plan(frame: DataFrame) -> str | None:
+    """Spark's analysed plan as text; ``None`` if one of its expressions is not deterministic.
+
+    Over Spark Connect the plan's text decides, because the protocol gives no other answer. It does
+    not tell apart an expression that differs by day and one that differs by row.
+    """
     if is_remote(frame):
         text = connect_frames.analyzed_plan(frame)
-    else:
-        plan = frame._jdf.queryExecution().analyzed()
-        known = plan.deterministic()
-        text = plan_text(plan) if known else None
+        return None if text is None or NOT_DETERMINISTIC.search(text) else text
+    plan = frame._jdf.queryExecution().analyzed()
+    return plan_text(plan) if plan.deterministic() else None
+
+
+def analysed_operators(frame: DataFrame) -> tuple[str, ...] | None:
+    """The operators of Spark's analysed plan, top down; ``None`` if its rows may differ."""
+    text = deterministic_plan(frame)
     if text is None or NOT_DETERMINISTIC.search(text):
         return None
     operators = tuple(line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())

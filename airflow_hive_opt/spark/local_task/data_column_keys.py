@@ -17,6 +17,7 @@ from airflow_hive_opt.runtime.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys.key_set import Keys
+from airflow_hive_opt.spark.local_task.column_samples import sampled_by_query
 from airflow_hive_opt.spark.local_task.row_groups import (
     FILES,
     Bound,
@@ -28,6 +29,7 @@ from airflow_hive_opt.spark.local_task.row_groups import (
     spread,
 )
 from airflow_hive_opt.spark.restriction.literals import is_plain
+from airflow_hive_opt.spark.session.connect import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +54,11 @@ def promising_row_groups(
     format_, location = catalog.storage(table)
     if not format_:
         return []
+    if is_remote(session):
+        groups = sampled_by_query(
+            session, format_, table, partitions, predicate.column, predicate.type
+        )
+        return groups if share_of_one(groups) <= MOST_ROWS_READ else []
     folders = [location]
     if partitions is not None:
         sample = spread(partitions, FILES)

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.map_join.command import Command
 from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.connect_frames import plan_metrics
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.spark.session.statement_errors import is_refusal, objection_in
 from airflow_hive_opt.statement.tables import is_query, table_of_a_partition
@@ -32,8 +33,9 @@ _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 class Answer:
     """A statement's columns and first rows, and the ``text`` that ran.
 
-    ``plan`` gives the JVM's plan that has run; it is ``None`` if the plan is not known. It is a
-    function because a call of the JVM may fail after rows are written. ``objection`` is Spark's
+    ``plan`` gives the plan that has run: the JVM's, or over Spark Connect its operators with their
+    metrics. It is ``None`` if the plan is not known. It is a function because a call of the JVM may
+    fail after rows are written. ``objection`` is Spark's
     error for an earlier text; ``None`` if the first text ran.
     """
 
@@ -90,7 +92,7 @@ def _query(
 
     if is_remote(session):
         found = rows()
-        return lambda: (columns, found, None)
+        return lambda: (columns, found, (lambda: plan_metrics(shown)) if show_rows else None)
     plan = shown._jdf.queryExecution().executedPlan()
     return lambda: (columns, rows(), (lambda: plan) if show_rows else None)
 
@@ -131,5 +133,5 @@ def _sql(session: SparkSession, text: str, parameters: Parameters, show_rows: in
     columns = tuple(frame.columns)
     rows = tuple(map(tuple, frame.take(show_rows))) if columns else ()
     if is_remote(session):
-        return columns, rows, None
+        return columns, rows, lambda: plan_metrics(frame)
     return columns, rows, lambda: frame._jdf.queryExecution().executedPlan()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from airflow_hive_opt.runtime.report import TableRead
@@ -10,25 +11,42 @@ from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.physical_operators import operators
 
 _SCANS = ("FileSourceScanExec", "HiveTableScanExec")
+# A scan's name in the metrics of Spark Connect.
+_NAMED = re.compile(r"Scan \w+ (?:spark_catalog\.)?([^.\s]+\.[^.\s]+)")
 _METRICS = {"partitions": "numPartitions", "files": "numFiles", "bytes": "filesSize"}
 
 
 def table_reads(plan: Any, catalog: SessionCatalog) -> tuple[TableRead, ...]:
-    """The partitions, files and bytes that a plan of the JVM has read, one entry for each table.
+    """The partitions, files and bytes that a plan has read, one entry for each table.
 
-    The scans of a table are added up. A number is ``None`` if Spark does not count it, as for
-    Hive's SerDes. Raises the errors of Spark and of its metastore.
+    ``plan`` is the JVM's, or over Spark Connect what ``connect_frames.plan_metrics`` returns. The
+    scans of a table are added up. A number is ``None`` if Spark does not count it, as for Hive's
+    SerDes. Raises the errors of Spark and of its metastore.
     """
     found: dict[str, dict[str, int | None]] = {}
-    for kind, operator in operators(plan):
-        if kind in _SCANS and (name := _table(kind, operator)):
-            read = _counted(operator)
-            before = found.get(name)
-            found[name] = read if before is None else _sum(before, read)
+    for name, read in _named(plan) if isinstance(plan, tuple) else _scans(plan):
+        before = found.get(name)
+        found[name] = read if before is None else _sum(before, read)
     return tuple(
         TableRead(name, total_bytes=_size(catalog, name), **counts)
         for name, counts in found.items()
     )
+
+
+def _scans(plan: Any) -> Iterator[tuple[str, dict[str, int | None]]]:
+    """The scans of tables in a plan of the JVM."""
+    for kind, operator in operators(plan):
+        if kind in _SCANS and (name := _table(kind, operator)):
+            yield name, _counted(operator)
+
+
+def _named(
+    plan: tuple[tuple[str, Mapping[str, int]], ...],
+) -> Iterator[tuple[str, dict[str, int | None]]]:
+    """The scans of tables among operators with their metrics."""
+    for operator, metrics in plan:
+        if found := _NAMED.fullmatch(operator.strip()):
+            yield found[1], {name: metrics.get(metric) for name, metric in _METRICS.items()}
 
 
 def _table(kind: str, operator: Any) -> str | None:

@@ -1,6 +1,6 @@
 """A Spark session: in this process, shared by a machine's tasks, or on a Spark Connect server.
 
 ``shared`` opens a session in the process of ``shared_server``, which it finds by ``shared_folder``.
-
-Only ``spark_compat`` handles the differences between versions of Spark.
+``shared_settings`` says which tasks share a Spark. Only ``spark_compat`` handles the differences
+between versions of Spark.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.spark.session.session_conf import conf_set
 
@@ -31,6 +31,21 @@ def analyzed_plan(frame: DataFrame) -> str | None:
     if len(parts) != 4 or "redacted" in text or _NOT_TOLD.search(parts[2]):
         return None
     return parts[2]
+
+
+def plan_metrics(frame: Any) -> tuple[tuple[str, dict[str, int]], ...]:
+    """The operators of the plan that a frame has run, by name, each with the server's metrics.
+
+    Empty if the server has sent none, as for statements that write.
+    """
+    info = frame.executionInfo
+    if info is None or info.metrics is None:
+        return ()
+    _, operators = info.metrics.extract_graph()
+    return tuple(
+        (found.name, {metric.name: int(metric.value) for metric in found.metrics})
+        for found in operators.values()
+    )
 
 
 def local_relation(session: SparkSession, frame: DataFrame) -> tuple[DataFrame, int, int]:

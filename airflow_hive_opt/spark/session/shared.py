@@ -27,13 +27,8 @@ from uuid import uuid4
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java
 from airflow_hive_opt.spark.session.session import check_versions, set_setting
-from airflow_hive_opt.spark.session.shared_folder import (
-    Address,
-    Bounds,
-    SharedFolder,
-    of_a_session,
-    of_the_whole,
-)
+from airflow_hive_opt.spark.session.shared_folder import Address, SharedFolder, starting
+from airflow_hive_opt.spark.session.shared_settings import Bounds, of_a_session, of_the_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,15 +80,22 @@ class SharedSession:
 
 
 @contextmanager
-def shared_session(conf: Mapping[str, str], bounds: Bounds) -> Iterator[SharedSession]:
+def shared_session(
+    conf: Mapping[str, str], bounds: Bounds, stopped: threading.Event | None = None
+) -> Iterator[SharedSession]:
     """A session in the shared Spark for these settings, which starts if it does not run.
 
-    Waits while as many tasks use it as ``bounds`` allows. Raises :class:`SparkStartError`.
+    Waits while as many tasks use it as ``bounds`` allows. Raises :class:`SparkStartError`, also if
+    ``stopped`` is set while this task waits.
     """
     check_versions()
     ensure_java()
-    folder, tag = SharedFolder.of(conf, bounds), f"airflow-hive-opt-{uuid4().hex}"
-    place, address = _place(folder, conf, bounds, tag)
+    tag = f"airflow-hive-opt-{uuid4().hex}"
+    try:
+        folder = SharedFolder.of(conf, bounds)
+        place, address = _place(folder, conf, bounds, tag, stopped or threading.Event())
+    except OSError as error:
+        raise SparkStartError(f"the folder of the shared Spark: {error}") from None
     try:
         session = _connected(address, tag, Path(place.name).name)
         shared = SharedSession(session, tag, folder, threading.Event())
@@ -116,44 +118,65 @@ def shared_session(conf: Mapping[str, str], bounds: Bounds) -> Iterator[SharedSe
         place.close()
 
 
-def _place(folder: SharedFolder, conf: Mapping[str, str], bounds: Bounds, tag: str) -> Any:
+def _place(
+    folder: SharedFolder,
+    conf: Mapping[str, str],
+    bounds: Bounds,
+    tag: str,
+    stopped: threading.Event,
+) -> Any:
     """A place among the tasks, and the address of the shared Spark."""
     told = False
     while True:
-        try:
-            with folder.locked():
-                address = _running(folder) or _start(folder, conf, bounds)
-                place = folder.claim(bounds.tasks, tag)
-        except OSError as error:
-            raise SparkStartError(f"the folder of the shared Spark: {error}") from None
+        with folder.locked(stopped):
+            address = _running(folder, stopped)
+            if address is None:
+                with starting(stopped):
+                    running = _running(folder, stopped)  # of a task that was killed meanwhile
+                    address = running or _start(folder, conf, bounds, stopped)
+            place = folder.claim(bounds.tasks, tag)
         if place is not None:
             return place, address
         if not told:
-            log.info("the shared Spark already runs %d tasks, its bound: waiting", bounds.tasks)
+            log.info("the shared Spark is full, its bound is [hive_opt] session_tasks: waiting")
             told = True
-        time.sleep(1)
+        _wait(1, stopped)
 
 
-def _running(folder: SharedFolder) -> Address | None:
+def _wait(seconds: float, stopped: threading.Event) -> None:
+    if stopped.wait(seconds):
+        raise SparkStartError("the task was stopped while it waited for the shared Spark")
+
+
+def _running(folder: SharedFolder, stopped: threading.Event) -> Address | None:
     """The address of the shared Spark, if it runs; waits while one starts or ends.
 
-    One starts although nobody holds the folder's lock if the task that began it was killed.
+    One starts although nobody holds the folder's lock if the task that began it was killed. One
+    that neither starts nor ends in time is ended. Raises ``SparkStartError`` if that is not
+    possible.
     """
     until = time.monotonic() + _PATIENCE_TO_START
     while folder.is_alive():
         if (address := folder.address()) is not None:
             return address
-        if time.monotonic() > until:
+        if time.monotonic() > until and not folder.kill():
             raise SparkStartError(f"the shared Spark neither starts nor ends, see {folder.log}")
-        time.sleep(_BETWEEN)
+        _wait(_BETWEEN, stopped)
     return None
 
 
-def _start(folder: SharedFolder, conf: Mapping[str, str], bounds: Bounds) -> Address:
-    """Starts the process and waits until Spark is ready; the caller holds the folder's lock."""
+def _start(
+    folder: SharedFolder, conf: Mapping[str, str], bounds: Bounds, stopped: threading.Event
+) -> Address:
+    """Starts the process and waits until Spark is ready.
+
+    The caller holds the folder's lock, and the one of all starts.
+    """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for other in SharedFolder.all():
-        other.stop()  # it needs memory, and perhaps this one's embedded metastore
+        if other.folder != folder.folder and other.is_here():
+            _running(other, stopped)  # perhaps it is about to end
+            other.stop()  # it needs memory, and perhaps this one's embedded metastore
     folder.failure.unlink(missing_ok=True)
     folder.publish(None)  # a killed process could not remove its address
     if folder.log.exists():
@@ -177,10 +200,13 @@ def _start(folder: SharedFolder, conf: Mapping[str, str], bounds: Bounds) -> Add
     while time.monotonic() < until:
         if (address := folder.address()) is not None:
             return address
-        if process.poll() is not None:
+        code = process.poll()
+        if code == 0 and (address := _running(folder, stopped)) is not None:
+            return address  # the process of a task that was killed was faster
+        if code is not None:
             raise _start_error(folder)
-        time.sleep(_BETWEEN)
-    process.terminate()
+        _wait(_BETWEEN, stopped)
+    os.killpg(process.pid, signal.SIGKILL)  # it takes no other signal while it starts
     raise SparkStartError(
         f"the shared Spark was not ready after {_PATIENCE_TO_START} s, see {folder.log}"
     )

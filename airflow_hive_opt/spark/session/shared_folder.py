@@ -8,58 +8,31 @@ ends, however it ends.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import platform
+import shutil
 import signal
-import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib.metadata import version
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from upath import UPath
+
+from airflow_hive_opt.runtime.storage import write_whole
+from airflow_hive_opt.spark.session.file_locks import open_private, try_lock, wait_for_lock
 from airflow_hive_opt.spark.session.java import SparkStartError
+from airflow_hive_opt.spark.session.shared_settings import Bounds, digest_of
 
 FOLDER_VARIABLE = "AIRFLOW_HIVE_OPT_SESSIONS"
 _PATIENCE_TO_END = 60  # seconds
+_OLD = 7 * 24 * 3600  # seconds
 _ABANDONED = "abandoned-"
 _TRIES, _BETWEEN_TRIES = 20, 0.1
-# Variables that Spark, Hadoop and the clients of storages read.
-_ENVIRONMENT = (
-    *("AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "HIVE_", "JAVA_", "JDK_", "KRB5", "LANG", "LC_"),
-    *("PYSPARK_", "PYTHONPATH", "SPARK_", "TZ", "YARN_", "_JAVA_"),
-)
-# Variables that PySpark itself sets when it has connected.
-_OF_PYSPARK = ("PYSPARK_PYTHON", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
-# Settings that a session may change. All others are those of the whole Spark.
-_OF_A_SESSION = (
-    "spark.sql.adaptive.",
-    "spark.sql.ansi.",
-    "spark.sql.autoBroadcastJoinThreshold",
-    "spark.sql.broadcastTimeout",
-    "spark.sql.files.",
-    "spark.sql.optimizer.",
-    "spark.sql.orc.",
-    "spark.sql.parquet.",
-    "spark.sql.session.",
-    "spark.sql.shuffle.",
-    "spark.sql.statistics.",
-)
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """``idle`` are the seconds without a task after which the shared Spark ends.
-
-    At most ``tasks`` tasks use it at the same time.
-    """
-
-    idle: int = 300
-    tasks: int = 16
 
 
 @dataclass(frozen=True)
@@ -73,16 +46,6 @@ class Address:
     machine: str
     port: int
     token: str
-
-
-def of_a_session(conf: Mapping[str, str]) -> dict[str, str]:
-    """The settings that a session may change."""
-    return {name: value for name, value in conf.items() if name.startswith(_OF_A_SESSION)}
-
-
-def of_the_whole(conf: Mapping[str, str]) -> dict[str, str]:
-    """The settings that Spark takes when it starts."""
-    return {name: value for name, value in conf.items() if not name.startswith(_OF_A_SESSION)}
 
 
 def sessions_root() -> Path:
@@ -104,25 +67,11 @@ class SharedFolder:
     def of(cls, conf: Mapping[str, str], bounds: Bounds) -> SharedFolder:
         """The folder for these settings.
 
-        Tasks share a Spark only if all that it takes when it starts is equal: settings, bounds,
-        versions, the current folder, and the variables of the environment that it reads.
+        Tasks share a Spark only if all that it takes when it starts is equal; see
+        :mod:`~airflow_hive_opt.spark.session.shared_settings`.
         Raises ``SparkStartError`` if another user could read the folder.
         """
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name.startswith(_ENVIRONMENT) and name not in _OF_PYSPARK
-        }
-        same = (
-            of_the_whole(conf),
-            (bounds.idle, bounds.tasks),
-            os.environ.get("PYSPARK_PYTHON", sys.executable),
-            (sys.executable, version("pyspark"), version("airflow-hive-opt"), platform.node()),
-            str(Path.cwd()),
-            environment,
-        )
-        digest = hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
-        found = cls(sessions_root() / digest[:16])
+        found = cls(sessions_root() / digest_of(conf, bounds)[:16])
         found._create()
         return found
 
@@ -146,17 +95,37 @@ class SharedFolder:
             )
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """No other process starts or ends this Spark, or begins to use it, until the block ends."""
-        with self._file("lock") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+    def locked(self, stopped: threading.Event) -> Iterator[None]:
+        """No other task starts this Spark, ends it when idle, or begins to use it, in the block.
+
+        Raises ``SparkStartError`` if ``stopped`` is set while this process waits for its turn.
+        """
+        while True:
+            self._create()  # another process may have removed the folder, because it was old
+            try:
+                file = self._file("lock")
+            except FileNotFoundError:
+                continue
+            with file:
+                wait_for_lock(file, stopped)
+                if self._is_in_place(file):
+                    yield
+                    return
+
+    def _is_in_place(self, file: IO[str]) -> bool:
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), (self.folder / "lock").stat())
+        except FileNotFoundError:
+            return False
 
     def hold(self) -> IO[str] | None:
         """A file that stays locked while this process is the Spark; ``None`` if another one is."""
         file = self._file("alive")
         for _ in range(_TRIES):  # a process that asks has the lock for a moment
-            if _try_lock(file):
+            if try_lock(file):
+                file.truncate()
+                json.dump({"pid": os.getpid(), "machine": this_machine()}, file)
+                file.flush()
                 return file
             time.sleep(_BETWEEN_TRIES)
         file.close()
@@ -164,14 +133,21 @@ class SharedFolder:
 
     def is_alive(self) -> bool:
         """Whether the Spark runs, starts or ends."""
-        with self._file("alive") as file:
-            return not _try_lock(file, fcntl.LOCK_SH)
+        try:
+            with self._file("alive") as file:
+                return not try_lock(file, fcntl.LOCK_SH)
+        except FileNotFoundError:  # the folder has been removed, because it was old
+            return False
+
+    def is_here(self) -> bool:
+        """Whether the Spark runs on this machine."""
+        return self._pid() is not None
 
     def address(self) -> Address | None:
         """Where the gateway listens; ``None`` before Spark has started."""
         try:
             return Address(**json.loads(self._address.read_text()))
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, ValueError, TypeError):  # of another version of this package
             return None
 
     def publish(self, address: Address | None) -> None:
@@ -179,23 +155,19 @@ class SharedFolder:
         if address is None:
             self._address.unlink(missing_ok=True)
             return
-        unfinished = self._address.with_suffix(".tmp")
-        with self._file(unfinished.name) as file:
-            file.truncate()
-            json.dump(address.__dict__, file)
-        unfinished.replace(self._address)
+        write_whole(json.dumps(asdict(address)).encode(), UPath(self._address))
 
     @contextmanager
     def locked_at_once(self) -> Iterator[bool]:
         """Like :meth:`locked`, but does not wait; says whether the lock was free."""
         with self._file("lock") as file:
-            yield _try_lock(file)
+            yield try_lock(file)
 
     def claim(self, most: int, tag: str) -> IO[str] | None:
         """A locked file with ``tag`` in it; ``None`` if ``most`` files are in use."""
         for number in range(most):
             file = self._file(f"task-{number}")
-            if _try_lock(file):
+            if try_lock(file):
                 if before := file.read():  # of a killed task that the Spark has not seen yet
                     (self.folder / f"{_ABANDONED}{before}").touch()
                 file.seek(0)
@@ -220,42 +192,84 @@ class SharedFolder:
             path.unlink()
         for path in self.folder.glob("task-*"):
             with self._file(path.name) as file:
-                if _try_lock(file, fcntl.LOCK_SH) and (tag := file.read()):
+                if try_lock(file, fcntl.LOCK_SH) and (tag := file.read()):
                     tags.append(tag)
                     file.seek(0)
                     file.truncate()
         return tags
 
-    def stop(self, in_use: bool = False) -> bool:
-        """Ends this Spark if no task uses it, or in any case if ``in_use`` is set.
+    def stop(self) -> bool:
+        """Ends this Spark if it is ready and no task uses it; returns whether none runs any more.
 
-        Returns whether none runs any more.
+        Removes the folder if it is old.
         """
         with self.locked_at_once() as locked:
             if not locked:
                 return False  # a task is starting it
-            address = self.address()
-            here = address is not None and address.machine == this_machine()
-            if not here or address is None or (self.tasks() and not in_use):
-                return not self.is_alive()
-            until = time.monotonic() + _PATIENCE_TO_END
-            if self.is_alive():
-                os.kill(address.pid, signal.SIGTERM)
-            while self.is_alive() and time.monotonic() < until:
-                time.sleep(0.1)
-            return not self.is_alive()
+            pid = self._pid()
+            if pid is not None and self.address() is not None and not self.tasks():
+                self._signal(pid, signal.SIGTERM)
+            stopped = not self.is_alive()
+            if stopped and time.time() - self.last_used() > _OLD:
+                shutil.rmtree(self.folder, ignore_errors=True)
+            return stopped
+
+    def kill(self) -> bool:
+        """Ends this Spark although tasks use it or wait for it; returns whether none runs."""
+        pid = self._pid()
+        if pid is not None and self.address() is not None:
+            self._signal(pid, signal.SIGTERM)
+        if pid is not None and self.is_alive():  # it hangs, or it starts and takes no signal
+            self._signal(pid, signal.SIGKILL)
+        return not self.is_alive()
+
+    def _pid(self) -> int | None:
+        """The process that holds the Spark; ``None`` if there is none on this machine."""
+        if not self.is_alive():
+            return None
+        try:
+            holder = json.loads((self.folder / "alive").read_text())
+            return int(holder["pid"]) if holder["machine"] == this_machine() else None
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def _signal(self, pid: int, kind: signal.Signals) -> None:
+        """Sends a signal to the process, and waits until it has ended.
+
+        SIGKILL goes to its JVM too, which may hang; otherwise the JVM ends with the process.
+        """
+        until = time.monotonic() + _PATIENCE_TO_END
+        with suppress(ProcessLookupError):
+            (os.killpg if kind is signal.SIGKILL else os.kill)(pid, kind)
+        while self.is_alive() and time.monotonic() < until:
+            time.sleep(0.1)
+
+    def last_used(self) -> float:
+        """When a task last began or ended, in seconds since 1970."""
+        places = [path.stat().st_mtime for path in self.folder.glob("task-*")]
+        return max(places, default=self.folder.stat().st_mtime)
 
     def tasks(self) -> int:
         """How many tasks use this Spark now."""
         count = 0
         for path in self.folder.glob("task-*"):
             with self._file(path.name) as file:
-                count += not _try_lock(file, fcntl.LOCK_SH)
+                count += not try_lock(file, fcntl.LOCK_SH)
         return count
 
     def _file(self, name: str) -> IO[str]:
-        """The file, opened for reading and writing; only its owner may open it."""
-        return open(self.folder / name, "r+", opener=_create_private)
+        return open_private(self.folder / name)
+
+
+@contextmanager
+def starting(stopped: threading.Event) -> Iterator[None]:
+    """No other process of this user starts a shared Spark until the block ends.
+
+    Raises ``SparkStartError`` if ``stopped`` is set while this process waits for its turn.
+    """
+    with open_private(sessions_root() / f"starting-{os.getuid()}") as file:
+        wait_for_lock(file, stopped)
+        yield
 
 
 def this_machine() -> str:
@@ -263,16 +277,3 @@ def this_machine() -> str:
     spaces = Path("/proc/self/ns/pid")
     space = str(spaces.readlink()) if spaces.is_symlink() else ""
     return f"{platform.node()} {space}"
-
-
-def _create_private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CREAT, 0o600)
-
-
-def _try_lock(file: IO[str], kind: int = fcntl.LOCK_EX) -> bool:
-    """Locks the file unless another process uses it; those that only ask take a shared lock."""
-    try:
-        fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

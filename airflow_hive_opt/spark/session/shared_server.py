@@ -14,12 +14,15 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from airflow_hive_opt.runtime.storage import DescriptorError
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
 from airflow_hive_opt.spark.session.session import SHARED, spark_session
-from airflow_hive_opt.spark.session.shared_folder import Address, Bounds, SharedFolder, this_machine
+from airflow_hive_opt.spark.session.shared_folder import Address, SharedFolder, this_machine
+from airflow_hive_opt.spark.session.shared_settings import Bounds
 
 log = logging.getLogger(__name__)
 
@@ -45,9 +48,11 @@ def main() -> int:
                 _serve(session, shared, Bounds(**given["bounds"]), stopping)
             finally:
                 shared.publish(None)  # nobody may come while Spark ends
-    except SparkStartError as error:
+    except (SparkStartError, DescriptorError) as error:
         refused = isinstance(error, WrongSettingError)
-        shared.failure.write_text(json.dumps({"message": str(error), "refused": refused}))
+        log.error("%s", error)
+        with suppress(OSError):  # a full disk
+            shared.failure.write_text(json.dumps({"message": str(error), "refused": refused}))
         return 1
     return 0
 
@@ -56,14 +61,18 @@ def _serve(session: Any, shared: SharedFolder, bounds: Bounds, stopping: threadi
     gateway = session.sparkContext._gateway
     process, context = gateway.proc, session.sparkContext._jsc.sc()
     parameters = gateway.gateway_parameters
-    shared.publish(Address(os.getpid(), this_machine(), parameters.port, parameters.auth_token))
+    address = Address(os.getpid(), this_machine(), parameters.port, parameters.auth_token)
+    shared.publish(address)
     log.info("Spark is ready")
-    used = time.monotonic()
+    used, before = time.monotonic(), 0.0
     abandoned: dict[str, float] = {}
     while process.poll() is None and not context.isStopped():
         if stopping.wait(_SECONDS):
             log.info("stopped")
             return
+        if shared.address() != address:  # a task that was about to start another one removed it
+            with suppress(DescriptorError):  # a full disk; the next round tries again
+                shared.publish(address)
         for tag in shared.abandoned():
             log.info("a task has ended without notice: its jobs are cancelled")
             abandoned[tag] = time.monotonic()
@@ -71,8 +80,9 @@ def _serve(session: Any, shared: SharedFolder, bounds: Bounds, stopping: threadi
             context.cancelJobsWithTag(tag)  # again, because a statement may still be planned
             if time.monotonic() - since > _REMEMBERED:
                 del abandoned[tag]
-        if shared.tasks():
-            used = time.monotonic()
+        last = shared.last_used()
+        if shared.tasks() or last != before:
+            used, before = time.monotonic(), last
             continue
         idle = time.monotonic() - used
         if idle >= bounds.idle or (idle < 2 * _SECONDS and _is_full(session)):

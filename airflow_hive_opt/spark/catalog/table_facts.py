@@ -1,0 +1,66 @@
+"""What Spark's description of a table means for the planner, however it was read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from airflow_hive_opt.runtime.partitions import Partition, value_of
+from airflow_hive_opt.statement.catalog import Table, ViewDefinition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructField
+
+_EXACT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+"""The conditions of Spark's errors for a name that does not exist."""
+
+
+def location_of(metadata: Any) -> str | None:
+    """The location in the metastore of a table that the JVM describes."""
+    found = str(metadata.storage().locationUri().toString())
+    return unquote(found[len("Some(") : -1]) if found.startswith("Some(") else None
+
+
+def partitions_in(text: str, table: Table) -> list[Partition]:
+    """The partitions in the JSON of Spark's own objects.
+
+    A location is the metastore's path, not Spark's URI for it.
+    """
+    partitions = []
+    for part in json.loads(text):
+        values = {name.lower(): value for name, value in part["spec"].items()}
+        location, stats = part["storage"]["locationUri"], part["stats"] or {}
+        partitions.append(
+            Partition(
+                tuple(value_of(values[column.name]) for column in table.partition_columns),
+                None if location is None else unquote(location),
+                stats.get("rowCount"),
+                stats.get("sizeInBytes"),
+            )
+        )
+    return partitions
+
+
+def read_by_serde(session: SparkSession, serde: str) -> bool:
+    """Whether Spark reads a Hive table with this serde, not with its own reader."""
+    own = [format_ for format_ in ("parquet", "orc") if format_ in serde.lower()]
+    return not own or session.conf.get(f"spark.sql.hive.convertMetastore{own[0].title()}") != "true"
+
+
+def view_definition(
+    text: str | None, namespace: Sequence[str], columns: Iterable[str]
+) -> ViewDefinition | None:
+    """A view's query as Spark stores it; ``None`` for a table or another catalog's view."""
+    if text is None or len(namespace) != 2 or namespace[0] != "spark_catalog":
+        return None
+    return ViewDefinition(text, namespace[1].lower(), tuple(name.lower() for name in columns))
+
+
+def type_of(field: StructField) -> str:
+    """The column's type by Hive's name, in lower case, CHAR and VARCHAR with their lengths."""
+    exact = (field.metadata or {}).get(_EXACT_TYPE)
+    return str(exact or field.dataType.simpleString()).lower()
