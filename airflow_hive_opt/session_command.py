@@ -43,7 +43,7 @@ def _why(found: SharedFolder, force: bool) -> str:
     if found.address() is None:
         return "it is starting or ending. Wait, or use --force"
     if found.tasks():
-        return f"{_tasks(found.tasks())} use it. Wait, or use --force"
+        return f"in use by {_tasks(found.tasks())}. Wait, or use --force"
     return "a task is about to use it. Try again"
 
 

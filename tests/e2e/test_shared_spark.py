@@ -122,7 +122,7 @@ def test_tasks_share_one_spark_and_see_nothing_of_each_other(folder, capsys):
         assert main(["session", "status"]) == 0
         assert "1 task, log " in capsys.readouterr().out
         assert main(["session", "stop"]) == 1
-        assert "1 task of " in capsys.readouterr().err
+        assert "in use by 1 task. Wait, " in capsys.readouterr().err
 
 
 def test_one_process_may_have_a_session_again(folder):
@@ -336,6 +336,9 @@ def test_tasks_of_airflow(airflow, monkeypatch):
 
 def test_a_wrong_setting(folder):
     (line,) = Task(folder, conf={"spark.driver.memory": "much"}).end()
-    assert line["kind"] == "WrongSettingError"  # Airflow does not try again
     log = Path(line["refused"].rpartition("Its log is ")[2])
     assert "much" in log.read_text()
+    (line,) = Task(folder, conf={"spark.sql.shuffle.partitions": "many"}).end()
+    assert line["kind"] == "WrongSettingError"  # Airflow does not try again
+    assert "many" in line["refused"]
+    assert Task(folder, "SELECT 1").end()[-1] == {"rows": [[1]]}
