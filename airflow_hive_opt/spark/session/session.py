@@ -89,14 +89,17 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
                 set_setting(session, key, value)
         yield session
         return
+    from airflow_hive_opt.spark.session.spark_compat import without_numpy
+
     check_versions()
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = _start(name, conf)
-    try:
-        yield session
-    finally:
-        stop_spark()
+    with without_numpy():
+        session = _start(name, conf)
+        try:
+            yield session
+        finally:
+            stop_spark()
 
 
 def set_setting(session: SparkSession, name: str, value: str) -> None:

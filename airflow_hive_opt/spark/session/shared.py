@@ -88,6 +88,8 @@ def shared_session(
     Waits while as many tasks use it as ``bounds`` allows. Raises :class:`SparkStartError`, also if
     ``stopped`` is set while this task waits.
     """
+    from airflow_hive_opt.spark.session.spark_compat import without_numpy
+
     check_versions()
     ensure_java()
     tag = f"airflow-hive-opt-{uuid4().hex}"
@@ -97,23 +99,25 @@ def shared_session(
     except OSError as error:
         raise SparkStartError(f"the folder of the shared Spark: {error}") from None
     try:
-        session = _connected(address, tag, Path(place.name).name)
-        shared = SharedSession(session, tag, folder, threading.Event())
-        try:
-            for name, value in of_a_session(conf).items():
-                set_setting(session, name, value)
-            yield shared
-        except BaseException:
-            # a timeout may have interrupted a call: this thread's connection still waits for its
-            # answer, so the server cancels the jobs, and this process frees nothing in the JVM
+        with without_numpy():
+            session = _connected(address, tag, Path(place.name).name)
+            shared = SharedSession(session, tag, folder, threading.Event())
+            try:
+                for name, value in of_a_session(conf).items():
+                    set_setting(session, name, value)
+                yield shared
+            except BaseException:
+                # a timeout may have interrupted a call: this thread's connection still waits for
+                # its answer, so the server cancels the jobs, and this process frees nothing in the
+                # JVM
+                shared.left.set()
+                place.close()
+                _forget(session)
+                raise
             shared.left.set()
-            place.close()
+            _give_back(session)
             _forget(session)
-            raise
-        shared.left.set()
-        _give_back(session)
-        _forget(session)
-        folder.release(place)
+            folder.release(place)
     finally:
         place.close()
 

@@ -127,6 +127,26 @@ def active(session: SparkSession) -> Iterator[None]:
             sessions.clearActiveSession()
 
 
+@contextmanager
+def without_numpy() -> Iterator[None]:
+    """For the block, PySpark does not look for NumPy values among the arguments of JVM calls.
+
+    From Spark 4.0 on, it imports pandas to look for them, which takes half a second of a task. This
+    package passes none.
+    """
+    import pyspark.sql.types  # noqa: F401 - it registers the converters
+    from py4j import protocol
+
+    before = list(protocol.INPUT_CONVERTER)
+    protocol.INPUT_CONVERTER[:] = [
+        found for found in before if not type(found).__name__.startswith("Numpy")
+    ]
+    try:
+        yield
+    finally:
+        protocol.INPUT_CONVERTER[:] = before
+
+
 def default_session(jvm: Any) -> Any:
     """The session that the JVM's application was started with."""
     return _session_class(jvm).getDefaultSession().get()
