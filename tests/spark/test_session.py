@@ -69,6 +69,9 @@ with spark_session("test", embedded_conf(Path(folder), "local[1]")) as spark:
         os.kill(os.getpid(), signal.SIGKILL)
     print("ROWS", spark.range(3).count(), flush=True)
     print("PANDAS", "pandas" in sys.modules, flush=True)
+    import numpy
+    ((many,),) = spark.sql("SELECT :many", args={"many": numpy.array([1, 2])}).collect()
+    print("NUMPY", many, flush=True)
 """
 
 
@@ -108,6 +111,7 @@ def test_runs_on_the_java_of_the_extra_where_the_machine_has_none(tmp_path):
     done, words = start("run", tmp_path / "w", environment)
     assert words.get("ROWS") == "3", done.stderr[-2000:]
     assert words["PANDAS"] == "False"  # its import would take half a second of each task
+    assert words["NUMPY"] == "[1, 2]"
     assert words["HOME"].startswith(str(tmp_path / ".cache" / "airflow-hive-opt"))
     assert not is_running(words["PID"])
 

@@ -89,12 +89,12 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
                 set_setting(session, key, value)
         yield session
         return
-    from airflow_hive_opt.spark.session.spark_compat import without_numpy
+    from airflow_hive_opt.spark.session.spark_compat import without_pandas
 
     check_versions()
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with without_numpy():
+    with without_pandas():
         session = _start(name, conf)
         try:
             yield session

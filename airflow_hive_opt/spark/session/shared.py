@@ -88,7 +88,7 @@ def shared_session(
     Waits while as many tasks use it as ``bounds`` allows. Raises :class:`SparkStartError`, also if
     ``stopped`` is set while this task waits.
     """
-    from airflow_hive_opt.spark.session.spark_compat import without_numpy
+    from airflow_hive_opt.spark.session.spark_compat import without_pandas
 
     check_versions()
     ensure_java()
@@ -99,7 +99,7 @@ def shared_session(
     except OSError as error:
         raise SparkStartError(f"the folder of the shared Spark: {error}") from None
     try:
-        with without_numpy():
+        with without_pandas():
             session = _connected(address, tag, Path(place.name).name)
             shared = SharedSession(session, tag, folder, threading.Event())
             try:

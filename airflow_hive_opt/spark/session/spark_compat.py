@@ -5,6 +5,7 @@ Each function detects a difference by what exists, not by a version number.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -127,19 +128,36 @@ def active(session: SparkSession) -> Iterator[None]:
             sessions.clearActiveSession()
 
 
-@contextmanager
-def without_numpy() -> Iterator[None]:
-    """For the block, PySpark does not look for NumPy values among the arguments of JVM calls.
+class _NumpyIfLoaded:
+    """PySpark's converter of NumPy values; asks it only about these, so it imports nothing."""
 
-    From Spark 4.0 on, it imports pandas to look for them, which takes half a second of a task. This
-    package passes none.
+    def __init__(self, converter: Any) -> None:
+        self._converter = converter
+
+    def can_convert(self, value: object) -> bool:
+        numpy = sys.modules.get("numpy")
+        if numpy is None or not isinstance(value, (numpy.generic, numpy.ndarray)):
+            return False
+        return bool(self._converter.can_convert(value))
+
+    def convert(self, value: object, client: object) -> Any:
+        return self._converter.convert(value, client)
+
+
+@contextmanager
+def without_pandas() -> Iterator[None]:
+    """For the block, PySpark imports pandas only for arguments that are NumPy values.
+
+    From Spark 4.0 on, it imports pandas at the first JVM call to look for such values, which takes
+    half a second of a task.
     """
     import pyspark.sql.types  # noqa: F401 - it registers the converters
     from py4j import protocol
 
     before = list(protocol.INPUT_CONVERTER)
     protocol.INPUT_CONVERTER[:] = [
-        found for found in before if not type(found).__name__.startswith("Numpy")
+        _NumpyIfLoaded(found) if type(found).__name__.startswith("Numpy") else found
+        for found in before
     ]
     try:
         yield
