@@ -10,6 +10,7 @@ from typing import Optional, Union
 from urllib.parse import unquote
 
 from airflow_hive_opt.statement.types import INTEGER_BITS, family
+from airflow_hive_opt.statement.zip_strict import zip_strict
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -89,6 +90,22 @@ def typed(text: str, type_: str) -> Value | None:
         return text if type_ == "string" else CastText(text, type_)
     except ValueError:
         return None
+
+
+def typed_row(partition: Partition, types: Sequence[str]) -> tuple[Value | None, ...] | None:
+    """The partition's values as their columns' types; ``None`` if one of them is not such a value.
+
+    >>> typed_row(Partition(("08", None)), ["int", "string"])
+    (8, None)
+    >>> typed_row(Partition(("x",)), ["int"])
+    """
+    row = []
+    for text, type_ in zip_strict(partition.values, types):
+        value = None if text is None else typed(text, type_)
+        if value is None and text is not None:
+            return None
+        row.append(value)
+    return tuple(row)
 
 
 def matching(

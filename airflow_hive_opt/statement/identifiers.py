@@ -10,3 +10,13 @@ def quote(name: str) -> str:
     '`a``b`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def quote_table(name: str) -> str:
+    """``database.table``, or a name without a database, in backquotes.
+
+    >>> quote_table("dw.sales"), quote_table("sales")
+    ('`dw`.`sales`', '`sales`')
+    """
+    database, _, short = name.rpartition(".")
+    return f"{quote(database)}.{quote(short)}" if database else quote(short)

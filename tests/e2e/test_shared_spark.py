@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -16,6 +16,7 @@ import pytest
 
 from airflow_hive_opt.cli import main
 from airflow_hive_opt.spark.session.shared_folder import FOLDER_VARIABLE, SharedFolder
+from tests.services.disk import fill, small_disk
 
 pytestmark = pytest.mark.e2e
 # about a minute for one of the two cores
@@ -291,13 +292,10 @@ def test_a_task_that_waits_for_the_start_can_be_stopped(folder):
 def test_a_full_disk_for_folder_and_log(folder, tmp_path, monkeypatch):
     """A small disk of its own; a task without a place on it fails, and the Spark stays."""
     assert main(["session", "stop", "--force"]) == 0  # it has the embedded metastore
-    with small_disk(tmp_path) as disk:
-        monkeypatch.setenv(FOLDER_VARIABLE, str(disk / "sessions"))
+    with small_disk(tmp_path / "disk", "mode=0700", in_use=True) as place:
+        monkeypatch.setenv(FOLDER_VARIABLE, str(place / "sessions"))
         java = Task(folder, "SELECT 1").end()[0]["ready"]
-        filler = disk / "filler"
-        with filler.open("wb", buffering=0) as file, suppress(OSError):
-            while True:
-                file.write(b"x" * 4096)
+        filler = fill(place)
         (line,) = Task(folder, "SELECT 2").end()
         assert line["kind"] == "SparkStartError"
         assert "No space left on device" in line["refused"]
@@ -305,32 +303,6 @@ def test_a_full_disk_for_folder_and_log(folder, tmp_path, monkeypatch):
         filler.unlink()
         ready, told = Task(folder, "SELECT 3").end()
         assert (ready["ready"], told) == (java, {"rows": [[3]]})
-        assert main(["session", "stop", "--force"]) == 0
-
-
-@contextmanager
-def small_disk(folder):
-    disk = folder / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", str(disk)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a file system needs root")
-    try:
-        yield disk
-    finally:
-        subprocess.run(["umount", "--lazy", str(disk)], check=True)
-
-
-def test_tasks_of_airflow(airflow, monkeypatch):
-    runs = [airflow.trigger("shared_session") for _ in range(2)]
-    monkeypatch.setenv(FOLDER_VARIABLE, str(airflow.folder / "sessions"))
-    try:
-        assert [airflow.ended("shared_session", run) for run in runs] == ["success"] * 2
-        one, other = (airflow.summary("shared_session", run, "sales") for run in runs)
-        assert one["application_id"] == other["application_id"]
-        assert (one["kept"], one["total"]) == (other["kept"], other["total"])
-        assert one["work"] == {"local task": None, "map join": None, "report": None}
-    finally:
         assert main(["session", "stop", "--force"]) == 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,33 +10,14 @@ from upath import UPath
 
 from airflow_hive_opt.runtime.descriptor import load
 from airflow_hive_opt.spark.application.job import Job, Stages, Status, run_job
+from tests.services.disk import fill, small_disk
 
 pytestmark = pytest.mark.faults
 QUERY = "SELECT f.id FROM disks.fact f JOIN disks.keys k ON f.p = k.p"
 
 
-@contextmanager
-def disk(folder: Path, kilobytes: int):
-    """A separate disk that is mounted at the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here: that takes root")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
 def read_only(folder: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
-
-
-def fill(folder: Path) -> None:
-    """Leaves no byte free."""
-    with pytest.raises(OSError, match="No space left"), (folder / "filler").open("wb") as file:
-        while True:
-            file.write(bytes(4096))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -72,7 +52,7 @@ INSERTS = (
 @pytest.mark.parametrize("how", ["full", "read-only"])
 @pytest.mark.parametrize("insert", INSERTS, ids=["into", "overwrite"])
 def test_no_place_for_the_descriptor(spark, tmp_path, result, how, insert):
-    with disk(tmp_path / "disk", 64) as folder:
+    with small_disk(tmp_path / "disk", kilobytes=64, in_use=True) as folder:
         good = run_job(spark, Job(QUERY, str(folder / "0.json"), Stages.LOCAL_TASK))
         kept = (folder / "0.json").read_bytes()
         fill(folder) if how == "full" else read_only(folder)
@@ -102,7 +82,7 @@ def test_no_place_for_the_report_once_the_statement_has_run(
 def test_no_place_in_the_table(spark, tmp_path, how, insert):
     """What was there stays, where plain Spark's overwriting has taken it away already."""
     spark.sql("DROP TABLE IF EXISTS disks.result")
-    with disk(tmp_path / "disk", 256) as folder:
+    with small_disk(tmp_path / "disk", kilobytes=256, in_use=True) as folder:
         spark.sql(
             "CREATE TABLE disks.result (id INT) PARTITIONED BY (d INT) STORED AS PARQUET "
             f"LOCATION '{folder}/table'"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import stat
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,25 +20,9 @@ from airflow_hive_opt.runtime.storage import (
     remove,
     write_whole,
 )
+from tests.services.disk import small_disk
 
 GOOD = b"good" * 1000
-
-
-@contextmanager
-def mounted(folder: Path, *options: str):
-    """A file system of one megabyte in memory."""
-    folder.mkdir(exist_ok=True)
-    command = ["mount", "-t", "tmpfs", "-o", ",".join(("size=1m", *options)), "tmpfs", str(folder)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount here")
-    if done.returncode:
-        pytest.skip(f"file systems can't be mounted here: {done.stderr.strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 def names(folder: Path) -> list[str]:
@@ -64,7 +47,7 @@ def test_the_longest_name_that_a_file_may_have(tmp_path):
 
 
 def test_a_full_disk_leaves_the_good_file_alone(tmp_path):
-    with mounted(tmp_path / "disk") as disk:
+    with small_disk(tmp_path / "disk") as disk:
         path = UPath(disk) / "x.json"
         write_whole(GOOD, path)
         for _ in range(3):
@@ -84,7 +67,7 @@ def test_a_full_temporary_folder_does_not_matter(tmp_path):
     )
     path = tmp_path / "x.json"
     path.write_bytes(GOOD)
-    with mounted(tmp_path / "temporary") as temporary:
+    with small_disk(tmp_path / "temporary") as temporary:
         subprocess.run(
             [sys.executable, "-c", script, str(path)],
             env={"TMPDIR": str(temporary), "PYTHONPATH": str(Path(__file__).parents[2])},
@@ -95,7 +78,7 @@ def test_a_full_temporary_folder_does_not_matter(tmp_path):
 
 
 def test_a_disk_that_is_read_only(tmp_path):
-    with mounted(tmp_path / "disk") as disk:
+    with small_disk(tmp_path / "disk") as disk:
         path = UPath(disk) / "x.json"
         write_whole(GOOD, path)
         command = ["mount", "-o", "remount,ro", str(disk)]

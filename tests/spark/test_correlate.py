@@ -98,10 +98,8 @@ def test_buckets_and_statistics_are_read_from_the_catalog(spark, tables):
 
 
 def test_explain_says_where_spark_joins_without_a_shuffle(spark, tables):
-    catalog, options = (
-        StatisticsCatalog(SparkCatalog(spark), []),
-        {"hive.auto.convert.join": "false"},
-    )
+    catalog = StatisticsCatalog(SparkCatalog(spark), [])
+    options = {"hive.auto.convert.join": "false"}
     work = partial(work_on_spark, spark)
     for one, other, strategy, shuffles in (
         ("left_buckets", "right_buckets", "bucketed", 0),

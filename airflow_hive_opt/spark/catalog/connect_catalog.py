@@ -18,6 +18,7 @@ from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
+    own_format,
     read_by_serde,
     type_of,
     view_definition,
@@ -27,7 +28,7 @@ from airflow_hive_opt.spark.restriction.literals import literal
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.spark_compat import condition_of
 from airflow_hive_opt.statement.catalog import Buckets, Column, Table
-from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.identifiers import quote, quote_table
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class ConnectCatalog:
     def location(self, name: str) -> str | None:
         """A table's location; ``None`` for a view and for a name that does not exist."""
         try:
-            return self._described(_quoted(name)).get("location")
+            return self._described(quote_table(name)).get("location")
         except AnalysisException as error:
             if condition_of(error) in NOT_FOUND:
                 return None
@@ -106,7 +107,7 @@ class ConnectCatalog:
     def partition_names(self, table: Table) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
         if table.name not in self._names:
-            rows = self._session.sql(f"SHOW PARTITIONS {_quoted(table.name)}").collect()
+            rows = self._session.sql(f"SHOW PARTITIONS {quote_table(table.name)}").collect()
             self._names[table.name] = [parse_name(name) for (name,) in rows]
         return self._names[table.name]
 
@@ -161,9 +162,8 @@ class ConnectCatalog:
         told = self._told.get(table.name)
         if told is None or self._is_read_by_serde(told):
             return "", ""
-        name = f"{told.get('provider', '')} {told.get('serde_library', '')}".lower()
-        formats = [format_ for format_ in ("parquet", "orc") if format_ in name]
-        return (formats[0], told.get("location", "")) if formats else ("", "")
+        format_ = own_format(f"{told.get('provider', '')} {told.get('serde_library', '')}")
+        return (format_, told.get("location", "")) if format_ else ("", "")
 
     def work(self) -> None:
         """``None``: the server does not report its metastore calls by session."""
@@ -171,7 +171,7 @@ class ConnectCatalog:
 
     def _look_up(self, name: str) -> Table | None:
         try:
-            told = self._described(_quoted(name))
+            told = self._described(quote_table(name))
         except AnalysisException as error:
             if condition_of(error) in NOT_FOUND:
                 return None
@@ -183,7 +183,7 @@ class ConnectCatalog:
             self._told[full] = told
         location = told.get("location") if full in self._told else None
         # DESCRIBE shows CHAR and VARCHAR as STRING
-        fields = self._session.table(_quoted(name)).schema.fields
+        fields = self._session.table(quote_table(name)).schema.fields
         columns = [Column(field.name.lower(), type_of(field)) for field in fields]
         partitioned = [column.lower() for column in told.get("partition_columns", ())]
         if not partitioned:
@@ -216,7 +216,7 @@ class ConnectCatalog:
         """The number of distinct values of a column that ANALYZE TABLE has found."""
         try:
             told = self._session.sql(
-                f"DESCRIBE TABLE EXTENDED {_quoted(table.name)} {quote(column)}"
+                f"DESCRIBE TABLE EXTENDED {quote_table(table.name)} {quote(column)}"
             ).collect()
         except AnalysisException:  # for a column of a complex type
             return None
@@ -225,14 +225,14 @@ class ConnectCatalog:
 
     def _estimated(self, name: str) -> int | None:
         """Spark's own estimate in bytes; very large if Spark has no statistics."""
-        ((plan,),) = self._session.sql(f"EXPLAIN COST SELECT * FROM {_quoted(name)}").collect()
+        ((plan,),) = self._session.sql(f"EXPLAIN COST SELECT * FROM {quote_table(name)}").collect()
         return size_of(plan)
 
     def _bytes(self, table: Table, partition: Partition) -> int | None:
         values = zip_strict(table.partition_columns, partition.values)
         texts = [f"{quote(c.name)} = {'NULL' if v is None else literal(v)}" for c, v in values]
         try:
-            told = self._described(f"{_quoted(table.name)} PARTITION ({', '.join(texts)})")
+            told = self._described(f"{quote_table(table.name)} PARTITION ({', '.join(texts)})")
         except AnalysisException:  # the partition is gone, or its value has no literal there
             return None
         size = told.get("partition_parameters", {}).get("totalSize", "")
@@ -263,8 +263,3 @@ def size_of(plan: str) -> int | None:
     """
     found = _SIZE.search(plan)
     return math.ceil((float(found[1]) + 0.05) * _POWERS[found[2]]) if found else None
-
-
-def _quoted(name: str) -> str:
-    database, _, short = name.rpartition(".")
-    return f"{quote(database)}.{quote(short)}" if database else quote(short)

@@ -15,12 +15,13 @@ from pyspark.sql.types import StructType
 
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
-from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed
+from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed_row
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
     location_of,
+    own_format,
     partitions_in,
     read_by_serde,
     type_of,
@@ -147,11 +148,8 @@ class SparkCatalog:
         types = [column.type for column in table.partition_columns]
         rows, unreadable = set(), []
         for part in wanted:
-            row = tuple(
-                None if text is None else typed(text, type_)
-                for text, type_ in zip_strict(part.values, types)
-            )
-            if any(v is None and t is not None for v, t in zip_strict(row, part.values)):
+            row = typed_row(part, types)
+            if row is None:
                 unreadable.append(part)
             else:
                 rows.add(row)
@@ -217,11 +215,10 @@ class SparkCatalog:
             return "", ""
         metadata = self._catalog.getTableMetadata(self._table_identifier(short, database))
         told = (metadata.provider().getOrElse(None), metadata.storage().serde().getOrElse(None))
-        name = " ".join(str(text) for text in told if text).lower()
-        formats = [format_ for format_ in ("parquet", "orc") if format_ in name]
-        if not formats or self._is_read_by_serde(metadata):
+        format_ = own_format(" ".join(str(text) for text in told if text))
+        if not format_ or self._is_read_by_serde(metadata):
             return "", ""
-        return formats[0], unquote(metadata.location().toString())
+        return format_, unquote(metadata.location().toString())
 
     def work(self) -> Work | None:
         """The metastore calls and file listings of this JVM's sessions so far.

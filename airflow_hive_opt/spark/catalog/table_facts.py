@@ -47,8 +47,17 @@ def partitions_in(text: str, table: Table) -> list[Partition]:
 
 def read_by_serde(session: SparkSession, serde: str) -> bool:
     """Whether Spark reads a Hive table with this serde, not with its own reader."""
-    own = [format_ for format_ in ("parquet", "orc") if format_ in serde.lower()]
-    return not own or session.conf.get(f"spark.sql.hive.convertMetastore{own[0].title()}") != "true"
+    own = own_format(serde)
+    return not own or session.conf.get(f"spark.sql.hive.convertMetastore{own.title()}") != "true"
+
+
+def own_format(names: str) -> str:
+    """The format in the names of provider and serde for which Spark has a reader; else empty.
+
+    >>> own_format("org.apache.hadoop.hive.ql.io.orc.OrcSerde"), own_format("text")
+    ('orc', '')
+    """
+    return next((format_ for format_ in ("parquet", "orc") if format_ in names.lower()), "")
 
 
 def view_definition(

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from airflow_hive_opt.runtime.partitions import Partition, typed
+from airflow_hive_opt.runtime.partitions import Partition, typed_row
 from airflow_hive_opt.spark.local_task.row_groups import FILES, RowGroup, spread
 from airflow_hive_opt.spark.restriction.scan import list_condition, partition_lookup, way
 from airflow_hive_opt.statement.catalog import Table
-from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.zip_strict import zip_strict
+from airflow_hive_opt.statement.identifiers import quote, quote_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +40,7 @@ def sampled_by_query(
     ``format_`` is ``parquet`` or ``orc``. ``partitions`` are those that the scan reads,
     ``None`` for a table without partitions. Raises Spark's errors.
     """
-    frame = session.table(".".join(map(quote, table.name.split("."))))
+    frame = session.table(quote_table(table.name))
     files = _files(session, frame, table, partitions)
     if not files:
         return []
@@ -61,14 +60,8 @@ def _files(
     if partitions is None:
         return _spread_paths(frame)
     types = [column.type for column in table.partition_columns]
-    rows = set()
-    for part in spread(partitions, FILES):
-        row = tuple(
-            None if text is None else typed(text, type_)
-            for text, type_ in zip_strict(part.values, types)
-        )
-        if all((value is None) == (text is None) for value, text in zip_strict(row, part.values)):
-            rows.add(row)
+    found = (typed_row(part, types) for part in spread(partitions, FILES))
+    rows = {row for row in found if row is not None}
     if not rows:
         return []
     names = [column.name for column in table.partition_columns]

@@ -58,14 +58,14 @@ def promising_row_groups(
         groups = sampled_by_query(
             session, format_, table, partitions, predicate.column, predicate.type
         )
-        return groups if share_of_one(groups) <= MOST_ROWS_READ else []
-    folders = [location]
-    if partitions is not None:
-        sample = spread(partitions, FILES)
-        bare = [part for part in sample if part.location is None]
-        located = [*sample, *(catalog.partitions_by_names(table, bare) if bare else ())]
-        folders = [part.location for part in located if part.location is not None]
-    groups = sampled_row_groups(session, format_, folders, predicate.column, predicate.type)
+    else:
+        folders = [location]
+        if partitions is not None:
+            sample = spread(partitions, FILES)
+            bare = [part for part in sample if part.location is None]
+            located = [*sample, *(catalog.partitions_by_names(table, bare) if bare else ())]
+            folders = [part.location for part in located if part.location is not None]
+        groups = sampled_row_groups(session, format_, folders, predicate.column, predicate.type)
     return groups if share_of_one(groups) <= MOST_ROWS_READ else []
 
 

@@ -16,7 +16,7 @@ from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.spark_compat import parsed, unexecuted
 from airflow_hive_opt.spark.session.statement_errors import is_refusal, objection_in
-from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.identifiers import quote_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +61,7 @@ def check_tables(session: SparkSession, catalog: SessionCatalog, descriptor: Des
     """Raises Spark's ``AnalysisException`` for a table that no longer exists."""
     for target in descriptor.targets:
         if catalog.table(target.table) is None:
-            _ = session.table(".".join(map(quote, target.table.split(".")))).schema
+            _ = session.table(quote_table(target.table)).schema
 
 
 def accepts(session: SparkSession, sql: str, parameters: Mapping[str, object]) -> bool:

@@ -1,4 +1,4 @@
-"""Locks on files, which the kernel releases when their process ends, however it ends."""
+"""Locks on files, and waiting for them; the kernel releases a lock when its process ends."""
 
 from __future__ import annotations
 
@@ -30,8 +30,13 @@ def try_lock(file: IO[str], kind: int = fcntl.LOCK_EX) -> bool:
 def wait_for_lock(file: IO[str], stopped: threading.Event) -> None:
     """Locks the file; raises ``SparkStartError`` if ``stopped`` is set before it is free."""
     while not try_lock(file):
-        if stopped.wait(_BETWEEN_TRIES):
-            raise SparkStartError("the task was stopped while it waited for the shared Spark")
+        wait_or_stop(_BETWEEN_TRIES, stopped)
+
+
+def wait_or_stop(seconds: float, stopped: threading.Event) -> None:
+    """Waits; raises ``SparkStartError`` if ``stopped`` is set before the time is over."""
+    if stopped.wait(seconds):
+        raise SparkStartError("the task was stopped while it waited for the shared Spark")
 
 
 def _create_private(path: str, flags: int) -> int:

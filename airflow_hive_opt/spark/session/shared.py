@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.spark.session.file_locks import wait_or_stop
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java
 from airflow_hive_opt.spark.session.session import check_versions, set_setting
 from airflow_hive_opt.spark.session.shared_folder import Address, SharedFolder, starting
@@ -144,12 +145,7 @@ def _place(
         if not told:
             log.info("the shared Spark is full, its bound is [hive_opt] session_tasks: waiting")
             told = True
-        _wait(1, stopped)
-
-
-def _wait(seconds: float, stopped: threading.Event) -> None:
-    if stopped.wait(seconds):
-        raise SparkStartError("the task was stopped while it waited for the shared Spark")
+        wait_or_stop(1, stopped)
 
 
 def _running(folder: SharedFolder, stopped: threading.Event) -> Address | None:
@@ -165,7 +161,7 @@ def _running(folder: SharedFolder, stopped: threading.Event) -> Address | None:
             return address
         if time.monotonic() > until and not folder.kill():
             raise SparkStartError(f"the shared Spark neither starts nor ends, see {folder.log}")
-        _wait(_BETWEEN, stopped)
+        wait_or_stop(_BETWEEN, stopped)
     return None
 
 
@@ -209,7 +205,7 @@ def _start(
             return address  # the process of a task that was killed was faster
         if code is not None:
             raise _start_error(folder)
-        _wait(_BETWEEN, stopped)
+        wait_or_stop(_BETWEEN, stopped)
     os.killpg(process.pid, signal.SIGKILL)  # it takes no other signal while it starts
     raise SparkStartError(
         f"the shared Spark was not ready after {_PATIENCE_TO_START} s, see {folder.log}"
