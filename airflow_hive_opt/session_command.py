@@ -17,9 +17,9 @@ def session_status() -> int:
     if not running:
         print(f"no shared Spark runs, by {sessions_root()}")
     for found in running:
-        address = found.address()
-        process = f"process {address.pid}, {_tasks(found.tasks())}" if address else "not ready"
-        print(f"{process}, log {found.log}")
+        process = f"process {found.pid() or 'on another machine'}"
+        state = _tasks(found.tasks()) if found.address() else "not ready"
+        print(f"{process}, {state}, log {found.log}")
     return 0
 
 
@@ -36,7 +36,7 @@ def session_stop(force: bool) -> int:
 
 
 def _why(found: SharedFolder, force: bool) -> str:
-    if not found.is_here():
+    if found.pid() is None:
         return "it runs on another machine"
     if force:
         return f"its process does not end, see {found.log}"

@@ -193,7 +193,7 @@ def test_a_killed_spark_fails_its_tasks_and_comes_up_again(folder):
     with running(task):
         before = task.line()["ready"]
         time.sleep(2)
-        os.kill(only().address().pid, signal.SIGKILL)
+        os.kill(only().pid(), signal.SIGKILL)
         (line,) = task.end()
         assert line["why"].startswith("the Spark that the tasks of this machine share has ended")
     again = Task(folder, "SELECT a FROM numbers")
@@ -275,7 +275,7 @@ def test_a_task_that_waits_for_the_start_can_be_stopped(folder):
     with running(first):
         until(lambda: any(each.is_alive() for each in SharedFolder.all()))
         (starts,) = [each for each in SharedFolder.all() if each.is_alive()]
-        held = json.loads((starts.folder / "alive").read_text())["pid"]
+        held = starts.pid()
         os.killpg(held, signal.SIGSTOP)  # it does not get ready while the tasks wait for it
         second = Task(folder, "SELECT 2")
         with running(second):

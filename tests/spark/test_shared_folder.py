@@ -16,7 +16,6 @@ from airflow_hive_opt.spark.session.shared_folder import (
     FOLDER_VARIABLE,
     Address,
     SharedFolder,
-    this_machine,
 )
 from airflow_hive_opt.spark.session.shared_settings import Bounds, of_a_session, of_the_whole
 
@@ -62,7 +61,7 @@ def test_spark_lets_a_session_change_what_a_session_gives(spark):
 
 def test_no_other_user_can_open_it():
     shared = SharedFolder.of(CONF, Bounds())
-    shared.publish(Address(1, "here", 2, "secret"))
+    shared.publish(Address(2, "secret"))
     assert shared.folder.stat().st_mode & 0o777 == 0o700
     assert (shared.folder / "address.json").stat().st_mode & 0o777 == 0o600
     shared.folder.chmod(0o755)
@@ -125,7 +124,7 @@ def test_a_spark_of_another_machine_is_not_killed():
     alive = shared.hold()
     assert alive is not None
     (shared.folder / "alive").write_text(json.dumps({"pid": os.getpid(), "machine": "another"}))
-    shared.publish(Address(os.getpid(), "another", 1, "t"))
+    shared.publish(Address(1, "t"))
     assert (shared.stop(), shared.kill()) == (False, False)
     (shared.folder.parent / "a file").write_text("")
     assert [found.folder for found in SharedFolder.all()] == [shared.folder]
@@ -184,7 +183,7 @@ def test_an_old_folder_is_removed_and_made_again():
 
 def test_an_address_of_another_version_is_no_address():
     shared = SharedFolder.of(CONF, Bounds())
-    (shared.folder / "address.json").write_text('{"pid": 1}')
+    (shared.folder / "address.json").write_text('{"pid": 1, "port": 2, "token": "t"}')
     assert shared.address() is None
 
 
@@ -223,7 +222,7 @@ def test_one_process_is_the_spark():
     assert SharedFolder.all()[0].is_alive()
     alive.close()
     assert not shared.is_alive()
-    address = Address(os.getpid(), this_machine(), 1, "t")
+    address = Address(1, "t")
     shared.publish(address)
     assert shared.address() == address
     shared.publish(None)

@@ -174,7 +174,7 @@ def _start(
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for other in SharedFolder.all():
-        if other.folder != folder.folder and other.is_here():
+        if other.folder != folder.folder and other.pid() is not None:
             _running(other, stopped)  # perhaps it is about to end
             other.stop()  # it needs memory, and perhaps this one's embedded metastore
     folder.failure.unlink(missing_ok=True)

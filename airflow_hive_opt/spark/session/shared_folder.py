@@ -37,13 +37,8 @@ _TRIES, _BETWEEN_TRIES = 20, 0.1
 
 @dataclass(frozen=True)
 class Address:
-    """The gateway of a shared Spark; ``token`` is its secret.
+    """Where the gateway of a shared Spark listens; ``token`` is its secret."""
 
-    ``pid`` is valid on ``machine`` only: several machines or containers may see the folder.
-    """
-
-    pid: int
-    machine: str
     port: int
     token: str
 
@@ -139,9 +134,18 @@ class SharedFolder:
         except FileNotFoundError:  # the folder has been removed, because it was old
             return False
 
-    def is_here(self) -> bool:
-        """Whether the Spark runs on this machine."""
-        return self._pid() is not None
+    def pid(self) -> int | None:
+        """The process of the Spark; ``None`` if there is none on this machine.
+
+        Several machines or containers may see the folder, and the number is valid on one only.
+        """
+        if not self.is_alive():
+            return None
+        try:
+            holder = json.loads((self.folder / "alive").read_text())
+            return int(holder["pid"]) if holder["machine"] == this_machine() else None
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
 
     def address(self) -> Address | None:
         """Where the gateway listens; ``None`` before Spark has started."""
@@ -206,7 +210,7 @@ class SharedFolder:
         with self.locked_at_once() as locked:
             if not locked:
                 return False  # a task is starting it
-            pid = self._pid()
+            pid = self.pid()
             if pid is not None and self.address() is not None and not self.tasks():
                 self._signal(pid, signal.SIGTERM)
             stopped = not self.is_alive()
@@ -216,22 +220,12 @@ class SharedFolder:
 
     def kill(self) -> bool:
         """Ends this Spark although tasks use it or wait for it; returns whether none runs."""
-        pid = self._pid()
+        pid = self.pid()
         if pid is not None and self.address() is not None:
             self._signal(pid, signal.SIGTERM)
         if pid is not None and self.is_alive():  # it hangs, or it starts and takes no signal
             self._signal(pid, signal.SIGKILL)
         return not self.is_alive()
-
-    def _pid(self) -> int | None:
-        """The process that holds the Spark; ``None`` if there is none on this machine."""
-        if not self.is_alive():
-            return None
-        try:
-            holder = json.loads((self.folder / "alive").read_text())
-            return int(holder["pid"]) if holder["machine"] == this_machine() else None
-        except (OSError, ValueError, TypeError, KeyError):
-            return None
 
     def _signal(self, pid: int, kind: signal.Signals) -> None:
         """Sends a signal to the process, and waits until it has ended.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import signal
 import sys
 import threading
@@ -21,7 +20,7 @@ from typing import Any
 from airflow_hive_opt.runtime.storage import DescriptorError
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
 from airflow_hive_opt.spark.session.session import SHARED, spark_session
-from airflow_hive_opt.spark.session.shared_folder import Address, SharedFolder, this_machine
+from airflow_hive_opt.spark.session.shared_folder import Address, SharedFolder
 from airflow_hive_opt.spark.session.shared_settings import Bounds
 
 log = logging.getLogger(__name__)
@@ -61,7 +60,7 @@ def _serve(session: Any, shared: SharedFolder, bounds: Bounds, stopping: threadi
     gateway = session.sparkContext._gateway
     process, context = gateway.proc, session.sparkContext._jsc.sc()
     parameters = gateway.gateway_parameters
-    address = Address(os.getpid(), this_machine(), parameters.port, parameters.auth_token)
+    address = Address(parameters.port, parameters.auth_token)
     shared.publish(address)
     log.info("Spark is ready")
     used, before = time.monotonic(), 0.0
