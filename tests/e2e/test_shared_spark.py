@@ -224,6 +224,19 @@ def test_other_settings_replace_an_idle_spark(folder):
     only()
 
 
+def test_a_start_removes_the_folders_that_are_old(folder):
+    root = only().folder.parent
+    for name in ("0123456789abcdef", "of-somebody-else"):
+        (root / name).mkdir(mode=0o700)
+        (root / name / "task-0").touch()
+        os.utime(root / name / "task-0", (0, 0))
+    before = only().folder
+    Task(folder, "SELECT 1", bounds={"tasks": 3}).end()
+    assert not (root / "0123456789abcdef").exists()
+    assert (root / "of-somebody-else").exists()
+    assert before.exists()
+
+
 def test_a_spark_whose_first_task_is_killed_while_it_starts(folder):
     assert main(["session", "stop"]) == 0
     first = Task(folder, "SELECT 1")

@@ -177,6 +177,8 @@ def test_an_old_folder_is_removed_and_made_again():
         assert shared.stop()
         assert not shared.folder.exists()
         assert not shared._is_in_place(waiting)
+    assert shared.stop()
+    assert SharedFolder.all() == []
     with shared.locked(threading.Event()):
         assert shared.claim(1, "b") is not None
 

@@ -174,9 +174,11 @@ def _start(
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for other in SharedFolder.all():
-        if other.folder != folder.folder and other.pid() is not None:
+        if other.folder == folder.folder:
+            continue
+        if other.pid() is not None:
             _running(other, stopped)  # perhaps it is about to end
-            other.stop()  # it needs memory, and perhaps this one's embedded metastore
+        other.stop()  # it needs memory, and perhaps this one's embedded metastore
     folder.failure.unlink(missing_ok=True)
     folder.publish(None)  # a killed process could not remove its address
     if folder.log.exists():
@@ -206,7 +208,8 @@ def _start(
         if code is not None:
             raise _start_error(folder)
         wait_or_stop(_BETWEEN, stopped)
-    os.killpg(process.pid, signal.SIGKILL)  # it takes no other signal while it starts
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # it takes no other signal while it starts
     raise SparkStartError(
         f"the shared Spark was not ready after {_PATIENCE_TO_START} s, see {folder.log}"
     )

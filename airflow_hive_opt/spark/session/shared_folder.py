@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import threading
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from stat import S_ISDIR
 from typing import IO
 
 from upath import UPath
@@ -31,6 +33,7 @@ from airflow_hive_opt.spark.session.shared_settings import Bounds, digest_of
 FOLDER_VARIABLE = "AIRFLOW_HIVE_OPT_SESSIONS"
 _PATIENCE_TO_END = 60  # seconds
 _OLD = 7 * 24 * 3600  # seconds
+_NAME = re.compile(r"[0-9a-f]{16}")  # of a folder; others may have folders beside them
 _ABANDONED = "abandoned-"
 _TRIES, _BETWEEN_TRIES = 20, 0.1
 
@@ -75,7 +78,7 @@ class SharedFolder:
         """The folders of this user, whether their Spark runs or not."""
         root = sessions_root()
         found = sorted(root.iterdir()) if root.is_dir() else []
-        return [cls(each) for each in found if each.is_dir() and each.stat().st_uid == os.getuid()]
+        return [cls(each) for each in found if _NAME.fullmatch(each.name) and _is_own(each)]
 
     def _create(self) -> None:
         try:
@@ -207,16 +210,19 @@ class SharedFolder:
 
         Removes the folder if it is old.
         """
-        with self.locked_at_once() as locked:
-            if not locked:
-                return False  # a task is starting it
-            pid = self.pid()
-            if pid is not None and self.address() is not None and not self.tasks():
-                self._signal(pid, signal.SIGTERM)
-            stopped = not self.is_alive()
-            if stopped and time.time() - self.last_used() > _OLD:
-                shutil.rmtree(self.folder, ignore_errors=True)
-            return stopped
+        try:
+            with self.locked_at_once() as locked:
+                if not locked:
+                    return False  # a task is starting it
+                pid = self.pid()
+                if pid is not None and self.address() is not None and not self.tasks():
+                    self._signal(pid, signal.SIGTERM)
+                stopped = not self.is_alive()
+                if stopped and time.time() - self.last_used() > _OLD:
+                    shutil.rmtree(self.folder, ignore_errors=True)
+                return stopped
+        except FileNotFoundError:  # another process has removed the folder
+            return True
 
     def kill(self) -> bool:
         """Ends this Spark although tasks use it or wait for it; returns whether none runs."""
@@ -264,6 +270,14 @@ def starting(stopped: threading.Event) -> Iterator[None]:
     with open_private(sessions_root() / f"starting-{os.getuid()}") as file:
         wait_for_lock(file, stopped)
         yield
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        status = folder.stat()
+    except FileNotFoundError:  # another process has removed it, because it was old
+        return False
+    return S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
 
 
 def this_machine() -> str:
