@@ -92,7 +92,7 @@ class CommonTables:
             ".".join(part.name for part in table.parts)
             for part in (node, *self.bodies(node))
             for table in part.find_all(exp.Table)
-            if len(table.parts) <= 2 and table.name and not self.knows(table.name)
+            if table.name and not (len(table.parts) == 1 and self.knows(table.name))
         )
 
     def _read_by(self, node: exp.Expr) -> frozenset[str]:

@@ -18,7 +18,7 @@ class Path(StrEnum):
     - FAST: the keys are compared with partition values.
     - SKELETON: Spark evaluates the conditions on the partitions' names.
     - STATIC: partition names and literals decide; no table is read.
-    - PREDICATE: the keys become a condition on a data column of the scan.
+    - PREDICATE: the keys become a condition on data columns of the scan.
     - NONE: the scan reads the whole table.
     """
 
@@ -64,6 +64,7 @@ class KeySource:
     - ``reference`` is the table's position in the statement if ``sql`` reads exactly one table,
       unchanged; otherwise ``None``.
     - ``asked`` are the statement's conditions that ``sql`` contains, in their original text.
+      ``asked_sql`` has them with every column qualified.
     """
 
     aliases: tuple[str, ...]
@@ -77,6 +78,7 @@ class KeySource:
     skeletons: tuple[tuple[str, Table], ...] = ()
     reference: Span | None = field(default=None, compare=False)
     asked: tuple[str, ...] = field(default=(), compare=False)
+    asked_sql: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def counting_sql(self) -> str:
@@ -134,7 +136,7 @@ class ScanDecision:
     def columns(self) -> tuple[str, ...]:
         """The partition columns that are restricted, in the order of the table."""
         named = frozenset().union(*(each.columns for each in self.alternatives))
-        return tuple(c.name for c in self.table.partition_columns if c.name in named)
+        return tuple(c.name for c in self.table.pruning_columns if c.name in named)
 
     def separate(self) -> Iterator[ScanDecision]:
         """One decision for each alternative."""
@@ -150,6 +152,8 @@ class ScanDecision:
         """The method that will find the partitions, as known before the keys are read."""
         if not self.pruned:
             return Path.NONE
+        if self.table.provider:
+            return Path.PREDICATE
         if all(source.from_names for source in self.sources):
             return Path.STATIC
         fast = all(source.partition_columns for source in self.sources)

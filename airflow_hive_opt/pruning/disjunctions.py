@@ -59,7 +59,7 @@ def _partition_columns(scope: Scope, alias: str) -> frozenset[ColumnRef]:
     relation = scope.relations.get(alias)
     if not isinstance(relation, TableRelation):
         return frozenset()
-    visible = relation.table.visible_partition_columns
+    visible = relation.table.visible_pruning_columns
     return frozenset(ColumnRef(alias, name) for name, _ in visible)
 
 

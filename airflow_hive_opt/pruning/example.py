@@ -9,6 +9,7 @@ from airflow_hive_opt.pruning.draw import draw
 from airflow_hive_opt.pruning.operators import Operator, relations
 from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.pruning.resolve import resolve
+from airflow_hive_opt.pruning.row_level import as_query
 from airflow_hive_opt.pruning.rules.weakening import weaken
 from airflow_hive_opt.statement.example_catalog import CATALOG
 from airflow_hive_opt.statement.parse import parse
@@ -29,6 +30,16 @@ def decisions(sql: str) -> str:
         + "".join(f" by {source.sql}" for source in decision.sources)
         for decision in plan(sql, CATALOG).decisions
     )
+
+
+def row_level(sql: str) -> str:
+    """The query that reads the target of MERGE, UPDATE or DELETE, and its parts."""
+    found = as_query(parse(sql))
+    if found is None:
+        return ""
+    statement, query = found
+    source = f"\nsource: {statement.source.of(sql)}" if statement.source else ""
+    return f"{query.sql()}\ncondition: {statement.condition.of(sql)}{source}"
 
 
 def surviving(from_: str, alias: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_hive_opt.pruning.build import build
 from airflow_hive_opt.pruning.decisions import KeyPredicate, ScanDecision
 from airflow_hive_opt.pruning.operators import Operator
+from airflow_hive_opt.pruning.query import Statement, TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.resolve import resolve
+from airflow_hive_opt.pruning.row_level import RowLevel, as_query
 from airflow_hive_opt.pruning.rules.key_predicates import find_key_predicates
 from airflow_hive_opt.pruning.rules.partition_pruning import prune_partitions
 from airflow_hive_opt.pruning.rules.predicate_pushdown import push_down
@@ -24,7 +26,8 @@ class Plan:
 
     ``kind`` is ``None`` for a statement that passes through to Spark, and ``passed_through`` says
     why. ``trees`` has the main query's operator trees first, one for each branch of a set
-    operation, then those of CTEs and of subqueries in expressions.
+    operation, then those of CTEs and of subqueries in expressions. ``row_level`` is set for MERGE,
+    UPDATE and DELETE.
     """
 
     sql: str
@@ -35,6 +38,7 @@ class Plan:
     predicates: tuple[KeyPredicate, ...] = ()
     warnings: tuple[str, ...] = ()
     passed_through: str | None = None
+    row_level: RowLevel | None = None
 
 
 def passing_through(sql: str, why: str) -> Plan:
@@ -48,11 +52,15 @@ def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
     if why := why_unsupported(sql):
         return passing_through(sql, why)
     try:
-        statement = resolve(sql, parse(sql), catalog)
+        tree = parse(sql)
+        row_level, query = as_query(tree) or (None, tree)
+        statement = resolve(sql, query, catalog)
     except RecursionError:
         raise PlanError("PARSE", "the statement is nested too deeply to be planned") from None
     if statement.kind is None:
-        return passing_through(sql, "it is no query, INSERT or CREATE TABLE AS that can be planned")
+        return passing_through(sql, "statements of this kind, or of this form, are not planned")
+    if row_level is not None and not _target(statement):
+        return passing_through(sql, f"{row_level.kind} is planned for Iceberg tables only")
     trees: tuple[Operator, ...] = tuple(map(push_down, build(statement)))
     left = tuple(
         ScanDecision(alias, table, Reason.PASSED_THROUGH)
@@ -60,10 +68,26 @@ def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
     )
     return Plan(
         sql,
-        statement.kind,
-        statement.target,
+        row_level.kind if row_level else statement.kind,
+        row_level.target.of(sql).lower() if row_level else statement.target,
         trees,
-        prune_partitions(trees, settings) + left,
+        tuple(_possible(found, row_level) for found in prune_partitions(trees, settings)) + left,
         find_key_predicates(trees, settings),
         settings.warnings,
+        row_level=row_level,
     )
+
+
+def _target(statement: Statement) -> bool:
+    """Whether the first relation of a query is a table whose rows Spark can change."""
+    first = statement.blocks[0].first if statement.blocks else None
+    return isinstance(first, TableRelation) and bool(first.table.provider)
+
+
+def _possible(decision: ScanDecision, row_level: RowLevel | None) -> ScanDecision:
+    """The decision, without pruning if the statement reads the whole target anyway."""
+    if row_level is None or not row_level.reads_whole_target or not decision.pruned:
+        return decision
+    if decision.relation is None or decision.relation.reference != row_level.target:
+        return decision
+    return replace(decision, reason=Reason.NOT_MATCHED_BY_SOURCE, alternatives=())

@@ -9,6 +9,7 @@ class Reason(StrEnum):
     """A reason code; :attr:`sentence` explains it."""
 
     PRUNED = "PRUNED"
+    RESTRICTED = "RESTRICTED"
     DISABLED = "DISABLED"
     PASSED_THROUGH = "PASSED_THROUGH"
     PARTITIONS_NOT_IN_METASTORE = "PARTITIONS_NOT_IN_METASTORE"
@@ -18,6 +19,7 @@ class Reason(StrEnum):
     CONDITION_NOT_SELF_CONTAINED = "CONDITION_NOT_SELF_CONTAINED"
     CONDITION_NOT_DETERMINISTIC = "CONDITION_NOT_DETERMINISTIC"
     VALUE_CHANGED = "VALUE_CHANGED"
+    NOT_MATCHED_BY_SOURCE = "NOT_MATCHED_BY_SOURCE"
     PRESERVED_SIDE = "PRESERVED_SIDE"
     NULLS_MAY_MATCH = "NULLS_MAY_MATCH"
     KEYS_NOT_CONNECTED = "KEYS_NOT_CONNECTED"
@@ -25,6 +27,7 @@ class Reason(StrEnum):
     KEY_SOURCE_NOT_DETERMINISTIC = "KEY_SOURCE_NOT_DETERMINISTIC"
     KEY_SOURCE_NOT_SMALL = "KEY_SOURCE_NOT_SMALL"
     KEY_SOURCE_LARGER_THAN_TABLE = "KEY_SOURCE_LARGER_THAN_TABLE"
+    KEYS_NOT_COMPARED_AS_COLUMNS = "KEYS_NOT_COMPARED_AS_COLUMNS"
     TOO_FEW_PARTITIONS = "TOO_FEW_PARTITIONS"
     TYPE_NOT_COMPARABLE = "TYPE_NOT_COMPARABLE"
     KEY_SOURCE_FAILED = "KEY_SOURCE_FAILED"
@@ -44,6 +47,9 @@ class Reason(StrEnum):
 
 _SENTENCES = {
     Reason.PRUNED: "only the partitions that match the keys or conditions are read",
+    Reason.RESTRICTED: (
+        "the scan has a condition with the keys, by which the table's own metadata skips files"
+    ),
     Reason.DISABLED: "hive.optimize.mapjoin.partition.pruning is off",
     Reason.PASSED_THROUGH: (
         "the planner does not support this part of the statement, so it passes through to Spark"
@@ -74,6 +80,9 @@ _SENTENCES = {
         "before the partition column reaches the condition, it passes through an aggregate, a "
         "window, a LIMIT or an expression that also reads other columns"
     ),
+    Reason.NOT_MATCHED_BY_SOURCE: (
+        "WHEN NOT MATCHED BY SOURCE reads every row of the target, whatever the keys are"
+    ),
     Reason.PRESERVED_SIDE: (
         "the table is on the preserved side of an outer join, which returns all its rows"
     ),
@@ -97,6 +106,10 @@ _SENTENCES = {
     Reason.KEY_SOURCE_LARGER_THAN_TABLE: (
         "the other side of the join is larger than the table, so reading its keys would cost "
         "more than pruning saves"
+    ),
+    Reason.KEYS_NOT_COMPARED_AS_COLUMNS: (
+        "no condition is an equality of one of the table's columns with a key column of a similar "
+        "type, from which a list of values can be made"
     ),
     Reason.TOO_FEW_PARTITIONS: "the table has at most one partition, so there is nothing to prune",
     Reason.TYPE_NOT_COMPARABLE: (

@@ -32,7 +32,7 @@ from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span, error_at, identifier_span, span_of
 
 # The parts that a table reference may have if it is a plain scan of the whole table.
-_PLAIN_TABLE = frozenset({"this", "db", "alias"})
+_PLAIN_TABLE = frozenset({"this", "db", "catalog", "alias"})
 _PLAIN_SUBQUERY = ("joins", "pivots", "sample", "laterals")
 # References to CTEs that are resolved as queries. CTEs that read each other twice grow in number
 # exponentially.
@@ -157,8 +157,8 @@ class Relations:
         for node in query.find_all(exp.Table):
             if id(node) in self._planned or self._ctes.knows(node.name):
                 continue
-            table = self._catalog.table(exp.table_name(node)) if len(node.parts) <= 2 else None
-            if table is not None and table.partition_columns:
+            table = None if _has_dots(node) else self._catalog.table(exp.table_name(node))
+            if table is not None and table.pruning_columns:
                 yield node.alias_or_name.lower(), table
 
     def _table(
@@ -171,7 +171,7 @@ class Relations:
         if len(parts) == 1 and self._ctes.knows(node.name):
             unlike = decorated or column_list(node)
             return OpaqueRelation(alias) if unlike else self._cte(node, alias, nested)
-        if len(parts) > 2 or len(identifiers) < len(parts):
+        if len(identifiers) < len(parts) or _has_dots(node):
             return OpaqueRelation(alias)
         name = ".".join(part.name for part in parts)
         table = self._catalog.table(name)
@@ -234,6 +234,11 @@ class Relations:
         """Every table that the node's text reads, directly or through CTEs."""
         found = (self._catalog.table(name) for name in self._ctes.tables(node))
         return tuple(table for table in found if table is not None)
+
+
+def _has_dots(node: exp.Table) -> bool:
+    """Whether a part of the name contains a dot, so that the parts can't be told apart."""
+    return any("." in part.name for part in node.parts)
 
 
 def _has_columns(branch: QueryBlock, number: int) -> bool:

@@ -60,7 +60,7 @@ def _sums_of_floats(tree: exp.Expr, catalog: Catalog) -> bool:
     """
     types: dict[str, set[str]] = {}
     for node in tree.find_all(exp.Table):
-        table = catalog.table(exp.table_name(node)) if 1 <= len(node.parts) <= 2 else None
+        table = catalog.table(exp.table_name(node)) if node.name else None
         for column in table.all_columns if table else ():
             types.setdefault(column.name, set()).add(column.type)
     exact = {name for name, found in types.items() if all(map(_EXACT.fullmatch, found))}

@@ -19,7 +19,7 @@ from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.storage import DescriptorError as DescriptorError
 from airflow_hive_opt.runtime.storage import StoragePath as StoragePath
 
-VERSION = 6
+VERSION = 7
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,9 @@ class RowFilter:
     """One scan and the values that a data column must have in the rows that it will read.
 
     ``alias``, ``table``, ``text``, ``aliased`` and ``reference`` are as in :class:`Target`.
-    ``values`` are values of the column's ``type``, as text. If ``is_range`` is true, they are the
-    lowest and the highest value.
+    ``values`` are values of the column's ``type``, as text. If ``is_range`` is true, they are pairs
+    of a lowest and a highest value. ``guard`` is the column of MERGE's source that must have one of
+    these values too, in the rows that fulfil ``guarded``.
     """
 
     alias: str
@@ -91,6 +92,23 @@ class RowFilter:
     values: tuple[str, ...]
     is_range: bool
     source: SourceKeys
+    guard: Optional[str] = None
+    guarded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Where MERGE, UPDATE or DELETE takes conditions on the rows of its target.
+
+    ``target`` is the position of the target's name in the SQL text, start and stop in characters,
+    ``condition`` that of the condition in ON or WHERE. ``source`` is the position of MERGE's source
+    with its alias ``source_alias``.
+    """
+
+    target: tuple[int, int]
+    condition: tuple[int, int]
+    source: Optional[tuple[int, int]] = None
+    source_alias: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,6 +145,7 @@ class Descriptor:
     UTC. ``statement`` is the text to run if the correlation rules rewrote the statement; the
     targets' references are then positions in it. ``binding`` says for which sessions the partition
     list is valid. Without a binding, only the application that made the list may use it.
+    ``changes`` is set for MERGE, UPDATE and DELETE.
     """
 
     query_digest: str
@@ -136,6 +155,7 @@ class Descriptor:
     row_filters: tuple[RowFilter, ...] = ()
     statement: Optional[str] = None
     binding: Optional[Binding] = None
+    changes: Optional[Changes] = None
 
     @property
     def kept(self) -> int:
@@ -226,8 +246,8 @@ def _check(descriptor: Descriptor) -> None:
                 f"the target {target.alias} is pruned by columns that it does not have"
             )
     for found in descriptor.row_filters:
-        if found.is_range and len(found.values) != 2:
-            raise ValueError(f"the range of {found.column} does not have two values")
+        if found.is_range and (len(found.values) % 2 or not found.values):
+            raise ValueError(f"the ranges of {found.column} do not have two values each")
 
 
 _FORMAT = Format("descriptor", VERSION, Descriptor, _check)

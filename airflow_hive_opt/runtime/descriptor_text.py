@@ -35,7 +35,8 @@ def _row_filter(found: RowFilter) -> Iterator[str]:
     yield f"{found.alias} ({found.table}): rows by {found.column}"
     yield f"  {found.source.keys:,} keys of {found.source.name}: {found.source.sql}"
     if found.is_range:
-        yield f"    from {found.values[0]} to {found.values[1]}"
+        for low, high in zip(found.values[::2], found.values[1::2]):
+            yield f"    from {plain(low)} to {plain(high)}"
         return
     for value in found.values[:_SHOWN]:
         yield f"    {plain(value)}"

@@ -16,6 +16,7 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 log = logging.getLogger(__name__)
 _PRUNED = "PRUNED"
+_RESTRICTED = "RESTRICTED"
 
 LOCAL_TASK, PRELAUNCH, MAP_JOIN, REPORT = PHASES = ("local task", "prelaunch", "map join", "report")
 """The phases of a run in their order. ``report`` is what follows the statement: its table look-ups
@@ -210,12 +211,18 @@ def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
             (
                 plain(found["alias"]),
                 plain(found["table"]),
-                f"{found['kept']:,} of {found['total']:,}" if pruned else "all",
+                _read(found),
                 f"{found['reason']} ({found['path']})" if pruned else found["reason"],
             )
         )
     widths = [max(map(len, column)) for column in zip_strict(*rows)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def _read(found: Mapping[str, Any]) -> str:
+    if "kept" in found:
+        return f"{found['kept']:,} of {found['total']:,}"
+    return "by condition" if found["reason"] == _RESTRICTED else "all"
 
 
 def reason(descriptor: Descriptor) -> str:
@@ -239,6 +246,8 @@ def headline(descriptor: Descriptor) -> str:
     rows = [_row_filter(found) for found in descriptor.row_filters]
     if not descriptor.targets:
         whole = "; ".join(unpruned(descriptor)) or "the statement reads no partitioned table"
+        if rows and not unpruned(descriptor):
+            return plain("; ".join(rows))
         if rows:
             return plain(f"pruned no partitions: {whole}; {'; '.join(rows)}")
         return f"pruned nothing: {whole}"
@@ -254,7 +263,7 @@ def unpruned(descriptor: Descriptor) -> list[str]:
     return [
         plain(f"{found.alias} reads all partitions, {found.reason}: {found.message}")
         for found in descriptor.decisions
-        if found.alias not in pruned or found.reason != _PRUNED
+        if found.reason != _RESTRICTED and (found.alias not in pruned or found.reason != _PRUNED)
     ]
 
 
@@ -276,7 +285,8 @@ def _target(target: Target) -> str:
 def _row_filter(found: RowFilter) -> str:
     table = found.table.rpartition(".")[2]
     keys = f"{found.source.keys:,} {_plural(found.source.keys, 'key')}"
-    what = f"the range of {keys}" if found.is_range else keys
+    one = len(found.values) == 2
+    what = f"the {'range' if one else 'ranges'} of {keys}" if found.is_range else keys
     return f"rows of {table} by {found.column} in {what} of {found.source.name} (predicate)"
 
 

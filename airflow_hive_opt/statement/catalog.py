@@ -79,6 +79,10 @@ class Table:
       in ``underlying``.
     - ``location`` is the URI of the table's data.
     - ``distinct`` has pairs of a column and its number of distinct values, from statistics.
+    - ``provider`` is the format of a table that keeps its own list of files: ``iceberg``. It is
+      empty for other tables.
+    - ``clustered_by`` are the data columns by whose values such a table groups its files. A
+      condition on them skips files.
     """
 
     name: str
@@ -97,6 +101,8 @@ class Table:
     underlying: Underlying | None = None
     location: str | None = None
     distinct: tuple[tuple[str, int], ...] = ()
+    provider: str = ""
+    clustered_by: tuple[str, ...] = ()
 
     @property
     def scanned(self) -> Table:
@@ -104,11 +110,20 @@ class Table:
         return self.underlying.table if self.underlying else self
 
     @property
-    def visible_partition_columns(self) -> tuple[tuple[str, Column], ...]:
+    def pruning_columns(self) -> tuple[Column, ...]:
+        """The columns by whose values a scan can leave data unread.
+
+        They are the partition columns, or the columns by which the table groups its files.
+        """
+        clustered = (column for column in self.columns if column.name in self.clustered_by)
+        return self.partition_columns or tuple(clustered)
+
+    @property
+    def visible_pruning_columns(self) -> tuple[tuple[str, Column], ...]:
         """Pairs of a name in this table or view and its column in the scanned table."""
         if self.underlying is None:
-            return tuple((column.name, column) for column in self.partition_columns)
-        columns = {column.name: column for column in self.underlying.table.partition_columns}
+            return tuple((column.name, column) for column in self.pruning_columns)
+        columns = {column.name: column for column in self.underlying.table.pruning_columns}
         return tuple((name, columns[column]) for name, column in self.underlying.columns)
 
     @property

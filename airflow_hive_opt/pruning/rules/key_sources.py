@@ -186,6 +186,7 @@ def key_source(
         ),
         _reference([small[alias] for alias in aliases]),
         tuple(dict.fromkeys(condition.text for condition in own)),
+        tuple(dict.fromkeys(condition.sql for condition in own)),
     )
 
 

@@ -87,6 +87,7 @@ def _for_all_readers(decided: Sequence[ScanDecision]) -> ScanDecision:
 def _examine(place: VisibleBlock, findings: _Findings, settings: Settings) -> None:
     """Adds the key sources and conditions of one block to the findings for the scan."""
     weakened = weaken(place.tree, place.relation, place.supplied)
+    scanned = findings.scan.relation.table.scanned
     links = []
     for condition in weakened.holding:
         reason = _unusable(condition, place)
@@ -97,14 +98,15 @@ def _examine(place: VisibleBlock, findings: _Findings, settings: Settings) -> No
         elif condition.aliases == {place.alias}:
             findings.conditions[PartitionCondition(condition.sql, place.layers)] = None
             findings.columns |= _restricted(condition, place)
+        elif scanned.provider and condition.comparison != "=":  # it gives no list of values
+            findings.failed(Reason.KEYS_NOT_COMPARED_AS_COLUMNS)
         else:
             links.append(condition)
     for condition, reason in weakened.dropped:
         if len(condition.aliases) > 1 and _mentions(condition, place):
             findings.failed(_unusable(condition, place) or reason)
-    scanned = findings.scan.relation.table.scanned.total_bytes
     others = weakened.real - {place.alias}
-    small, unfit = small_relations(place.tree, others, settings, scanned)
+    small, unfit = small_relations(place.tree, others, settings, scanned.total_bytes)
     answered = set()
     for group, own in components(small, weakened.holding):
         mine = [link for link in links if link.aliases - {place.alias} <= group]
@@ -174,6 +176,24 @@ def _decide(findings: _Findings, settings: Settings) -> ScanDecision:
         reason = findings.furthest
     if reason is not Reason.PRUNED:
         return ScanDecision(relation.alias, table, reason, relation)
+    if table.provider:
+        return _by_values(findings)
     both = tuple(findings.sources), tuple(findings.conditions)
     alternative = Alternative(*both, frozenset(findings.columns))
     return ScanDecision(relation.alias, table, reason, relation, (alternative,))
+
+
+def _by_values(findings: _Findings) -> ScanDecision:
+    """The decision for a table whose own metadata finds the files of a list of values.
+
+    Only an equality gives such a list. Spark passes the statement's own conditions on.
+    """
+    relation = findings.scan.relation
+    sources = tuple(source for source in findings.sources if source.partition_columns)
+    table, columns = relation.table.scanned, frozenset[str]()
+    if not sources:
+        reason = Reason.KEYS_NOT_COMPARED_AS_COLUMNS
+        return ScanDecision(relation.alias, table, reason, relation)
+    columns = columns.union(*(source.partition_columns for source in sources))
+    alternative = Alternative(sources, (), columns)
+    return ScanDecision(relation.alias, table, Reason.PRUNED, relation, (alternative,))

@@ -132,7 +132,7 @@ def _in_block(
     if isinstance(leaf, TableScan):
         table, alias = leaf.relation.table, leaf.relation.alias
         columns = {
-            name: itself(alias, name, column) for name, column in table.visible_partition_columns
+            name: itself(alias, name, column) for name, column in table.visible_pruning_columns
         }
         layers: tuple[Layer, ...] = (Layer(alias),)
         if table.underlying is not None:

@@ -235,7 +235,7 @@ def _run(
     clock = Clock(catalog.work)
     filters = descriptor.row_filters
     sql = descriptor.statement or request.sql
-    restricted = restrict(sql, targets, filters)
+    restricted = restrict(sql, targets, filters, descriptor.changes)
     fewest_joins = fewer_joins.text if fewer_joins else restricted
     ways = {target.alias: scan_way(target) for target in targets}
     locations = {target.location for target in targets}

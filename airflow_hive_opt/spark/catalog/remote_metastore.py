@@ -69,7 +69,7 @@ class PartitionsOf:
     def prefetch(self, tables: Iterable[Table]) -> None:
         """Starts to count the tables' partitions, and to list them if few, over Thrift only."""
         for table in tables:
-            if table.name not in self._prefetched:
+            if table.partition_columns and table.name not in self._prefetched:
                 self._prefetched[table.name] = self._background.submit(self._ask, table)
 
     def partition_count(self, table: Table) -> int:

@@ -17,6 +17,7 @@ from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed_row
 from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.spark.catalog.lake_tables import ICEBERG, SESSION_CATALOG, LakeTables
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
@@ -63,10 +64,14 @@ class SparkCatalog:
         self._own_names: dict[str, list[str]] = {}
         self._found: dict[str, Any] = {}
         self._fetched: dict[str, Any] = {}
+        self._lake = LakeTables(session)
 
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
-        key = name.lower()
+        place = self._lake.place(name)
+        if place is not None and ("." in name or not self._is_temporary(name)):
+            return self._lake.table(place)
+        key = name.lower().removeprefix(f"{SESSION_CATALOG}.")
         if key not in self._tables:
             self._tables[key] = self._look_up(key)
         return self._tables[key]
@@ -78,8 +83,9 @@ class SparkCatalog:
         """
         databases: dict[str, list[str]] = {}
         for name in names:
-            database, _, short = name.lower().rpartition(".")
-            databases.setdefault(database, []).append(short)
+            if name.count(".") == 1 and self._lake.place(name) is None:
+                database, _, short = name.lower().rpartition(".")
+                databases.setdefault(database, []).append(short)
         for database, tables in databases.items():
             if len(tables) < 2:
                 continue
@@ -103,8 +109,10 @@ class SparkCatalog:
     def location(self, name: str) -> str | None:
         """A table's location; ``None`` for a view and for a name that does not exist."""
         database, _, short = name.lower().rpartition(".")
-        if not database and self._catalog.isTempView(self._table_identifier(short, None)):
+        if not database and self._is_temporary(short):
             return None
+        if self._lake.place(name) is not None:
+            return table.location if (table := self.table(name)) is not None else None
         database = database or self._catalog.getCurrentDatabase()
         metadata = self._found.get(f"{database}.{short}") or self._metadata(short, database)
         return location_of(metadata) if metadata is not None else None
@@ -237,17 +245,18 @@ class SparkCatalog:
         return replace(partition, bytes=int(size))
 
     def _object(self, name: str) -> Any:
-        """The Scala object of this name."""
         return getattr(getattr(self._jvm, f"{name}$"), "MODULE$")
 
     def _look_up(self, name: str) -> Table | None:
         database, _, short = name.rpartition(".")
-        if not database and self._catalog.isTempView(self._table_identifier(short, None)):
+        if not database and self._is_temporary(short):
             return self._sized(short, self._session.table(quote(short))._jdf.queryExecution())
         database = database or self._catalog.getCurrentDatabase()
         metadata = self._metadata(short, database)
-        if metadata is None:
-            return None
+        if metadata is None or metadata.provider().contains(ICEBERG):
+            lake = self._lake.in_session_catalog(database, short)
+            if lake is not None or metadata is None:
+                return lake
         full = f"{database}.{short}".lower()
         self._found[full] = metadata
         own_names = self._texts(metadata.partitionColumnNames())
@@ -315,7 +324,6 @@ class SparkCatalog:
         )
 
     def _own_columns(self, table: Table) -> list[str]:
-        """The names of the partition columns in the table's own case."""
         if table.name not in self._own_names:
             self._look_up(table.name)
         return self._own_names[table.name]
@@ -333,6 +341,9 @@ class SparkCatalog:
     def _table_identifier(self, short: str, database: str | None) -> Any:
         name = quote(short) if database is None else f"{quote(database)}.{quote(short)}"
         return self._state.sqlParser().parseTableIdentifier(name)
+
+    def _is_temporary(self, short: str) -> bool:
+        return bool(self._catalog.isTempView(self._table_identifier(short, None)))
 
     def _texts(self, sequence: Any) -> list[str]:
         """A Scala sequence of names, in one JVM call; no name contains a NUL."""

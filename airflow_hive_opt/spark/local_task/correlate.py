@@ -55,11 +55,10 @@ class StatisticsCatalog:
 
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
-        key = name.lower()
-        if key not in self._tables:
-            found = self._catalog.table(key)
-            self._tables[key] = found and self._catalog.described(found, self._columns)
-        return self._tables[key]
+        if name not in self._tables:
+            found = self._catalog.table(name)
+            self._tables[name] = found and self._catalog.described(found, self._columns)
+        return self._tables[name]
 
 
 def correlate(

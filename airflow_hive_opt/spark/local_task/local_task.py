@@ -17,6 +17,7 @@ from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.scan_way import is_worth_pruning
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.runtime.descriptor import (
+    Changes,
     Decision,
     Descriptor,
     Question,
@@ -48,6 +49,7 @@ from airflow_hive_opt.spark.local_task.selection import (
     target_of,
     union_of,
 )
+from airflow_hive_opt.spark.local_task.value_lists import value_filters
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 
@@ -82,7 +84,16 @@ def run_local_task(
     task.collect_keys(plan.decisions)
     targets = []
     decisions = []
+    row_filters: list[RowFilter] = []
     for decision in plan.decisions:
+        if decision.pruned and decision.table.provider:
+            filters = task.value_filters(decision, plan)
+            restricted = Reason.RESTRICTED if isinstance(filters, tuple) else filters
+            row_filters += filters if isinstance(filters, tuple) else ()
+            decisions.append(
+                Decision(decision.alias, decision.table.name, restricted, restricted.sentence)
+            )
+            continue
         outcome = task.outcome(decision)
         if isinstance(outcome, Target):
             targets.append(outcome)
@@ -91,7 +102,6 @@ def run_local_task(
         decisions.append(
             Decision(decision.alias, decision.table.name, reason, reason.sentence, question)
         )
-    row_filters = []
     for predicate in plan.predicates:
         found = task.row_filter(predicate, targets)
         if isinstance(found, RowFilter):
@@ -105,9 +115,21 @@ def run_local_task(
         tuple(targets),
         tuple(decisions),
         tuple(row_filters),
+        changes=_changes(plan),
     )
     written = (plan.target or "").rpartition(".")[2]  # Spark may refuse to write a table it reads
     return descriptor, tuple(found for found in task.answered if found.name != written)
+
+
+def _changes(plan: Plan) -> Changes | None:
+    if (found := plan.row_level) is None:
+        return None
+    return Changes(
+        (found.target.start, found.target.stop),
+        (found.condition.start, found.condition.stop),
+        (found.source.start, found.source.stop) if found.source else None,
+        found.source_alias,
+    )
 
 
 def _is_prunable(decision: ScanDecision) -> bool:
@@ -171,6 +193,16 @@ class LocalTask:
             self.answered += fewer
             self._with_fewer_joins |= {decision.alias} if fewer else set()
         return target
+
+    def value_filters(self, decision: ScanDecision, plan: Plan) -> tuple[RowFilter, ...] | Reason:
+        """The conditions on a scan whose table's own metadata finds the files, or the reason."""
+        changed, relation = plan.row_level, decision.relation
+        is_target = changed and relation and relation.reference == changed.target
+        merged = changed.source_alias if changed and is_target and changed.source else None
+        try:
+            return value_filters(decision, self._keys.of, merged)
+        except FAILURES as error:
+            return failed(f"{decision.alias} can't be restricted", error)
 
     def question(self, decision: ScanDecision, outcome: Target | Reason) -> Question | None:
         """What the next run need not ask; ``None`` if the answer saves time."""

@@ -65,7 +65,7 @@ def without_joins(
     if not answered:
         return None
     try:
-        edits = restrictions(sql, descriptor.targets, descriptor.row_filters)
+        edits = restrictions(sql, descriptor.targets, descriptor.row_filters, descriptor.changes)
         edits, left_out = eliminate_joins(Text(sql, parse(sql), catalog), answered, edits)
     except Exception:  # the statement with all its joins gives the same result
         log.warning("joins can't be removed from this statement", exc_info=True)

@@ -99,7 +99,7 @@ def target_of(
         for selection in selections
         for keys in selection.used
     ]
-    names = {column.name: name for name, column in relation.table.visible_partition_columns}
+    names = {column.name: name for name, column in relation.table.visible_pruning_columns}
     return Target(
         alias=decision.alias,
         table=decision.table.name,

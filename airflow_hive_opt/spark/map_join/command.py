@@ -34,6 +34,15 @@ if TYPE_CHECKING:
 _INSERT = "InsertIntoHadoopFsRelationCommand"
 # The commands of Spark's writers, and of Hive's writers into a table and into a folder.
 _WITH_A_PLANNED_QUERY = (_INSERT, "InsertIntoHiveTable", "InsertIntoHiveDirCommand")
+# The writes of tables of other catalogs, such as Iceberg's, which commit once at their end.
+_COMMITTED_ONCE = (
+    "AppendData",
+    "OverwriteByExpression",
+    "OverwritePartitionsDynamic",
+    "ReplaceData",
+    "WriteDelta",
+    "DeleteFromTable",
+)
 _STATIC = "staticPartitions"
 # With one of these settings, Spark commits in another way than by default.
 _COMMITTERS = (
@@ -69,7 +78,8 @@ class Command:
 
         Returns ``False``, and runs nothing, if the plan does not contain the command's query.
         """
-        if self._analyzed.getClass().getSimpleName() not in _WITH_A_PLANNED_QUERY:
+        kind = self._analyzed.getClass().getSimpleName()
+        if kind not in _WITH_A_PLANNED_QUERY + _COMMITTED_ONCE:
             return False
         self._ran = self._execution
         frame_of(self._session, self._ran).collect()

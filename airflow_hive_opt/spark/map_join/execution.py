@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.map_join.command import Command
+from airflow_hive_opt.spark.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.connect_frames import plan_metrics
 from airflow_hive_opt.spark.session.error_text import in_words
@@ -53,7 +54,8 @@ def execute(
 
     All texts have the same result. The most restricted text comes first, the user's own text last.
     Once a text that writes has begun to run, no other text is tried: Spark raises an
-    ``AnalysisException`` also if the metastore fails after the files are committed.
+    ``AnalysisException`` also if the metastore fails after the files are committed. The exception
+    is a MERGE whose source has changed: it fails while it reads, and commits once at its end.
     """
     *restricted, plain = dict.fromkeys(texts)
     prepare = _query if is_query(plain) else _command
@@ -68,9 +70,15 @@ def execute(
             log.warning(
                 "Spark rejects the pruned statement, so a less pruned one runs: %s", objection
             )
-        else:
-            log.debug("running: %s", text)
+            continue
+        log.debug("running: %s", text)
+        try:
             return Answer(text, *run(), objection)
+        except (PySparkException, Py4JJavaError) as error:
+            if SOURCE_CHANGED not in text or SOURCE_CHANGED not in str(error):
+                raise
+            objection = SOURCE_CHANGED
+            log.warning("%s, so the statement runs without its keys", SOURCE_CHANGED)
     prepare = _query if is_query(plain) else _plain
     return Answer(plain, *prepare(session, plain, parameters, show_rows)(), objection)
 

@@ -10,10 +10,11 @@ from airflow_hive_opt.runtime.report import TableRead
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.physical_operators import operators
 
-_SCANS = ("FileSourceScanExec", "HiveTableScanExec")
+_SCANS = ("FileSourceScanExec", "HiveTableScanExec", "BatchScanExec")
 # A scan's name in the metrics of Spark Connect.
 _NAMED = re.compile(r"Scan \w+ (?:spark_catalog\.)?([^.\s]+\.[^.\s]+)")
 _METRICS = {"partitions": "numPartitions", "files": "numFiles", "bytes": "filesSize"}
+_OF_ICEBERG = {"partitions": "", "files": "resultDataFiles", "bytes": "totalDataFileSize"}
 
 
 def table_reads(plan: Any, catalog: SessionCatalog) -> tuple[TableRead, ...]:
@@ -37,7 +38,7 @@ def _scans(plan: Any) -> Iterator[tuple[str, dict[str, int | None]]]:
     """The scans of tables in a plan of the JVM."""
     for kind, operator in operators(plan):
         if kind in _SCANS and (name := _table(kind, operator)):
-            yield name, _counted(operator)
+            yield name, _counted(operator, _OF_ICEBERG if kind == "BatchScanExec" else _METRICS)
 
 
 def _named(
@@ -51,6 +52,9 @@ def _named(
 
 def _table(kind: str, operator: Any) -> str | None:
     """``database.table`` of a scan; ``None`` for files that are no table."""
+    if kind == "BatchScanExec":
+        iceberg = operator.metrics().contains(_OF_ICEBERG["files"])
+        return str(operator.table().name()) if iceberg else None
     if kind == "HiveTableScanExec":
         identifier = operator.relation().tableMeta().identifier()
     elif (given := operator.tableIdentifier()).isDefined():
@@ -61,10 +65,10 @@ def _table(kind: str, operator: Any) -> str | None:
     return f"{database.get()}.{identifier.table()}" if database.isDefined() else None
 
 
-def _counted(operator: Any) -> dict[str, int | None]:
+def _counted(operator: Any, names: Mapping[str, str]) -> dict[str, int | None]:
     metrics = operator.metrics()
     found: dict[str, int | None] = {}
-    for name, metric in _METRICS.items():
+    for name, metric in names.items():
         given = metrics.get(metric)
         found[name] = int(given.get().value()) if given.isDefined() else None
     return found

@@ -6,32 +6,45 @@ from collections.abc import Sequence
 
 from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.rewriting.blocks import Edit, spliced
-from airflow_hive_opt.runtime.descriptor import RowFilter, Target
+from airflow_hive_opt.runtime.descriptor import Changes, RowFilter, Target
 from airflow_hive_opt.runtime.partitions import Value, typed
-from airflow_hive_opt.spark.restriction.literals import literal
+from airflow_hive_opt.spark.restriction.row_changes import change_edits, values_condition
 from airflow_hive_opt.spark.restriction.scan import list_condition, way
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
 
 
-def restrict(sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilter] = ()) -> str:
+def restrict(
+    sql: str,
+    targets: Sequence[Target],
+    row_filters: Sequence[RowFilter] = (),
+    changes: Changes | None = None,
+) -> str:
     """``sql`` with ``table`` replaced by ``(SELECT * FROM table WHERE ...)`` for every target.
 
     An alias after the table's name stays. If there is none, the table's name becomes the alias.
+    Conditions on the target of ``changes`` become part of the statement's own condition.
     """
-    return spliced(sql, restrictions(sql, targets, row_filters))
+    return spliced(sql, restrictions(sql, targets, row_filters, changes))
 
 
 def restrictions(
-    sql: str, targets: Sequence[Target], row_filters: Sequence[RowFilter] = ()
+    sql: str,
+    targets: Sequence[Target],
+    row_filters: Sequence[RowFilter] = (),
+    changes: Changes | None = None,
 ) -> list[Edit]:
     """The edits that restrict the scans; raises ``ValueError`` if a scan is not at its position."""
     scans: dict[tuple[int, int], list[Target | RowFilter]] = {}
     for target in targets:
         scans.setdefault(target.reference, []).append(target)
+    changed = []
     for row_filter in row_filters:
-        scans.setdefault(row_filter.reference, []).append(row_filter)
-    edits = []
+        if changes is not None and row_filter.reference == changes.target:
+            changed.append(row_filter)
+        else:
+            scans.setdefault(row_filter.reference, []).append(row_filter)
+    edits = list(change_edits(changes, changed)) if changes is not None and changed else []
     for (start, stop), restriction in scans.items():
         first, several = restriction[0], len(restriction) > 1
         if sql[start:stop] != first.text:
@@ -47,11 +60,7 @@ def restrictions(
 def _condition(found: Target | RowFilter) -> str:
     if isinstance(found, Target):
         return partition_condition(found)
-    column = f"{quote(found.alias)}.{quote(found.column)}"
-    values = [literal(typed(text, found.type)) for text in found.values]
-    if found.is_range:
-        return f"{column} BETWEEN {values[0]} AND {values[1]}"
-    return f"{column} IN ({', '.join(values)})" if values else "1 = 0"
+    return values_condition(f"{quote(found.alias)}.{quote(found.column)}", found)
 
 
 def partition_condition(target: Target) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.session_conf import in_effect
 from airflow_hive_opt.spark.session.spark_compat import is_known_setting
 from airflow_hive_opt.statement.parse import has_doubled_quote
@@ -36,7 +37,7 @@ def other_reading(session: SparkSession, sql: str) -> str | None:
             return name
     if _joins_literals(session) and has_doubled_quote(sql):
         return _LITERALS
-    if (catalog := session.catalog.currentCatalog()) != "spark_catalog":
+    if is_remote(session) and (catalog := session.catalog.currentCatalog()) != "spark_catalog":
         return f"the current catalog {catalog}"
     return None
 

@@ -1,0 +1,146 @@
+"""Tables of Spark's other catalogs, of which Iceberg's keep their own list of files.
+
+Iceberg stores for each file its partition and the lowest and highest value of its columns. A
+condition on the source column of a partition transform, or on a column of the sort order,
+therefore skips files, and Spark passes it on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql.types import StructType
+
+from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, type_of
+from airflow_hive_opt.spark.session.spark_compat import condition_of
+from airflow_hive_opt.statement.catalog import Column, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SESSION_CATALOG = "spark_catalog"
+ICEBERG = "iceberg"
+# A table without statistics is as large as Spark itself takes it to be, so it supplies no keys.
+_UNKNOWN_SIZE = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Place:
+    """A table's catalog, its namespace there, and its name, in the case of the statement."""
+
+    catalog: str
+    namespace: tuple[str, ...]
+    name: str
+
+    @property
+    def full_name(self) -> str:
+        """``catalog.namespace.name``."""
+        return ".".join((self.catalog, *self.namespace, self.name))
+
+
+class LakeTables:
+    """The tables of all catalogs but the session's; looks up each table once."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._manager: Any = session._jsparkSession.sessionState().catalogManager()
+        self._tables: dict[Place, Table | None] = {}
+        self._registered: dict[str, bool] = {}
+        self._current = str(session.catalog.currentCatalog())
+
+    def place(self, name: str) -> Place | None:
+        """Where Spark looks for ``name``; ``None`` for the session's catalog.
+
+        A name of one part may be a temporary view, which the caller looks up first.
+        """
+        first, *others = name.split(".")
+        if others and first.lower() == "global_temp":
+            return None
+        if others and first != SESSION_CATALOG and self._is_registered(first):
+            return Place(first, tuple(others[:-1]), others[-1])
+        if self._current == SESSION_CATALOG or (others and first == SESSION_CATALOG):
+            return None
+        namespace = (first, *others[:-1]) if others else self._namespace()
+        return Place(self._current, namespace, others[-1] if others else first)
+
+    def table(self, place: Place) -> Table | None:
+        """The table, or ``None`` if it does not exist; raises Spark's errors."""
+        if place not in self._tables:
+            self._tables[place] = self._look_up(place)
+        return self._tables[place]
+
+    def in_session_catalog(self, database: str, name: str) -> Table | None:
+        """An Iceberg table of the session's catalog; ``None`` if it is not Iceberg's."""
+        if not self._is_registered(SESSION_CATALOG):
+            return None
+        found = self.table(Place(SESSION_CATALOG, (database,), name))
+        return found if found is not None and found.provider else None
+
+    def _is_registered(self, catalog: str) -> bool:
+        if catalog not in self._registered:
+            conf = f"spark.sql.catalog.{catalog}"
+            self._registered[catalog] = bool(self._session.conf.get(conf, ""))
+        return self._registered[catalog]
+
+    def _namespace(self) -> tuple[str, ...]:
+        return tuple(str(part) for part in self._manager.currentNamespace())
+
+    def _look_up(self, place: Place) -> Table | None:
+        gateway: Any = self._session.sparkContext._gateway
+        jvm: Any = self._session._jvm
+        namespace = gateway.new_array(jvm.java.lang.String, len(place.namespace))
+        for at, part in enumerate(place.namespace):
+            namespace[at] = part
+        identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, place.name)
+        try:
+            found = self._manager.catalog(place.catalog).loadTable(identifier)
+        except AnalysisException as error:
+            if condition_of(error) in NOT_FOUND:
+                return None
+            raise
+        return _described(place, found)
+
+
+def _described(place: Place, found: Any) -> Table:
+    schema = StructType.fromJson(json.loads(found.schema().json()))
+    columns = tuple(Column(field.name.lower(), type_of(field)) for field in schema.fields)
+    kind, properties = str(found.getClass().getName()), found.properties()
+    location = properties.get("location")
+    table = Table(
+        place.full_name,
+        columns,
+        total_bytes=_UNKNOWN_SIZE,
+        location=None if location is None else str(location),
+    )
+    if kind != "org.apache.iceberg.spark.source.SparkTable":
+        return table
+    iceberg = found.table()
+    if iceberg.getClass().getSuperclass().getSimpleName() == "BaseMetadataTable":
+        return table
+    snapshot = iceberg.currentSnapshot()
+    summary = dict(snapshot.summary()) if snapshot is not None else {}
+    unknown = 0 if snapshot is None else _UNKNOWN_SIZE
+    files = summary.get("total-data-files", None if summary else 0)
+    return Table(
+        place.full_name,
+        columns,
+        total_bytes=int(summary.get("total-files-size", unknown)),
+        files=None if files is None else int(files),
+        location=table.location,
+        provider=ICEBERG,
+        clustered_by=tuple(dict.fromkeys(_clustering(iceberg))),
+    )
+
+
+def _clustering(iceberg: Any) -> Iterator[str]:
+    """The columns of the partition transforms and of the sort order, in lower case."""
+    schema = iceberg.schema()
+    for fields in (iceberg.spec().fields(), iceberg.sortOrder().fields()):
+        for field in fields:
+            name = str(schema.findColumnName(field.sourceId()))
+            if "." not in name and str(field.transform()) != "void":
+                yield name.lower()

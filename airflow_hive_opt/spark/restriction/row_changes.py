@@ -1,0 +1,56 @@
+"""Puts conditions on the target of MERGE, UPDATE and DELETE into the statement's own condition.
+
+The condition of the statement implies them, so it stays true for the same rows. MERGE inserts a row
+of its source that matches no row of the target. If the source changed after its keys were read, a
+new key could therefore insert a row twice. So the source gets a condition that fails the statement
+in this case, before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from airflow_hive_opt.rewriting.blocks import Edit
+from airflow_hive_opt.runtime.descriptor import Changes, RowFilter
+from airflow_hive_opt.runtime.partitions import typed
+from airflow_hive_opt.spark.restriction.literals import literal
+from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.parse import Span
+
+SOURCE_CHANGED = "airflow_hive_opt: the source has keys that it did not have when they were read"
+
+
+def values_condition(column: str, found: RowFilter) -> str:
+    """A condition that is true if ``column`` has one of the values, or is in one of the ranges."""
+    values = [literal(typed(text, found.type)) for text in found.values]
+    if not values:
+        return "1 = 0"
+    if not found.is_range:
+        return f"{column} IN ({', '.join(values)})"
+    ranges = zip(values[::2], values[1::2])
+    return " OR ".join(f"{column} BETWEEN {low} AND {high}" for low, high in ranges)
+
+
+def change_edits(changes: Changes, filters: Sequence[RowFilter]) -> Iterator[Edit]:
+    """The edits for ``filters``, which are those of the statement's target."""
+    start, stop = changes.condition
+    conditions = (
+        values_condition(f"{quote(found.alias)}.{quote(found.column)}", found) for found in filters
+    )
+    added = "".join(f" AND ({condition})" for condition in conditions)
+    yield Edit(Span(start, start), "(")
+    yield Edit(Span(stop, stop), f"){added}")
+    guards = [_guard(found) for found in filters if found.guard is not None]
+    if changes.source is not None and guards:
+        start, stop = changes.source
+        alias = quote(changes.source_alias)
+        yield Edit(Span(start, start), "(SELECT * FROM ")
+        yield Edit(Span(stop, stop), f" WHERE {' AND '.join(guards)}) AS {alias}")
+
+
+def _guard(found: RowFilter) -> str:
+    """True for every row; fails for a row that could match and has another value."""
+    listed = values_condition(str(found.guard), found)
+    asked = [f"({condition})" for condition in found.guarded]
+    missing = " AND ".join([*asked, f"{found.guard} IS NOT NULL", f"NOT ({listed})"])
+    return f"IF({missing}, raise_error('{SOURCE_CHANGED}'), TRUE)"
