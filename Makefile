@@ -10,7 +10,7 @@ PAGES := airflow_hive_opt/pages/static/pages.js
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo demo-pages test pages test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill lock clean
+.PHONY: help demo demo-pages test pages test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill test-iceberg fuzz-iceberg bench-iceberg lock clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -26,6 +26,9 @@ help:
 	@echo "make fuzz-correlated    N random correlated queries, rewritten and plain: the rows must be equal"
 	@echo "make bench-correlation  TPC-H's correlated queries, rewritten and plain"
 	@echo "make bench-backfill  a backfill of 30 days, with a Spark for each task and with a shared one"
+	@echo "make test-iceberg   tests with Iceberg tables on Spark 3.5, in an environment of their own"
+	@echo "make fuzz-iceberg   N random queries, and N random MERGE, UPDATE and DELETE, on Iceberg tables"
+	@echo "make bench-iceberg  a join and a MERGE that need few days of an Iceberg table"
 	@echo "make lock   update the versions in requirements.lock"
 	@echo "make pages  the script of the pages in Airflow, from ui/"
 	@echo "make docs   the documentation as a site, in .docs-site/docs/index.html"
@@ -87,6 +90,25 @@ test-mutants: $(READY)
 # Tests other versions of Airflow, Spark and Python: make test-matrix PAIRS="oldest newest"
 test-matrix: $(READY) services
 	$(BIN)/python -m tests.versions.matrix $(PAIRS)
+
+# The only runtime of Iceberg in a wheel is one for Spark 3.5, which the environment does not have.
+ICEBERG := .iceberg/bin/python
+test-iceberg: .iceberg/ready
+	$(ICEBERG) -m pytest tests/iceberg
+
+fuzz-iceberg: .iceberg/ready
+	FUZZ_QUERIES=$(N) FUZZ_WRITES=$(N) FUZZ_SEED=$(SEED) $(ICEBERG) -m pytest -q -s \
+		tests/iceberg/test_fuzz.py
+
+bench-iceberg: .iceberg/ready
+	$(ICEBERG) -m benchmarks.iceberg $(ARGUMENTS)
+
+.iceberg/ready: tests/iceberg/requirements.lock pyproject.toml | $(READY)
+	@echo "==> creating the environment for Iceberg in .iceberg"
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .iceberg
+	@$(BIN)/uv pip install --quiet --no-config --compile-bytecode --python $(ICEBERG) --require-hashes -r $<
+	@$(BIN)/uv pip install --quiet --no-config --python $(ICEBERG) --no-deps -e .
+	@touch $@
 
 # The metastore of the tests needs PostgreSQL's Java driver, which no wheel contains. Debian's package
 # is unpacked and not installed, so this needs no root permission.
@@ -170,6 +192,8 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 lock: $(READY)
+	$(BIN)/uv pip compile tests/iceberg/requirements.in --python-version 3.11 --no-config \
+		--universal --generate-hashes --no-header --quiet --upgrade -o tests/iceberg/requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --python-version 3.11 \
 		--universal --generate-hashes --no-header --quiet --upgrade -o requirements.lock
 

@@ -13,10 +13,9 @@ def quote(name: str) -> str:
 
 
 def quote_table(name: str) -> str:
-    """``database.table``, or a name without a database, in backquotes.
+    """A table's name of one or more parts, in backquotes.
 
-    >>> quote_table("dw.sales"), quote_table("sales")
-    ('`dw`.`sales`', '`sales`')
+    >>> quote_table("dw.sales"), quote_table("sales"), quote_table("lake.dw.sales")
+    ('`dw`.`sales`', '`sales`', '`lake`.`dw`.`sales`')
     """
-    database, _, short = name.rpartition(".")
-    return f"{quote(database)}.{quote(short)}" if database else quote(short)
+    return ".".join(map(quote, name.split(".")))

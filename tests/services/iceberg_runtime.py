@@ -1,4 +1,4 @@
-"""A runtime of Apache Iceberg for Spark 3.5, made of wheels alone, for tests. Users bring their own.
+"""A runtime of Apache Iceberg for Spark 3.5, made of wheels alone, for tests only.
 
 The wheel ``snowpark-connect-deps-iceberg`` has Iceberg's runtime jar without its relocated Jackson.
 Spark brings Jackson itself. Its three jars are relocated here, by replacing the package's name in

@@ -15,6 +15,7 @@ from airflow_hive_opt.pruning.decisions import Layer
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name
+from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, UNKNOWN_SIZE
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
@@ -55,9 +56,10 @@ class ConnectCatalog:
 
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
-        key = name.lower()
+        key = name.lower().removeprefix(f"{SESSION_CATALOG}.")
         if key not in self._tables:
-            self._tables[key] = self._look_up(key)
+            of_this_catalog = key.count(".") < 2
+            self._tables[key] = self._look_up(key) if of_this_catalog else self._elsewhere(name)
         return self._tables[key]
 
     def described(self, table: Table, columns: Container[str]) -> Table:
@@ -206,6 +208,17 @@ class ConnectCatalog:
             by_serde=self._is_read_by_serde(told),
             location=location,
         )
+
+    def _elsewhere(self, name: str) -> Table | None:
+        """The columns of another catalog's table; what finds its files is not asked for."""
+        try:
+            fields = self._session.table(quote_table(name)).schema.fields
+        except AnalysisException as error:
+            if condition_of(error) in NOT_FOUND:
+                return None
+            raise
+        columns = tuple(Column(field.name.lower(), type_of(field)) for field in fields)
+        return Table(name, columns, total_bytes=UNKNOWN_SIZE)
 
     def _described(self, what: str) -> dict[str, Any]:
         ((text,),) = self._session.sql(f"DESCRIBE TABLE EXTENDED {what} AS JSON").collect()

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 SESSION_CATALOG = "spark_catalog"
 ICEBERG = "iceberg"
-# A table without statistics is as large as Spark itself takes it to be, so it supplies no keys.
-_UNKNOWN_SIZE = 2**63 - 1
+UNKNOWN_SIZE = 2**63 - 1
+"""Bytes: Spark's own size of a table without statistics, so that it supplies no keys."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _described(place: Place, found: Any) -> Table:
     table = Table(
         place.full_name,
         columns,
-        total_bytes=_UNKNOWN_SIZE,
+        total_bytes=UNKNOWN_SIZE,
         location=None if location is None else str(location),
     )
     if kind != "org.apache.iceberg.spark.source.SparkTable":
@@ -123,7 +123,7 @@ def _described(place: Place, found: Any) -> Table:
         return table
     snapshot = iceberg.currentSnapshot()
     summary = dict(snapshot.summary()) if snapshot is not None else {}
-    unknown = 0 if snapshot is None else _UNKNOWN_SIZE
+    unknown = 0 if snapshot is None else UNKNOWN_SIZE
     files = summary.get("total-data-files", None if summary else 0)
     return Table(
         place.full_name,

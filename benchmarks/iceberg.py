@@ -1,0 +1,238 @@
+"""Iceberg: a join and a MERGE that need few days of a large table.
+
+    make bench-iceberg
+    make bench-iceberg ARGUMENTS="--partitions 1000 --touched 5 --repeats 3"
+
+Each day is a partition with one file. Three contenders run in turn, warm: Spark with dynamic
+pruning, run-time filters and row-level group filters on; ours with its key query; the days written
+by hand as literals. After each MERGE the table is set back to its first snapshot. Results go to
+``benchmarks/results``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from upath import UPath
+
+from airflow_hive_opt.spark.application.application import join, prune
+from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.session.physical_operators import operators
+from airflow_hive_opt.spark.session.session import embedded_conf
+from airflow_hive_opt.spark.session.session_conf import conf_set
+from benchmarks.contenders import EVERY_SWITCH, FLOOR, OURS, SWITCHED
+from benchmarks.measure import Machine, noise, quiet_session
+from benchmarks.report import RESULTS, Record, about, spread, table_row
+from tests.services.iceberg_runtime import iceberg_jars
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONTENDERS = (SWITCHED, OURS, FLOOR)
+_RUNTIME_FILTERS = {
+    **EVERY_SWITCH,
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
+    "spark.sql.optimizer.runtimeFilter.semiJoinReduction.enabled": "true",
+    "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled": "true",
+}
+# Iceberg's own counts of a scan.
+_COUNTS = {
+    "files": "resultDataFiles",
+    "manifests": "scannedDataManifests",
+    "bytes": "totalDataFileSize",
+}
+_ROWS_A_DAY = 200
+STATEMENTS = {
+    "join": (
+        "SELECT count(*), sum(t.v), sum(c.v) FROM lake.bench.{table} t "
+        "JOIN {changed} c ON t.day = c.day{days}"
+    ),
+    "MERGE": (
+        "MERGE INTO lake.bench.{table} t USING {changed} c ON t.id = c.id AND t.day = c.day{days} "
+        "WHEN MATCHED THEN UPDATE SET v = c.v "
+        "WHEN NOT MATCHED THEN INSERT (id, day, v) VALUES (c.id, c.day, c.v)"
+    ),
+}
+
+
+def main() -> None:
+    """Builds the tables, runs the contenders, writes the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--partitions", type=int, nargs="+", default=[1_000, 10_000])
+    parser.add_argument("--touched", type=int, nargs="+", default=[5, 100])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    chosen = parser.parse_args()
+    runs: list[Record] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        with quiet_session("iceberg", _conf(folder)) as session:
+            for partitions in chosen.partitions:
+                _build(session, partitions)
+                for touched in chosen.touched:
+                    for kind in STATEMENTS:
+                        if touched <= partitions:
+                            setting = {"statement": kind, "partitions": partitions}
+                            compared = _compare(session, folder, setting, touched, chosen.repeats)
+                            runs += compared
+    _write(runs, asdict(Machine()), chosen.results)
+
+
+def _conf(folder: Path) -> dict[str, str]:
+    return {
+        **embedded_conf(folder / "warehouse", "local[2]"),
+        "spark.driver.memory": "4g",
+        "spark.jars": iceberg_jars(folder),
+        "spark.sql.extensions": (
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        ),
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.warehouse": str(folder / "lake"),
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.enabled": "false",
+    }
+
+
+def _build(session: SparkSession, partitions: int) -> None:
+    session.sql(
+        f"CREATE TABLE lake.bench.t{partitions} (id bigint, day date, v bigint, text string) "
+        "USING iceberg PARTITIONED BY (day)"
+    )
+    session.sql(
+        f"INSERT INTO lake.bench.t{partitions} "
+        f"SELECT id, date_add(DATE'1990-01-01', CAST(id DIV {_ROWS_A_DAY} AS int)), id % 97, "
+        f"sha1(CAST(id AS string)) FROM range({partitions * _ROWS_A_DAY})"
+    )
+
+
+def _changed(session: SparkSession, partitions: int, touched: int) -> list[str]:
+    """Makes the small table, with rows of ``touched`` spread days; returns the days."""
+    session.sql("DROP TABLE IF EXISTS changed")
+    every = partitions // touched
+    session.sql(
+        "CREATE TABLE changed USING parquet AS SELECT /*+ COALESCE(1) */ "
+        f"id * {every * _ROWS_A_DAY} + twice AS id, "
+        f"date_add(DATE'1990-01-01', CAST(id * {every} AS int)) AS day, 1000 + id AS v "
+        f"FROM range({touched}) LATERAL VIEW explode(array(0, 1)) x AS twice"
+    )
+    rows = session.sql("SELECT DISTINCT day FROM changed").collect()
+    return [row[0].isoformat() for row in rows]
+
+
+def _compare(
+    session: SparkSession, folder: Path, setting: Record, touched: int, repeats: int
+) -> Iterator[Record]:
+    """The contenders' runs after a first round, in which the rows are compared."""
+    kind, partitions = setting["statement"], setting["partitions"]
+    table = f"t{partitions}"
+    days = _changed(session, partitions, touched)
+    dates = ", ".join(f"DATE'{day}'" for day in days)
+    listed = f" AND t.day IN ({dates})"
+    texts = {
+        contender: STATEMENTS[kind].format(
+            table=table, changed="changed", days=listed if contender == FLOOR else ""
+        )
+        for contender in CONTENDERS
+    }
+    state = session.sql(f"SELECT max(snapshot_id) FROM lake.bench.{table}.refs").head()[0]
+    expected = None
+    for round_ in range(repeats + 1):
+        for at in range(len(CONTENDERS)):
+            contender = CONTENDERS[(at + round_) % len(CONTENDERS)]
+            busy = noise()
+            began = time.monotonic()
+            rows, plan = _run(session, folder, contender, texts[contender])
+            seconds = time.monotonic() - began
+            if kind == "MERGE":
+                rows = [] if round_ else _content(session, table)
+                session.sql(f"CALL lake.system.rollback_to_snapshot('bench.{table}', {state})")
+            if not round_:
+                assert expected in (None, rows), f"{contender}: {rows}, not {expected}"
+                expected = rows
+                continue
+            run = {**setting, "touched": touched, "contender": contender, "seconds": seconds}
+            yield {**run, "noise": busy, **_counts(plan())}
+            print(f"{kind} {partitions} {touched} {contender}: {seconds:.2f} s", flush=True)
+
+
+def _run(
+    session: SparkSession, folder: Path, contender: str, sql: str
+) -> tuple[list[tuple[Any, ...]], Callable[[], Any]]:
+    if contender != OURS:
+        with conf_set(session, _RUNTIME_FILTERS):
+            frame = session.sql(sql)
+            rows = [tuple(row) for row in frame.collect()]
+        return rows, lambda: frame._jdf.queryExecution().executedPlan()
+    path = UPath(folder / "descriptor.json")
+    request = Request(sql)
+    with conf_set(session, _RUNTIME_FILTERS):
+        result = join(session, request, prune(session, request, path, hand_over=False), path)
+    return list(result.rows), result.plan
+
+
+def _content(session: SparkSession, table: str) -> list[tuple[Any, ...]]:
+    sums = "count(*), sum(xxhash64(id, day, v, text)), sum(v)"
+    return [tuple(row) for row in session.sql(f"SELECT {sums} FROM lake.bench.{table}").collect()]
+
+
+def _counts(plan: Any) -> dict[str, int]:
+    """What all scans of Iceberg tables in the plan counted."""
+    counts = dict.fromkeys(_COUNTS, 0)
+    for kind, operator in operators(plan):
+        if kind == "BatchScanExec":
+            for name, metric in _COUNTS.items():
+                counts[name] += int(operator.metrics().get(metric).get().value())
+    return counts
+
+
+def _write(runs: list[Record], machine: Record, folder: Path) -> None:
+    """Writes ``iceberg.json`` and ``iceberg.md``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "iceberg.json").write_text(json.dumps({"machine": machine, "runs": runs}, indent=1))
+    head = (
+        *("statement", "partitions", "days", "contender", "seconds", "Spark / it", "it / literals"),
+        *("files planned", "manifests read", "kB planned"),
+    )
+    lines = [table_row(head), table_row("---" if at < 4 else "---:" for at in range(len(head)))]
+    groups: dict[tuple[str, int, int], dict[str, list[Record]]] = {}
+    for run in runs:
+        key = (run["statement"], run["partitions"], run["touched"])
+        groups.setdefault(key, {}).setdefault(run["contender"], []).append(run)
+    for (kind, partitions, touched), found in groups.items():
+        middle = {name: median(run["seconds"] for run in found[name]) for name in CONTENDERS}
+        for contender in CONTENDERS:
+            own = found[contender]
+            cells = (
+                *(kind, f"{partitions:,}", f"{touched:,}", contender),
+                spread([run["seconds"] for run in own]),
+                f"{middle[SWITCHED] / middle[contender]:.2f}",
+                f"{middle[contender] / middle[FLOOR]:.2f}",
+                *(f"{own[0][name]:,}" for name in ("files", "manifests")),
+                f"{own[0]['bytes'] / 1000:,.0f}",
+            )
+            lines.append(table_row(cells))
+    text = [
+        "# Iceberg: a join and a MERGE that need few days",
+        "",
+        f"Median seconds in a warm session, with the range and the number of runs; ours with its "
+        f"key query. Each day is a partition with one file of {_ROWS_A_DAY} rows, copy-on-write. "
+        "A MERGE plans its target twice, so its files count twice. The rows were equal.",
+        "",
+        *lines,
+        "",
+        *about(machine, [run["noise"] for run in runs]),
+    ]
+    (folder / "iceberg.md").write_text("\n".join(text) + "\n")
+
+
+if __name__ == "__main__":
+    main()

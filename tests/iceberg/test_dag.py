@@ -1,0 +1,51 @@
+"""The example DAG: its MERGE of two days writes what plain Spark writes, and reads their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.iceberg.runs import rows_of
+from tests.operators.test_dag import start, summary  # noqa: F401 - a fixture
+
+SQL = Path(__file__).parents[2] / "dags" / "sql" / "upsert_orders.sql"
+
+
+@pytest.fixture
+def shop(lake, monkeypatch, tmp_path):
+    monkeypatch.setenv("AIRFLOW_VAR_ICEBERG_JARS", "the runtime of the session that runs")
+    monkeypatch.setenv("AIRFLOW_VAR_ICEBERG_WAREHOUSE", str(tmp_path))
+    lake.sql("CREATE NAMESPACE lake.shop")
+    for name in ("orders", "plain"):
+        lake.sql(
+            f"CREATE TABLE lake.shop.{name} USING iceberg PARTITIONED BY (day) AS "
+            "SELECT id, date_add(DATE'2025-12-01', cast(id % 30 as int)) AS day, "
+            "'new' AS status, CAST(id AS decimal(9,2)) AS amount FROM range(300)"
+        )
+    lake.sql(
+        "CREATE TABLE lake.shop.changed_orders USING iceberg PARTITIONED BY (changed_on) AS "
+        "SELECT * FROM VALUES (3L, DATE'2025-12-04', 'paid', 3.5BD, DATE'2026-01-01'), "
+        "(1000L, DATE'2026-01-01', 'new', 9.0BD, DATE'2026-01-01'), "
+        "(3L, DATE'2025-12-04', 'sent', 3.5BD, DATE'2026-01-02') "
+        "AS t(id, day, status, amount, changed_on)"
+    )
+    yield lake
+    for name in ("orders", "plain", "changed_orders"):
+        lake.sql(f"DROP TABLE lake.shop.{name}")
+
+
+def test_two_days(shop, start):  # noqa: F811
+    for day in ("2026-01-01", "2026-01-02"):
+        found = start("upsert_orders", run_conf={"day": day})
+        assert found.state == "success"
+        told = summary(found, "changed_orders")
+        assert [each["reason"] for each in told["decisions"]] == ["RESTRICTED"]
+        read = {each["table"]: each["files"] for each in told["reads"]}
+        assert read["lake.shop.orders"] <= 2
+        text = SQL.read_text().replace("lake.shop.orders", "lake.shop.plain")
+        shop.sql(text.replace("{{ ds | default(params.day, true) }}", day))
+    shop.sql("REFRESH TABLE lake.shop.orders")
+    rows = rows_of(shop, "SELECT * FROM lake.shop.orders")
+    assert rows == rows_of(shop, "SELECT * FROM lake.shop.plain")
+    assert [row[2] for row in rows if row[0] in (3, 1000)] == ["sent", "new"]
