@@ -10,6 +10,7 @@ class Reason(StrEnum):
 
     PRUNED = "PRUNED"
     RESTRICTED = "RESTRICTED"
+    OWN_CONDITION = "OWN_CONDITION"
     DISABLED = "DISABLED"
     PASSED_THROUGH = "PASSED_THROUGH"
     PARTITIONS_NOT_IN_METASTORE = "PARTITIONS_NOT_IN_METASTORE"
@@ -49,6 +50,9 @@ _SENTENCES = {
     Reason.PRUNED: "only the partitions that match the keys or conditions are read",
     Reason.RESTRICTED: (
         "the scan has a condition with the keys, by which the table's own metadata skips files"
+    ),
+    Reason.OWN_CONDITION: (
+        "the statement's own condition selects the scan's files, and Spark passes it on"
     ),
     Reason.DISABLED: "hive.optimize.mapjoin.partition.pruning is off",
     Reason.PASSED_THROUGH: (

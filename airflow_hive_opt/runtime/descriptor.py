@@ -77,9 +77,9 @@ class RowFilter:
     """One scan and the values that a data column must have in the rows that it will read.
 
     ``alias``, ``table``, ``text``, ``aliased`` and ``reference`` are as in :class:`Target`.
-    ``values`` are values of the column's ``type``, as text. If ``is_range`` is true, they are pairs
-    of a lowest and a highest value. ``guard`` is the column of MERGE's source that must have one of
-    these values too, in the rows that fulfil ``guarded``.
+    ``values`` are values of the column's ``type``, as text; a TIMESTAMP is in microseconds. If
+    ``is_range`` is true, they are pairs of a lowest and a highest value. ``guard`` is the column of
+    MERGE's source that must have one of these values too, in the rows that fulfil ``guarded``.
     """
 
     alias: str

@@ -16,7 +16,7 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 log = logging.getLogger(__name__)
 _PRUNED = "PRUNED"
-_RESTRICTED = "RESTRICTED"
+_BY_CONDITION = ("RESTRICTED", "OWN_CONDITION")
 
 LOCAL_TASK, PRELAUNCH, MAP_JOIN, REPORT = PHASES = ("local task", "prelaunch", "map join", "report")
 """The phases of a run in their order. ``report`` is what follows the statement: its table look-ups
@@ -222,7 +222,7 @@ def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
 def _read(found: Mapping[str, Any]) -> str:
     if "kept" in found:
         return f"{found['kept']:,} of {found['total']:,}"
-    return "by condition" if found["reason"] == _RESTRICTED else "all"
+    return "by condition" if found["reason"] in _BY_CONDITION else "all"
 
 
 def reason(descriptor: Descriptor) -> str:
@@ -263,7 +263,8 @@ def unpruned(descriptor: Descriptor) -> list[str]:
     return [
         plain(f"{found.alias} reads all partitions, {found.reason}: {found.message}")
         for found in descriptor.decisions
-        if found.reason != _RESTRICTED and (found.alias not in pruned or found.reason != _PRUNED)
+        if found.reason not in _BY_CONDITION
+        and (found.alias not in pruned or found.reason != _PRUNED)
     ]
 
 

@@ -47,7 +47,16 @@ def _extra(rng: random.Random, alias: str, columns: dict[str, str]) -> str:
 def _merge(rng: random.Random, table: str, columns: dict[str, str], dimension: str) -> str:
     its = DIMENSIONS[dimension]
     shared = _shared(columns, its)
-    on = _equalities(rng, columns, dimension)
+    chosen = rng.sample(shared, rng.randint(1, len(shared)))
+    others = [name for name in shared if name not in chosen]
+    # one row for each key, mostly: MERGE must not match a row twice
+    largest = ", ".join([*chosen, *(f"max({name}) AS {name}" for name in others)])
+    source = f"(SELECT {largest} FROM {dimension} GROUP BY {', '.join(chosen)})"
+    if rng.random() < 0.15:
+        source = dimension
+    its = {name: its[name] for name in shared}
+    signs = ["="] * 12 + ["<=>", "<="]
+    on = [f"t.{name} {rng.choice(signs)} s.{name}" for name in chosen]
     on += [_extra(rng, "t", columns)] if rng.random() < 0.3 else []
     on += [_extra(rng, "s", its)] if rng.random() < 0.3 else []
     rng.shuffle(on)
@@ -55,14 +64,6 @@ def _merge(rng: random.Random, table: str, columns: dict[str, str], dimension: s
     if rng.random() < 0.1:
         condition = f"({condition}) OR {_extra(rng, 's', its)}"
     listed = ", ".join(shared)
-    # one row for each key, mostly: MERGE must not match a row twice
-    source = rng.choice(
-        [
-            f"(SELECT DISTINCT {listed} FROM {dimension})",
-            f"(SELECT {listed}, count(*) AS n FROM {dimension} GROUP BY {listed})",
-            dimension,
-        ]
-    )
     clauses = []
     column = rng.choice(list(columns))
     if rng.random() < 0.8:

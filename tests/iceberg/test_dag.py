@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,12 @@ def shop(lake, monkeypatch, tmp_path):
 
 def test_two_days(shop, start):  # noqa: F811
     for day in ("2026-01-01", "2026-01-02"):
-        found = start("upsert_orders", run_conf={"day": day})
+        at = datetime.fromisoformat(day).replace(tzinfo=timezone.utc)
+        found = start("upsert_orders", logical_date=at)
         assert found.state == "success"
         told = summary(found, "changed_orders")
-        assert [each["reason"] for each in told["decisions"]] == ["RESTRICTED"]
+        reasons = {each["alias"]: each["reason"] for each in told["decisions"]}
+        assert reasons == {"o": "RESTRICTED", "changed_orders": "OWN_CONDITION"}
         read = {each["table"]: each["files"] for each in told["reads"]}
         assert read["lake.shop.orders"] <= 2
         text = SQL.read_text().replace("lake.shop.orders", "lake.shop.plain")

@@ -14,12 +14,14 @@ def tables(lake):
     lake.sql("CREATE NAMESPACE lake.dw")
     rows = (
         f"SELECT id, date_add(DATE'2024-01-01', cast(id % {DAYS} as int)) AS day, "
-        "CAST(id AS timestamp) AS at, concat('k', id % 7) AS name, id % 3 AS v FROM range(200)"
+        "timestamp_seconds(id * 900) AS at, concat('k', id % 7) AS name, id % 3 AS v "
+        "FROM range(200)"
     )
     layouts = {
         "by_day": "PARTITIONED BY (day)",
         "by_bucket": "PARTITIONED BY (bucket(8, id))",
         "by_month_of_day": "PARTITIONED BY (months(day))",
+        "by_hour": "PARTITIONED BY (hours(at))",
         "by_name": "PARTITIONED BY (truncate(2, name), v)",
         "whole": "",
     }
@@ -145,6 +147,41 @@ def test_many_keys_become_ranges(tables, tmp_path):
     assert filter_.is_range
     assert len(filter_.values) == 200
     assert found.rows == rows_of(tables, sql)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/St_Johns"])
+def test_timestamps(tables, tmp_path, zone):
+    tables.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        sql = (
+            "SELECT b.id, b.at FROM lake.dw.by_hour b JOIN (SELECT DISTINCT at "
+            "FROM lake.dw.whole WHERE id IN (0, 1, 50)) w ON b.at = w.at"
+        )
+        found = run(tables, sql, tmp_path)
+        assert found.rows == rows_of(tables, sql)
+        assert [row[0] for row in found.rows] == [0, 1, 50]
+        assert found.files("lake.dw.by_hour") == 2
+    finally:
+        tables.conf.unset("spark.sql.session.timeZone")
+
+
+TABLES = {"at": "by_hour", "day": "by_day", "name": "by_name"}
+
+
+@pytest.mark.parametrize("column", TABLES)
+def test_too_many_keys_become_one_range(tables, tmp_path, column):
+    table = TABLES[column]
+    sql = (
+        f"SELECT b.id FROM lake.dw.{table} b "
+        "JOIN (SELECT * FROM lake.dw.whole WHERE id BETWEEN 40 AND 87) w "
+        f"ON b.{column} = w.{column}"
+    )
+    found = run(tables, sql, tmp_path, max_keys=2)
+    assert found.rows == rows_of(tables, sql)
+    (filter_,) = found.report.descriptor.row_filters
+    assert (filter_.is_range, len(filter_.values)) == (True, 2)
+    if column == "at":  # 48 quarters of an hour
+        assert found.files(f"lake.dw.{table}") == 12
 
 
 def test_metadata_as_a_key_source(tables, tmp_path):

@@ -140,14 +140,16 @@ def key_source(
     group: frozenset[str],
     own: Sequence[Condition],
     small: Mapping[str, Small],
+    by_values: bool = False,
 ) -> KeySource:
     """The source of the keys for ``links``.
 
     ``links`` are conditions between the scan and the relations of ``group``. ``own`` are the
-    conditions on ``group`` alone.
+    conditions on ``group`` alone. ``by_values`` says that the table finds its files by values,
+    not by the texts of a metastore, so that keys may be timestamps.
     """
     aliases = tuple(alias for alias in small if alias in group)
-    pairs = [_pair(place, link, small) for link in links]
+    pairs = [_pair(place, link, small, by_values) for link in links]
     columns: list[ColumnRef] = []
     partition_columns: list[str] = []
     for link, pair in zip_strict(links, pairs):
@@ -191,7 +193,7 @@ def key_source(
 
 
 def _pair(
-    place: VisibleBlock, link: Condition, small: Mapping[str, Small]
+    place: VisibleBlock, link: Condition, small: Mapping[str, Small], by_values: bool
 ) -> tuple[str, ColumnRef] | None:
     """The partition column and the key column of a link, or ``None``.
 
@@ -209,6 +211,7 @@ def _pair(
         theirs = column_type(small[other.column.alias].operator, other.column.name)
         ours = family(seen.type)
         alike = ours is not None and (not theirs or family(theirs) == ours)
+        alike |= by_values and seen.type == "timestamp" and theirs in ("", "timestamp")
         return (seen.column, other.column) if alike else None
     return None
 

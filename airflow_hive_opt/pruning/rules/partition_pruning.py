@@ -112,7 +112,7 @@ def _examine(place: VisibleBlock, findings: _Findings, settings: Settings) -> No
         mine = [link for link in links if link.aliases - {place.alias} <= group]
         mine = [link for link in mine if all(small[a].provides(link.columns) for a in group)]
         if mine and _can_exclude_partitions(group, own, small, findings.scan):
-            source = key_source(place, mine, group, own, small)
+            source = key_source(place, mine, group, own, small, bool(scanned.provider))
             findings.sources[source] = None
             answered.update(mine)
             for link in mine:
@@ -192,8 +192,10 @@ def _by_values(findings: _Findings) -> ScanDecision:
     sources = tuple(source for source in findings.sources if source.partition_columns)
     table, columns = relation.table.scanned, frozenset[str]()
     if not sources:
-        reason = Reason.KEYS_NOT_COMPARED_AS_COLUMNS
-        return ScanDecision(relation.alias, table, reason, relation)
+        no_link = findings.furthest is Reason.NO_CONDITION_ON_PARTITION_COLUMN
+        alone = findings.conditions and not findings.sources and no_link
+        why = Reason.OWN_CONDITION if alone else Reason.KEYS_NOT_COMPARED_AS_COLUMNS
+        return ScanDecision(relation.alias, table, why, relation)
     columns = columns.union(*(source.partition_columns for source in sources))
     alternative = Alternative(sources, (), columns)
     return ScanDecision(relation.alias, table, Reason.PRUNED, relation, (alternative,))

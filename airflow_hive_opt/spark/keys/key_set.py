@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,28 @@ class Keys:
         rows = (zip(row, types) for row in self._values)
         tuples = (tuple(v for v, type_ in row if v is not None and fits(v, type_)) for row in rows)
         return frozenset(found for found in tuples if len(found) == len(types))
+
+    def column(self, at: int, type_: str) -> frozenset[int | str | date] | None:
+        """The values of one column that a column of ``type_`` can have, without NULL.
+
+        ``None`` if they can't be compared without a cast.
+        """
+        if family(type_) is None or family(type_) != self._families[at]:
+            return None
+        values = (row[at] for row in self._values)
+        return frozenset(
+            value for value in values if isinstance(value, (int, str, date)) and fits(value, type_)
+        )
+
+    def micros(self, at: int) -> frozenset[int] | None:
+        """The values of a TIMESTAMP column, without NULL, in microseconds since 1970 in UTC.
+
+        ``None`` if the column has another type.
+        """
+        if _type(self.rows.schema.fields[at]) != "timestamp":
+            return None
+        rows = self.frame.selectExpr(f"unix_micros(c{at})").collect()
+        return frozenset(row[0] for row in rows if row[0] is not None)
 
     @cached_property
     def _families(self) -> list[str | None]:

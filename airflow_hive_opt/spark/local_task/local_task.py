@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_hive_opt.pruning.decisions import (
     KeyPredicate,
+    KeySource,
     Layer,
     PartitionCondition,
     ScanDecision,
@@ -35,6 +36,7 @@ from airflow_hive_opt.runtime.partitions import (
     matching,
 )
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
 from airflow_hive_opt.spark.keys.skeleton import fulfilling, typed_nulls
 from airflow_hive_opt.spark.keys.stability import is_stable
@@ -200,9 +202,12 @@ class LocalTask:
         is_target = changed and relation and relation.reference == changed.target
         merged = changed.source_alias if changed and is_target and changed.source else None
         try:
-            return value_filters(decision, self._keys.of, merged)
+            return value_filters(decision, self._keys.of, self._ends, merged)
         except FAILURES as error:
             return failed(f"{decision.alias} can't be restricted", error)
+
+    def _ends(self, source: KeySource) -> list[Range | None]:
+        return [] if source.skeletons else key_ends(self._session, source, self._parameters)
 
     def question(self, decision: ScanDecision, outcome: Target | Reason) -> Question | None:
         """What the next run need not ask; ``None`` if the answer saves time."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date
-from typing import Union
 
 from airflow_hive_opt.pruning.decisions import Alternative, KeySource, ScanDecision
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import RowFilter, SourceKeys
+from airflow_hive_opt.spark.keys.key_ends import TIMESTAMP, Bound, Range
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.statement.identifiers import quote
 
@@ -22,26 +22,29 @@ MOST_VALUES = 200
 MOST_RANGES = 100
 # Spark puts it in place of bytes that are no UTF-8, so that different values have the same text.
 _REPLACEMENT = "\ufffd"
-
-_Ordered = Union[int, str, date]
 # The source's column that a column of the scan equals, and its values.
-_Equal = tuple[KeySource, int, frozenset[_Ordered]]
+_Equal = tuple[KeySource, int, list[Range]]
 
 
 def value_filters(
-    decision: ScanDecision, keys_of: Callable[[KeySource], Keys | Reason], merged: str | None = None
+    decision: ScanDecision,
+    keys_of: Callable[[KeySource], Keys | Reason],
+    ends_of: Callable[[KeySource], Sequence[Range | None]],
+    merged: str | None = None,
 ) -> tuple[RowFilter, ...] | Reason:
     """The conditions on the scan, one for each restricted column, or why there are none.
 
-    ``keys_of`` collects the keys of a source. ``merged`` is the alias of MERGE's source if the scan
-    is its target. A scan with several alternatives reads the values of all of them.
+    ``keys_of`` collects the keys of a source. If they are too many, ``ends_of`` gives the lowest
+    and highest value of each of its columns. ``merged`` is the alias of MERGE's source if the scan
+    is its target. A scan with several alternatives reads the values of all of them. Raises Spark's
+    errors.
     """
     relation = decision.relation
     if relation is None:
         return decision.reason
     types = {column.name: column.type for column in decision.table.pruning_columns}
     failures: list[Reason] = []
-    found = [_equalities(each, keys_of, types, failures) for each in decision.alternatives]
+    found = [_equalities(each, keys_of, ends_of, types, failures) for each in decision.alternatives]
     filters = [
         _row_filter(relation, name, column.type, [each[column.name] for each in found], merged)
         for name, column in relation.table.visible_pruning_columns
@@ -55,38 +58,48 @@ def value_filters(
 def _equalities(
     alternative: Alternative,
     keys_of: Callable[[KeySource], Keys | Reason],
+    ends_of: Callable[[KeySource], Sequence[Range | None]],
     types: dict[str, str],
     failures: list[Reason],
 ) -> dict[str, _Equal]:
-    """By column of the scan, the key column that it equals; the one with the fewest values."""
+    """By column of the scan, the key column that it equals; the one with the fewest keys."""
     found: dict[str, _Equal] = {}
     for source in alternative.sources:
         keys = keys_of(source)
-        if isinstance(keys, Reason):
+        ends = ends_of(source) if keys is Reason.TOO_MANY_KEYS else ()
+        if isinstance(keys, Reason) and not ends:
             failures.append(keys)
             continue
-        rows = keys.tuples([types[column] for column in source.partition_columns])
-        if rows is None:
-            failures.append(Reason.TYPE_NOT_COMPARABLE)
-            continue
         for at, column in enumerate(source.partition_columns):
-            values = frozenset(
-                value for value in (row[at] for row in rows) if isinstance(value, (int, str, date))
-            )
-            if any(isinstance(value, str) and _REPLACEMENT in value for value in values):
+            if isinstance(keys, Reason):
+                values = None if (both := ends[at]) is None else [both]
+            else:
+                values = _values(keys, at, types[column])
+            if values is None or any(
+                _is_replaced(low) or _is_replaced(high) for low, high in values
+            ):
                 failures.append(Reason.TYPE_NOT_COMPARABLE)
             elif column not in found or len(values) < len(found[column][2]):
                 found[column] = source, at, values
     return found
 
 
+def _is_replaced(value: Bound) -> bool:
+    return isinstance(value, str) and _REPLACEMENT in value
+
+
+def _values(keys: Keys, at: int, type_: str) -> list[Range] | None:
+    """The values of one key column; ``None`` if they are not of a type like the scan's column."""
+    found = keys.micros(at) if type_ == TIMESTAMP else keys.column(at, type_)
+    return None if found is None else [(value, value) for value in found]
+
+
 def _row_filter(
     relation: TableRelation, name: str, type_: str, equal: Sequence[_Equal], merged: str | None
 ) -> RowFilter:
-    values = sorted(frozenset[_Ordered]().union(*(each[2] for each in equal)))
-    is_range = len(values) > MOST_VALUES
-    if is_range:
-        values = [end for range_ in ranges(values) for end in range_]
+    values = sorted({range_ for each in equal for range_ in each[2]})
+    is_range = len(values) > MOST_VALUES or any(low != high for low, high in values)
+    ends = [end for range_ in joined(values) for end in range_] if is_range else None
     source, at, _ = equal[0]
     guarded = merged is not None and source.aliases == (merged,)
     column = source.columns[at]
@@ -98,7 +111,7 @@ def _row_filter(
         (relation.reference.start, relation.reference.stop),
         name,
         type_,
-        tuple(map(str, values)),
+        tuple(map(str, [low for low, _ in values] if ends is None else ends)),
         is_range,
         SourceKeys(source.aliases, source.name, source.sql, len(values)),
         guard=f"{quote(column.alias)}.{quote(column.name)}" if guarded else None,
@@ -106,29 +119,39 @@ def _row_filter(
     )
 
 
-def ranges(values: Sequence[_Ordered]) -> list[tuple[_Ordered, _Ordered]]:
+def joined(values: Sequence[Range]) -> list[Range]:
     """At most :data:`MOST_RANGES` ranges that contain all of the sorted ``values``.
 
     Numbers and dates are separated at the widest gaps. Texts, whose distance is not known, are
     separated into ranges of the same number of values.
 
-    >>> ranges([1, 2, 3, 9])
+    >>> joined([(1, 1), (2, 2), (3, 3), (9, 9)])
     [(1, 3), (9, 9)]
-    >>> ranges(["a", "b"])
-    [('a', 'a'), ('b', 'b')]
+    >>> joined([("a", "a"), ("b", "d"), ("c", "c")])
+    [('a', 'a'), ('b', 'd')]
     """
-    gaps = [_gap(low, high) for low, high in zip(values, values[1:])]
+    apart: list[Range] = []
+    for low, high in values:
+        if apart and not _is_above(low, apart[-1][1]):
+            apart[-1] = apart[-1][0], max(high, apart[-1][1])
+        else:
+            apart.append((low, high))
+    gaps = [_gap(before[1], after[0]) for before, after in zip(apart, apart[1:])]
     if any(gap is None for gap in gaps):
-        size = -(-len(values) // MOST_RANGES)
-        starts = list(range(size, len(values), size))
+        size = -(-len(apart) // MOST_RANGES)
+        starts = list(range(size, len(apart), size))
     else:
         widest = sorted(range(len(gaps)), key=lambda at: -(gaps[at] or 0))[: MOST_RANGES - 1]
         starts = sorted(at + 1 for at in widest if (gaps[at] or 0) > 1)
-    edges = [0, *starts, len(values)]
-    return [(values[start], values[stop - 1]) for start, stop in zip(edges, edges[1:])]
+    edges = [0, *starts, len(apart)]
+    return [(apart[start][0], apart[stop - 1][1]) for start, stop in zip(edges, edges[1:])]
 
 
-def _gap(low: _Ordered, high: _Ordered) -> int | None:
+def _is_above(one: Bound, other: Bound) -> bool:
+    return one > other  # type: ignore[operator]
+
+
+def _gap(low: Bound, high: Bound) -> int | None:
     """The distance of two numbers, or of two dates in days; ``None`` for texts."""
     if isinstance(low, int) and isinstance(high, int):
         return high - low

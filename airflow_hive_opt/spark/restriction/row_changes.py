@@ -22,13 +22,18 @@ SOURCE_CHANGED = "airflow_hive_opt: the source has keys that it did not have whe
 
 def values_condition(column: str, found: RowFilter) -> str:
     """A condition that is true if ``column`` has one of the values, or is in one of the ranges."""
-    values = [literal(typed(text, found.type)) for text in found.values]
+    values = [_literal(text, found.type) for text in found.values]
     if not values:
         return "1 = 0"
     if not found.is_range:
         return f"{column} IN ({', '.join(values)})"
     ranges = zip(values[::2], values[1::2])
     return " OR ".join(f"{column} BETWEEN {low} AND {high}" for low, high in ranges)
+
+
+def _literal(text: str, type_: str) -> str:
+    """A value as SQL; a timestamp's microseconds mean the same in every time zone."""
+    return f"timestamp_micros({text})" if type_ == "timestamp" else literal(typed(text, type_))
 
 
 def change_edits(changes: Changes, filters: Sequence[RowFilter]) -> Iterator[Edit]:
