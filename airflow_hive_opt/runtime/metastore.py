@@ -28,8 +28,15 @@ class PartitionCatalog(Protocol):
     method raises :class:`MetastoreError`.
     """
 
-    def partition_count(self, table: Table) -> int:
-        """The number of the table's partitions."""
+    @property
+    def names_are_cheap(self) -> bool:
+        """Whether all names cost a call or two; if not, each one costs as much as a partition."""
+
+    def partition_count(self, table: Table, beyond: int = 1) -> int:
+        """The number of the table's partitions.
+
+        A metastore that fetches partitions to count them may stop at any number above ``beyond``.
+        """
 
     def partition_names(self, table: Table) -> list[Partition]:
         """All partitions, from their names alone, without location and statistics; one call."""
@@ -62,6 +69,19 @@ class Metastore(Catalog, PartitionCatalog, Protocol):
 
     def work(self) -> Work | None:
         """The calls and fetched partitions so far, or ``None`` if they are not counted."""
+
+
+class Remote(Metastore, Protocol):
+    """A metastore with a client of its own, beside Spark's."""
+
+    def first_names(self, table: Table, at_most: int) -> tuple[int, list[Partition] | None]:
+        """The number of partitions as :meth:`partition_count` tells it, and all of them if few.
+
+        ``None`` if there are more than ``at_most``.
+        """
+
+    def close(self) -> None:
+        """Closes the connection; the next call opens another."""
 
 
 # In milliseconds: a Hive 2.3 metastore on PostgreSQL over loopback, see docs/metastore.md.
