@@ -10,7 +10,7 @@ from airflow_hive_opt.runtime.partitions import Partition, value_of
 from airflow_hive_opt.statement.catalog import Buckets, Column, Table
 
 PROJECTED = "projection.enabled"
-"""A table's parameter: if it is ``true``, Athena computes the partitions; the metastore has none."""
+"""A table's parameter: if ``true``, Athena computes the partitions, and the metastore has none."""
 _PROVIDER = "spark.sql.sources.provider"
 _SPARK_SCHEMA = "spark.sql.sources.schema"
 _PLACEHOLDER = [("col", "array<string>")]

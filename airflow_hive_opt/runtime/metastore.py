@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, TypeVar
 
 from airflow_hive_opt.runtime.partitions import Partition, Value
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.statement.catalog import Catalog, Table
+
+_Own = TypeVar("_Own")
 
 KeySet = tuple[Sequence[int], frozenset[tuple[Value, ...]]]
 """Positions among a table's partition columns, and the tuples of values wanted there.
@@ -82,6 +85,18 @@ class Remote(Metastore, Protocol):
 
     def close(self) -> None:
         """Closes the connection; the next call opens another."""
+
+    def __enter__(self: _Own) -> _Own:
+        """The metastore itself."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        """Closes the connection."""
 
 
 # In milliseconds: a Hive 2.3 metastore on PostgreSQL over loopback, see docs/metastore.md.

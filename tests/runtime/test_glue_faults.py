@@ -15,6 +15,7 @@ from tests.services.processes import HOST, free_port
 
 VALUES = [(f"d{number:05}", str(number % 7)) for number in range(2_500)]
 KEYS = [((1,), frozenset({(3,)}))]
+NAMES = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")
 SECRETS = ("AKIASECRETID", "secret-of-tests", "token-of-tests")
 
 
@@ -127,7 +128,7 @@ def test_a_missing_region_is_said():
 
 
 def test_missing_credentials_are_said(glue, monkeypatch, tmp_path):
-    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"):
+    for name in NAMES:
         monkeypatch.delenv(f"AWS_{name}")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))

@@ -20,6 +20,7 @@ from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
+    has_partitions_in_metastore,
     location_of,
     own_format,
     partitions_in,
@@ -29,6 +30,7 @@ from airflow_hive_opt.spark.catalog.table_facts import (
 )
 from airflow_hive_opt.spark.catalog.work import work_of
 from airflow_hive_opt.spark.restriction.scan import list_condition, partition_lookup, way
+from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.spark.session.session import is_shared
 from airflow_hive_opt.spark.session.spark_compat import active, condition_of, items, to_scala
 from airflow_hive_opt.statement.catalog import Column, Table
@@ -163,8 +165,9 @@ class SparkCatalog:
             return unreadable
         columns = [column.name for column in table.partition_columns]
         total = self.partition_count(table)
-        condition = list_condition(_ALIAS, columns, rows, total)
-        with partition_lookup(self._session, {way(rows, total)}):
+        on_glue = is_on_glue(self._session)
+        condition = list_condition(_ALIAS, columns, rows, total, on_glue)
+        with partition_lookup(self._session, {way(columns, rows, total, on_glue)}):
             found = self.partitions_by_filter(table, _ALIAS, condition, {})
         named = {part.values for part in wanted}  # '08' and '8' are the same number
         return [part for part in found if part.values in named] + unreadable
@@ -283,9 +286,7 @@ class SparkCatalog:
             tuple(column for column in columns if column.name not in partitioned),
             tuple(column for column in columns if column.name in partitioned),
             int(size.get().sizeInBytes()) if size.isDefined() else None,
-            partitions_in_metastore=not own_names
-            or bool(metadata.tracksPartitionsInCatalog())
-            or metadata.provider().getOrElse(None) == "hive",
+            partitions_in_metastore=not own_names or has_partitions_in_metastore(metadata),
             by_serde=bool(own_names) and self._is_read_by_serde(metadata),
             location=location_of(metadata),
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from airflow_hive_opt.runtime.hive_tables import PROJECTED
 from airflow_hive_opt.runtime.partitions import Partition, value_of
 from airflow_hive_opt.statement.catalog import Table, ViewDefinition
 
@@ -23,6 +24,19 @@ def location_of(metadata: Any) -> str | None:
     """The location in the metastore of a table that the JVM describes."""
     found = str(metadata.storage().locationUri().toString())
     return unquote(found[len("Some(") : -1]) if found.startswith("Some(") else None
+
+
+def has_partitions_in_metastore(metadata: Any) -> bool:
+    """Whether the metastore has the partitions of a table that the JVM describes.
+
+    It does not if the table's format or Athena's partition projection computes them.
+    """
+    properties = metadata.properties()
+    if properties.contains(PROJECTED) and str(properties.apply(PROJECTED)).lower() == "true":
+        return False
+    return bool(metadata.tracksPartitionsInCatalog()) or (
+        metadata.provider().getOrElse(None) == "hive"
+    )
 
 
 def partitions_in(text: str, table: Table) -> list[Partition]:

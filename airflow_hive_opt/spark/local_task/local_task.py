@@ -44,10 +44,12 @@ from airflow_hive_opt.spark.local_task.redundant_joins import redundant_joins
 from airflow_hive_opt.spark.local_task.selection import (
     Selection,
     filter_of,
+    is_long_on_glue,
     length_of,
     target_of,
     union_of,
 )
+from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 
@@ -158,7 +160,8 @@ class LocalTask:
             if isinstance(found, Reason):
                 return found
             selections.append(found)
-        total, partitions = self._total(decision.table), union_of(selections)
+        partitions = union_of(selections)
+        total = self._total(decision.table, beyond=2 * len(partitions))
         if len(partitions) >= total:
             return Reason.ALL_PARTITIONS_MATCH
         if not is_worth_pruning(len(partitions), total):
@@ -167,7 +170,8 @@ class LocalTask:
             return Reason.LIST_TOO_LARGE
         target = target_of(decision, decision.relation, selections, total)
         if len(selections) == 1:
-            fewer = list(redundant_joins(decision, target, selections[0].tuples))
+            on_glue = is_on_glue(self._session)
+            fewer = list(redundant_joins(decision, target, selections[0].tuples, on_glue))
             self.answered += fewer
             self._with_fewer_joins |= {decision.alias} if fewer else set()
         return target
@@ -213,9 +217,11 @@ class LocalTask:
             return failed(f"{decision.alias} can't be pruned", error)
         return selection
 
-    def _total(self, table: Table) -> int:
-        if table.name not in self._totals:
-            self._totals[table.name] = self._metastore.partition_count(table)
+    def _total(self, table: Table, beyond: int = 1) -> int:
+        """The number of partitions, or a smaller one that is greater than ``beyond``."""
+        known = self._totals.get(table.name)
+        if known is None or (known <= beyond and not self._metastore.names_are_cheap):
+            self._totals[table.name] = self._metastore.partition_count(table, beyond)
         return self._totals[table.name]
 
     def row_filter(self, predicate: KeyPredicate, targets: Sequence[Target]) -> RowFilter | Reason:
@@ -261,7 +267,8 @@ class LocalTask:
         kept = self._candidates(selection, total)
         if selection.tuples:
             selection.asked(kept, [keys for keys, _ in selection.tuples])
-            selection.filter = filter_of(selection, conditions)
+            if not (is_on_glue(self._session) and is_long_on_glue(selection)):
+                selection.filter = filter_of(selection, conditions)
         by_layers: dict[tuple[Layer, ...], list[str]] = {}
         for condition in conditions:
             by_layers.setdefault(condition.layers, []).append(f"({condition.sql})")
@@ -299,7 +306,8 @@ class LocalTask:
         """The partitions that match the keys' tuples; all partitions if there are no tuples."""
         table, wanted = selection.decision.table, selection.wanted()
         names_the_null = table.by_serde and DEFAULT_PARTITION in selection.values
-        if wanted and len(selection.values) <= VALUES_A_FILTER and not names_the_null:
+        few = len(selection.values) <= VALUES_A_FILTER or not self._metastore.names_are_cheap
+        if wanted and few and not names_the_null:
             return self._metastore.partitions_by_keys(table, wanted, total)
         names = self._partition_names(table)
         return list(matching(names, selection.types, wanted, table.by_serde))
