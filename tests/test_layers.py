@@ -38,6 +38,7 @@ FOREIGN = {
     "cli": {"pyspark", "py4j", "upath"},
     "airflow": {
         *("airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "pydantic"),
+        *("boto3", "botocore"),
         "sqlalchemy",
     },
 }

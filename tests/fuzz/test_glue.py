@@ -83,9 +83,7 @@ def table_of(rng: Random) -> tuple[list[tuple[str, str]], list[tuple[str, ...]]]
     return keys, sorted(rows)
 
 
-def keys_of(
-    rng: Random, types: list[str], rows: list[tuple[str, ...]]
-) -> list[KeySet]:
+def keys_of(rng: Random, types: list[str], rows: list[tuple[str, ...]]) -> list[KeySet]:
     sets = []
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         positions = tuple(rng.sample(range(len(types)), rng.randint(1, len(types))))

@@ -90,14 +90,14 @@ class GlueStandIn:
         keys: Sequence[tuple[str, str]],
         values: Iterable[Sequence[str]] = (),
         parameters: dict[str, str] | None = None,
-        **more: Any,
+        location: str | None = None,
     ) -> None:
         """A table ``database.table`` with partitions, which are put into moto directly."""
         database, _, short = name.partition(".")
         client = self.client()
         if database not in {found["Name"] for found in client.get_databases()["DatabaseList"]}:
             client.create_database(DatabaseInput={"Name": database})
-        location = f"s3://bucket/{database}/{short}"
+        location = location or f"s3://bucket/{database}/{short}"
         storage = {"Location": location, "Columns": [{"Name": "id", "Type": "bigint"}]}
         client.create_table(
             DatabaseName=database,
@@ -106,7 +106,6 @@ class GlueStandIn:
                 "PartitionKeys": [{"Name": key, "Type": type_} for key, type_ in keys],
                 "StorageDescriptor": storage,
                 "Parameters": parameters or {},
-                **more,
             },
         )
         self.add_partitions(name, values)
