@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -162,9 +163,10 @@ def _client(settings: GlueSettings, session: Any, timeout: float) -> Any:
         max_pool_connections=AT_ONCE,
     )
     try:
-        return (session or boto3.session.Session()).client(
+        session = session or boto3.session.Session()
+        return session.client(
             "glue",
-            region_name=settings.region,
+            region_name=settings.region or session.region_name or _region_of_this_machine(),
             endpoint_url=settings.endpoint,
             config=config,
         )
@@ -173,6 +175,15 @@ def _client(settings: GlueSettings, session: Any, timeout: float) -> Any:
             f"AWS Glue can't be called: {_line(error)}. Name the region in the connection's extra "
             "(region_name), in aws.region of Spark's settings, or in AWS_REGION"
         ) from None
+
+
+def _region_of_this_machine() -> str | None:
+    """The region of an EC2 instance, which AWS's own clients take too; else ``None``."""
+    from botocore.utils import InstanceMetadataRegionFetcher
+
+    fetcher = InstanceMetadataRegionFetcher(timeout=1, num_attempts=1, env=os.environ)
+    region: str | None = fetcher.retrieve_region()
+    return region
 
 
 def _asked(method: str, arguments: dict[str, Any]) -> str:

@@ -127,6 +127,14 @@ def test_a_missing_region_is_said():
         GlueConnection()
 
 
+def test_the_region_of_an_ec2_instance_is_taken(monkeypatch):
+    from botocore.utils import InstanceMetadataRegionFetcher
+
+    monkeypatch.setattr(InstanceMetadataRegionFetcher, "retrieve_region", lambda self: "eu-west-3")
+    assert GlueConnection().where == "AWS Glue in eu-west-3"
+    assert GlueConnection(GlueSettings("eu-west-1")).where == "AWS Glue in eu-west-1"
+
+
 def test_missing_credentials_are_said(glue, monkeypatch, tmp_path):
     for name in NAMES:
         monkeypatch.delenv(f"AWS_{name}")
