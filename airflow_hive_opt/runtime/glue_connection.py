@@ -21,7 +21,14 @@ _ATTEMPTS = 8  # with botocore's back-off, 20 s at most between two
 _PAUSE = 0.2  # seconds, times the number of attempts, after an answer that was cut off
 _REFUSALS = ("InvalidInputException", "InvalidStateException", "ValidationException")
 _EXPIRED = ("ExpiredTokenException", "ExpiredToken", "RequestExpired")
-_DENIED = ("AccessDeniedException", "AccessDenied", "UnrecognizedClientException")
+_DENIED = ("AccessDeniedException", "AccessDenied")
+_UNKNOWN_KEY = (
+    "UnrecognizedClientException",
+    "InvalidSignatureException",
+    "SignatureDoesNotMatch",
+    "IncompleteSignatureException",
+)
+_LONGEST_MESSAGE = 500  # characters
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -118,8 +125,12 @@ class GlueConnection:
     def _failure(
         self, method: str, arguments: dict[str, Any], error: dict[str, Any]
     ) -> MetastoreError:
-        code, message = str(error.get("Code", "")), str(error.get("Message", "")).strip()
-        what = f"{self.where}: {_asked(method, arguments)}: {code}: {' '.join(message.split())}"
+        code = str(error.get("Code", ""))
+        asked = f"{self.where}: {_asked(method, arguments)}: {code}"
+        if code in _UNKNOWN_KEY:  # the message may repeat the request's headers
+            return MetastoreError(f"{asked}. Check the access key, its secret and its token")
+        message = " ".join(str(error.get("Message", "")).split())[:_LONGEST_MESSAGE]
+        what = f"{asked}: {message}"
         if code == "EntityNotFoundException":
             return NoSuchEntity(what)
         if code in _REFUSALS:

@@ -26,8 +26,9 @@ log = logging.getLogger(__name__)
 
 A_PAGE = 1_000
 """Partitions in one answer, and keys in one BatchGetPartition, at most."""
-# Above this number of single partitions, all of them are listed.
+# Above these numbers of single partitions and of expressions, all partitions are listed.
 _NAMED_UP_TO = 20_000
+_MOST_EXPRESSIONS = 100
 _LONGEST_VALUE = 1_024  # characters; Glue has no longer one
 
 _Values = tuple[str, ...]
@@ -216,9 +217,10 @@ class GlueMetastore:
         return found
 
     def _by_expressions(self, table: Table, keys: Sequence[KeySet]) -> list[Partition] | None:
-        texts = expressions(table.partition_columns, keys)
-        if texts is None:
-            log.info("%s: no expression finds the keys, all partitions are listed", table.name)
+        few = sum(len(tuples) for _, tuples in keys) <= _NAMED_UP_TO
+        texts = expressions(table.partition_columns, keys) if few else None
+        if texts is None or len(texts) > _MOST_EXPRESSIONS:
+            log.info("%s: no few expressions find the keys: listing all partitions", table.name)
             return None
         try:
             return self._found(table, texts, 1)

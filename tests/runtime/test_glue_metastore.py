@@ -19,6 +19,8 @@ from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.statement.catalog import Column
 from tests.services.glue_stand_in import REGION, glue_stand_in
 
+pytest.importorskip("moto")  # environments of other versions do not have it
+
 DEFAULT = "__HIVE_DEFAULT_PARTITION__"
 ODD = ("o'k", 'd"q', "both'\"x", "back\\slash", "a b", "é", "x/y", "p%q", "t\tx", "n\nl", "a=b")
 ODD += ("_", "UPPER", "upper ", "upper", "[z]", "c:d", "*", "?", "日本", "😀", "' OR '1'='1")
@@ -228,6 +230,18 @@ def test_existence(glue, metastore):
     assert [(part.values, part.location) for part in found] == [
         (("a", "1"), "s3://bucket/odds/two/1")
     ]
+
+
+def test_very_many_keys_list_all(glue, metastore, monkeypatch):
+    from airflow_hive_opt.runtime import glue_metastore
+
+    wanted = frozenset((date.fromisoformat(day),) for day in DAYS[:1_200])
+    monkeypatch.setattr(glue_metastore, "_MOST_EXPRESSIONS", 5)
+    assert len(found_by(metastore, "days", ((0,), wanted))) == 1_200
+    assert metastore.work().partitions_fetched == 2_500
+    monkeypatch.setattr(glue_metastore, "_NAMED_UP_TO", 1_000)
+    assert len(found_by(metastore, "many", ((0,), frozenset((day,) for day in DAYS)))) == 3_000
+    assert "BatchGetPartition" not in glue.calls
 
 
 def test_unprocessed_keys_are_asked_again(glue, metastore):

@@ -24,6 +24,8 @@ from airflow_hive_opt.runtime.required import Required, RequiredPartitions
 from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
 from tests.services.glue_stand_in import REGION, glue_stand_in
 
+pytest.importorskip("moto")  # environments of other versions do not have it
+
 DAYS = [f"d{number:04}" for number in range(1_500)]
 SECRETS = ("AKIASECRETID", "secret-of-tests", "token-of-tests")
 TABLE = Required("lake.t", ("ds", "n"), ("string", "int"), ("ds", "n"), (("d0001", 1), ("d1", 1)))

@@ -40,6 +40,12 @@ ERRORS = {
         "User: arn:aws:sts::123456789012:assumed-role/etl/i-1 is not authorized to perform: "
         "glue:GetPartitions on resource: arn:aws:glue:eu-central-1:123456789012:catalog",
     ),
+    "unsigned": (
+        400,
+        "InvalidSignatureException",
+        "The request signature we calculated does not match. The Canonical String for this request "
+        "should have been 'POST x-amz-security-token:token-of-tests'",
+    ),
     "broken": (500, "InternalServiceException", "try again"),
 }
 CUT_OFF = ("cut off", "cut off unannounced")

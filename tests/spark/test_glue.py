@@ -22,6 +22,8 @@ from airflow_hive_opt.spark.session.glue import glue_settings, is_on_glue
 from tests.services.glue_stand_in import REGION, glue_stand_in
 from tests.spark.test_partition_cost import hadoop_settings
 
+pytest.importorskip("moto")  # environments of other versions do not have it
+
 DAYS = [f"day-{number:03}" for number in range(300)]
 FACTORY = "com.amazonaws.glue.catalog.metastore.AWSGlueDataCatalogHiveClientFactory"
 SQL = "SELECT f.id, k.n FROM lake.fact f JOIN lake.keys k ON f.day = k.day AND k.n {}"
