@@ -17,6 +17,8 @@ def glue_table(found: Mapping[str, Any]) -> Table:
     Athena, crawlers and Glue jobs leave out fields that Hive always has.
     """
     storage = found.get("StorageDescriptor") or {}
+    # of a table in one of Spark's own formats, whose location may be a placeholder
+    path = ((storage.get("SerdeInfo") or {}).get("Parameters") or {}).get("path")
     return table_of(
         SimpleNamespace(
             dbName=found["DatabaseName"],
@@ -26,7 +28,7 @@ def glue_table(found: Mapping[str, Any]) -> Table:
             viewExpandedText=found.get("ViewExpandedText"),
             sd=SimpleNamespace(
                 cols=_fields(storage.get("Columns")),
-                location=storage.get("Location"),
+                location=path or storage.get("Location"),
                 inputFormat=storage.get("InputFormat"),
                 bucketCols=storage.get("BucketColumns"),
                 numBuckets=storage.get("NumberOfBuckets"),

@@ -106,6 +106,11 @@ def test_a_table_as_athena_makes_it(glue, metastore):
         DatabaseName="odds",
         TableInput={"Name": "bare", "PartitionKeys": [{"Name": "DS", "Type": "String"}]},
     )
+    path = {"SerdeInfo": {"Parameters": {"path": "s3://b/real"}}, "Location": "s3://b/x-__PLACE"}
+    glue.client().create_table(
+        DatabaseName="odds", TableInput={"Name": "csv", "StorageDescriptor": path}
+    )
+    assert metastore.table("csv").location == "s3://b/real"
     bare = metastore.table("bare")
     assert (bare.location, bare.partition_columns) == (None, (Column("ds", "string"),))
 

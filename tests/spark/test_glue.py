@@ -140,13 +140,14 @@ def test_without_permission_spark_is_asked(spark, glue, tmp_path, fault, caplog)
     assert "each partition is fetched through Spark: AWS Glue in" in caplog.text
 
 
-def test_another_table_of_the_same_name_is_not_asked(spark, glue, tmp_path, caplog):
+@pytest.mark.parametrize(("place", "type_"), [("s3://elsewhere/fact", "string"), (None, "date")])
+def test_another_table_of_the_same_name_is_not_asked(spark, glue, caplog, place, type_):
     glue.client().update_table(
         DatabaseName="lake",
         TableInput={
             "Name": "fact",
-            "PartitionKeys": [{"Name": "day", "Type": "string"}],
-            "StorageDescriptor": {"Location": "s3://elsewhere/fact"},
+            "PartitionKeys": [{"Name": "day", "Type": type_}],
+            "StorageDescriptor": {"Location": place or SparkCatalog(spark).location("lake.fact")},
         },
     )
     catalog = SparkCatalog(spark)

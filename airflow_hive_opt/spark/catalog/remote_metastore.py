@@ -167,14 +167,18 @@ def _glue_client(settings: GlueSettings) -> Remote | None:
 def _is_same_table(glue: Remote, table: Table) -> bool:
     """Whether boto3's credentials and settings lead to the table that Spark knows.
 
-    Compares its location. If they do not, or if Glue refuses, Spark's own client is used.
+    Compares its location and its partition columns, because Glue compares values by its own types.
+    If they differ, or if Glue refuses, Spark's own client is used.
     """
     try:
         found = glue.table(table.name)
     except MetastoreError as error:
         log.warning("each partition is fetched through Spark: %s", error)
         return False
-    if found is not None and _folder(found.location) == _folder(table.location):
+    if found is not None and (
+        _folder(found.location) == _folder(table.location)
+        and found.partition_columns == table.partition_columns
+    ):
         return True
     log.warning("%s is another table for Spark than for AWS Glue's API", table.name)
     return False
