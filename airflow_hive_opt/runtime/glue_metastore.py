@@ -21,6 +21,7 @@ from airflow_hive_opt.runtime.metastore import KeySet, MetastoreError
 from airflow_hive_opt.runtime.partitions import DEFAULT_PARTITION, Partition, matching
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.zip_strict import zip_strict
 
 log = logging.getLogger(__name__)
 
@@ -107,11 +108,9 @@ class GlueMetastore:
 
     def partition_names(self, table: Table) -> list[Partition]:
         """All partitions, with location and statistics; in ten segments at once if many."""
-        if table.name not in self._large:
-            found, whole = self._first_page(table)
-            if whole:
-                return found
-        return self._found(table, [None], AT_ONCE)
+        if table.name in self._large:
+            return self._in_segments(table, [None])
+        return self._found(table, [None])
 
     def partitions_by_keys(
         self,
@@ -132,7 +131,7 @@ class GlueMetastore:
             found = self._by_expressions(table, keys)
         if found is None:
             found = self.partition_names(table)
-        return list(dict.fromkeys(matching(found, types, keys)))
+        return list({part.values: part for part in matching(found, types, keys)}.values())
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
@@ -223,20 +222,28 @@ class GlueMetastore:
             log.info("%s: no few expressions find the keys: listing all partitions", table.name)
             return None
         try:
-            return self._found(table, texts, 1)
+            return self._found(table, texts)
         except RequestRefused as error:
             # a partition named 'x' of an int column is enough for that
             log.info("%s: listing all partitions instead", error)
             return None
 
-    def _found(self, table: Table, texts: Sequence[str | None], segments: int) -> list[Partition]:
-        """All pages for all expressions; each expression is asked in so many segments."""
-        requests: list[dict[str, Any]] = []
-        for text in texts:
-            asked = {} if text is None else {"Expression": text}
-            for number in range(segments):
-                part = {"SegmentNumber": number, "TotalSegments": segments}
-                requests.append(asked if segments == 1 else {**asked, "Segment": part})
+    def _found(self, table: Table, texts: Sequence[str | None]) -> list[Partition]:
+        """All partitions for all expressions; what takes several pages is asked in segments."""
+        first = together(lambda text: self._page(table, _request(text), None), texts)
+        self._fetched += sum(len(page) for page, _ in first)
+        found = [part for page, token in first if token is None for part in page]
+        rest = [text for text, (_, token) in zip_strict(texts, first) if token is not None]
+        return found + self._in_segments(table, rest)
+
+    def _in_segments(self, table: Table, texts: Sequence[str | None]) -> list[Partition]:
+        """All pages for all expressions, in as many segments as can be asked at once."""
+        total = max(1, AT_ONCE // max(1, len(texts)))
+        requests = [
+            {**_request(text), "Segment": {"SegmentNumber": number, "TotalSegments": total}}
+            for text in texts
+            for number in range(total)
+        ]
         answers = together(lambda request: self._pages(table, request), requests)
         found = [part for answer in answers for part in answer]
         self._fetched += len(found)
@@ -272,6 +279,10 @@ class GlueMetastore:
     def _named(self, table: Table) -> dict[str, str]:
         database, _, name = table.name.rpartition(".")
         return {"DatabaseName": database or self._database, "TableName": name}
+
+
+def _request(text: str | None) -> dict[str, Any]:
+    return {} if text is None else {"Expression": text}
 
 
 def _texts(values: Sequence[str | None]) -> _Values:

@@ -215,7 +215,7 @@ def test_pages_with_few_or_no_partitions_are_no_end(glue, metastore):
     glue.largest_page = 7
     names = metastore.partition_names(metastore.table("two"))
     assert {part.values for part in names} == set(TABLES["two"][1])
-    assert glue.calls["GetPartitions"] == 15
+    assert glue.calls["GetPartitions"] == 21  # ten segments of two pages
 
 
 def test_all_partitions_in_segments(glue, metastore):
@@ -224,6 +224,14 @@ def test_all_partitions_in_segments(glue, metastore):
     assert {part.values for part in metastore.partition_names(many)} == set(TABLES["many"][1])
     assert glue.calls["GetPartitions"] == 11
     assert metastore.work().partitions_fetched == 4_000
+
+
+def test_an_expression_of_several_pages_is_asked_in_segments(glue, metastore):
+    glue.largest_page = 50
+    keys = ((0,), frozenset({("a",), ("b",), ("c",), ("d",)}))
+    assert len(found_by(metastore, "two", keys)) == 80
+    assert glue.calls["GetPartitions"] == 11
+    assert metastore.work().partitions_fetched == 130
 
 
 def test_existence(glue, metastore):
