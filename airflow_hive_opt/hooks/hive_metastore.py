@@ -1,4 +1,4 @@
-"""``HiveMetastoreHook``: a Hive Metastore over Thrift, from an Airflow connection."""
+"""``HiveMetastoreHook``: a Hive Metastore over Thrift or AWS Glue, from an Airflow connection."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from airflow_hive_opt.provider.airflow_compat import (
     AirflowNotFoundException,
     BaseHook,
 )
+from airflow_hive_opt.provider.glue import glue_metastore, glue_spark_conf, is_glue
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Connection
-    from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+    from airflow_hive_opt.runtime.metastore import Remote
 
 DEFAULT_CONN_ID = "metastore_default"
 _DEFAULT_PORT = 9083
@@ -26,7 +27,8 @@ class HiveMetastoreHook(BaseHook):
     The connection's host may be a list such as ``a,b``: if one host does not answer, the client
     tries the next. The connection's schema is the database of tables without a database name. If
     the Hive provider is installed, the connection type and its form are that provider's, and its
-    connections work here too.
+    connections work here too. A connection of the type ``aws`` is AWS Glue, as
+    :mod:`~airflow_hive_opt.provider.glue` describes it.
 
     :param metastore_conn_id: ID of the connection.
     :param timeout: limit for a single read or write, in seconds.
@@ -68,7 +70,7 @@ class HiveMetastoreHook(BaseHook):
                 "Connections, with the type Hive Metastore Thrift"
             ) from None
 
-    def get_conn(self) -> ThriftMetastore:
+    def get_conn(self) -> Remote:
         """The metastore client, a context manager; connects at its first call.
 
         Raises ``AirflowFailException``.
@@ -80,16 +82,19 @@ class HiveMetastoreHook(BaseHook):
         from airflow_hive_opt.runtime.metastore import MetastoreError
 
         try:
-            uris = self.uris()
-            with self.get_conn() as metastore:
+            connection = self._connection()
+            with metastore_of(connection, self.timeout) as metastore:
                 metastore.table("default.a_table_that_need_not_exist")
+            place = "AWS Glue" if is_glue(connection) else f"at {uris_of(connection)}"
         except (AirflowFailException, MetastoreError) as error:
             return False, str(error)
-        return True, f"the metastore at {uris} answers"
+        return True, f"the metastore {place} answers"
 
 
-def metastore_of(connection: Connection, timeout: float = 60) -> ThriftMetastore:
+def metastore_of(connection: Connection, timeout: float = 60) -> Remote:
     """The client for a connection; raises ``AirflowFailException`` if that is not valid."""
+    if is_glue(connection):
+        return glue_metastore(connection, timeout)
     from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 
     try:
@@ -99,13 +104,16 @@ def metastore_of(connection: Connection, timeout: float = 60) -> ThriftMetastore
 
 
 def spark_conf_of(metastore_conn_id: str | None) -> dict[str, str]:
-    """Spark's metastore setting for a connection; empty without one.
+    """Spark's metastore settings for a connection; empty without one.
 
     Raises ``AirflowFailException``.
     """
     if metastore_conn_id is None:
         return {}
-    return {"spark.hadoop.hive.metastore.uris": HiveMetastoreHook(metastore_conn_id).uris()}
+    connection = HiveMetastoreHook(metastore_conn_id)._connection()
+    if is_glue(connection):
+        return glue_spark_conf(connection)
+    return {"spark.hadoop.hive.metastore.uris": uris_of(connection)}
 
 
 def uris_of(connection: Connection) -> str:

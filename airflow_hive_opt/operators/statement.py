@@ -70,8 +70,8 @@ class StatementOperator(SparkSubmitOperator):
         runs in this process. With any other ``spark`` connection, it is submitted to that cluster,
         with every argument of ``SparkSubmitOperator``. With a ``spark_connect`` connection, it runs
         in a new session on that server. Default: in this process, on ``[hive_opt] warehouse``.
-    :param metastore_conn_id: a ``hive_metastore`` connection, whose tables Spark uses. Default: the
-        metastore of ``conf`` or of the cluster. A Spark Connect server always uses its own.
+    :param metastore_conn_id: a ``hive_metastore`` or ``aws`` connection, whose tables Spark uses.
+        Default: that of ``conf`` or of the cluster. A Spark Connect server always uses its own.
     :param conf: Spark settings. (templated)
     :param hive_conf: Hive settings. ``hive.optimize.correlation`` is ``auto`` by default, which
         rewrites correlated queries if that is expected to be faster. (templated)

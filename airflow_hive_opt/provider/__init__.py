@@ -1,6 +1,7 @@
 """Code that Airflow's operators, sensors, links and pages share.
 
 ``connections`` decides where Spark runs, ``embedded`` runs it on this machine,
+``glue`` reads connections to AWS Glue,
 ``attempts`` decides which path an attempt writes to.
 ``figures`` are the numbers that lists of runs show.
 ``earlier_runs`` reads what the run before this one found out.

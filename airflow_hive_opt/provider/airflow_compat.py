@@ -81,6 +81,7 @@ __all__ = (
     "TaskInstanceKey",
     "TriggerEvent",
     "XComArg",
+    "boto3_session",
     "conf",
     "determine_kwargs",
     "mask_secret",
@@ -92,6 +93,7 @@ __all__ = (
 HAS_SPARK_PROVIDER = find_spec("airflow.providers.apache") is not None and (
     find_spec("airflow.providers.apache.spark") is not None
 )
+HAS_AMAZON_PROVIDER = find_spec("airflow.providers.amazon") is not None
 NO_SPARK_PROVIDER = (
     "Airflow's Spark provider is not installed, and without it statements run on the embedded "
     "Spark alone: pip install 'airflow-hive-opt[spark-submit]'"
@@ -142,6 +144,24 @@ async def connection_of(conn_id: str) -> Connection:
     from asgiref.sync import sync_to_async  # before Airflow 3.1
 
     return await sync_to_async(BaseHook.get_connection)(conn_id)
+
+
+def boto3_session(connection: Connection, fields: dict[str, Any]) -> Any:
+    """A session of boto3 for an ``aws`` connection: the Amazon provider's, else of ``fields``.
+
+    Raises ``AirflowFailException``, without the values of ``fields``.
+    """
+    if HAS_AMAZON_PROVIDER:
+        from airflow.providers.amazon.aws.hooks.base_aws import BaseSessionFactory
+
+        return BaseSessionFactory(conn=connection).create_session()
+    import boto3
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        return boto3.session.Session(**fields)
+    except BotoCoreError as error:
+        raise AirflowFailException(f"connection {connection.conn_id!r}: {error}") from None
 
 
 def check_submit_arguments(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Data that the stages exchange: partitions, the descriptor, the report.
 
 - ``partitions`` and ``partition_names`` convert between names and values; ``metastore`` states what
-  the local task asks, ``thrift_metastore`` asks a real one, ``partition_filter`` writes filters.
+  the local task asks, ``thrift_metastore`` asks a real one, ``partition_filter`` writes filters;
+  ``glue_metastore`` asks AWS Glue, ``glue_expression`` writes its expressions.
 - ``descriptor`` is the partition list, ``required`` what sensors wait for, ``report`` a run's
   summary, ``binding`` the tables and settings for which a list is valid, ``gates`` the limits
   before the join.

@@ -9,6 +9,8 @@ from typing import Any
 from airflow_hive_opt.runtime.partitions import Partition, value_of
 from airflow_hive_opt.statement.catalog import Buckets, Column, Table
 
+PROJECTED = "projection.enabled"
+"""A table's parameter: if ``true``, Athena computes the partitions, and the metastore has none."""
 _PROVIDER = "spark.sql.sources.provider"
 _SPARK_SCHEMA = "spark.sql.sources.schema"
 _PLACEHOLDER = [("col", "array<string>")]
@@ -38,12 +40,15 @@ def table_of(hive: Any) -> Table:
         name=f"{hive.dbName}.{hive.tableName}".lower(),
         columns=columns,
         partition_columns=partition_columns,
-        total_bytes=_statistic(parameters, "totalSize"),
-        partitions_in_metastore=parameters.get(_PROVIDER, "hive") == "hive"
-        or parameters.get("spark.sql.partitionProvider") == "catalog",
+        total_bytes=statistic(parameters, "totalSize"),
+        partitions_in_metastore=parameters.get(PROJECTED, "").lower() != "true"
+        and (
+            parameters.get(_PROVIDER, "hive") == "hive"
+            or parameters.get("spark.sql.partitionProvider") == "catalog"
+        ),
         buckets=_buckets(storage),
-        rows=_statistic(parameters, "numRows"),
-        files=_statistic(parameters, "numFiles"),
+        rows=statistic(parameters, "numRows"),
+        files=statistic(parameters, "numFiles"),
         format=_format(parameters, storage),
         view=hive.viewExpandedText or None,
         location=storage.location or None,
@@ -56,8 +61,8 @@ def partition_of(hive: Any) -> Partition:
     return Partition(
         tuple(value_of(text) for text in hive.values),
         hive.sd.location if hive.sd else None,
-        _statistic(parameters, "numRows"),
-        _statistic(parameters, "totalSize"),
+        statistic(parameters, "numRows"),
+        statistic(parameters, "totalSize"),
     )
 
 
@@ -65,7 +70,7 @@ def _column(field: Any) -> Column:
     return Column(field.name.lower(), field.type.lower())
 
 
-def _statistic(parameters: Mapping[str, str], name: str) -> int | None:
+def statistic(parameters: Mapping[str, str], name: str) -> int | None:
     """Hive's statistic, or else Spark's, or ``None``; -1 and 0 mean that it is not known."""
     for key in (name, f"spark.sql.statistics.{name}"):
         text = parameters.get(key, "")

@@ -17,6 +17,8 @@ class JsonMetastore:
     not list its ``partitions``.
     """
 
+    names_are_cheap = True
+
     def __init__(self, catalog: JsonCatalog) -> None:
         self._catalog = catalog
 
@@ -24,7 +26,11 @@ class JsonMetastore:
         """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
         return self._catalog.table(name)
 
-    def partition_count(self, table: Table) -> int:
+    def partition_count(
+        self,
+        table: Table,
+        beyond: int = 1,  # noqa: ARG002 - counting fetches nothing
+    ) -> int:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
         return len(self._partitions(table))
 

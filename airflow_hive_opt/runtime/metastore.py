@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, TypeVar
 
 from airflow_hive_opt.runtime.partitions import Partition, Value
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.statement.catalog import Catalog, Table
+
+_Own = TypeVar("_Own")
 
 KeySet = tuple[Sequence[int], frozenset[tuple[Value, ...]]]
 """Positions among a table's partition columns, and the tuples of values wanted there.
@@ -28,8 +31,15 @@ class PartitionCatalog(Protocol):
     method raises :class:`MetastoreError`.
     """
 
-    def partition_count(self, table: Table) -> int:
-        """The number of the table's partitions."""
+    @property
+    def names_are_cheap(self) -> bool:
+        """Whether all names cost a call or two; if not, each one costs as much as a partition."""
+
+    def partition_count(self, table: Table, beyond: int = 1) -> int:
+        """The number of the table's partitions.
+
+        A metastore that fetches partitions to count them may stop at any number above ``beyond``.
+        """
 
     def partition_names(self, table: Table) -> list[Partition]:
         """All partitions, from their names alone, without location and statistics; one call."""
@@ -62,6 +72,31 @@ class Metastore(Catalog, PartitionCatalog, Protocol):
 
     def work(self) -> Work | None:
         """The calls and fetched partitions so far, or ``None`` if they are not counted."""
+
+
+class Remote(Metastore, Protocol):
+    """A metastore with a client of its own, beside Spark's."""
+
+    def first_names(self, table: Table, at_most: int) -> tuple[int, list[Partition] | None]:
+        """The number of partitions as :meth:`partition_count` tells it, and all of them if few.
+
+        ``None`` if there are more than ``at_most``.
+        """
+
+    def close(self) -> None:
+        """Closes the connection; the next call opens another."""
+
+    def __enter__(self: _Own) -> _Own:
+        """The metastore itself."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        """Closes the connection."""
 
 
 # In milliseconds: a Hive 2.3 metastore on PostgreSQL over loopback, see docs/metastore.md.

@@ -77,8 +77,8 @@ class Report:
     - ``work`` is by stage; it is ``None`` for a stage whose work is not counted.
     - ``vanished`` and ``appeared`` are the numbers of partitions that were removed and added
       between the stages.
-    - ``scans`` says for each alias how Spark found the partitions: ``filter``, ``names`` or
-      ``whole``.
+    - ``scans`` says for each alias how Spark found the partitions: ``filter``, ``names``,
+      ``range`` or ``whole``.
     - ``driver_peak_heap`` is the peak heap of the driver's JVM since its start, in bytes.
     - ``eliminated`` are the small tables that were not read again for their join.
     - ``reads`` is what Spark read; empty if it is not known.

@@ -39,6 +39,8 @@ class ThriftMetastore:
     connection at the end.
     """
 
+    names_are_cheap = True
+
     def __init__(self, uris: str, database: str = "default", timeout: float = 60) -> None:
         self._connection = ThriftConnection(addresses(uris), timeout)
         self._database = database.lower()
@@ -76,9 +78,18 @@ class ThriftMetastore:
             self._tables[key] = self._look_up(*key.rsplit(".", 1))
         return self._tables[key]
 
-    def partition_count(self, table: Table) -> int:
+    def partition_count(
+        self,
+        table: Table,
+        beyond: int = 1,  # noqa: ARG002 - counting fetches nothing
+    ) -> int:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
         return int(self._ask("get_num_partitions_by_filter", table, ""))
+
+    def first_names(self, table: Table, at_most: int) -> tuple[int, list[Partition] | None]:
+        """See :class:`~airflow_hive_opt.runtime.metastore.Remote`."""
+        count = self.partition_count(table)
+        return count, self.partition_names(table) if count <= at_most else None
 
     def partition_names(self, table: Table) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""

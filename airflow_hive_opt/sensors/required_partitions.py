@@ -39,7 +39,8 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     :param columns: names of partition columns; wait only for the keys of these columns. Use it if
         some combinations of keys never exist: ``columns=["ds"]`` waits for one partition of each
         day. Default: all columns.
-    :param metastore_conn_id: the ``hive_metastore`` connection of the metastore to check.
+    :param metastore_conn_id: the ``hive_metastore`` connection of the metastore to check, or an
+        ``aws`` connection for AWS Glue.
     :param deferrable: wait in the triggerer. Default: ``[operators] default_deferrable``.
 
     ``poke_interval`` and ``timeout`` are those of Airflow's sensors. For all other arguments, see

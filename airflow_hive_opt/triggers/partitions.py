@@ -21,8 +21,8 @@ from airflow_hive_opt.provider.waiting import PollResult, poll_descriptor, poll_
 from airflow_hive_opt.runtime import required
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.runtime.metastore import Remote
     from airflow_hive_opt.runtime.required import Required
-    from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 
 
 class PollingTrigger(BaseTrigger):
@@ -113,7 +113,7 @@ class RequiredPartitionsTrigger(PollingTrigger):
         self.token = token
         self.metastore_conn_id = metastore_conn_id
         self._required: Sequence[Required] | None = None
-        self._metastore: ThriftMetastore | None = None
+        self._metastore: Remote | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """See Airflow's ``BaseTrigger``."""
@@ -137,7 +137,9 @@ class RequiredPartitionsTrigger(PollingTrigger):
 
         if self._required is None or self._metastore is None:
             self._required = await asyncio.to_thread(self._read)
-            self._metastore = metastore_of(await connection_of(self.metastore_conn_id))
+            connection = await connection_of(self.metastore_conn_id)
+            # in a thread too: boto3 reads files and may ask for a role
+            self._metastore = await asyncio.to_thread(metastore_of, connection)
         try:
             return await asyncio.to_thread(poll_partitions, self._metastore, self._required)
         except MetastoreError as error:

@@ -9,6 +9,7 @@ const PATHS: Record<string, string> = {
 const WAYS: Record<string, string> = {
   filter: "one metastore filter",
   names: "names of partitions",
+  range: "all partitions in the range of the values",
   whole: "all partitions of the table",
 };
 

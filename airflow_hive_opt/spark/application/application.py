@@ -16,13 +16,7 @@ from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.binding import Binding, OtherSession, check_same
-from airflow_hive_opt.runtime.descriptor import (
-    Decision,
-    Descriptor,
-    StoragePath,
-    Target,
-    query_digest,
-)
+from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Target, query_digest
 from airflow_hive_opt.runtime.report import (
     LOCAL_TASK,
     MAP_JOIN,
@@ -33,6 +27,7 @@ from airflow_hive_opt.runtime.report import (
     changes,
     unpruned,
 )
+from airflow_hive_opt.runtime.storage import StoragePath
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.application.session_binding import binding
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog, catalog_of
@@ -53,6 +48,7 @@ from airflow_hive_opt.spark.session.clock import Clock
 from airflow_hive_opt.spark.session.dialect import other_reading
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
 from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.spark.session.progress import progress
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.tables import tables_of
@@ -90,7 +86,7 @@ def prune(
                     descriptor, binding=_binding(session, catalog, request, descriptor)
                 )
             sql = descriptor.statement or request.sql
-            fewer_joins = without_joins(sql, catalog, descriptor, answered)
+            fewer_joins = without_joins(sql, catalog, descriptor, answered, is_on_glue(session))
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
     for line in unpruned(descriptor):
@@ -235,18 +231,18 @@ def _run(
     clock = Clock(catalog.work)
     filters = descriptor.row_filters
     sql = descriptor.statement or request.sql
-    restricted = restrict(sql, targets, filters, descriptor.changes)
+    on_glue = is_on_glue(session)
+    restricted = restrict(sql, targets, filters, descriptor.changes, on_glue)
     fewest_joins = fewer_joins.text if fewer_joins else restricted
-    ways = {target.alias: scan_way(target) for target in targets}
-    locations = {target.location for target in targets}
+    ways = {target.alias: scan_way(target, on_glue) for target in targets}
     for alias, way in ways.items():
-        log.info("Spark looks up the partitions of %s by %s", alias, way.value)
+        log.info("Spark looks up the partitions of %s by %s: %s", alias, way.value, way.cost)
     texts = (fewest_joins, restricted, request.sql)
     application_id = _application_id(session)
     with (
         clock.phase(MAP_JOIN),
         progress(session, MAP_JOIN),
-        scanning(session, set(ways.values()), locations, longest_list(filters)),
+        scanning(session, set(ways.values()), {t.location for t in targets}, longest_list(filters)),
     ):
         answer = execute(session, texts, request.parameters, request.show_rows)
     eliminated = fewer_joins.tables if fewer_joins and answer.text == fewer_joins.text else ()

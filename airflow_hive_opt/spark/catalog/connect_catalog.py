@@ -48,6 +48,8 @@ class ConnectCatalog:
     makes is not known.
     """
 
+    names_are_cheap = True
+
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._tables: dict[str, Table | None] = {}
@@ -102,7 +104,11 @@ class ConnectCatalog:
         """The location of the metastore's database ``default``."""
         return self._session.catalog.getDatabase("default").locationUri
 
-    def partition_count(self, table: Table) -> int:
+    def partition_count(
+        self,
+        table: Table,
+        beyond: int = 1,  # noqa: ARG002 - all names are listed, once
+    ) -> int:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; SQL can only list names."""
         return len(self.partition_names(table))
 

@@ -7,17 +7,15 @@ therefore skips files, and Spark passes it on.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql.types import StructType
 
-from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, type_of
+from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, columns_of
 from airflow_hive_opt.spark.session.spark_compat import condition_of
-from airflow_hive_opt.statement.catalog import Column, Table
+from airflow_hive_opt.statement.catalog import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,8 +104,7 @@ class LakeTables:
 
 
 def _described(place: Place, found: Any) -> Table:
-    schema = StructType.fromJson(json.loads(found.schema().json()))
-    columns = tuple(Column(field.name.lower(), type_of(field)) for field in schema.fields)
+    columns = tuple(columns_of(found.schema()))
     kind, properties = str(found.getClass().getName()), found.properties()
     location = properties.get("location")
     table = Table(

@@ -1,4 +1,4 @@
-"""Where the local task looks up partitions: Thrift to Spark's metastore, or Spark's catalog."""
+"""Where the local task looks up partitions: Spark's metastore itself, or Spark's catalog."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.runtime.metastore import KeySet, Metastore, MetastoreError
+from airflow_hive_opt.runtime.glue_connection import GlueSettings
+from airflow_hive_opt.runtime.metastore import KeySet, Metastore, MetastoreError, Remote
 from airflow_hive_opt.runtime.partitions import Partition, matching
 from airflow_hive_opt.runtime.report import Work
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.glue import glue_settings, is_on_glue
 from airflow_hive_opt.statement.catalog import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 
 log = logging.getLogger(__name__)
 
@@ -40,16 +40,20 @@ class PartitionsOf:
 
     A :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`. It uses Thrift if Spark's
     metastore is a remote one with plain Thrift, because Thrift counts partitions without listing
-    their names. Otherwise it uses ``catalog``. A server takes some ten
-    milliseconds to accept a client, and as long to count and to list names. A background thread
-    does that while Spark plans the statement and reads keys.
+    their names, and AWS Glue's API if that is Spark's metastore. Otherwise it uses ``catalog``. A
+    server takes some ten milliseconds to accept a client, and as long to count and to list names. A
+    background thread does that while Spark plans the statement and reads keys.
     """
 
     def __init__(self, session: SparkSession, catalog: SessionCatalog) -> None:
         uris = plain_uris(session)
+        glue = None if uris else glue_settings(session)
         self._catalog = catalog
         self._background = ThreadPoolExecutor(1, "metastore")
-        self._thrift = self._background.submit(lambda: _connected(uris) if uris else None)
+        self._is_glue = glue is not None
+        self._remote: Future[Remote | None] = self._background.submit(
+            lambda: _connected(uris) if uris else _glue_client(glue) if glue else None
+        )
         self._prefetched: dict[str, Future[_Prefetched | None]] = {}
 
     def __enter__(self) -> PartitionsOf:
@@ -61,28 +65,35 @@ class PartitionsOf:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        failed = self._thrift.exception()  # metastore calls raise it
+        failed = self._remote.exception()  # metastore calls raise it
         self._background.shutdown(cancel_futures=True)  # no further calls to a server that fails
-        if failed is None and (thrift := self._thrift.result()):
-            thrift.close()
+        if failed is None and (remote := self._remote.result()):
+            remote.close()
+
+    @property
+    def names_are_cheap(self) -> bool:
+        """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
+        return not self._is_glue
 
     def prefetch(self, tables: Iterable[Table]) -> None:
-        """Starts to count the tables' partitions, and to list them if few, over Thrift only."""
+        """Starts to count the tables' partitions, and to list them if few, not through Spark."""
         for table in tables:
             if table.partition_columns and table.name not in self._prefetched:
                 self._prefetched[table.name] = self._background.submit(self._ask, table)
 
-    def partition_count(self, table: Table) -> int:
+    def partition_count(self, table: Table, beyond: int = 1) -> int:
         """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
         ahead = self._answered(table)
-        return ahead.count if ahead else self._answering.partition_count(table)
+        if ahead and (ahead.names is not None or self.names_are_cheap or ahead.count > beyond):
+            return ahead.count
+        return self._answering(table).partition_count(table, beyond)
 
     def partition_names(self, table: Table) -> list[Partition]:
         """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
         ahead = self._answered(table)
         if ahead and ahead.names is not None:
             return ahead.names
-        return self._answering.partition_names(table)
+        return self._answering(table).partition_names(table)
 
     def partitions_by_keys(
         self, table: Table, keys: Sequence[KeySet], total: int
@@ -92,32 +103,32 @@ class PartitionsOf:
         if ahead and ahead.names is not None:
             types = [column.type for column in table.partition_columns]
             return list(matching(ahead.names, types, keys))
-        return self._answering.partitions_by_keys(table, keys, total)
+        return self._answering(table).partitions_by_keys(table, keys, total)
 
     def work(self) -> Work | None:
         """The metastore calls so far, Spark's included; ``None`` if Spark does not report them."""
-        met = self._thrift.done() and self._thrift.exception() is None
-        thrift = self._thrift.result() if met else None
+        met = self._remote.done() and self._remote.exception() is None
+        remote = self._remote.result() if met else None
         spark = self._catalog.work()
-        return spark + thrift.work() if thrift and spark else spark
+        own = remote.work() if remote else None
+        return spark + own if own and spark else spark
 
-    @property
-    def _answering(self) -> Metastore:
+    def _answering(self, table: Table) -> Metastore:
         """The metastore to call, once the background thread is idle: a client is for one thread."""
         wait(self._prefetched.values())
-        return self._thrift.result() or self._catalog
+        remote = self._remote.result()
+        if remote is None or (self._is_glue and not _is_same_table(remote, table)):
+            return self._catalog
+        return remote
 
     def _answered(self, table: Table) -> _Prefetched | None:
         return self._prefetched[table.name].result() if table.name in self._prefetched else None
 
     def _ask(self, table: Table) -> _Prefetched | None:
-        thrift = self._thrift.result()
-        if thrift is None:
+        remote = self._remote.result()
+        if remote is None or (self._is_glue and not _is_same_table(remote, table)):
             return None
-        count = thrift.partition_count(table)
-        return _Prefetched(
-            count, thrift.partition_names(table) if count <= _PREFETCHED_NAMES else None
-        )
+        return _Prefetched(*remote.first_names(table, _PREFETCHED_NAMES))
 
 
 @dataclass(frozen=True)
@@ -128,7 +139,7 @@ class _Prefetched:
     names: list[Partition] | None
 
 
-def _connected(uris: str) -> ThriftMetastore | None:
+def _connected(uris: str) -> Remote | None:
     """A client that the server answers, else ``None``: Spark may have settings we do not know."""
     # imported late: it needs a package that Spark's own catalog does not
     from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
@@ -142,15 +153,56 @@ def _connected(uris: str) -> ThriftMetastore | None:
     return metastore
 
 
+def _glue_client(settings: GlueSettings) -> Remote | None:
+    """A client of the Data Catalog, or ``None`` without boto3 or a region."""
+    from airflow_hive_opt.runtime.glue_metastore import GlueMetastore
+
+    try:
+        return GlueMetastore(settings)
+    except MetastoreError as error:
+        log.warning("each partition is fetched through Spark: %s", error)
+        return None
+
+
+def _is_same_table(glue: Remote, table: Table) -> bool:
+    """Whether boto3's credentials and settings lead to the table that Spark knows.
+
+    Compares its location and its partition columns, because Glue compares values by its own types.
+    If they differ, or if Glue refuses, Spark's own client is used.
+    """
+    try:
+        found = glue.table(table.name)
+    except MetastoreError as error:
+        log.warning("each partition is fetched through Spark: %s", error)
+        return False
+    if found is not None and (
+        _folder(found.location) == _folder(table.location)
+        and found.partition_columns == table.partition_columns
+    ):
+        return True
+    log.warning("%s is another table for Spark than for AWS Glue's API", table.name)
+    return False
+
+
+def _folder(location: str | None) -> str:
+    """A location without scheme: EMR's ``s3`` is Hadoop's ``s3a``.
+
+    >>> _folder("s3a://bucket/sales/"), _folder("s3://bucket/sales")
+    ('bucket/sales', 'bucket/sales')
+    """
+    return (location or "").partition("://")[2].rstrip("/")
+
+
 def plain_uris(session: SparkSession) -> str | None:
     """``hive.metastore.uris`` of the session's Spark; ``None`` if it is embedded or secured.
 
-    ``None`` over Spark Connect too: the server's metastore need not be reachable from here.
+    ``None`` over Spark Connect too: the server's metastore need not be reachable from here. On AWS
+    Glue, Spark does not use this setting.
     """
     if is_remote(session) or session.conf.get("spark.sql.catalogImplementation") != "hive":
         return None
     # the settings of Spark's own client; a SET in the session does not change that client
     conf: Any = session._jsparkSession.sharedState().hadoopConf()
-    if any(conf.getBoolean(name, False) for name in _SECURED):
+    if is_on_glue(session) or any(conf.getBoolean(name, False) for name in _SECURED):
         return None
     return str(conf.get("hive.metastore.uris") or "").strip() or None

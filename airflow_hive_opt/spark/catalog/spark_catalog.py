@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +10,6 @@ from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql.types import StructType
 
 from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
@@ -21,18 +19,21 @@ from airflow_hive_opt.spark.catalog.lake_tables import ICEBERG, SESSION_CATALOG,
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
+    columns_of,
+    has_partitions_in_metastore,
     location_of,
     own_format,
     partitions_in,
     read_by_serde,
-    type_of,
+    sized,
     view_definition,
 )
 from airflow_hive_opt.spark.catalog.work import work_of
 from airflow_hive_opt.spark.restriction.scan import list_condition, partition_lookup, way
+from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.spark.session.session import is_shared
 from airflow_hive_opt.spark.session.spark_compat import active, condition_of, items, to_scala
-from airflow_hive_opt.statement.catalog import Column, Table
+from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
@@ -52,6 +53,8 @@ class SparkCatalog:
     catalog checks for each name that database and table exist. The external catalog below it does
     not, so this class calls that one, which halves the metastore calls.
     """
+
+    names_are_cheap = True
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -121,7 +124,11 @@ class SparkCatalog:
         """The location of the metastore's database ``default``."""
         return unquote(str(self._external.getDatabase("default").locationUri().toString()))
 
-    def partition_count(self, table: Table) -> int:
+    def partition_count(
+        self,
+        table: Table,
+        beyond: int = 1,  # noqa: ARG002 - all names are listed, once
+    ) -> int:
         """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; Spark can only list names."""
         return len(self.partition_names(table))
 
@@ -165,8 +172,9 @@ class SparkCatalog:
             return unreadable
         columns = [column.name for column in table.partition_columns]
         total = self.partition_count(table)
-        condition = list_condition(_ALIAS, columns, rows, total)
-        with partition_lookup(self._session, {way(rows, total)}):
+        on_glue = is_on_glue(self._session)
+        condition = list_condition(_ALIAS, columns, rows, total, on_glue)
+        with partition_lookup(self._session, {way(columns, rows, total, on_glue)}):
             found = self.partitions_by_filter(table, _ALIAS, condition, {})
         named = {part.values for part in wanted}  # '08' and '8' are the same number
         return [part for part in found if part.values in named] + unreadable
@@ -250,7 +258,7 @@ class SparkCatalog:
     def _look_up(self, name: str) -> Table | None:
         database, _, short = name.rpartition(".")
         if not database and self._is_temporary(short):
-            return self._sized(short, self._session.table(quote(short))._jdf.queryExecution())
+            return sized(short, self._session.table(quote(short))._jdf.queryExecution())
         database = database or self._catalog.getCurrentDatabase()
         metadata = self._metadata(short, database)
         if metadata is None or metadata.provider().contains(ICEBERG):
@@ -268,7 +276,7 @@ class SparkCatalog:
                 self._catalog.getTableMetadata(self._table_identifier(short, database)),
                 getattr(self._catalog, "getRelation$default$2")(),
             )
-            table = self._sized(full, self._executed(relation))
+            table = sized(full, self._executed(relation))
             view = metadata.viewText()
             definition = view_definition(
                 view.get() if view.isDefined() else None,
@@ -279,16 +287,13 @@ class SparkCatalog:
             return replace(table, definition=definition, location=location)
         self._own_names[full] = own_names
         partitioned = {column.lower() for column in own_names}
-        schema = StructType.fromJson(json.loads(metadata.schema().json()))
-        columns = [Column(field.name.lower(), type_of(field)) for field in schema.fields]
+        columns = columns_of(metadata.schema())
         return Table(
             full,
             tuple(column for column in columns if column.name not in partitioned),
             tuple(column for column in columns if column.name in partitioned),
             int(size.get().sizeInBytes()) if size.isDefined() else None,
-            partitions_in_metastore=not own_names
-            or bool(metadata.tracksPartitionsInCatalog())
-            or metadata.provider().getOrElse(None) == "hive",
+            partitions_in_metastore=not own_names or has_partitions_in_metastore(metadata),
             by_serde=bool(own_names) and self._is_read_by_serde(metadata),
             location=location_of(metadata),
         )
@@ -313,15 +318,6 @@ class SparkCatalog:
     def _executed(self, relation: Any) -> Any:
         """The execution of a relation with metadata, so Spark does not look it up again."""
         return self._state.executePlan(relation, getattr(self._state, "executePlan$default$2")())
-
-    def _sized(self, full: str, execution: Any) -> Table:
-        """A table or view with Spark's own size estimate; very large without statistics."""
-        schema = StructType.fromJson(json.loads(execution.analyzed().schema().json()))
-        return Table(
-            full,
-            tuple(Column(field.name.lower(), type_of(field)) for field in schema.fields),
-            total_bytes=int(execution.optimizedPlan().stats().sizeInBytes()),
-        )
 
     def _own_columns(self, table: Table) -> list[str]:
         if table.name not in self._own_names:

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from pyspark.sql.types import StructType
+
+from airflow_hive_opt.runtime.hive_tables import PROJECTED
 from airflow_hive_opt.runtime.partitions import Partition, value_of
-from airflow_hive_opt.statement.catalog import Table, ViewDefinition
+from airflow_hive_opt.statement.catalog import Column, Table, ViewDefinition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +26,19 @@ def location_of(metadata: Any) -> str | None:
     """The location in the metastore of a table that the JVM describes."""
     found = str(metadata.storage().locationUri().toString())
     return unquote(found[len("Some(") : -1]) if found.startswith("Some(") else None
+
+
+def has_partitions_in_metastore(metadata: Any) -> bool:
+    """Whether the metastore has the partitions of a table that the JVM describes.
+
+    It does not if the table's format or Athena's partition projection computes them.
+    """
+    properties = metadata.properties()
+    if properties.contains(PROJECTED) and str(properties.apply(PROJECTED)).lower() == "true":
+        return False
+    return bool(metadata.tracksPartitionsInCatalog()) or (
+        metadata.provider().getOrElse(None) == "hive"
+    )
 
 
 def partitions_in(text: str, table: Table) -> list[Partition]:
@@ -67,6 +83,18 @@ def view_definition(
     if text is None or len(namespace) != 2 or namespace[0] != "spark_catalog":
         return None
     return ViewDefinition(text, namespace[1].lower(), tuple(name.lower() for name in columns))
+
+
+def columns_of(schema: Any) -> list[Column]:
+    """The columns of a schema of the JVM, in lower case."""
+    fields = StructType.fromJson(json.loads(schema.json())).fields
+    return [Column(field.name.lower(), type_of(field)) for field in fields]
+
+
+def sized(full: str, execution: Any) -> Table:
+    """A table or view with Spark's own size estimate; very large without statistics."""
+    size = int(execution.optimizedPlan().stats().sizeInBytes())
+    return Table(full, tuple(columns_of(execution.analyzed().schema())), total_bytes=size)
 
 
 def type_of(field: StructField) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from airflow_hive_opt.runtime.partitions import Partition, typed_row
 from airflow_hive_opt.spark.local_task.row_groups import FILES, RowGroup, spread
 from airflow_hive_opt.spark.restriction.scan import list_condition, partition_lookup, way
+from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote, quote_table
 
@@ -65,8 +66,9 @@ def _files(
     if not rows:
         return []
     names = [column.name for column in table.partition_columns]
-    condition = list_condition(table.short_name, names, rows, len(partitions))
-    with partition_lookup(session, {way(rows, len(partitions))}):
+    on_glue = is_on_glue(session)
+    condition = list_condition(table.short_name, names, rows, len(partitions), on_glue)
+    with partition_lookup(session, {way(names, rows, len(partitions), on_glue)}):
         return _spread_paths(frame.where(condition))
 
 

@@ -18,7 +18,6 @@ from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.scan_way import is_worth_pruning
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.runtime.descriptor import (
-    Changes,
     Decision,
     Descriptor,
     Question,
@@ -40,6 +39,7 @@ from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
 from airflow_hive_opt.spark.keys.skeleton import fulfilling, typed_nulls
 from airflow_hive_opt.spark.keys.stability import is_stable
+from airflow_hive_opt.spark.local_task.changes import changes_of, merged_into
 from airflow_hive_opt.spark.local_task.data_column_keys import promising_row_groups, row_filter
 from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns, digest_of, is_for_nothing
 from airflow_hive_opt.spark.local_task.key_sets import FAILURES, KeySets, failed
@@ -47,11 +47,13 @@ from airflow_hive_opt.spark.local_task.redundant_joins import redundant_joins
 from airflow_hive_opt.spark.local_task.selection import (
     Selection,
     filter_of,
+    is_long_on_glue,
     length_of,
     target_of,
     union_of,
 )
 from airflow_hive_opt.spark.local_task.value_lists import value_filters
+from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 
@@ -117,21 +119,10 @@ def run_local_task(
         tuple(targets),
         tuple(decisions),
         tuple(row_filters),
-        changes=_changes(plan),
+        changes=changes_of(plan),
     )
     written = (plan.target or "").rpartition(".")[2]  # Spark may refuse to write a table it reads
     return descriptor, tuple(found for found in task.answered if found.name != written)
-
-
-def _changes(plan: Plan) -> Changes | None:
-    if (found := plan.row_level) is None:
-        return None
-    return Changes(
-        (found.target.start, found.target.stop),
-        (found.condition.start, found.condition.stop),
-        (found.source.start, found.source.stop) if found.source else None,
-        found.source_alias,
-    )
 
 
 def _is_prunable(decision: ScanDecision) -> bool:
@@ -182,7 +173,8 @@ class LocalTask:
             if isinstance(found, Reason):
                 return found
             selections.append(found)
-        total, partitions = self._total(decision.table), union_of(selections)
+        partitions = union_of(selections)
+        total = self._total(decision.table, beyond=2 * len(partitions))
         if len(partitions) >= total:
             return Reason.ALL_PARTITIONS_MATCH
         if not is_worth_pruning(len(partitions), total):
@@ -191,16 +183,15 @@ class LocalTask:
             return Reason.LIST_TOO_LARGE
         target = target_of(decision, decision.relation, selections, total)
         if len(selections) == 1:
-            fewer = list(redundant_joins(decision, target, selections[0].tuples))
+            on_glue = is_on_glue(self._session)
+            fewer = list(redundant_joins(decision, target, selections[0].tuples, on_glue))
             self.answered += fewer
             self._with_fewer_joins |= {decision.alias} if fewer else set()
         return target
 
     def value_filters(self, decision: ScanDecision, plan: Plan) -> tuple[RowFilter, ...] | Reason:
         """The conditions on a scan whose table's own metadata finds the files, or the reason."""
-        changed, relation = plan.row_level, decision.relation
-        is_target = changed and relation and relation.reference == changed.target
-        merged = changed.source_alias if changed and is_target and changed.source else None
+        merged = merged_into(plan, decision)
         try:
             return value_filters(decision, self._keys.of, self._ends, merged)
         except FAILURES as error:
@@ -250,9 +241,11 @@ class LocalTask:
             return failed(f"{decision.alias} can't be pruned", error)
         return selection
 
-    def _total(self, table: Table) -> int:
-        if table.name not in self._totals:
-            self._totals[table.name] = self._metastore.partition_count(table)
+    def _total(self, table: Table, beyond: int = 1) -> int:
+        """The number of partitions, or a smaller one that is greater than ``beyond``."""
+        known = self._totals.get(table.name)
+        if known is None or (known <= beyond and not self._metastore.names_are_cheap):
+            self._totals[table.name] = self._metastore.partition_count(table, beyond)
         return self._totals[table.name]
 
     def row_filter(self, predicate: KeyPredicate, targets: Sequence[Target]) -> RowFilter | Reason:
@@ -298,7 +291,8 @@ class LocalTask:
         kept = self._candidates(selection, total)
         if selection.tuples:
             selection.asked(kept, [keys for keys, _ in selection.tuples])
-            selection.filter = filter_of(selection, conditions)
+            if not (is_on_glue(self._session) and is_long_on_glue(selection)):
+                selection.filter = filter_of(selection, conditions)
         by_layers: dict[tuple[Layer, ...], list[str]] = {}
         for condition in conditions:
             by_layers.setdefault(condition.layers, []).append(f"({condition.sql})")
@@ -336,7 +330,8 @@ class LocalTask:
         """The partitions that match the keys' tuples; all partitions if there are no tuples."""
         table, wanted = selection.decision.table, selection.wanted()
         names_the_null = table.by_serde and DEFAULT_PARTITION in selection.values
-        if wanted and len(selection.values) <= VALUES_A_FILTER and not names_the_null:
+        few = len(selection.values) <= VALUES_A_FILTER or not self._metastore.names_are_cheap
+        if wanted and few and not names_the_null:
             return self._metastore.partitions_by_keys(table, wanted, total)
         names = self._partition_names(table)
         return list(matching(names, selection.types, wanted, table.by_serde))

@@ -24,6 +24,7 @@ def redundant_joins(
     decision: ScanDecision,
     target: Target,
     found: Sequence[tuple[Keys, frozenset[tuple[Value, ...]]]],
+    on_glue: bool = False,
 ) -> Iterator[RedundantJoin]:
     """The joins of a pruned scan that need no join any more, because the partitions decide them.
 
@@ -35,7 +36,7 @@ def redundant_joins(
     if relation is None or decision.table.by_serde or relation.table.definition is not None:
         return
     known = [(k.source, k.source.reference, tuples) for k, tuples in found if k.unique]
-    if not any(place for _, place, _ in known) or not is_exact(target):
+    if not any(place for _, place, _ in known) or not is_exact(target, on_glue):
         return
     for source, place, tuples in known:
         if place is None:
@@ -56,7 +57,11 @@ def redundant_joins(
 
 
 def without_joins(
-    sql: str, catalog: Catalog, descriptor: Descriptor, answered: Sequence[RedundantJoin]
+    sql: str,
+    catalog: Catalog,
+    descriptor: Descriptor,
+    answered: Sequence[RedundantJoin],
+    on_glue: bool = False,
 ) -> EliminatedJoins | None:
     """``sql`` with restricted scans and without the answered joins; ``None`` if there are none.
 
@@ -65,7 +70,9 @@ def without_joins(
     if not answered:
         return None
     try:
-        edits = restrictions(sql, descriptor.targets, descriptor.row_filters, descriptor.changes)
+        edits = restrictions(
+            sql, descriptor.targets, descriptor.row_filters, descriptor.changes, on_glue
+        )
         edits, left_out = eliminate_joins(Text(sql, parse(sql), catalog), answered, edits)
     except Exception:  # the statement with all its joins gives the same result
         log.warning("joins can't be removed from this statement", exc_info=True)

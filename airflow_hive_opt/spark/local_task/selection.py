@@ -11,6 +11,7 @@ from airflow_hive_opt.pruning.decisions import (
 )
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.pruning.scan_way import FILTER_ON_GLUE
 from airflow_hive_opt.runtime.descriptor import (
     SourceKeys,
     Target,
@@ -134,6 +135,16 @@ def _path(selections: Sequence[Selection]) -> Path:
         return Path.STATIC
     compared = any(keys in selection.compared for keys, selection in used)
     return Path.SKELETON if compared else Path.FAST
+
+
+def is_long_on_glue(selection: Selection) -> bool:
+    """Whether AWS Glue would refuse the keys as one filter, because it is too long.
+
+    Then new partitions of the keys are not found when the filter is sent again.
+    """
+    a_value = max(map(len, selection.names)) + len(' = "" or ')
+    texts = sum(len(str(value).encode()) + a_value for value in selection.values)
+    return texts > FILTER_ON_GLUE
 
 
 def filter_of(selection: Selection, conditions: Sequence[PartitionCondition]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 
 from airflow_hive_opt.runtime.partitions import CastText, Value
@@ -11,6 +11,7 @@ from airflow_hive_opt.statement.identifiers import quote
 
 # No quote, no escape, and nothing that Spark would read as a ${variable}.
 _PLAIN = re.compile(r"[\w .:/=+%,@-]*")
+_LONGEST_BOUND = 60  # characters of a text that limits a range; a filter may have few
 
 
 def literal(value: Value | None) -> str:
@@ -78,6 +79,41 @@ def tuples_condition(
         f"({_equals(name, first)} AND {_nested(alias, columns[1:], rest)})"
         for first, rest in groups.items()
     )
+
+
+def range_condition(
+    alias: str, columns: Sequence[str], rows: Collection[Sequence[Value | None]]
+) -> str | None:
+    """A range of values that contains all tuples, for each column that has one; else ``None``.
+
+    Spark passes it to the metastore. A column with a NULL has none, nor has a text that is not
+    plain, or one that UTF-8 and UTF-16 sort differently.
+
+    >>> range_condition("s", ["ds", "n"], [("b", 3), ("a", 3)])
+    "`s`.`ds` >= 'a' AND `s`.`ds` <= 'b' AND `s`.`n` = 3"
+    >>> range_condition("s", ["ds"], [("a",), (None,)]) is None
+    True
+    """
+    parts = []
+    for at, column in enumerate(columns):
+        values = [row[at] for row in rows]
+        if not values or not all(map(_is_sortable, values)):
+            continue
+        name = f"{quote(alias)}.{quote(column)}"
+        low, high = min(values), max(values)  # type: ignore[type-var]
+        if low == high:
+            parts.append(f"{name} = {literal(low)}")
+        else:
+            parts += [f"{name} >= {literal(low)}", f"{name} <= {literal(high)}"]
+    return " AND ".join(parts) or None
+
+
+def _is_sortable(value: Value | None) -> bool:
+    if isinstance(value, str):
+        return (
+            is_plain(value) and len(value) <= _LONGEST_BOUND and max(value, default="") < "\ud800"
+        )
+    return isinstance(value, (int, date))
 
 
 def names_condition(

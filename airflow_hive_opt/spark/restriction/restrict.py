@@ -19,13 +19,15 @@ def restrict(
     targets: Sequence[Target],
     row_filters: Sequence[RowFilter] = (),
     changes: Changes | None = None,
+    on_glue: bool = False,
 ) -> str:
     """``sql`` with ``table`` replaced by ``(SELECT * FROM table WHERE ...)`` for every target.
 
     An alias after the table's name stays. If there is none, the table's name becomes the alias.
     Conditions on the target of ``changes`` become part of the statement's own condition.
+    ``on_glue`` says that Spark's metastore is AWS Glue.
     """
-    return spliced(sql, restrictions(sql, targets, row_filters, changes))
+    return spliced(sql, restrictions(sql, targets, row_filters, changes, on_glue))
 
 
 def restrictions(
@@ -33,6 +35,7 @@ def restrictions(
     targets: Sequence[Target],
     row_filters: Sequence[RowFilter] = (),
     changes: Changes | None = None,
+    on_glue: bool = False,
 ) -> list[Edit]:
     """The edits that restrict the scans; raises ``ValueError`` if a scan is not at its position."""
     scans: dict[tuple[int, int], list[Target | RowFilter]] = {}
@@ -51,19 +54,19 @@ def restrictions(
             raise ValueError(f"{first.text} is not at {start} of the statement")
         alias = "" if first.aliased else f" AS {quote(first.alias)}"
         inner = f"{first.text} AS {quote(first.alias)}"
-        conditions = [_condition(found) for found in restriction]
+        conditions = [_condition(found, on_glue) for found in restriction]
         condition = " AND ".join(f"({c})" for c in conditions) if several else conditions[0]
         edits.append(Edit(Span(start, stop), f"(SELECT * FROM {inner} WHERE {condition}){alias}"))
     return edits
 
 
-def _condition(found: Target | RowFilter) -> str:
+def _condition(found: Target | RowFilter, on_glue: bool) -> str:
     if isinstance(found, Target):
-        return partition_condition(found)
+        return partition_condition(found, on_glue)
     return values_condition(f"{quote(found.alias)}.{quote(found.column)}", found)
 
 
-def partition_condition(target: Target) -> str:
+def partition_condition(target: Target, on_glue: bool = False) -> str:
     """A condition that holds in the target's partitions and perhaps in a few others.
 
     It is always true if a value can't be read as its column's type: the statement itself then
@@ -72,21 +75,23 @@ def partition_condition(target: Target) -> str:
     rows = _rows(target)
     if rows is None:
         return "1 = 1"
-    return list_condition(target.alias, target.visible_columns, rows, target.total)
+    return list_condition(target.alias, target.visible_columns, rows, target.total, on_glue)
 
 
-def is_exact(target: Target) -> bool:
+def is_exact(target: Target, on_glue: bool = False) -> bool:
     """Whether :func:`partition_condition` holds in the target's partitions only."""
     rows = _rows(target)
     if rows is None:
         return False
-    return len(target.pruned_columns) == 1 or way(rows, target.total) is Way.FILTER
+    return len(target.pruned_columns) == 1 or scan_way(target, on_glue) is Way.FILTER
 
 
-def scan_way(target: Target) -> Way:
+def scan_way(target: Target, on_glue: bool = False) -> Way:
     """How Spark finds the target's partitions."""
     rows = _rows(target)
-    return Way.WHOLE if rows is None else way(rows, target.total)
+    if rows is None:
+        return Way.WHOLE
+    return way(target.visible_columns, rows, target.total, on_glue)
 
 
 def _rows(target: Target) -> set[tuple[Value | None, ...]] | None:

@@ -3,31 +3,42 @@
 Spark asks its metastore for the partitions of a scan by the conditions on partition columns. By
 default it turns an IN list above ``spark.sql.hive.metastorePartitionPruningInSetThreshold`` into a
 range. It fetches every partition if the metastore's filter language can't express the condition.
-This module makes Spark look up partitions in one of three ways:
+This module makes Spark look up partitions in one of four ways:
 
 - by *filter*: a few values as an IN list, which the metastore evaluates;
 - by *names*: more values, in a form that Spark can't pass to the metastore. With
   ``spark.sql.hive.metastorePartitionPruningFastFallback`` Spark then evaluates the condition on the
   partitions' names and fetches the matching ones by name. If the statement has another predicate
   that a filter can express, Spark passes that one on and fetches its partitions instead;
+- by a *range*, on AWS Glue alone: the range of the values as a filter, and more values than a
+  filter can have in a form that Spark can't pass on;
 - as a *whole*: above three tenths of all partitions, one call for every partition costs no more
   than fetching so many by name. The condition still prevents Spark from listing and reading the
   other partitions.
 
-:mod:`~airflow_hive_opt.pruning.scan_way` chooses the way by the number of partitions.
+:mod:`~airflow_hive_opt.pruning.scan_way` chooses the way by the number of partitions. On AWS
+Glue it chooses by the length of the filter: listing names there fetches every partition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.pruning.scan_way import VALUES_A_SCAN, Way, way_for
+from airflow_hive_opt.pruning.scan_way import VALUES_A_SCAN, Way, way_for, way_on_glue
 from airflow_hive_opt.runtime.partitions import Value
-from airflow_hive_opt.spark.restriction.literals import is_plain, names_condition, tuples_condition
+from airflow_hive_opt.spark.restriction.literals import (
+    is_plain,
+    literal,
+    names_condition,
+    range_condition,
+    tuples_condition,
+)
 from airflow_hive_opt.spark.session.connect import is_remote
+from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.spark.session.session_conf import conf_set, is_set
+from airflow_hive_opt.statement.zip_strict import zip_strict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,18 +56,44 @@ _LISTING_TASKS_A_CORE = 2
 _LISTED_BY_THE_DRIVER = 400
 
 
-def way(rows: Collection[Sequence[Value | None]], total: int) -> Way:
+def way(
+    columns: Sequence[str],
+    rows: Collection[Sequence[Value | None]],
+    total: int,
+    on_glue: bool = False,
+) -> Way:
     """How to find the partitions with these values; the table has ``total`` partitions.
 
-    >>> way([(None,)], 10_000)
+    ``on_glue`` says that the metastore is AWS Glue.
+
+    >>> way(["ds"], [(None,)], 10_000)
     <Way.NAMES: 'names'>
+    >>> days = [(f"2024-01-{day:02}",) for day in range(1, 101)]
+    >>> way(["ds"], days, 10_000), way(["ds"], days, 10_000, on_glue=True)
+    (<Way.FILTER: 'filter'>, <Way.RANGE: 'range'>)
     """
     plain = all(value is not None and is_plain(value) for row in rows for value in row)
-    return way_for(sum(map(len, rows)), plain, len(rows), total)
+    if not on_glue:
+        return way_for(sum(map(len, rows)), plain, len(rows), total)
+    filter_bytes = _filter_bytes(columns, rows) if plain else None
+    return way_on_glue(filter_bytes, range_condition("", columns, rows) is not None)
+
+
+def _filter_bytes(columns: Sequence[str], rows: Iterable[Sequence[Value | None]]) -> int:
+    """At most so long is the filter that Spark makes: ``((a = "x" and b = 1) or ...)``."""
+    return sum(
+        len(name.encode()) + len(literal(value).encode()) + len("(  =  and )")
+        for row in rows
+        for name, value in zip_strict(columns, row)
+    )
 
 
 def list_condition(
-    alias: str, columns: Sequence[str], rows: Collection[Sequence[Value | None]], total: int
+    alias: str,
+    columns: Sequence[str],
+    rows: Collection[Sequence[Value | None]],
+    total: int,
+    on_glue: bool = False,
 ) -> str:
     """The cheapest condition for the partitions with these values, of ``total`` partitions.
 
@@ -65,9 +102,13 @@ def list_condition(
     >>> list_condition("s", ["ds"], [("a",), (None,)], 10_000)
     "concat(`s`.`ds`, '') IN ('a') OR `s`.`ds` IS NULL"
     """
-    if way(rows, total) is Way.FILTER:
+    chosen = way(columns, rows, total, on_glue)
+    if chosen is Way.FILTER:
         return tuples_condition(alias, columns, rows)
-    return names_condition(alias, columns, rows)
+    condition = names_condition(alias, columns, rows)
+    if chosen is Way.RANGE:
+        return f"{range_condition(alias, columns, rows)} AND ({condition})"
+    return condition
 
 
 @contextmanager
@@ -76,11 +117,11 @@ def partition_lookup(session: SparkSession, ways: Collection[Way]) -> Iterator[N
 
     An IN list of up to ``VALUES_A_SCAN`` values stays a list, whatever the session's threshold.
     All scans of a statement share the session's settings. If one scan looks up names, scans that
-    would fetch every partition look up names too.
+    would fetch every partition look up names too. On AWS Glue none looks up names.
     """
     threshold = max(int(str(session.conf.get(IN_SET_THRESHOLD))), VALUES_A_SCAN)
     settings = {
-        FAST_FALLBACK: "false" if set(ways) == {Way.WHOLE} else "true",
+        FAST_FALLBACK: "false" if set(ways) == {Way.WHOLE} or is_on_glue(session) else "true",
         FALLBACK_ON_EXCEPTION: "true",
         IN_SET_THRESHOLD: str(threshold),
     }

@@ -1,0 +1,27 @@
+"""What the map join must know of a statement that changes rows."""
+
+from __future__ import annotations
+
+from airflow_hive_opt.pruning.decisions import ScanDecision
+from airflow_hive_opt.pruning.plan import Plan
+from airflow_hive_opt.runtime.descriptor import Changes
+
+
+def changes_of(plan: Plan) -> Changes | None:
+    """Where MERGE, UPDATE or DELETE takes conditions; ``None`` for other statements."""
+    if (found := plan.row_level) is None:
+        return None
+    return Changes(
+        (found.target.start, found.target.stop),
+        (found.condition.start, found.condition.stop),
+        (found.source.start, found.source.stop) if found.source else None,
+        found.source_alias,
+    )
+
+
+def merged_into(plan: Plan, decision: ScanDecision) -> str | None:
+    """The alias of MERGE's source if the scan is MERGE's target; else ``None``."""
+    found, relation = plan.row_level, decision.relation
+    if found is None or relation is None or found.source is None:
+        return None
+    return found.source_alias if relation.reference == found.target else None
