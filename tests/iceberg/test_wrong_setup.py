@@ -1,0 +1,65 @@
+"""A wrong set-up of Iceberg gives one clear line, not a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.iceberg.conftest import CATALOG, EXTENSIONS
+from tests.services.iceberg_runtime import PACKAGE, iceberg_jars, is_installed
+
+pytestmark = pytest.mark.skipif(not is_installed(), reason="Iceberg's runtime is not installed")
+MERGE = "MERGE INTO lake.dw.t t USING lake.dw.s s ON t.day = s.day WHEN MATCHED THEN DELETE"
+
+
+def said(tmp_path, sql: str, conf: dict[str, str]) -> list[str]:
+    """The lines that the command writes on its error output, without Java's warnings."""
+    settings = {**conf, "spark.log.level": "OFF", "spark.ui.enabled": "false"}
+    given = [word for pair in settings.items() for word in ("--conf", "=".join(pair))]
+    command = [sys.executable, "-m", "airflow_hive_opt.cli", "run", *given, sql]
+    done = subprocess.run(
+        [*command, "--warehouse", str(tmp_path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    return [line for line in done.stderr.splitlines() if line.startswith("error")]
+
+
+def catalog(tmp_path) -> dict[str, str]:
+    return {
+        "spark.sql.catalog.lake": CATALOG,
+        "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.warehouse": str(tmp_path / "lake"),
+    }
+
+
+def test_no_runtime(tmp_path):
+    (line,) = said(tmp_path, MERGE, catalog(tmp_path))
+    assert "Cannot find catalog plugin class for catalog 'lake'" in line
+
+
+def test_a_catalog_that_is_not_there(tmp_path):
+    (line,) = said(tmp_path, "SELECT * FROM lake.dw.t", {})
+    assert "there is no table lake.dw.t" in line or "lake" in line
+
+
+def test_no_extensions(tmp_path):
+    conf = {**catalog(tmp_path), "spark.jars": iceberg_jars(tmp_path)}
+    (line,) = said(tmp_path, MERGE, conf)
+    assert "lake.dw.t" in line
+
+
+def test_the_runtime_of_another_line(tmp_path):
+    folder = Path(find_spec(PACKAGE).origin).parent / "jars"
+    (wrong,) = folder.glob("iceberg-spark-runtime-3.5_2.13-*.jar")
+    conf = {**catalog(tmp_path), "spark.jars": str(wrong), "spark.sql.extensions": EXTENSIONS}
+    (line,) = said(tmp_path, MERGE, conf)
+    assert "scala" in line
