@@ -35,6 +35,8 @@ def tables_of(script: str, database: str = "default") -> Tables:
 
     >>> tables_of("INSERT OVERWRITE TABLE dw.r WITH f AS (SELECT * FROM F) SELECT * FROM f, d.k")
     Tables(reads=('d.k', 'default.f'), writes=('dw.r',))
+    >>> tables_of("MERGE INTO lake.dw.r USING dw.s ON r.k = s.k WHEN MATCHED THEN DELETE")
+    Tables(reads=('dw.s', 'lake.dw.r'), writes=('lake.dw.r',))
     """
     tree = parse(split_settings(script)[1])
     targets = list(_targets(tree))
@@ -45,6 +47,8 @@ def tables_of(script: str, database: str = "default") -> Tables:
         and not any(table is target for target in targets)
         and not _names_a_cte(table)
     }
+    changed = (node.this for node in tree.find_all(exp.Merge, exp.Update, exp.Delete))
+    targets += [table for table in changed if isinstance(table, exp.Table)]
     writes = {_name(table, database) for table in targets}
     return Tables(tuple(sorted(reads)), tuple(sorted(writes)))
 
