@@ -63,3 +63,4 @@ def test_the_runtime_of_another_line(tmp_path):
     conf = {**catalog(tmp_path), "spark.jars": str(wrong), "spark.sql.extensions": EXTENSIONS}
     (line,) = said(tmp_path, MERGE, conf)
     assert "scala" in line
+    assert "Is a jar for another version of Spark or Scala?" in line

@@ -277,7 +277,7 @@ def plan_on_spark(session: SparkSession, catalog: SessionCatalog, request: Reque
             raise
         return passing_through(sql, f"the planner says {error}, but Spark accepts it")
     except (PySparkException, Py4JJavaError) as error:
-        return passing_through(sql, f"a table can't be looked up: {str(error).splitlines()[0]}")
+        return passing_through(sql, f"a table can't be looked up: {in_words(error)}")
     except Exception as error:
         log.warning("the planner fails on this statement", exc_info=True)
         return passing_through(sql, f"the planner fails on it ({type(error).__name__})")

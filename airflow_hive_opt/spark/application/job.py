@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Optional
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from upath import UPath
 
@@ -278,8 +278,7 @@ def _call_for(session: SparkSession, job: Job, request: Request, path: StoragePa
 
 
 def _stopped(status: Status, error: Exception, pruned: Report | None) -> Outcome:
-    raised = error.java_exception if isinstance(error, Py4JJavaError) else error
-    message = in_words(raised)
+    message = in_words(error)
     return Outcome(status, message, pruned.summary() if pruned else None)
 
 

@@ -7,6 +7,13 @@ import re
 from airflow_hive_opt.runtime.log_text import plain
 
 _RPC = re.compile(r'<\w*RPC\w* of RPC .*?^\s*details = "(.*?)"$', re.DOTALL | re.MULTILINE | re.I)
+_JAVA = re.compile(
+    r"An error occurred while calling \S+\n: (?:[\w$]+\.)*([\w$]+)(.*?)(?:\n\tat |\Z)", re.DOTALL
+)
+# A class or a method that another version of Spark or Scala has.
+_OTHER_VERSION = re.compile(
+    r"(NoClassDefFound|NoSuchMethod|IncompatibleClassChange|AbstractMethod)Error"
+)
 
 
 def in_words(error: Exception) -> str:
@@ -14,8 +21,19 @@ def in_words(error: Exception) -> str:
 
     >>> in_words(ValueError('<_InactiveRpcError of RPC that ended:\n\tdetails = "no route"\n>'))
     'no route'
+    >>> java = "An error occurred while calling o5.sql.\n: {}\n\tat org.Some.where(Some.java:7)"
+    >>> in_words(ValueError(java.format("java.lang.IllegalStateException: no catalog")))
+    'IllegalStateException: no catalog'
+    >>> in_words(ValueError(java.format("java.lang.NoClassDefFoundError: scala/SeqOps")))
+    'NoClassDefFoundError: scala/SeqOps. Is a jar for another version of Spark or Scala?'
     """
     text = str(error).partition("JVM stacktrace")[0]
-    lost = _RPC.match(text)
-    told = lost[1] if lost else text.partition("\n'")[0].partition("\n+-")[0]  # without the plan
+    if lost := _RPC.match(text):
+        told = lost[1]
+    elif java := _JAVA.match(text):
+        told = f"{java[1]}{java[2]}"
+        if _OTHER_VERSION.match(told):
+            told += ". Is a jar for another version of Spark or Scala?"
+    else:
+        told = text.partition("\n'")[0].partition("\n+-")[0]  # without the plan
     return plain(told.strip(), keep="\n")
