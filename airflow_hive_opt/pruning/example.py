@@ -34,7 +34,7 @@ def decisions(sql: str) -> str:
 
 def row_level(sql: str) -> str:
     """The query that reads the target of MERGE, UPDATE or DELETE, and its parts."""
-    found = as_query(parse(sql))
+    found = as_query(sql, parse(sql))
     if found is None:
         return ""
     statement, query = found

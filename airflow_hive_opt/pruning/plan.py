@@ -53,7 +53,7 @@ def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
         return passing_through(sql, why)
     try:
         tree = parse(sql)
-        row_level, query = as_query(tree) or (None, tree)
+        row_level, query = as_query(sql, tree) or (None, tree)
         statement = resolve(sql, query, catalog)
     except RecursionError:
         raise PlanError("PARSE", "the statement is nested too deeply to be planned") from None
@@ -85,9 +85,17 @@ def _target(statement: Statement) -> bool:
 
 
 def _possible(decision: ScanDecision, row_level: RowLevel | None) -> ScanDecision:
-    """The decision, without pruning if the statement reads the whole target anyway."""
-    if row_level is None or not row_level.reads_whole_target or not decision.pruned:
+    """The decision, without pruning if that gains nothing, or not if other runs write too.
+
+    The target's keys must not restrict other scans: a row of the target that another run adds in
+    between would find no match there.
+    """
+    if row_level is None or not decision.pruned or decision.relation is None:
         return decision
-    if decision.relation is None or decision.relation.reference != row_level.target:
+    if decision.relation.reference == row_level.target:
+        if not row_level.reads_whole_target:
+            return decision
+        return replace(decision, reason=Reason.NOT_MATCHED_BY_SOURCE, alternatives=())
+    if not any(row_level.target_alias in source.aliases for source in decision.sources):
         return decision
-    return replace(decision, reason=Reason.NOT_MATCHED_BY_SOURCE, alternatives=())
+    return replace(decision, reason=Reason.KEYS_OF_THE_TARGET, alternatives=())

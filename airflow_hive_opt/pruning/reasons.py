@@ -21,6 +21,7 @@ class Reason(StrEnum):
     CONDITION_NOT_DETERMINISTIC = "CONDITION_NOT_DETERMINISTIC"
     VALUE_CHANGED = "VALUE_CHANGED"
     NOT_MATCHED_BY_SOURCE = "NOT_MATCHED_BY_SOURCE"
+    KEYS_OF_THE_TARGET = "KEYS_OF_THE_TARGET"
     PRESERVED_SIDE = "PRESERVED_SIDE"
     NULLS_MAY_MATCH = "NULLS_MAY_MATCH"
     KEYS_NOT_CONNECTED = "KEYS_NOT_CONNECTED"
@@ -39,6 +40,7 @@ class Reason(StrEnum):
     ALL_PARTITIONS_MATCH = "ALL_PARTITIONS_MATCH"
     MOST_PARTITIONS_MATCH = "MOST_PARTITIONS_MATCH"
     KEYS_IN_MOST_ROW_GROUPS = "KEYS_IN_MOST_ROW_GROUPS"
+    SOURCE_CHANGED = "SOURCE_CHANGED"
 
     @property
     def sentence(self) -> str:
@@ -87,6 +89,10 @@ _SENTENCES = {
     Reason.NOT_MATCHED_BY_SOURCE: (
         "WHEN NOT MATCHED BY SOURCE reads every row of the target, whatever the keys are"
     ),
+    Reason.KEYS_OF_THE_TARGET: (
+        "the keys would come from the table that the statement changes, which another run may "
+        "change before"
+    ),
     Reason.PRESERVED_SIDE: (
         "the table is on the preserved side of an outer join, which returns all its rows"
     ),
@@ -132,6 +138,10 @@ _SENTENCES = {
     Reason.MOST_PARTITIONS_MATCH: (
         "nearly all of the table's partitions match the keys, so a partition list would cost "
         "more than it saves"
+    ),
+    Reason.SOURCE_CHANGED: (
+        "a row of MERGE's source has a key that was not there when the keys were read, or that its "
+        "query drops, so the statement ran without keys"
     ),
     Reason.KEYS_IN_MOST_ROW_GROUPS: (
         "a condition on the key would skip too little: the files are not clustered by the key, "

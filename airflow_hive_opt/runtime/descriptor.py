@@ -97,18 +97,30 @@ class RowFilter:
 
 
 @dataclass(frozen=True)
+class Insertion:
+    """A clause of MERGE that inserts rows.
+
+    ``at`` is the position at which a condition can begin, ``condition`` that of its condition.
+    """
+
+    at: int
+    condition: Optional[tuple[int, int]]
+
+
+@dataclass(frozen=True)
 class Changes:
     """Where MERGE, UPDATE or DELETE takes conditions on the rows of its target.
 
     ``target`` is the position of the target's name in the SQL text, start and stop in characters,
     ``condition`` that of the condition in ON or WHERE. ``source`` is the position of MERGE's source
-    with its alias ``source_alias``.
+    with its alias ``source_alias``, ``inserts`` are MERGE's clauses that insert rows.
     """
 
     target: tuple[int, int]
     condition: tuple[int, int]
     source: Optional[tuple[int, int]] = None
     source_alias: str = ""
+    inserts: tuple[Insertion, ...] = ()
 
 
 @dataclass(frozen=True)

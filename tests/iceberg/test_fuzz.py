@@ -49,7 +49,9 @@ def fuzz(lake):
         )
     for number, name in enumerate(DIMENSIONS):  # some as Iceberg tables, some as views
         kind = "TABLE lake.fuzz." if number % 2 else "TEMPORARY VIEW "
-        using = "USING iceberg" if number % 2 else ""
+        using = (
+            f"USING iceberg PARTITIONED BY ({next(iter(DIMENSIONS[name]))})" if number % 2 else ""
+        )
         session.sql(f"CREATE {kind}{name} {using} AS SELECT * FROM spark_catalog.made.{name}")
     session.sql("USE lake.fuzz")
     yield session

@@ -95,7 +95,7 @@ def test_few_keys(spark, glue, tmp_path):
 
 
 def test_more_keys_than_a_filter_can_have(spark, glue, tmp_path, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "airflow_hive_opt")
     report = run(spark, tmp_path, "BETWEEN 50 AND 289 AND k.n % 2 = 0")
     assert report.descriptor.kept == 120
     assert report.scans == {"f": "range"}

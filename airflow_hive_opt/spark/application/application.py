@@ -42,6 +42,7 @@ from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import accepts, check_tables, prelaunch
 from airflow_hive_opt.spark.map_join.table_reads import table_reads
 from airflow_hive_opt.spark.restriction.restrict import restrict, scan_way
+from airflow_hive_opt.spark.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.restriction.scan import scanning
 from airflow_hive_opt.spark.session.best_effort import best_effort
 from airflow_hive_opt.spark.session.clock import Clock
@@ -189,6 +190,7 @@ def _binding(
     session: SparkSession, catalog: SessionCatalog, request: Request, descriptor: Descriptor
 ) -> Binding:
     scanned = {target.table for target in descriptor.targets}
+    scanned |= {found.table for found in descriptor.row_filters}
     return binding(session, catalog, request.sql, scanned)
 
 
@@ -340,7 +342,8 @@ def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request)
 
 
 def _passed_through(request: Request, why: str) -> Descriptor:
-    message = f"{Reason.PASSED_THROUGH.sentence}: {why}"
+    reason = Reason.SOURCE_CHANGED if why == SOURCE_CHANGED else Reason.PASSED_THROUGH
+    message = reason.sentence if why == SOURCE_CHANGED else f"{reason.sentence}: {why}"
     digest = query_digest(request.sql, request.parameters)
-    decision = Decision("the statement", "", Reason.PASSED_THROUGH, message)
+    decision = Decision("the statement", "", reason, message)
     return Descriptor(digest, descriptors.now(), (), (decision,))

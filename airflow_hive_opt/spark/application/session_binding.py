@@ -36,7 +36,7 @@ _CHANGES_VALUES = re.compile(
     r"(ansi|legacy|parser|decimalOperations|function|collation|jsonGenerator|json|xml|variant|icu"
     r"|lateralColumnAlias|path|functionResolution)\..+|defaultPath"
     r"|(csv\.parser|avro\.datetimeRebase|chunkBase64String).+|columnNameOfCorruptRecord"
-    r"|catalog\.spark_catalog|extensions|variable\.substitute"
+    r"|catalog\.\w+(\.(type|warehouse|catalog-impl))?|extensions|variable\.substitute"
     r"|(hive\.convertMetastore|files\.ignore).+"
     r"|parquet\.(binaryAsString|int96|datetimeRebase|inferTimestampNTZ|fieldId\.read).*"
     r"|(charAsVarchar|readSideCharPadding|preserveCharVarcharTypeInfo)"

@@ -103,6 +103,17 @@ class LakeTables:
         return _described(place, found)
 
 
+def is_iceberg(metadata: Any) -> bool:
+    """Whether Spark's metadata of a table of the metastore names Iceberg.
+
+    A table that Iceberg has made there has Hive as its provider.
+    """
+    if metadata.provider().contains(ICEBERG):
+        return True
+    kind = metadata.properties().get("table_type")
+    return bool(kind.isDefined()) and str(kind.get()).lower() == ICEBERG
+
+
 def _described(place: Place, found: Any) -> Table:
     columns = tuple(columns_of(found.schema()))
     kind, properties = str(found.getClass().getName()), found.properties()
@@ -116,21 +127,36 @@ def _described(place: Place, found: Any) -> Table:
     if kind != "org.apache.iceberg.spark.source.SparkTable":
         return table
     iceberg = found.table()
-    if iceberg.getClass().getSuperclass().getSimpleName() == "BaseMetadataTable":
+    if _is_metadata(iceberg):
         return table
     snapshot = iceberg.currentSnapshot()
-    summary = dict(snapshot.summary()) if snapshot is not None else {}
+    size, files = (None, None) if snapshot is None else _totals(snapshot.summary())
     unknown = 0 if snapshot is None else UNKNOWN_SIZE
-    files = summary.get("total-data-files", None if summary else 0)
     return Table(
         place.full_name,
         columns,
-        total_bytes=int(summary.get("total-files-size", unknown)),
-        files=None if files is None else int(files),
+        total_bytes=unknown if size is None else size,
+        files=files,
         location=table.location,
         provider=ICEBERG,
         clustered_by=tuple(dict.fromkeys(_clustering(iceberg))),
     )
+
+
+def _totals(summary: Any) -> tuple[int | None, int | None]:
+    """The bytes and the number of all data files, if the snapshot's summary has them."""
+    size, files = (summary.get(f"total-{name}") for name in ("files-size", "data-files"))
+    return None if size is None else int(size), None if files is None else int(files)
+
+
+def _is_metadata(iceberg: Any) -> bool:
+    """Whether it is a table such as ``snapshots`` or ``files``, which has no data files."""
+    kind = iceberg.getClass()
+    while kind is not None:
+        if str(kind.getSimpleName()) == "BaseMetadataTable":
+            return True
+        kind = kind.getSuperclass()
+    return False
 
 
 def _clustering(iceberg: Any) -> Iterator[str]:

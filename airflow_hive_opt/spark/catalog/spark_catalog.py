@@ -15,7 +15,7 @@ from airflow_hive_opt.runtime.descriptor import Target
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed_row
 from airflow_hive_opt.runtime.report import Work
-from airflow_hive_opt.spark.catalog.lake_tables import ICEBERG, SESSION_CATALOG, LakeTables
+from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, LakeTables, is_iceberg
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
@@ -261,7 +261,7 @@ class SparkCatalog:
             return sized(short, self._session.table(quote(short))._jdf.queryExecution())
         database = database or self._catalog.getCurrentDatabase()
         metadata = self._metadata(short, database)
-        if metadata is None or metadata.provider().contains(ICEBERG):
+        if metadata is None or is_iceberg(metadata):
             lake = self._lake.in_session_catalog(database, short)
             if lake is not None or metadata is None:
                 return lake

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
-from airflow_hive_opt.runtime.descriptor import Changes
+from airflow_hive_opt.runtime.descriptor import Changes, Insertion
+from airflow_hive_opt.statement.parse import Span
 
 
 def changes_of(plan: Plan) -> Changes | None:
@@ -12,11 +13,19 @@ def changes_of(plan: Plan) -> Changes | None:
     if (found := plan.row_level) is None:
         return None
     return Changes(
-        (found.target.start, found.target.stop),
-        (found.condition.start, found.condition.stop),
-        (found.source.start, found.source.stop) if found.source else None,
+        _position(found.target),
+        _position(found.condition),
+        _position(found.source) if found.source else None,
         found.source_alias,
+        tuple(
+            Insertion(clause.at, _position(clause.condition) if clause.condition else None)
+            for clause in found.inserts
+        ),
     )
+
+
+def _position(span: Span) -> tuple[int, int]:
+    return span.start, span.stop
 
 
 def merged_into(plan: Plan, decision: ScanDecision) -> str | None:

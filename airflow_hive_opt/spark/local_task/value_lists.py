@@ -17,6 +17,7 @@ from airflow_hive_opt.runtime.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.spark.keys.key_ends import TIMESTAMP, Bound, Range
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.types import INTEGER_BITS
 
 MOST_VALUES = 200
 MOST_RANGES = 100
@@ -101,8 +102,12 @@ def _row_filter(
     is_range = len(values) > MOST_VALUES or any(low != high for low, high in values)
     ends = [end for range_ in joined(values) for end in range_] if is_range else None
     source, at, _ = equal[0]
+    sources = dict.fromkeys(each[0].name for each in equal)
     guarded = merged is not None and source.aliases == (merged,)
-    column = source.columns[at]
+    names = [f"{quote(column.alias)}.{quote(column.name)}" for column in source.columns]
+    asked = [*source.asked_sql, *(f"{each} IS NOT NULL" for each in names)]
+    if bits := INTEGER_BITS.get(type_):  # a larger key equals nothing, so it is not listed
+        asked.append(f"{names[at]} BETWEEN {-(1 << bits - 1)} AND {(1 << bits - 1) - 1}")
     return RowFilter(
         relation.alias,
         relation.table.name,
@@ -113,9 +118,9 @@ def _row_filter(
         type_,
         tuple(map(str, [low for low, _ in values] if ends is None else ends)),
         is_range,
-        SourceKeys(source.aliases, source.name, source.sql, len(values)),
-        guard=f"{quote(column.alias)}.{quote(column.name)}" if guarded else None,
-        guarded=source.asked_sql if guarded else (),
+        SourceKeys(source.aliases, " and ".join(sources), source.sql, len(values)),
+        guard=names[at] if guarded else None,
+        guarded=tuple(asked) if guarded else (),
     )
 
 

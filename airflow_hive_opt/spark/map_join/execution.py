@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
@@ -28,6 +29,8 @@ _Plan = Optional[Callable[[], Any]]
 _Found = tuple[tuple[str, ...], tuple[tuple[object, ...], ...], _Plan]
 # The optimizer's plan was not valid; Spark raises this before anything runs.
 _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
+# As Spark 3.5 and Spark 4 raise it, unlike a plan that contains the text.
+_RAISED = re.compile(rf"(RuntimeException: |USER_RAISED_EXCEPTION\] ?){re.escape(SOURCE_CHANGED)}")
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def execute(
         try:
             return Answer(text, *run(), objection)
         except (PySparkException, Py4JJavaError) as error:
-            if SOURCE_CHANGED not in text or SOURCE_CHANGED not in str(error):
+            if SOURCE_CHANGED not in text or not _RAISED.search(str(error)):
                 raise
             objection = SOURCE_CHANGED
             log.warning("%s, so the statement runs without its keys", SOURCE_CHANGED)

@@ -2,8 +2,8 @@
 
 The condition of the statement implies them, so it stays true for the same rows. MERGE inserts a row
 of its source that matches no row of the target. If the source changed after its keys were read, a
-new key could therefore insert a row twice. So the source gets a condition that fails the statement
-in this case, before anything is written.
+new key could therefore insert a row twice. So the clauses that insert get a condition that fails
+the statement in this case, before anything is written. Without such a clause, the source gets it.
 """
 
 from __future__ import annotations
@@ -45,17 +45,25 @@ def change_edits(changes: Changes, filters: Sequence[RowFilter]) -> Iterator[Edi
     added = "".join(f" AND ({condition})" for condition in conditions)
     yield Edit(Span(start, start), "(")
     yield Edit(Span(stop, stop), f"){added}")
-    guards = [_guard(found) for found in filters if found.guard is not None]
-    if changes.source is not None and guards:
+    guard = " AND ".join(_guard(found) for found in filters if found.guard is not None)
+    if not guard:
+        return
+    for clause in changes.inserts:
+        if clause.condition is None:
+            yield Edit(Span(clause.at, clause.at), f" AND {guard}")
+        else:
+            start, stop = clause.condition
+            yield Edit(Span(clause.at, start), f" AND {guard} AND (")
+            yield Edit(Span(stop, stop), ")")
+    if changes.source is not None and not changes.inserts:
         start, stop = changes.source
-        alias = quote(changes.source_alias)
         yield Edit(Span(start, start), "(SELECT * FROM ")
-        yield Edit(Span(stop, stop), f" WHERE {' AND '.join(guards)}) AS {alias}")
+        yield Edit(Span(stop, stop), f" WHERE {guard}) AS {quote(changes.source_alias)}")
 
 
 def _guard(found: RowFilter) -> str:
     """True for every row; fails for a row that could match and has another value."""
     listed = values_condition(str(found.guard), found)
     asked = [f"({condition})" for condition in found.guarded]
-    missing = " AND ".join([*asked, f"{found.guard} IS NOT NULL", f"NOT ({listed})"])
+    missing = " AND ".join([*asked, f"NOT ({listed})"])
     return f"IF({missing}, raise_error('{SOURCE_CHANGED}'), TRUE)"

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.session.connect import is_remote
-from airflow_hive_opt.spark.session.spark_compat import settings_of
+from airflow_hive_opt.spark.session.spark_compat import is_known_setting, settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +43,9 @@ def conf_set(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
 
 def in_effect(session: SparkSession, name: str) -> str | None:
     """The setting's value, explicit or default; ``None`` if this Spark has no such setting."""
+    # PySpark takes ten milliseconds to raise the error for a setting that this Spark does not have
+    if not is_remote(session) and not is_known_setting(session, name) and not is_set(session, name):
+        return None
     try:
         return str(session.conf.get(name))
     except (PySparkException, Py4JError):
