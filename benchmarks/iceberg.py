@@ -50,6 +50,7 @@ _COUNTS = {
     "bytes": "totalDataFileSize",
 }
 _ROWS_A_DAY = 200
+_DAYS_AT_ONCE = 1_000  # a writer keeps a file open for each
 STATEMENTS = {
     "join": (
         "SELECT count(*), sum(t.v), sum(c.v) FROM lake.bench.{table} t "
@@ -83,7 +84,7 @@ def main() -> None:
                             setting = {"statement": kind, "partitions": partitions}
                             compared = _compare(session, folder, setting, touched, chosen.repeats)
                             runs += compared
-    _write(runs, asdict(Machine()), chosen.results)
+                            _write(runs, asdict(Machine()), chosen.results)
 
 
 def _conf(folder: Path) -> dict[str, str]:
@@ -107,11 +108,13 @@ def _build(session: SparkSession, partitions: int) -> None:
         f"CREATE TABLE lake.bench.t{partitions} (id bigint, day date, v bigint, text string) "
         "USING iceberg PARTITIONED BY (day)"
     )
-    session.sql(
-        f"INSERT INTO lake.bench.t{partitions} "
-        f"SELECT id, date_add(DATE'1990-01-01', CAST(id DIV {_ROWS_A_DAY} AS int)), id % 97, "
-        f"sha1(CAST(id AS string)) FROM range({partitions * _ROWS_A_DAY})"
-    )
+    for first in range(0, partitions, _DAYS_AT_ONCE):
+        rows = first * _ROWS_A_DAY, min(first + _DAYS_AT_ONCE, partitions) * _ROWS_A_DAY
+        session.sql(
+            f"INSERT INTO lake.bench.t{partitions} "
+            f"SELECT id, date_add(DATE'1990-01-01', CAST(id DIV {_ROWS_A_DAY} AS int)), id % 97, "
+            f"sha1(CAST(id AS string)) FROM range({rows[0]}, {rows[1]})"
+        )
 
 
 def _changed(session: SparkSession, partitions: int, touched: int) -> list[str]:

@@ -28,7 +28,7 @@ class HiveMetastoreHook(BaseHook):
     tries the next. The connection's schema is the database of tables without a database name. If
     the Hive provider is installed, the connection type and its form are that provider's, and its
     connections work here too. A connection of the type ``aws`` is AWS Glue, as
-    :mod:`~airflow_hive_opt.provider.glue` describes it.
+    ``provider/glue.py`` describes it.
 
     :param metastore_conn_id: ID of the connection.
     :param timeout: limit for a single read or write, in seconds.

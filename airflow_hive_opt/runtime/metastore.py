@@ -78,7 +78,7 @@ class Remote(Metastore, Protocol):
     """A metastore with a client of its own, beside Spark's."""
 
     def first_names(self, table: Table, at_most: int) -> tuple[int, list[Partition] | None]:
-        """The number of partitions as :meth:`partition_count` tells it, and all of them if few.
+        """The number of partitions as ``partition_count`` tells it, and all of them if few.
 
         ``None`` if there are more than ``at_most``.
         """
