@@ -85,10 +85,10 @@ def _target(statement: Statement) -> bool:
 
 
 def _possible(decision: ScanDecision, row_level: RowLevel | None) -> ScanDecision:
-    """The decision, without pruning if that gains nothing, or not if other runs write too.
+    """The decision for a scan, without its keys where a statement that changes rows can't use them.
 
-    The target's keys must not restrict other scans: a row of the target that another run adds in
-    between would find no match there.
+    If all rows of the target are read, keys save nothing there. The target's own keys must not
+    restrict another scan: a row that another run adds to the target would find no match there.
     """
     if row_level is None or not decision.pruned or decision.relation is None:
         return decision

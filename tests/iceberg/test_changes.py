@@ -177,20 +177,27 @@ def test_a_row_that_matches_twice_stays_an_error(pair, tmp_path):
     assert rows_of(session, f"SELECT * FROM {ours}") == before
 
 
-def test_a_source_that_changes_between_the_stages(pair, tmp_path):
-    """Its new key is not among those that were read: without care it would be inserted twice."""
+def upsert_while_a_row_arrives(pair, path, number, day):
+    """Both stages with a new row of the source between them; then plain Spark's on the other."""
     session, plain, ours = pair
 
-    def arrived():
-        session.sql("INSERT INTO changed VALUES (4, DATE'2024-01-05', 99)")
+    def arrives():
+        session.sql(f"INSERT INTO changed VALUES ({number}, DATE'{day}', 99)")
 
     try:
-        found = run_apart(session, UPSERT.format(t=ours), tmp_path, arrived)
+        found = run_apart(session, UPSERT.format(t=ours), path, arrives)
         session.sql(UPSERT.format(t=plain))
     finally:
         session.sql("CREATE TABLE kept AS SELECT * FROM changed WHERE v <> 99")
         session.sql("INSERT OVERWRITE changed SELECT * FROM kept")
         session.sql("DROP TABLE kept")
+    return found
+
+
+def test_a_source_that_changes_between_the_stages(pair, tmp_path):
+    """Its new key is not among those that were read: without care it would be inserted twice."""
+    session, plain, ours = pair
+    found = upsert_while_a_row_arrives(pair, tmp_path, 4, "2024-01-05")
     rows = rows_of(session, f"SELECT * FROM {ours}")
     assert rows == rows_of(session, f"SELECT * FROM {plain}")
     assert [row for row in rows if row[0] == 4] == [(4, rows[0][1].replace(day=5), 99)]
@@ -218,17 +225,7 @@ def test_a_target_that_changes_between_the_stages(pair, tmp_path):
 
 def test_a_source_that_changes_only_known_keys(pair, tmp_path):
     session, plain, ours = pair
-
-    def arrived():
-        session.sql("INSERT INTO changed VALUES (11, DATE'2024-01-02', 98)")
-
-    try:
-        found = run_apart(session, UPSERT.format(t=ours), tmp_path, arrived)
-        session.sql(UPSERT.format(t=plain))
-    finally:
-        session.sql("CREATE TABLE kept AS SELECT * FROM changed WHERE v <> 98")
-        session.sql("INSERT OVERWRITE changed SELECT * FROM kept")
-        session.sql("DROP TABLE kept")
+    found = upsert_while_a_row_arrives(pair, tmp_path, 11, "2024-01-02")
     assert rows_of(session, f"SELECT * FROM {ours}") == rows_of(session, f"SELECT * FROM {plain}")
     assert "DATE'2024-01-02'" in found.statement
 

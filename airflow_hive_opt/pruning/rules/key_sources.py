@@ -37,7 +37,7 @@ from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
 from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE, Settings
-from airflow_hive_opt.statement.types import family
+from airflow_hive_opt.statement.types import TIMESTAMP, family
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 # In bytes. Reading a table up to this size has a negligible cost, so it may supply keys even if
@@ -211,7 +211,7 @@ def _pair(
         theirs = column_type(small[other.column.alias].operator, other.column.name)
         ours = family(seen.type)
         alike = ours is not None and (not theirs or family(theirs) == ours)
-        alike |= by_values and seen.type == "timestamp" and theirs in ("", "timestamp")
+        alike |= by_values and seen.type == TIMESTAMP and theirs in ("", TIMESTAMP)
         return (seen.column, other.column) if alike else None
     return None
 

@@ -87,7 +87,8 @@ def prune(
                     descriptor, binding=_binding(session, catalog, request, descriptor)
                 )
             sql = descriptor.statement or request.sql
-            fewer_joins = without_joins(sql, catalog, descriptor, answered, is_on_glue(session))
+            on_glue = bool(answered) and is_on_glue(session)
+            fewer_joins = without_joins(sql, catalog, descriptor, answered, on_glue)
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
     for line in unpruned(descriptor):

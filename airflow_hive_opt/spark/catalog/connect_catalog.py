@@ -19,16 +19,16 @@ from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, UNKNOWN_
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
+    columns_in,
     own_format,
     read_by_serde,
-    type_of,
     view_definition,
 )
 from airflow_hive_opt.spark.keys.skeleton import fulfilling
 from airflow_hive_opt.spark.restriction.literals import literal
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.spark_compat import condition_of
-from airflow_hive_opt.statement.catalog import Buckets, Column, Table
+from airflow_hive_opt.statement.catalog import Buckets, Table
 from airflow_hive_opt.statement.identifiers import quote, quote_table
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
@@ -191,8 +191,7 @@ class ConnectCatalog:
             self._told[full] = told
         location = told.get("location") if full in self._told else None
         # DESCRIBE shows CHAR and VARCHAR as STRING
-        fields = self._session.table(quote_table(name)).schema.fields
-        columns = [Column(field.name.lower(), type_of(field)) for field in fields]
+        columns = columns_in(self._session.table(quote_table(name)).schema)
         partitioned = [column.lower() for column in told.get("partition_columns", ())]
         if not partitioned:
             size = self._estimated(name)
@@ -218,13 +217,12 @@ class ConnectCatalog:
     def _elsewhere(self, name: str) -> Table | None:
         """The columns of another catalog's table; what finds its files is not asked for."""
         try:
-            fields = self._session.table(quote_table(name)).schema.fields
+            columns = columns_in(self._session.table(quote_table(name)).schema)
         except AnalysisException as error:
             if condition_of(error) in NOT_FOUND:
                 return None
             raise
-        columns = tuple(Column(field.name.lower(), type_of(field)) for field in fields)
-        return Table(name, columns, total_bytes=UNKNOWN_SIZE)
+        return Table(name, tuple(columns), total_bytes=UNKNOWN_SIZE)
 
     def _described(self, what: str) -> dict[str, Any]:
         ((text,),) = self._session.sql(f"DESCRIBE TABLE EXTENDED {what} AS JSON").collect()

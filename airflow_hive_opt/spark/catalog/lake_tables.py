@@ -130,23 +130,15 @@ def _described(place: Place, found: Any) -> Table:
     if _is_metadata(iceberg):
         return table
     snapshot = iceberg.currentSnapshot()
-    size, files = (None, None) if snapshot is None else _totals(snapshot.summary())
-    unknown = 0 if snapshot is None else UNKNOWN_SIZE
+    size = "0" if snapshot is None else snapshot.summary().get("total-files-size")
     return Table(
         place.full_name,
         columns,
-        total_bytes=unknown if size is None else size,
-        files=files,
+        total_bytes=UNKNOWN_SIZE if size is None else int(size),
         location=table.location,
         provider=ICEBERG,
         clustered_by=tuple(dict.fromkeys(_clustering(iceberg))),
     )
-
-
-def _totals(summary: Any) -> tuple[int | None, int | None]:
-    """The bytes and the number of all data files, if the snapshot's summary has them."""
-    size, files = (summary.get(f"total-{name}") for name in ("files-size", "data-files"))
-    return None if size is None else int(size), None if files is None else int(files)
 
 
 def _is_metadata(iceberg: Any) -> bool:

@@ -85,10 +85,14 @@ def view_definition(
     return ViewDefinition(text, namespace[1].lower(), tuple(name.lower() for name in columns))
 
 
+def columns_in(schema: StructType) -> list[Column]:
+    """The columns of a schema, in lower case."""
+    return [Column(field.name.lower(), type_of(field)) for field in schema.fields]
+
+
 def columns_of(schema: Any) -> list[Column]:
     """The columns of a schema of the JVM, in lower case."""
-    fields = StructType.fromJson(json.loads(schema.json())).fields
-    return [Column(field.name.lower(), type_of(field)) for field in fields]
+    return columns_in(StructType.fromJson(json.loads(schema.json())))
 
 
 def sized(full: str, execution: Any) -> Table:

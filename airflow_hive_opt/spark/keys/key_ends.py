@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Optional, Union
 from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.spark.keys.local_rows import WHOLE_CALENDAR
 from airflow_hive_opt.spark.session.session_conf import conf_set
-from airflow_hive_opt.statement.types import family
+from airflow_hive_opt.statement.types import TIMESTAMP, family
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TIMESTAMP = "timestamp"
 _LONGEST = 1_000  # characters of a text in the statement
 Bound = Union[int, str, date]
 """A value of a column; the microseconds since 1970 in UTC for TIMESTAMP."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.runtime.partitions import Value, fits
 from airflow_hive_opt.spark.keys.local_rows import LocalRows
-from airflow_hive_opt.statement.types import family
+from airflow_hive_opt.statement.types import TIMESTAMP, family
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -88,7 +88,7 @@ class Keys:
 
         ``None`` if the column has another type.
         """
-        if _type(self.rows.schema.fields[at]) != "timestamp":
+        if _type(self.rows.schema.fields[at]) != TIMESTAMP:
             return None
         rows = self.frame.selectExpr(f"unix_micros(c{at})").collect()
         return frozenset(row[0] for row in rows if row[0] is not None)

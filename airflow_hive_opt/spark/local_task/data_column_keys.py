@@ -18,6 +18,7 @@ from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.local_task.column_samples import sampled_by_query
+from airflow_hive_opt.spark.local_task.row_filters import row_filter_on
 from airflow_hive_opt.spark.local_task.row_groups import (
     FILES,
     Bound,
@@ -92,15 +93,11 @@ def row_filter(
     if share > MOST_ROWS_READ:
         return Reason.KEYS_IN_MOST_ROW_GROUPS
     relation, source = predicate.relation, keys.source
-    return RowFilter(
-        relation.alias,
-        relation.table.name,
-        relation.text,
-        relation.aliased,
-        (relation.reference.start, relation.reference.stop),
+    return row_filter_on(
+        relation,
         predicate.column,
         predicate.type,
-        tuple(map(str, values)),
+        values,
         is_range,
         SourceKeys(source.aliases, source.name, source.sql, keys.count),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.pruning.decisions import (
@@ -154,6 +155,10 @@ class LocalTask:
         self._with_fewer_joins: set[str] = set()  # the scans' aliases
         self._keys = KeySets(session, bounds, parameters, self._partition_names)
 
+    @cached_property
+    def _on_glue(self) -> bool:
+        return is_on_glue(self._session)
+
     def collect_keys(self, decisions: Sequence[ScanDecision]) -> None:
         """Runs the key queries of all scans that may be pruned at the same time."""
         chosen = (each for each in decisions if _is_prunable(each) and not self._is_settled(each))
@@ -183,8 +188,7 @@ class LocalTask:
             return Reason.LIST_TOO_LARGE
         target = target_of(decision, decision.relation, selections, total)
         if len(selections) == 1:
-            on_glue = is_on_glue(self._session)
-            fewer = list(redundant_joins(decision, target, selections[0].tuples, on_glue))
+            fewer = list(redundant_joins(decision, target, selections[0].tuples, self._on_glue))
             self.answered += fewer
             self._with_fewer_joins |= {decision.alias} if fewer else set()
         return target
@@ -291,7 +295,7 @@ class LocalTask:
         kept = self._candidates(selection, total)
         if selection.tuples:
             selection.asked(kept, [keys for keys, _ in selection.tuples])
-            if not (is_on_glue(self._session) and is_long_on_glue(selection)):
+            if not (self._on_glue and is_long_on_glue(selection)):
                 selection.filter = filter_of(selection, conditions)
         by_layers: dict[tuple[Layer, ...], list[str]] = {}
         for condition in conditions:

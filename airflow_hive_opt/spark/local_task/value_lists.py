@@ -14,10 +14,11 @@ from airflow_hive_opt.pruning.decisions import Alternative, KeySource, ScanDecis
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import RowFilter, SourceKeys
-from airflow_hive_opt.spark.keys.key_ends import TIMESTAMP, Bound, Range
+from airflow_hive_opt.spark.keys.key_ends import Bound, Range
 from airflow_hive_opt.spark.keys.key_set import Keys
+from airflow_hive_opt.spark.local_task.row_filters import row_filter_on
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.types import INTEGER_BITS
+from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
 
 MOST_VALUES = 200
 MOST_RANGES = 100
@@ -108,15 +109,11 @@ def _row_filter(
     asked = [*source.asked_sql, *(f"{each} IS NOT NULL" for each in names)]
     if bits := INTEGER_BITS.get(type_):  # a larger key equals nothing, so it is not listed
         asked.append(f"{names[at]} BETWEEN {-(1 << bits - 1)} AND {(1 << bits - 1) - 1}")
-    return RowFilter(
-        relation.alias,
-        relation.table.name,
-        relation.text,
-        relation.aliased,
-        (relation.reference.start, relation.reference.stop),
+    return row_filter_on(
+        relation,
         name,
         type_,
-        tuple(map(str, [low for low, _ in values] if ends is None else ends)),
+        [low for low, _ in values] if ends is None else ends,
         is_range,
         SourceKeys(source.aliases, " and ".join(sources), source.sql, len(values)),
         guard=names[at] if guarded else None,

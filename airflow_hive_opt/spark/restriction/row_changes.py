@@ -16,6 +16,7 @@ from airflow_hive_opt.runtime.partitions import typed
 from airflow_hive_opt.spark.restriction.literals import literal
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
+from airflow_hive_opt.statement.types import TIMESTAMP
 
 SOURCE_CHANGED = "airflow_hive_opt: the source has keys that it did not have when they were read"
 
@@ -33,7 +34,7 @@ def values_condition(column: str, found: RowFilter) -> str:
 
 def _literal(text: str, type_: str) -> str:
     """A value as SQL; a timestamp's microseconds mean the same in every time zone."""
-    return f"timestamp_micros({text})" if type_ == "timestamp" else literal(typed(text, type_))
+    return f"timestamp_micros({text})" if type_ == TIMESTAMP else literal(typed(text, type_))
 
 
 def change_edits(changes: Changes, filters: Sequence[RowFilter]) -> Iterator[Edit]:

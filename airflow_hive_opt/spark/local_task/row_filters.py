@@ -1,0 +1,35 @@
+"""The descriptor's entry for a condition on one column of a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow_hive_opt.pruning.query import TableRelation
+from airflow_hive_opt.runtime.descriptor import RowFilter, SourceKeys
+
+
+def row_filter_on(
+    relation: TableRelation,
+    column: str,
+    type_: str,
+    values: Iterable[object],
+    is_range: bool,
+    source: SourceKeys,
+    guard: str | None = None,
+    guarded: tuple[str, ...] = (),
+) -> RowFilter:
+    """The entry for ``relation``; the other arguments are those of :class:`RowFilter`."""
+    return RowFilter(
+        relation.alias,
+        relation.table.name,
+        relation.text,
+        relation.aliased,
+        (relation.reference.start, relation.reference.stop),
+        column,
+        type_,
+        tuple(map(str, values)),
+        is_range,
+        source,
+        guard,
+        guarded,
+    )
