@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -219,9 +220,17 @@ def run(pair: Pair) -> dict[str, tuple[int, ...]]:
     if done.returncode and not found["tests"][1]:  # it has ended before its tests
         found["tests"] = (*found["tests"][:1], 1, *found["tests"][2:])
     print(f"{pair.name:12} {found['tests']}  {log}", flush=True)
+    if found["tests"][1]:
+        print(failures(log.read_text()), flush=True)
     if counted.exists():
         found["pruned"] = tuple(json.loads(counted.read_text()))
     return found
+
+
+def failures(log: str) -> str:
+    """What pytest's output says of failed tests; its end if no test has failed."""
+    found = re.search(r"^=+ (ERRORS|FAILURES) =+$", log, re.MULTILINE)
+    return log[found.start() :][:20_000] if found else log[-3_000:]
 
 
 def counts(report: Path) -> tuple[int, int, int]:

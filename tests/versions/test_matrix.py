@@ -26,6 +26,12 @@ def test_a_run_that_left_no_report_has_failed(tmp_path):
     assert matrix.counts(tmp_path / "tests.xml") == (0, 1, 0)
 
 
+def test_what_failed_is_printed_and_what_ran_is_not():
+    log = "....F.. [100%]\n=== FAILURES ===\nE  assert 1 == 2\nFAILED tests/test_a.py::test_a\n"
+    assert matrix.failures(log) == log.partition("\n")[2]
+    assert matrix.failures("no module named pytest\n") == "no module named pytest\n"
+
+
 def test_the_counts_are_those_of_the_report(tmp_path):
     report = tmp_path / "tests.xml"
     report.write_text(
