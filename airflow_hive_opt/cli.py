@@ -237,7 +237,8 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
 
     from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
     from airflow_hive_opt.runtime.report import headline, keep_report
-    from airflow_hive_opt.spark.application.application import completed, join, prune
+    from airflow_hive_opt.spark.application.application import join, prune
+    from airflow_hive_opt.spark.application.completion import completed
     from airflow_hive_opt.spark.application.request import Request
     from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
     from airflow_hive_opt.spark.session.error_text import in_words

@@ -27,7 +27,7 @@ from airflow_hive_opt.pages.models import (
 from airflow_hive_opt.pages.places import place_at, places_of
 from airflow_hive_opt.pages.task_run import TaskRun
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.runtime.descriptor import Descriptor, Target
+from airflow_hive_opt.runtime.descriptor import Descriptor, PlannedFiles, Target
 from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.report import PHASES, StoredReport, headline, scans
 
@@ -158,9 +158,9 @@ def _scans(descriptor: Descriptor | None, summary: Mapping[str, Any]) -> list[Sc
                 table=decision.table,
                 reason=decision.reason,
                 sentence=decision.message,
-                **(_of_target(target) if target else {}),
+                **_of(found),
             )
-            for decision, target in scans(descriptor)
+            for decision, found in scans(descriptor)
         ]
     return [
         scan.model_copy(update={"way": str(ways[scan.alias])}) if scan.alias in ways else scan
@@ -173,14 +173,18 @@ def _with_places(found: Sequence[Scan], script: str, descriptor: Descriptor | No
     places = places_of(script, [scan.alias for scan in found])
     if descriptor is not None and descriptor.statement is None:
         for at, (_, target) in enumerate(scans(descriptor)):
-            if target is not None and script[slice(*target.reference)] == target.text:
+            if isinstance(target, Target) and script[slice(*target.reference)] == target.text:
                 places[at] = place_at(script, *target.reference)
     return [
         scan.model_copy(update={"place": place}) for scan, place in zip(found, places, strict=True)
     ]
 
 
-def _of_target(target: Target) -> dict[str, Any]:
+def _of(target: Target | PlannedFiles | None) -> dict[str, Any]:
+    if isinstance(target, PlannedFiles):
+        return {"files": target.files, "total_files": target.total_files}
+    if target is None:
+        return {}
     return {
         "path": target.path,
         "kept": target.kept,

@@ -54,7 +54,8 @@ class Scan(BaseModel):
     """One scan of a partitioned table.
 
     ``reason`` is a code and ``sentence`` its meaning. ``kept`` and ``total`` are set for a scan
-    that was pruned. ``path`` says how the partitions were found, ``way`` how Spark looked them up.
+    that was pruned. ``files`` and ``total_files`` are set for a scan of a table that keeps its own
+    list of files. ``path`` says how the partitions were found, ``way`` how Spark looked them up.
     ``columns`` are the restricted partition columns.
     """
 
@@ -65,6 +66,8 @@ class Scan(BaseModel):
     path: str | None = None
     kept: int | None = None
     total: int | None = None
+    files: int | None = None
+    total_files: int | None = None
     way: str | None = None
     columns: list[str] = []
     filter: str | None = None

@@ -19,7 +19,7 @@ from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.storage import DescriptorError as DescriptorError
 from airflow_hive_opt.runtime.storage import StoragePath as StoragePath
 
-VERSION = 7
+VERSION = 8
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,26 @@ class RowFilter:
 
 
 @dataclass(frozen=True)
+class PlannedFiles:
+    """The data files that one scan will read, found by the metadata of its table.
+
+    ``alias``, ``table`` and ``reference`` are as in :class:`Target`. ``expression`` is the scan's
+    condition as Iceberg writes it in JSON. ``partitions``, ``files`` and ``bytes`` are what it
+    leaves of ``total_files`` and ``total_bytes``; a number is ``None`` if it is not known.
+    """
+
+    alias: str
+    table: str
+    reference: tuple[int, int]
+    expression: str
+    partitions: Optional[int] = None
+    files: Optional[int] = None
+    bytes: Optional[int] = None
+    total_files: Optional[int] = None
+    total_bytes: Optional[int] = None
+
+
+@dataclass(frozen=True)
 class Insertion:
     """A clause of MERGE that inserts rows.
 
@@ -165,6 +185,7 @@ class Descriptor:
     targets: tuple[Target, ...]
     decisions: tuple[Decision, ...]
     row_filters: tuple[RowFilter, ...] = ()
+    planned_files: tuple[PlannedFiles, ...] = ()
     statement: Optional[str] = None
     binding: Optional[Binding] = None
     changes: Optional[Changes] = None

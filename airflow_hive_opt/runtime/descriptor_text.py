@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, RowFilter, Target
+from airflow_hive_opt.runtime.descriptor import (
+    Decision,
+    Descriptor,
+    PlannedFiles,
+    RowFilter,
+    Target,
+)
 from airflow_hive_opt.runtime.log_text import plain
 from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.report import headline, scans
@@ -18,10 +24,10 @@ def descriptor_to_text(descriptor: Descriptor) -> str:
     A paragraph has the decision, the keys with their SQL, and the first partitions.
     """
     parts = [headline(descriptor), f"decided {descriptor.created}"]
-    for decision, target in scans(descriptor):
-        parts += ["", *_scan(decision, target)]
-    for found in descriptor.row_filters:
-        parts += ["", *_row_filter(found)]
+    for decision, found in scans(descriptor):
+        parts += ["", *_scan(decision, found)]
+    for row_filter in descriptor.row_filters:
+        parts += ["", *_row_filter(row_filter)]
     if descriptor.statement:
         parts += [
             "",
@@ -44,10 +50,21 @@ def _row_filter(found: RowFilter) -> Iterator[str]:
         yield f"    and {len(found.values) - _SHOWN:,} more"
 
 
-def _scan(decision: Decision, target: Target | None) -> Iterator[str]:
+def _files(found: PlannedFiles) -> str:
+    if found.files is None:
+        return "the files are not known"
+    of = "" if found.total_files is None else f" of {found.total_files:,}"
+    partitions = "" if found.partitions is None else f", in {found.partitions:,} partitions"
+    return f"{found.files:,}{of} files{partitions}, {found.bytes or 0:,} bytes"
+
+
+def _scan(decision: Decision, target: Target | PlannedFiles | None) -> Iterator[str]:
     name = f" ({decision.table})" if decision.table else ""
     yield f"{decision.alias}{name}: {decision.reason}"
     yield f"  {decision.message}"
+    if isinstance(target, PlannedFiles):
+        yield f"  {_files(target)}"
+        return
     if target is None:
         return
     yield f"  {target.kept:,} of {target.total:,} partitions, path {target.path}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
@@ -42,7 +43,7 @@ class NothingToDo(Exception):
 class Gates:
     """The conditions that a descriptor must fulfil before its join runs.
 
-    ``max_partitions`` and ``max_bytes`` limit the partitions that all pruned scans together keep.
+    ``max_partitions`` and ``max_bytes`` limit what all pruned scans together keep.
     Raises ``ValueError`` for limits that are not whole numbers of at least 0, and for unknown
     choices.
     """
@@ -68,17 +69,14 @@ class Gates:
         if not descriptor.targets and not descriptor.row_filters:
             self._nothing_pruned(descriptor)
             return
-        empty = [target.alias for target in descriptor.targets if not target.kept]
+        empty = list(_empty(descriptor))
         if empty and self.on_empty != OnEmpty.RUN:
-            sentence = f"the keys call for no partition of {', '.join(empty)}"
+            sentence = f"the keys match no partition of {', '.join(empty)}"
             if self.on_empty == OnEmpty.SKIP:
                 raise NothingToDo(f"{sentence}, so the join is skipped (on_empty is 'skip')")
             raise GateClosed(f"{sentence} (on_empty is 'fail')")
-        if self.max_partitions is not None and descriptor.kept > self.max_partitions:
-            raise GateClosed(
-                f"the statement would read {descriptor.kept:,} partitions, but max_partitions is "
-                f"{self.max_partitions:,}: {headline(descriptor)}"
-            )
+        if self.max_partitions is not None:
+            self._partitions(descriptor, self.max_partitions)
         if self.max_bytes is not None:
             self._bytes(descriptor, self.max_bytes)
 
@@ -89,18 +87,53 @@ class Gates:
         if self.on_no_prune == OnNoPrune.WARN:
             log.warning("%s: the statement runs unpruned", sentence)
 
+    def _partitions(self, descriptor: Descriptor, allowed: int) -> None:
+        """Checks ``max_partitions``; a limit that can't be verified counts as exceeded."""
+        counts = [found.partitions for found in descriptor.planned_files]
+        known = descriptor.kept + sum(count for count in counts if count is not None)
+        if known > allowed:
+            raise GateClosed(
+                f"the statement would read {known:,} partitions, but max_partitions is "
+                f"{allowed:,}: {headline(descriptor)}"
+            )
+        _check_known("max_partitions", counts, descriptor)
+
     def _bytes(self, descriptor: Descriptor, allowed: int) -> None:
         """Checks ``max_bytes``; a limit that can't be verified counts as exceeded."""
         sizes = [part.bytes for target in descriptor.targets for part in target.partitions]
-        known = sum(size for size in sizes if size is not None)
+        of_files = [found.bytes for found in descriptor.planned_files]
+        known = sum(size for size in (*sizes, *of_files) if size is not None)
         if known > allowed:
             raise GateClosed(
                 f"the statement would read {known:,} bytes, but max_bytes is {allowed:,}: "
                 f"{headline(descriptor)}"
             )
+        _check_known("max_bytes", of_files, descriptor)
         if unknown := sizes.count(None):
             raise GateClosed(
                 f"max_bytes can't be checked: the metastore does not know the size of {unknown:,} "
                 f"of {len(sizes):,} partitions. ANALYZE TABLE ... PARTITION (...) COMPUTE "
                 "STATISTICS NOSCAN tells it; max_partitions needs no sizes"
             )
+
+
+def _check_known(limit: str, counts: Sequence[int | None], descriptor: Descriptor) -> None:
+    """Raises :class:`GateClosed` if a count of ``descriptor.planned_files`` is not known."""
+    scans = zip(counts, descriptor.planned_files)
+    if unknown := [found.table for count, found in scans if count is None]:
+        raise GateClosed(
+            f"{limit} can't be checked: the metadata of {', '.join(unknown)} does not tell how "
+            "much of it the statement would read. Leave the limit out"
+        )
+
+
+def _empty(descriptor: Descriptor) -> Iterator[str]:
+    """The scans that read nothing; MERGE still inserts rows if it reads nothing of its target."""
+    changes = descriptor.changes
+    inserted = changes.target if changes is not None and changes.inserts else None
+    for target in descriptor.targets:
+        if not target.kept:
+            yield target.alias
+    for found in descriptor.planned_files:
+        if found.files == 0 and found.reference != inserted:
+            yield found.alias

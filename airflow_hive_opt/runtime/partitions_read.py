@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_hive_opt.runtime.descriptor import Descriptor
+from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 from airflow_hive_opt.runtime.partitions import DEFAULT_PARTITION
 from airflow_hive_opt.runtime.report import scans
 
@@ -28,7 +28,7 @@ def partitions_read(descriptor: Descriptor) -> dict[str, PartitionsRead]:
     found: dict[str, tuple[tuple[str, ...], dict[tuple[str, ...], None]]] = {}
     whole = set()
     for decision, target in scans(descriptor):
-        if target is None:
+        if not isinstance(target, Target):
             whole.add(decision.table)
             continue
         _, values = found.setdefault(target.table, (target.columns, {}))

@@ -8,7 +8,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from airflow_hive_opt.explain.stages import StageSummary
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, RowFilter, Target
+from airflow_hive_opt.runtime.descriptor import (
+    Decision,
+    Descriptor,
+    PlannedFiles,
+    RowFilter,
+    Target,
+)
 from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.log_text import plain
 from airflow_hive_opt.runtime.storage import StoragePath
@@ -16,7 +22,8 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 log = logging.getLogger(__name__)
 _PRUNED = "PRUNED"
-_BY_CONDITION = ("RESTRICTED", "OWN_CONDITION")
+_RESTRICTED = "RESTRICTED"
+_BY_CONDITION = (_RESTRICTED, "OWN_CONDITION")
 
 LOCAL_TASK, PRELAUNCH, MAP_JOIN, REPORT = PHASES = ("local task", "prelaunch", "map join", "report")
 """The phases of a run in their order. ``report`` is what follows the statement: its table look-ups
@@ -173,7 +180,7 @@ def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
         "reason": reason(descriptor),
         "decisions": [
             {"alias": found.alias, "table": found.table, "reason": found.reason}
-            | ({"path": on.path, "kept": on.kept, "total": on.total} if on else {})
+            | _found(on)
             | ({"question": asdict(found.question)} if found.question else {})
             for found, on in scans(descriptor)
         ],
@@ -185,11 +192,24 @@ def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
     }
 
 
-def scans(descriptor: Descriptor) -> Iterator[tuple[Decision, Target | None]]:
-    """Every decision with its target; pruned scans and targets are in the same order."""
-    targets = iter(descriptor.targets)
+def scans(descriptor: Descriptor) -> Iterator[tuple[Decision, Target | PlannedFiles | None]]:
+    """Every decision with the partitions or the files that were found for it.
+
+    Pruned scans and targets are in the same order, and so are restricted scans and their files.
+    """
+    targets, files = iter(descriptor.targets), iter(descriptor.planned_files)
     for decision in descriptor.decisions:
-        yield decision, next(targets, None) if decision.reason == _PRUNED else None
+        if decision.reason == _PRUNED:
+            yield decision, next(targets, None)
+        else:
+            yield decision, next(files, None) if decision.reason == _RESTRICTED else None
+
+
+def _found(on: Target | PlannedFiles | None) -> dict[str, object]:
+    if isinstance(on, Target):
+        return {"path": on.path, "kept": on.kept, "total": on.total}
+    names = ("partitions", "files", "bytes", "total_files", "total_bytes") if on else ()
+    return {name: getattr(on, name) for name in names}
 
 
 def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -222,6 +242,8 @@ def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
 def _read(found: Mapping[str, Any]) -> str:
     if "kept" in found:
         return f"{found['kept']:,} of {found['total']:,}"
+    if found.get("files") is not None:
+        return _of_files(found["files"], found["total_files"])
     return "by condition" if found["reason"] in _BY_CONDITION else "all"
 
 
@@ -243,7 +265,7 @@ def headline(descriptor: Descriptor) -> str:
     ``kept 28 of 1,823 partitions (98.5 % pruned): store_sales.ss_sold_date_sk by 31 keys of
     date_dim``
     """
-    rows = [_row_filter(found) for found in descriptor.row_filters]
+    rows = list(_conditions(descriptor))
     if not descriptor.targets:
         whole = "; ".join(unpruned(descriptor)) or "the statement reads no partitioned table"
         if rows and not unpruned(descriptor):
@@ -283,12 +305,34 @@ def _target(target: Target) -> str:
     return f"{table}.{columns} by {sources or 'its own conditions'}{path}"
 
 
-def _row_filter(found: RowFilter) -> str:
-    table = found.table.rpartition(".")[2]
+def _conditions(descriptor: Descriptor) -> Iterator[str]:
+    """What is restricted by a condition: a scan with its files, or else a scan's rows."""
+    files = {found.reference: found for found in descriptor.planned_files}
+    by_scan: dict[tuple[int, int], list[RowFilter]] = {}
+    for found in descriptor.row_filters:
+        by_scan.setdefault(found.reference, []).append(found)
+    for reference, filters in by_scan.items():
+        name = filters[0].table.rpartition(".")[2]
+        keys = " and ".join(f"{each.column} in {_keys(each)}" for each in filters)
+        planned = files.get(reference)
+        if planned is None:
+            yield f"rows of {name} by {keys} (predicate)"
+        elif planned.files is None:
+            yield f"files of {name} by {keys}"
+        else:
+            yield f"{_of_files(planned.files, planned.total_files)} of {name} by {keys}"
+
+
+def _of_files(files: int, total: int | None) -> str:
+    of = "" if total is None else f" of {total:,}"
+    return f"{files:,}{of} {_plural(files if total is None else total, 'file')}"
+
+
+def _keys(found: RowFilter) -> str:
     keys = f"{found.source.keys:,} {_plural(found.source.keys, 'key')}"
     one = len(found.values) == 2
     what = f"the {'range' if one else 'ranges'} of {keys}" if found.is_range else keys
-    return f"rows of {table} by {found.column} in {what} of {found.source.name} (predicate)"
+    return f"{what} of {found.source.name}"
 
 
 def _plural(number: int, word: str) -> str:

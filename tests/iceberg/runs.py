@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from upath import UPath
 
 from airflow_hive_opt.runtime.report import Report
-from airflow_hive_opt.spark.application.application import completed, join, map_join, prune
+from airflow_hive_opt.spark.application.application import join, map_join, prune
+from airflow_hive_opt.spark.application.completion import completed
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
 
@@ -43,9 +44,9 @@ def run(session, sql: str, path, **options) -> Outcome:
     return _outcome(session, request, join(session, request, pruned, file))
 
 
-def run_apart(session, sql: str, path, between=lambda: None) -> Outcome:
+def run_apart(session, sql: str, path, between=lambda: None, **options) -> Outcome:
     """The stages as two applications; ``between`` is called between them."""
-    request = Request(sql, show_rows=100_000)
+    request = Request(sql, show_rows=100_000, **options)
     file = UPath(path) / "descriptor.json"
     pruned = prune(session, request, file)
     between()

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.spark.application.application import completed, join, prune
+from airflow_hive_opt.spark.application.application import join, prune
+from airflow_hive_opt.spark.application.completion import completed
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.correlate import StatisticsCatalog, broadcasting, correlate

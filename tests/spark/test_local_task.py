@@ -13,7 +13,8 @@ from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.runtime.gates import GateClosed, NothingToDo, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.runtime.report import keep_report, read_report
-from airflow_hive_opt.spark.application.application import completed, join, map_join, prune
+from airflow_hive_opt.spark.application.application import join, map_join, prune
+from airflow_hive_opt.spark.application.completion import completed
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.statement.errors import PlanError

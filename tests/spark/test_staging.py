@@ -231,6 +231,25 @@ def test_a_move_that_fails_leaves_the_old_rows(spark, make, monkeypatch):
     assert not list(folder.glob(".hive-opt-*"))
 
 
+def test_a_run_waits_longer_each_time_another_one_takes_its_place(spark, make, monkeypatch):
+    folder = make()
+    others, pauses = iter(range(6)), []
+    move = PartitionFolder._move
+
+    def contended(self, source, target):
+        if "staging" in source.toString() and next(others, None) is not None:
+            (folder / "ds=a" / "n=1").mkdir(parents=True, exist_ok=True)
+        move(self, source, target)
+
+    monkeypatch.setattr(PartitionFolder, "_move", contended)
+    monkeypatch.setattr(partition_folder, "uniform", lambda low, high: high)
+    monkeypatch.setattr(partition_folder, "sleep", pauses.append)
+    assert Command(spark.newSession(), OVERWRITE.format(2), {}).overwrite()
+    assert contents(spark, "staged.result")[0] == [(2, "a", 1)]
+    assert pauses == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6]
+    assert not list(folder.glob(".hive-opt-*"))
+
+
 class ObjectStore:
     """A stand-in for the file system of an object store, which may refuse to move a folder."""
 

@@ -15,6 +15,8 @@ function scan(change: Partial<Scan>): Scan {
     path: "fast",
     kept: 30,
     total: 1824,
+    files: null,
+    total_files: null,
     way: "filter",
     columns: ["ds"],
     filter: null,
@@ -51,6 +53,9 @@ describe("graphOf", () => {
   });
 
   it("gives the reason of a scan that is read whole", () => {
+    const files = scan({ kept: null, total: null, files: 5, total_files: 1000, reason: "RESTRICTED", sources: [] });
+    const restricted = graphOf({ scans: [files], stages: [] }).nodes.at(-1);
+    expect([restricted?.kind, restricted?.details]).toEqual(["pruned", ["5 of 1,000 files"]]);
     const whole = scan({ kept: null, total: null, reason: "PRESERVED_SIDE", sources: [] });
     const [node] = graphOf({ scans: [whole], stages: [] }).nodes;
     expect(node).toMatchObject({ kind: "whole", details: ["all partitions: PRESERVED_SIDE"] });

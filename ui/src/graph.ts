@@ -1,6 +1,6 @@
 import type { Instance, Scan } from "./api/types";
 import { count, counted } from "./format";
-import { isPlanned, isPruned } from "./statement";
+import { isPlanned, isPruned, isRestricted } from "./statement";
 
 export type NodeKind = "table" | "keys" | "pruned" | "whole" | "stage";
 
@@ -76,7 +76,7 @@ export function graphOf(instance: Pick<Instance, "scans" | "stages">): GraphMode
 }
 
 function scanNode(scan: Scan, index: number): GraphNode {
-  const pruned = isPruned(scan);
+  const pruned = isPruned(scan) || isRestricted(scan);
   return {
     id: `scan ${index}`,
     kind: pruned ? "pruned" : "whole",
@@ -87,6 +87,11 @@ function scanNode(scan: Scan, index: number): GraphNode {
 }
 
 function scanInWords(scan: Scan): string {
+  if (isRestricted(scan)) {
+    return scan.files === null
+      ? `files by condition: ${scan.reason}`
+      : `${count(scan.files)} of ${counted(scan.total_files ?? scan.files, "file")}`;
+  }
   if (!isPruned(scan)) return `all partitions: ${scan.reason}`;
   return isPlanned(scan)
     ? "the partitions of these keys"

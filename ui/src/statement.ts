@@ -15,6 +15,11 @@ export function isPlanned(scan: Scan): boolean {
   return isPruned(scan) && scan.kept === null;
 }
 
+/** Whether conditions restrict the scan, so that its table's own metadata finds the files. */
+export function isRestricted(scan: Scan): boolean {
+  return scan.reason === "RESTRICTED" || scan.reason === "OWN_CONDITION";
+}
+
 /** Whether the alias is the table's own name, so that it says nothing more. */
 export function isNamedBy(scan: Pick<Scan, "alias" | "table">): boolean {
   return scan.alias === scan.table || scan.table.endsWith(`.${scan.alias}`);

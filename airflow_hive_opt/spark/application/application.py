@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from airflow_hive_opt.explain.stages import StageSummary, stages_of
 from airflow_hive_opt.pruning.plan import Plan, passing_through, plan
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.binding import Binding, OtherSession, check_same
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Target, query_digest
+from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, query_digest
 from airflow_hive_opt.runtime.report import (
     LOCAL_TASK,
     MAP_JOIN,
     PRELAUNCH,
-    REPORT,
     EliminatedJoins,
     Report,
     changes,
@@ -31,16 +29,16 @@ from airflow_hive_opt.runtime.storage import StoragePath
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.application.session_binding import binding
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog, catalog_of
+from airflow_hive_opt.spark.catalog.lake_files import counted
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
-from airflow_hive_opt.spark.local_task.correlate import StatisticsCatalog, broadcasting, correlate
+from airflow_hive_opt.spark.local_task.correlate import broadcasting, correlate
 from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
 from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns
 from airflow_hive_opt.spark.local_task.local_task import run_local_task
 from airflow_hive_opt.spark.local_task.redundant_joins import without_joins
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import accepts, check_tables, prelaunch
-from airflow_hive_opt.spark.map_join.table_reads import table_reads
 from airflow_hive_opt.spark.restriction.restrict import restrict, scan_way
 from airflow_hive_opt.spark.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.restriction.scan import scanning
@@ -111,8 +109,8 @@ def join(session: SparkSession, request: Request, pruned: Report, path: StorageP
     out joins with small tables whose keys decide the join (``pruned.fewer_joins``).
     """
     descriptor = _verified(request, path, pruned.descriptor.digest)
-    catalog, targets = catalog_of(session), descriptor.targets
-    result = _run(session, catalog, request, path, descriptor, targets, pruned.fewer_joins)
+    catalog = catalog_of(session)
+    result = _run(session, catalog, request, path, descriptor, descriptor, pruned.fewer_joins)
     report = replace(
         result.report,
         seconds={**pruned.seconds, **result.report.seconds},
@@ -141,8 +139,10 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         targets = prelaunch(catalog, descriptor, request.parameters)
         if request.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
+        files = tuple(counted(session, found) for found in descriptor.planned_files)
     vanished, appeared = changes(descriptor.targets, targets)
-    result = _run(session, catalog, request, path, descriptor, targets)
+    current = replace(descriptor, targets=targets, planned_files=files)
+    result = _run(session, catalog, request, path, descriptor, current)
     report = replace(
         result.report,
         seconds={**clock.seconds, **result.report.seconds},
@@ -151,40 +151,6 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         appeared=appeared,
     )
     return replace(result, report=report)
-
-
-def completed(request: Request, result: Result, catalog: SessionCatalog) -> Report:
-    """The report of a statement that has run, with what Spark read and with Hive's stages.
-
-    A table that the local task has looked up in ``catalog`` is not looked up again. A failure only
-    leaves these parts out: the statement must not run again.
-    """
-    found = best_effort(lambda: _completed(request, result, catalog))
-    return result.report if found is None else found
-
-
-def _completed(request: Request, result: Result, catalog: SessionCatalog) -> Report:
-    plan = result.plan
-    clock = Clock(catalog.work)
-    with clock.phase(REPORT):
-        reads = best_effort(lambda: table_reads(plan(), catalog)) if plan else None
-        stages = best_effort(lambda: _stages(catalog, request))
-    return replace(
-        result.report,
-        reads=reads or (),
-        stages=stages or (),
-        seconds={**result.report.seconds, **clock.seconds},
-        work={**result.report.work, **clock.work},
-    )
-
-
-def _stages(catalog: SessionCatalog, request: Request) -> tuple[StageSummary, ...]:
-    try:
-        described = StatisticsCatalog(catalog, columns=())
-        return stages_of(request.sql, described, request.settings)
-    except PlanError as error:
-        log.debug("Hive rejects the statement: %s", error)
-        return ()
 
 
 def _binding(
@@ -223,14 +189,15 @@ def _run(
     request: Request,
     path: StoragePath,
     descriptor: Descriptor,
-    targets: tuple[Target, ...],
+    current: Descriptor,
     fewer_joins: EliminatedJoins | None = None,
 ) -> Result:
-    """Checks the gates, then runs the statement on the partitions of ``targets``.
+    """Checks the gates, then runs the statement on the partitions of ``current``.
 
     ``fewer_joins`` is the statement without the joins that the keys decide, if there are any.
     """
-    request.gates.check(replace(descriptor, targets=targets))
+    request.gates.check(current)
+    targets = current.targets
     clock = Clock(catalog.work)
     filters = descriptor.row_filters
     sql = descriptor.statement or request.sql

@@ -24,7 +24,8 @@ from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.gates import GateClosed, Gates, NothingToDo
 from airflow_hive_opt.runtime.report import headline, keep_report
 from airflow_hive_opt.runtime.required import RequiredPartitions, TooManyRequiredPartitions
-from airflow_hive_opt.spark.application.application import completed, join, map_join, prune
+from airflow_hive_opt.spark.application.application import join, map_join, prune
+from airflow_hive_opt.spark.application.completion import completed
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.application.required_partitions import required_partitions
 from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of

@@ -34,10 +34,28 @@ class Place:
     namespace: tuple[str, ...]
     name: str
 
+    @classmethod
+    def of(cls, full_name: str) -> Place:
+        """The place of a table by its :attr:`full_name`."""
+        catalog, *namespace, name = full_name.split(".")
+        return cls(catalog, tuple(namespace), name)
+
     @property
     def full_name(self) -> str:
         """``catalog.namespace.name``."""
         return ".".join((self.catalog, *self.namespace, self.name))
+
+
+def load(session: SparkSession, place: Place) -> Any:
+    """Spark's table, an object of the JVM; raises Spark's errors."""
+    gateway: Any = session.sparkContext._gateway
+    jvm: Any = session._jvm
+    namespace = gateway.new_array(jvm.java.lang.String, len(place.namespace))
+    for at, part in enumerate(place.namespace):
+        namespace[at] = part
+    identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, place.name)
+    manager: Any = session._jsparkSession.sessionState().catalogManager()
+    return manager.catalog(place.catalog).loadTable(identifier)
 
 
 class LakeTables:
@@ -45,7 +63,6 @@ class LakeTables:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
-        self._manager: Any = session._jsparkSession.sessionState().catalogManager()
         self._tables: dict[Place, Table | None] = {}
         self._registered: dict[str, bool] = {}
         self._current = str(session.catalog.currentCatalog())
@@ -85,17 +102,12 @@ class LakeTables:
         return self._registered[catalog]
 
     def _namespace(self) -> tuple[str, ...]:
-        return tuple(str(part) for part in self._manager.currentNamespace())
+        manager: Any = self._session._jsparkSession.sessionState().catalogManager()
+        return tuple(str(part) for part in manager.currentNamespace())
 
     def _look_up(self, place: Place) -> Table | None:
-        gateway: Any = self._session.sparkContext._gateway
-        jvm: Any = self._session._jvm
-        namespace = gateway.new_array(jvm.java.lang.String, len(place.namespace))
-        for at, part in enumerate(place.namespace):
-            namespace[at] = part
-        identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, place.name)
         try:
-            found = self._manager.catalog(place.catalog).loadTable(identifier)
+            found = load(self._session, place)
         except AnalysisException as error:
             if condition_of(error) in NOT_FOUND:
                 return None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from airflow_hive_opt.pruning.decisions import (
     KeyPredicate,
-    KeySource,
     Layer,
     PartitionCondition,
     ScanDecision,
@@ -21,6 +20,7 @@ from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
+    PlannedFiles,
     Question,
     RowFilter,
     Target,
@@ -36,14 +36,14 @@ from airflow_hive_opt.runtime.partitions import (
     matching,
 )
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
-from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
 from airflow_hive_opt.spark.keys.skeleton import fulfilling, typed_nulls
 from airflow_hive_opt.spark.keys.stability import is_stable
-from airflow_hive_opt.spark.local_task.changes import changes_of, merged_into
+from airflow_hive_opt.spark.local_task.changes import changes_of
 from airflow_hive_opt.spark.local_task.data_column_keys import promising_row_groups, row_filter
 from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns, digest_of, is_for_nothing
 from airflow_hive_opt.spark.local_task.key_sets import FAILURES, KeySets, failed
+from airflow_hive_opt.spark.local_task.lake_scans import LakeScan, lake_scan
 from airflow_hive_opt.spark.local_task.redundant_joins import redundant_joins
 from airflow_hive_opt.spark.local_task.selection import (
     Selection,
@@ -53,7 +53,6 @@ from airflow_hive_opt.spark.local_task.selection import (
     target_of,
     union_of,
 )
-from airflow_hive_opt.spark.local_task.value_lists import value_filters
 from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
@@ -90,14 +89,13 @@ def run_local_task(
     targets = []
     decisions = []
     row_filters: list[RowFilter] = []
+    planned_files: list[PlannedFiles] = []
     for decision in plan.decisions:
         if decision.pruned and decision.table.provider:
-            filters = task.value_filters(decision, plan)
-            restricted = Reason.RESTRICTED if isinstance(filters, tuple) else filters
-            row_filters += filters if isinstance(filters, tuple) else ()
-            decisions.append(
-                Decision(decision.alias, decision.table.name, restricted, restricted.sentence)
-            )
+            found = task.lake_scan(decision, plan)
+            decisions.append(found.decision)
+            row_filters += found.filters
+            planned_files += [found.files] if found.files else []
             continue
         outcome = task.outcome(decision)
         if isinstance(outcome, Target):
@@ -108,18 +106,19 @@ def run_local_task(
             Decision(decision.alias, decision.table.name, reason, reason.sentence, question)
         )
     for predicate in plan.predicates:
-        found = task.row_filter(predicate, targets)
-        if isinstance(found, RowFilter):
-            row_filters.append(found)
+        row_filter = task.row_filter(predicate, targets)
+        if isinstance(row_filter, RowFilter):
+            row_filters.append(row_filter)
         else:
             column = f"{predicate.relation.alias}.{predicate.column}"
-            log.info("the keys do not go to %s, %s: %s", column, found, found.sentence)
+            log.info("the keys do not go to %s, %s: %s", column, row_filter, row_filter.sentence)
     descriptor = Descriptor(
         query_digest(plan.sql, parameters),
         now(),
         tuple(targets),
         tuple(decisions),
         tuple(row_filters),
+        tuple(planned_files),
         changes=changes_of(plan),
     )
     written = (plan.target or "").rpartition(".")[2]  # Spark may refuse to write a table it reads
@@ -193,16 +192,9 @@ class LocalTask:
             self._with_fewer_joins |= {decision.alias} if fewer else set()
         return target
 
-    def value_filters(self, decision: ScanDecision, plan: Plan) -> tuple[RowFilter, ...] | Reason:
-        """The conditions on a scan whose table's own metadata finds the files, or the reason."""
-        merged = merged_into(plan, decision)
-        try:
-            return value_filters(decision, self._keys.of, self._ends, merged)
-        except FAILURES as error:
-            return failed(f"{decision.alias} can't be restricted", error)
-
-    def _ends(self, source: KeySource) -> list[Range | None]:
-        return [] if source.skeletons else key_ends(self._session, source, self._parameters)
+    def lake_scan(self, decision: ScanDecision, plan: Plan) -> LakeScan:
+        """What :func:`lake_scan` finds out, with the keys of this statement."""
+        return lake_scan(self._session, decision, plan, self._keys, self._parameters)
 
     def question(self, decision: ScanDecision, outcome: Target | Reason) -> Question | None:
         """What the next run need not ask; ``None`` if the answer saves time."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from random import uniform
+from time import sleep
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +15,8 @@ from pyspark.errors import PySparkException
 log = logging.getLogger(__name__)
 
 _PREFIX = ".hive-opt-"  # Spark and Hive ignore folders whose names begin with a dot
-_TRIES = 5
+_TRIES = 8
+_PAUSE = 0.05  # seconds at most before the second try; twice as many before each further one
 # Here a move is one step. In other file systems it copies, and old files are deleted, not moved.
 _MOVES = frozenset({"file", "hdfs", "viewfs"})
 
@@ -76,15 +79,17 @@ class PartitionFolder:
             self._files.delete(self._place, True)
             return
         self._files.mkdirs(self._place.getParent())
-        for tries_left in reversed(range(_TRIES)):
+        for number in range(1, _TRIES + 1):
             try:
                 self._take_away()
                 self._move(staged, self._place)
                 return
             except Py4JJavaError:  # a parallel run may have put its partition there
                 self._put_back()
-                if not tries_left:
+                if number == _TRIES:
                     raise
+                # without a random pause several runs may undo one another's moves again and again
+                sleep(uniform(0, _PAUSE * 2 ** (number - 1)))  # noqa: S311
 
     def _take_away(self) -> None:
         if not self._files.exists(self._place):

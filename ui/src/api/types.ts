@@ -29,7 +29,10 @@ export interface Place {
   column: number;
 }
 
-/** One scan of a partitioned table. `kept` and `total` are null for a scan read whole. */
+/**
+ * One scan of a partitioned table. `kept` and `total` are null for a scan read whole. A table that
+ * keeps its own list of files has `files` and `total_files` instead.
+ */
 export interface Scan {
   alias: string;
   table: string;
@@ -38,6 +41,8 @@ export interface Scan {
   path: string | null;
   kept: number | null;
   total: number | null;
+  files: number | null;
+  total_files: number | null;
   way: string | null;
   columns: string[];
   filter: string | null;

@@ -82,6 +82,9 @@ export function KeptInWords({ run }: { run: Run }) {
       </>
     );
   }
+  if (run.total === 0) {
+    return <span className="whole">files by condition</span>;
+  }
   return (
     <>
       <KeptBar kept={run.kept} total={run.total} />

@@ -1,6 +1,6 @@
 import type { Scan, TableRead } from "../api/types";
 import { bytes, count, counted, prunedPercent } from "../format";
-import { isNamedBy, isPlanned, isPruned } from "../statement";
+import { isNamedBy, isPlanned, isPruned, isRestricted } from "../statement";
 import { KeptBar } from "./KeptBar";
 import { ScanDetails } from "./ScanDetails";
 
@@ -22,7 +22,9 @@ export function ScanList({ scans, reads }: Props) {
               {!isNamedBy(scan) && <span className="muted"> alias {scan.alias}</span>}
             </span>
           </h3>
-          {!isPlanned(scan) && <KeptBar kept={scan.kept} total={scan.total} />}
+          {!isPlanned(scan) && (
+            <KeptBar kept={scan.kept ?? scan.files} total={scan.total ?? scan.total_files} />
+          )}
           <Outcome scan={scan} read={readOf(scan, scans, reads)} />
           <ScanDetails scan={scan} />
         </li>
@@ -44,6 +46,15 @@ function Outcome({ scan, read }: { scan: Scan; read: TableRead | null }) {
             {count(scan.kept ?? 0)} of {counted(scan.total ?? 0, "partition")}
           </strong>{" "}
           kept ({prunedPercent(scan.kept ?? 0, scan.total ?? 0)} pruned)
+        </>
+      ) : isRestricted(scan) ? (
+        <>
+          <strong>
+            {scan.files === null
+              ? "Files by condition"
+              : `${count(scan.files)} of ${counted(scan.total_files ?? scan.files, "file")}`}
+          </strong>{" "}
+          read: <code className="reason">{scan.reason}</code>, {scan.sentence}
         </>
       ) : (
         <>

@@ -1,0 +1,113 @@
+"""Counts the files that a scan of an Iceberg table will read, with Iceberg's own planning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.runtime.descriptor import PlannedFiles, RowFilter
+from airflow_hive_opt.spark.catalog.lake_tables import Place, load
+from airflow_hive_opt.spark.session.best_effort import best_effort
+from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NOT_SPLIT = 1 << 62  # bytes
+
+
+def expression_of(filters: Sequence[tuple[str, RowFilter]]) -> str:
+    """Conditions on columns of one table in Iceberg's JSON; each pair begins with a column's name.
+
+    >>> from airflow_hive_opt.runtime.descriptor import SourceKeys
+    >>> keys = SourceKeys(("c",), "c", "", 1)
+    >>> at, days = (0, 3), ("2026-01-05",)
+    >>> days = RowFilter("t", "l.t", "l.t", False, at, "d", "date", days, False, keys)
+    >>> expression_of([("day", days)])
+    '{"type": "in", "term": "day", "values": ["2026-01-05"]}'
+    """
+    conditions = [_condition(column, found) for column, found in filters]
+    return json.dumps(_combined("and", conditions))
+
+
+def _condition(column: str, found: RowFilter) -> object:
+    whole = found.type in INTEGER_BITS or found.type == TIMESTAMP
+    values = [int(text) if whole else text for text in found.values]
+    if not values:
+        return False
+    if not found.is_range:
+        return {"type": "in", "term": column, "values": values}
+    ranges = [
+        _combined(
+            "and",
+            [
+                {"type": "gt-eq", "term": column, "value": low},
+                {"type": "lt-eq", "term": column, "value": high},
+            ],
+        )
+        for low, high in zip(values[::2], values[1::2])
+    ]
+    return _combined("or", ranges)
+
+
+def _combined(operator: str, conditions: Sequence[object]) -> object:
+    """The conditions as a balanced tree: Iceberg reads it recursively."""
+    if len(conditions) == 1:
+        return conditions[0]
+    half = len(conditions) // 2
+    left, right = conditions[:half], conditions[half:]
+    return {
+        "type": operator,
+        "left": _combined(operator, left),
+        "right": _combined(operator, right),
+    }
+
+
+def counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles:
+    """``found`` with the numbers that Iceberg has now; they are ``None`` if it does not tell."""
+    unknown = replace(
+        found, partitions=None, files=None, bytes=None, total_files=None, total_bytes=None
+    )
+    return best_effort(lambda: _counted(session, found)) or unknown
+
+
+def _counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles | None:
+    loaded = load(session, Place.of(found.table))
+    if loaded.snapshotId() is not None or loaded.branch() is not None:
+        return None  # its name is that of a snapshot or branch, and the counts are the main one's
+    table = loaded.table()
+    if (snapshot := table.currentSnapshot()) is None:
+        return replace(found, partitions=0, files=0, bytes=0, total_files=0, total_bytes=0)
+    jvm: Any = session._jvm
+    iceberg = jvm.org.apache.iceberg
+    condition = iceberg.expressions.ExpressionParser.fromJson(found.expression)
+    scan = table.newScan().caseSensitive(False).filter(condition)
+    planned = scan.planFiles()
+    try:
+        tasks = iceberg.relocated.com.google.common.collect.Lists.newArrayList(planned)
+    finally:
+        planned.close()
+    columns = jvm.java.util.ArrayList()
+    whole = iceberg.types.Types.StructType.of(columns)
+    # Iceberg can't group files of tables whose partitioning has changed
+    partitions = table.spec().partitionType() if table.specs().size() == 1 else None
+
+    def groups(by: Any) -> Any:
+        return iceberg.util.TableScanUtil.planTaskGroups(tasks, _NOT_SPLIT, 1, 0, by)
+
+    empty = tasks.isEmpty()
+    summary = snapshot.summary()
+    return replace(
+        found,
+        partitions=None if partitions is None else int(groups(partitions).size()),
+        files=int(tasks.size()),
+        bytes=0 if empty else int(groups(whole).get(0).sizeBytes()),
+        total_files=_number(summary.get("total-data-files")),
+        total_bytes=_number(summary.get("total-files-size")),
+    )
+
+
+def _number(text: Any) -> int | None:
+    return None if text is None else int(text)

@@ -1,0 +1,60 @@
+"""The local task for scans of tables whose own metadata finds the files, such as Iceberg's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
+from airflow_hive_opt.pruning.plan import Plan
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.runtime.descriptor import Decision, PlannedFiles, RowFilter
+from airflow_hive_opt.spark.catalog.lake_files import counted, expression_of
+from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
+from airflow_hive_opt.spark.local_task.changes import merged_into
+from airflow_hive_opt.spark.local_task.key_sets import FAILURES, KeySets, failed
+from airflow_hive_opt.spark.local_task.value_lists import value_filters
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class LakeScan:
+    """What the local task found out about one scan; without keys it has no filters."""
+
+    decision: Decision
+    filters: tuple[RowFilter, ...] = ()
+    files: PlannedFiles | None = None
+
+
+def lake_scan(
+    session: SparkSession,
+    decision: ScanDecision,
+    plan: Plan,
+    keys: KeySets,
+    parameters: Mapping[str, object],
+) -> LakeScan:
+    """The conditions on the scan and the files that they leave; a failure leaves it whole."""
+
+    def ends(source: KeySource) -> list[Range | None]:
+        return [] if source.skeletons else key_ends(session, source, parameters)
+
+    try:
+        found = value_filters(decision, keys.of, ends, merged_into(plan, decision))
+    except FAILURES as error:
+        found = failed(f"{decision.alias} can't be restricted", error)
+    reason = found if isinstance(found, Reason) else Reason.RESTRICTED
+    decided = Decision(decision.alias, decision.table.name, reason, reason.sentence)
+    relation = decision.relation
+    if isinstance(found, Reason) or relation is None:
+        return LakeScan(decided)
+    names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
+    planned = PlannedFiles(
+        decision.alias,
+        decision.table.name,
+        (relation.reference.start, relation.reference.stop),
+        expression_of([(names[each.column], each) for each in found]),
+    )
+    return LakeScan(decided, found, counted(session, planned))

@@ -1,0 +1,167 @@
+"""The files that Iceberg's metadata finds before the statement runs: counts and gates."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
+from airflow_hive_opt.runtime.gates import GateClosed, NothingToDo
+from airflow_hive_opt.runtime.report import decision_lines, headline
+from tests.iceberg.runs import rows_of, run, run_apart
+
+JOIN = "SELECT b.id FROM lake.counts.by_day b JOIN counts_days p ON b.day = p.day"
+
+
+@pytest.fixture(scope="module")
+def tables(lake):
+    lake.sql("CREATE NAMESPACE lake.counts")
+    rows = (
+        "SELECT id, date_add(DATE'2024-01-01', cast(id % 20 as int)) AS day, "
+        "timestamp_seconds(id * 90000) AS at, concat('k', id % 7) AS name FROM range(200)"
+    )
+    layouts = {"by_day": "day", "by_bucket": "bucket(8, id)"}
+    for name, layout in layouts.items():
+        lake.sql(
+            f"CREATE TABLE lake.counts.{name} USING iceberg PARTITIONED BY ({layout}) AS {rows}"
+        )
+    lake.sql(
+        "CREATE TABLE counts_days AS SELECT * FROM VALUES (DATE'2024-01-03', 5L), "
+        "(DATE'2024-01-05', 7L), (DATE'2030-01-01', 900L), (NULL, NULL) AS t(day, id)"
+    )
+    yield lake
+    for name in layouts:
+        lake.sql(f"DROP TABLE lake.counts.{name}")
+    lake.sql("DROP TABLE counts_days")
+
+
+def planned(outcome):
+    (found,) = outcome.report.descriptor.planned_files
+    return found
+
+
+@pytest.mark.parametrize(
+    ("table", "condition", "partitions"),
+    [
+        ("by_day", "b.day = p.day", 2),
+        ("by_bucket", "b.id = p.id AND p.id < 6", 1),
+        ("by_day", "b.day = p.day AND p.id = 1", 0),
+    ],
+)
+def test_the_counts_are_those_of_the_join(tables, tmp_path, table, condition, partitions):
+    sql = f"SELECT b.id FROM lake.counts.{table} b JOIN counts_days p ON {condition}"
+    outcome = run(tables, sql, tmp_path)
+    found = planned(outcome)
+    reads = [read for read in outcome.report.reads if read.table == f"lake.counts.{table}"]
+    assert found.files == sum(read.files for read in reads)  # without files Spark has no scan
+    # Iceberg does not count the first four bytes of a file
+    assert found.bytes == sum(read.bytes for read in reads) - 4 * found.files
+    assert found.partitions == partitions
+    assert [read.total_bytes for read in reads] == [found.total_bytes] * len(reads)
+    assert found.total_files == tables.table(f"lake.counts.{table}.files").count()
+
+
+def test_ranges_are_counted(tables, tmp_path):
+    tables.sql("CREATE OR REPLACE TEMPORARY VIEW many AS SELECT id * 2 AS id FROM range(300)")
+    sql = "SELECT b.id FROM lake.counts.by_bucket b JOIN many m ON b.id = m.id AND m.id < 40"
+    outcome = run(tables, sql, tmp_path, max_keys=5)
+    assert outcome.report.descriptor.row_filters[0].is_range
+    assert planned(outcome).files == outcome.files("lake.counts.by_bucket") == 8
+
+
+def test_after_the_partitioning_changed(tables, tmp_path):
+    tables.sql("CREATE TABLE lake.counts.evolved USING iceberg AS SELECT * FROM lake.counts.by_day")
+    tables.sql("ALTER TABLE lake.counts.evolved ADD PARTITION FIELD day")
+    tables.sql("INSERT INTO lake.counts.evolved SELECT * FROM lake.counts.by_day")
+    try:
+        outcome = run(tables, JOIN.replace("by_day", "evolved"), tmp_path)
+        found = planned(outcome)
+        assert found.files == outcome.files("lake.counts.evolved")
+        assert found.partitions is None
+        with pytest.raises(GateClosed, match="max_partitions can't be checked"):
+            run(tables, JOIN.replace("by_day", "evolved"), tmp_path, max_partitions=100)
+    finally:
+        tables.sql("DROP TABLE lake.counts.evolved")
+
+
+def test_a_column_that_a_view_renames(tables, tmp_path):
+    tables.sql("CREATE VIEW renamed AS SELECT id, DAY AS ds FROM lake.counts.by_day")
+    sql = "SELECT b.id FROM renamed b JOIN counts_days p ON b.ds = p.day"
+    try:
+        outcome = run(tables, sql, tmp_path)
+        assert planned(outcome).files == outcome.files("lake.counts.by_day") == 2
+    finally:
+        tables.sql("DROP VIEW renamed")
+
+
+def test_a_branch_is_not_counted(tables, tmp_path):
+    tables.sql("ALTER TABLE lake.counts.by_day CREATE BRANCH old")
+    outcome = run(tables, JOIN.replace("by_day", "by_day.branch_old"), tmp_path)
+    found = planned(outcome)
+    assert (found.files, found.partitions) == (None, None)
+    with pytest.raises(GateClosed, match="max_bytes can't be checked"):
+        run(tables, JOIN.replace("by_day", "by_day.branch_old"), tmp_path, max_bytes=1 << 40)
+
+
+def test_what_a_user_reads(tables, tmp_path):
+    outcome = run(tables, JOIN, tmp_path)
+    descriptor = outcome.report.descriptor
+    assert headline(descriptor) == "2 of 20 files of by_day by day in 3 keys of counts_days"
+    decisions = outcome.report.summary()["decisions"]
+    assert "2 of 20 files" in decision_lines(decisions)[1]
+    assert {"partitions": 2, "files": 2, "total_files": 20}.items() <= decisions[0].items()
+    assert "2 of 20 files, in 2 partitions" in descriptor_to_text(descriptor)
+
+
+def test_limits(tables, tmp_path):
+    size = planned(run(tables, JOIN, tmp_path, max_partitions=2)).bytes
+    with pytest.raises(GateClosed, match="would read 2 partitions, but max_partitions is 1"):
+        run(tables, JOIN, tmp_path, max_partitions=1)
+    run(tables, JOIN, tmp_path, max_bytes=size)
+    too_much = f"would read {size:,} bytes, but max_bytes is {size - 1:,}"
+    with pytest.raises(GateClosed, match=too_much):
+        run(tables, JOIN, tmp_path, max_bytes=size - 1)
+
+
+def test_no_file_matches(tables, tmp_path):
+    nothing = f"{JOIN} AND p.id = 900"
+    assert run(tables, nothing, tmp_path).rows == []
+    with pytest.raises(NothingToDo, match="the keys match no partition of b"):
+        run(tables, nothing, tmp_path, on_empty="skip")
+
+
+def test_merge_into_a_new_day_is_not_skipped(tables, tmp_path):
+    tables.sql(
+        "CREATE TABLE lake.counts.merged USING iceberg PARTITIONED BY (day) AS "
+        "SELECT * FROM lake.counts.by_day"
+    )
+    merge = (
+        "MERGE INTO lake.counts.merged t USING (SELECT * FROM counts_days WHERE id = 900) c "
+        "ON t.id = c.id AND t.day = c.day "
+        "WHEN MATCHED THEN UPDATE SET name = 'u'"
+    )
+    try:
+        with pytest.raises(NothingToDo):
+            run(tables, merge, tmp_path, on_empty="skip")
+        inserting = f"{merge} WHEN NOT MATCHED THEN INSERT (id, day) VALUES (c.id, c.day)"
+        run(tables, inserting, tmp_path, on_empty="skip")
+        assert len(rows_of(tables, "SELECT * FROM lake.counts.merged")) == 201
+    finally:
+        tables.sql("DROP TABLE lake.counts.merged")
+
+
+def test_the_map_join_of_another_task_counts_again(tables, tmp_path):
+    tables.sql(
+        "CREATE TABLE lake.counts.grown USING iceberg PARTITIONED BY (day) AS "
+        "SELECT * FROM lake.counts.by_day"
+    )
+    sql = JOIN.replace("by_day", "grown")
+
+    def insert():
+        tables.sql("INSERT INTO lake.counts.grown SELECT * FROM lake.counts.by_day")
+
+    try:
+        with pytest.raises(GateClosed, match="would read"):
+            size = planned(run(tables, sql, tmp_path)).bytes
+            run_apart(tables, sql, tmp_path, insert, max_bytes=size)
+    finally:
+        tables.sql("DROP TABLE lake.counts.grown")
