@@ -105,6 +105,11 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--max-keys", type=int, default=100_000)
         command.add_argument("--max-key-bytes", type=int, default=16 << 20)
         command.add_argument(
+            "--hold-snapshots",
+            action="store_true",
+            help="read small Iceberg tables at the snapshots from which their keys come",
+        )
+        command.add_argument(
             "--conf", action="append", default=[], metavar="K=V", help="a Spark setting"
         )
     return parser
@@ -255,6 +260,7 @@ def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
             _pairs(options.set),
             max_keys=options.max_keys,
             max_key_bytes=options.max_key_bytes,
+            hold_snapshots=options.hold_snapshots,
             show_rows=0 if only_prune else options.rows + 1,
         )
     except ValueError as error:

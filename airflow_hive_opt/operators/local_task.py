@@ -29,6 +29,9 @@ class LocalTaskOperator(StatementOperator):
         keys prunes nothing. Default: 100,000.
     :param max_key_bytes: maximum size of all keys of one small table, in bytes. A small table
         prunes nothing if its keys are larger, or if one key is larger than 16 KiB. Default: 16 MiB.
+    :param hold_snapshots: if true, the statement reads small Iceberg tables at the snapshots from
+        which their keys come, also if the map join is another task and runs later. Default: it
+        reads their current snapshots.
     :param dry: if true, only prune: the map join is skipped. May be a template that renders
         to ``true`` or ``false``, for example from the trigger form. (templated)
 
@@ -44,14 +47,18 @@ class LocalTaskOperator(StatementOperator):
         sql: str,
         max_keys: int = 100_000,
         max_key_bytes: int = 16 << 20,
+        hold_snapshots: bool = False,
         dry: bool | str = False,
         **kwargs: Any,
     ) -> None:
         whole_number("max_keys", max_keys, 1)
         whole_number("max_key_bytes", max_key_bytes, 1)
+        if not isinstance(hold_snapshots, bool):
+            raise ValueError(f"hold_snapshots must be True or False, not {hold_snapshots!r}")
         super().__init__(sql=sql, **kwargs)
         self.max_keys = max_keys
         self.max_key_bytes = max_key_bytes
+        self.hold_snapshots = hold_snapshots
         self.dry = dry
 
     def execute(self, context: Context) -> Any:
@@ -69,6 +76,7 @@ class LocalTaskOperator(StatementOperator):
             job,
             max_keys=self.max_keys,
             max_key_bytes=self.max_key_bytes,
+            hold_snapshots=self.hold_snapshots,
             unasked=unasked_of(context) if free else {},
         )
 

@@ -117,6 +117,19 @@ class PlannedFiles:
 
 
 @dataclass(frozen=True)
+class Snapshot:
+    """A small Iceberg table and the snapshot that it had at the local task.
+
+    ``snapshot`` is its ID as text, which JavaScript does not round. ``held`` says that the
+    statement reads this snapshot.
+    """
+
+    table: str
+    snapshot: str
+    held: bool = False
+
+
+@dataclass(frozen=True)
 class Insertion:
     """A clause of MERGE that inserts rows.
 
@@ -174,9 +187,10 @@ class Descriptor:
     """The local task's results that the map-join stage needs.
 
     ``query_digest`` binds it to one SQL text and its parameters. ``created`` is an ISO 8601 time in
-    UTC. ``statement`` is the text to run if the correlation rules rewrote the statement; the
-    targets' references are then positions in it. ``binding`` says for which sessions the partition
-    list is valid. Without a binding, only the application that made the list may use it.
+    UTC. ``statement`` is the text to run if the correlation rules rewrote the statement, or if it
+    is held to ``snapshots``; the targets' references are then positions in it. ``binding`` says for
+    which sessions the partition list is valid. Without a binding, only the application that made
+    the list may use it.
     ``changes`` is set for MERGE, UPDATE and DELETE.
     """
 
@@ -186,6 +200,7 @@ class Descriptor:
     decisions: tuple[Decision, ...]
     row_filters: tuple[RowFilter, ...] = ()
     planned_files: tuple[PlannedFiles, ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
     statement: Optional[str] = None
     binding: Optional[Binding] = None
     changes: Optional[Changes] = None

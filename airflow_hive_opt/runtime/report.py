@@ -184,6 +184,7 @@ def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
             | ({"question": asdict(found.question)} if found.question else {})
             for found, on in scans(descriptor)
         ],
+        "snapshots": [asdict(found) for found in descriptor.snapshots],
         "predicates": [
             {"alias": found.alias, "table": found.table, "column": found.column}
             | {"keys": found.source.keys, "range": found.is_range}

@@ -9,7 +9,7 @@ from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.provider.airflow_compat import TaskGroup, XComArg
 
-_OF_LOCAL_TASK = ("max_keys", "max_key_bytes", "dry")
+_OF_LOCAL_TASK = ("max_keys", "max_key_bytes", "hold_snapshots", "dry")
 
 
 class MapJoinPruneTaskGroup(TaskGroup):
@@ -19,7 +19,8 @@ class MapJoinPruneTaskGroup(TaskGroup):
     :param sql: the statement; see
         :class:`~airflow_hive_opt.operators.map_join_prune.MapJoinPruneOperator`. All other
         arguments of that operator may be given too and apply to both tasks. Exceptions are
-        ``max_keys``, ``max_key_bytes`` and ``dry``, which apply to the local task.
+        ``max_keys``, ``max_key_bytes``, ``hold_snapshots`` and ``dry``, which apply to the local
+        task.
     :param local_task_args: arguments for the local task only, for example ``conn_id`` or ``pool``.
     :param map_join_args: arguments for the map join only.
     :param group_args: arguments of Airflow's ``TaskGroup``.

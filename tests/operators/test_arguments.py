@@ -58,6 +58,7 @@ def run(tmp_path, **options):
         ({"max_keys": True}, "max_keys must be a whole number"),
         ({"max_keys": 0}, "max_keys must be at least 1"),
         ({"max_key_bytes": 1.5}, "max_key_bytes must be a whole number"),
+        ({"hold_snapshots": "yes"}, "hold_snapshots must be True or False, not 'yes'"),
         ({"max_partitions": "x"}, "max_partitions must be a whole number"),
         ({"max_bytes": -1}, "max_bytes must be at least 0"),
         ({"show_rows": -1}, "show_rows must be at least 0"),

@@ -37,6 +37,7 @@ from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
 from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns
 from airflow_hive_opt.spark.local_task.local_task import run_local_task
 from airflow_hive_opt.spark.local_task.redundant_joins import without_joins
+from airflow_hive_opt.spark.local_task.snapshots import hold, log_newer, small_snapshots
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import accepts, check_tables, prelaunch
 from airflow_hive_opt.spark.restriction.restrict import restrict, scan_way
@@ -140,6 +141,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         if request.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
         files = tuple(counted(session, found) for found in descriptor.planned_files)
+        log_newer(session, descriptor.snapshots)
     vanished, appeared = changes(descriptor.targets, targets)
     current = replace(descriptor, targets=targets, planned_files=files)
     result = _run(session, catalog, request, path, descriptor, current)
@@ -264,7 +266,7 @@ def _descriptor(
         database = str(session.catalog.currentDatabase())
         with suppress(Exception):  # the planner says what is wrong with the statement
             catalog.look_up_together(tables_of(request.sql, database).reads)
-    rewritten = _rewritten(session, catalog, request)
+    user_sql, rewritten = request.sql, _rewritten(session, catalog, request)
     if rewritten is not None:
         request = replace(request, sql=rewritten)
     planned = plan_on_spark(session, catalog, request)
@@ -274,6 +276,12 @@ def _descriptor(
     if planned.passed_through:
         found = _passed_through(request, planned.passed_through)
     else:
+        snapshots = small_snapshots(session, planned)
+        if request.hold_snapshots:
+            held_sql, held = hold(session, planned, snapshots)
+            replanned = plan_on_spark(session, catalog, replace(request, sql=held_sql))
+            if replanned.passed_through is None:
+                planned, snapshots = replanned, held
         metastore.prefetch(found.table for found in planned.decisions if found.pruned)
         found, answered = run_local_task(
             session,
@@ -284,9 +292,11 @@ def _descriptor(
             request.parameters,
             EarlierRuns(request.unasked),
         )
+        found = replace(found, snapshots=snapshots)
     if request.max_bytes is not None:
         found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
-    return replace(found, query_digest=digest, statement=rewritten), answered
+    statement = planned.sql if planned.sql != user_sql else None
+    return replace(found, query_digest=digest, statement=statement), answered
 
 
 def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request) -> str | None:

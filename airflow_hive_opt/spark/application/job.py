@@ -66,6 +66,8 @@ class Job:
     - ``path`` is the URI that this attempt writes to: the descriptor, or the partitions of
       :attr:`Stages.KEYS`. Report and outcome go next to it.
     - ``descriptor`` and ``digest`` are the local task's result, for :attr:`Stages.MAP_JOIN` only.
+    - ``hold_snapshots`` is that of
+      :class:`~airflow_hive_opt.spark.application.request.Request`.
     - ``unasked`` is what the last run of this task found out; see
       :class:`~airflow_hive_opt.spark.local_task.earlier_runs.EarlierRuns`.
     - ``columns`` limits the partition columns of :attr:`Stages.KEYS`.
@@ -82,6 +84,7 @@ class Job:
     max_key_bytes: int = MAX_KEY_BYTES
     show_rows: int = 20
     gates: Gates = field(default_factory=Gates)
+    hold_snapshots: bool = False
     unasked: Mapping[str, int] = field(default_factory=dict)
     descriptor: Optional[str] = None
     digest: Optional[str] = None
@@ -96,6 +99,7 @@ class Job:
             parameters=self.parameters,
             max_keys=self.max_keys,
             max_key_bytes=self.max_key_bytes,
+            hold_snapshots=self.hold_snapshots,
             unasked=self.unasked,
             show_rows=self.show_rows,
             **dataclasses.asdict(self.gates),

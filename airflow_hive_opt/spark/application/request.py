@@ -22,6 +22,8 @@ class Request:
       keys.
     - ``max_partitions``, ``max_bytes``, ``on_empty`` and ``on_no_prune`` are those of
       :class:`~airflow_hive_opt.runtime.gates.Gates`.
+    - ``hold_snapshots`` says that the statement reads small Iceberg tables at the snapshots from
+      which their keys come.
     - ``unasked`` is what an earlier run of the statement found out; see
       :class:`~airflow_hive_opt.spark.local_task.earlier_runs.EarlierRuns`.
     - ``show_rows`` is how many rows of a SELECT the run returns; with 0 Spark only plans a SELECT.
@@ -37,6 +39,7 @@ class Request:
     max_key_bytes: int = MAX_KEY_BYTES
     max_partitions: int | None = None
     max_bytes: int | None = None
+    hold_snapshots: bool = False
     unasked: Mapping[str, int] = field(default_factory=dict)
     show_rows: int = 20
     on_empty: str = OnEmpty.RUN
