@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from airflow_hive_opt.pruning.build import build
+from airflow_hive_opt.pruning.data_columns import DataColumns
 from airflow_hive_opt.pruning.decisions import KeyPredicate, ScanDecision
 from airflow_hive_opt.pruning.operators import Operator
 from airflow_hive_opt.pruning.query import Statement, TableRelation
@@ -17,7 +18,7 @@ from airflow_hive_opt.pruning.rules.predicate_pushdown import push_down
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.parse import parse, why_unsupported
-from airflow_hive_opt.statement.settings import Settings
+from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ def passing_through(sql: str, why: str) -> Plan:
 def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
     """Plans one statement; raises :class:`~airflow_hive_opt.statement.errors.PlanError`."""
     settings = settings or Settings.of()
+    catalog = DataColumns(catalog) if settings.is_on(KEY_PREDICATE) else catalog
     if why := why_unsupported(sql):
         return passing_through(sql, why)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_hive_opt.statement.settings import Settings
 from tests.iceberg.runs import rows_of, run, run_apart
 
 DAYS = 20
@@ -137,6 +138,17 @@ def test_a_temporary_view_hides_a_table_of_the_current_catalog(tables, tmp_path)
     finally:
         tables.sql("DROP VIEW by_bucket")
         tables.sql("USE spark_catalog.default")
+
+
+def test_a_data_column_if_that_is_asked_for(tables, tmp_path):
+    sql = "SELECT b.v FROM lake.dw.by_hour b JOIN picked p ON b.id = p.id"
+    asked = Settings.of({"hive.optimize.mapjoin.key.predicate": "true"})
+    plain = rows_of(tables, sql)
+    whole, restricted = run(tables, sql, tmp_path), run(tables, sql, tmp_path, settings=asked)
+    assert whole.rows == restricted.rows == plain
+    assert whole.reasons == {"b": "NO_CONDITION_ON_PARTITION_COLUMN"}
+    assert restricted.reasons == {"b": "RESTRICTED"}
+    assert restricted.files("lake.dw.by_hour") == 1 < whole.files("lake.dw.by_hour")
 
 
 def test_many_keys_become_ranges(tables, tmp_path):
