@@ -140,6 +140,8 @@ def _headline(known: Known) -> str:
     if known.descriptor is not None:
         return headline(known.descriptor)
     figures = known.run.figures
+    if figures.reason == "PRUNED" and not figures.total:
+        return "conditions with the keys restricted the scans"
     if not figures.total:
         return f"pruned nothing: {_sentence(figures.reason)}"
     share = 100 * (figures.total - figures.kept) / figures.total

@@ -104,7 +104,7 @@ def _tables(sql: str, summary: Mapping[str, Any]) -> Tables:
         named = tables_of(sql)
     except (PlanError, RecursionError):
         named = Tables((), ())
-    scanned = {found["table"] for found in summary["decisions"] if found["table"]}
+    scanned = {found["table"].lower() for found in summary["decisions"] if found["table"]}
     return Tables(tuple(sorted(scanned.union(named.reads))), named.writes)
 
 

@@ -1,0 +1,50 @@
+"""What the page of a run says of an Iceberg table, with the descriptor and without it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+
+from airflow_hive_opt.pages.instance import Known, instance_of
+from airflow_hive_opt.pages.task_run import InstanceKey, TaskRun
+from airflow_hive_opt.runtime.descriptor import (
+    Decision,
+    Descriptor,
+    PlannedFiles,
+    RowFilter,
+    SourceKeys,
+    now,
+)
+from airflow_hive_opt.runtime.figures import figures_of
+from airflow_hive_opt.runtime.report import Report
+
+KEYS = SourceKeys(("c",), "changed", "SELECT DISTINCT c.day FROM changed c", 5)
+DESCRIPTOR = Descriptor(
+    "0" * 64,
+    now(),
+    (),
+    (Decision("o", "lake.shop.orders", "RESTRICTED", "by its files"),),
+    (RowFilter("o", "lake.shop.orders", "orders", True, (14, 20), "day", "date", (), False, KEYS),),
+    (PlannedFiles("o", "lake.shop.orders", (14, 20), "false", 5, 5, 40, 1000, 8000),),
+)
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "headline"),
+    [
+        (DESCRIPTOR, "5 of 1,000 files of orders by day in 5 keys of changed"),
+        (None, "conditions with the keys restricted the scans"),
+    ],
+)
+def test_files_of_an_iceberg_table(descriptor, headline):
+    summary = Report(DESCRIPTOR, "s3://b/1.json").summary()
+    at = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    run = TaskRun(
+        InstanceKey("d", "t", "r", -1), figures_of(summary), at, at, 1, "success", at, 1.0
+    )
+    known = Known(run, {"return_value": summary}, {}, descriptor, None, "deleted", "")
+    found = instance_of(known)
+    (scan,) = found.scans
+    assert (scan.files, scan.total_files, scan.kept) == (5, 1000, None)
+    assert (found.headline, found.reason) == (headline, "PRUNED")
