@@ -16,12 +16,12 @@ from pyspark.errors import AnalysisException
 from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, columns_of
 from airflow_hive_opt.spark.session.spark_compat import condition_of
 from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.lake_formats import ICEBERG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SESSION_CATALOG = "spark_catalog"
-ICEBERG = "iceberg"
 UNKNOWN_SIZE = 2**63 - 1
 """Bytes: Spark's own size of a table without statistics, so that it supplies no keys."""
 
