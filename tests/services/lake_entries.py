@@ -15,7 +15,7 @@ _IDENTIFIER, _PROVIDER = 0, 4
 
 
 def add_entry(session: SparkSession, like: str, name: str, provider: str) -> None:
-    """Adds ``database.table`` with the columns and partitions of ``like``, of another provider."""
+    """Adds ``database.table`` with the columns and statistics of ``like``, of another provider."""
     external: Any = session._jsparkSession.sharedState().externalCatalog()
     jvm: Any = session._jvm
     catalyst = jvm.org.apache.spark.sql.catalyst
@@ -25,3 +25,4 @@ def add_entry(session: SparkSession, like: str, name: str, provider: str) -> Non
     fields[_IDENTIFIER] = catalyst.TableIdentifier(short, jvm.scala.Some(database))
     fields[_PROVIDER] = jvm.scala.Some(provider)
     external.createTable(catalyst.catalog.CatalogTable(*fields), False)
+    external.alterTableStats(database, short, metadata.stats())

@@ -70,6 +70,14 @@ def partitions_in(text: str, table: Table) -> list[Partition]:
     return partitions
 
 
+def is_read_by_serde(session: SparkSession, metadata: Any) -> bool:
+    """Whether Spark reads a table that the JVM describes with Hive's serde."""
+    if provider_of(metadata) != "hive":
+        return False
+    serde = metadata.storage().serde()
+    return read_by_serde(session, str(serde.get()) if serde.isDefined() else "")
+
+
 def read_by_serde(session: SparkSession, serde: str) -> bool:
     """Whether Spark reads a Hive table with this serde, not with its own reader."""
     own = own_format(serde)
