@@ -1,4 +1,4 @@
-"""Lets keys restrict any column of a table that keeps its own list of files, if that is asked for.
+"""Lets keys restrict any column of an Iceberg table, if that is asked for.
 
 >>> from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
 >>> orders = Table("default.orders", (Column("id", "bigint"), Column("day", "date")),
@@ -12,13 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from airflow_hive_opt.statement.catalog import Catalog, Table
+from airflow_hive_opt.statement.lake_formats import ICEBERG
 
 
 @dataclass(frozen=True)
 class DataColumns:
-    """A catalog whose tables are grouped by all of their columns.
+    """A catalog whose Iceberg tables are grouped by all of their columns.
 
-    The metadata has each file's lowest and highest value of a data column too. Whether that skips
+    Their metadata has each file's lowest and highest value of a data column too. Whether that skips
     files depends on how the rows were written.
     """
 
@@ -27,6 +28,6 @@ class DataColumns:
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
         found = self.catalog.table(name)
-        if found is None or not found.provider:
+        if found is None or found.provider != ICEBERG:
             return found
         return replace(found, clustered_by=tuple(column.name for column in found.columns))

@@ -17,8 +17,9 @@ from airflow_hive_opt.pruning.rules.partition_pruning import prune_partitions
 from airflow_hive_opt.pruning.rules.predicate_pushdown import push_down
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.lake_formats import HUDI
 from airflow_hive_opt.statement.parse import parse, why_unsupported
-from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
+from airflow_hive_opt.statement.settings import KEY_PREDICATE, UNTESTED, Settings
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
         raise PlanError("PARSE", "the statement is nested too deeply to be planned") from None
     if statement.kind is None:
         return passing_through(sql, "statements of this kind, or of this form, are not planned")
-    if row_level is not None and not _target(statement):
-        return passing_through(sql, f"{row_level.kind} is planned for Iceberg tables only")
+    if row_level is not None and (why := _not_planned(row_level, statement, settings)):
+        return passing_through(sql, why)
     trees: tuple[Operator, ...] = tuple(map(push_down, build(statement)))
     left = tuple(
         ScanDecision(alias, table, Reason.PASSED_THROUGH)
@@ -80,10 +81,24 @@ def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
     )
 
 
-def _target(statement: Statement) -> bool:
-    """Whether the first relation of a query is a table whose rows Spark can change."""
+def _not_planned(row_level: RowLevel, statement: Statement, settings: Settings) -> str | None:
+    """Why a statement that changes rows of a target is not planned; ``None`` if it is.
+
+    MERGE into a Hudi table with a record key checks ON when it runs, and fails for anything but
+    equalities.
+    """
     first = statement.blocks[0].first if statement.blocks else None
-    return isinstance(first, TableRelation) and bool(first.table.provider)
+    provider = first.table.provider if isinstance(first, TableRelation) else ""
+    if not provider:
+        return f"{row_level.kind} is planned for Iceberg tables only"
+    if not settings.restricts(provider):
+        return (
+            f"{row_level.kind} is planned for Iceberg tables, and if {UNTESTED} names {provider}, "
+            f"for those of {provider}"
+        )
+    if provider == HUDI and row_level.kind == "MERGE":
+        return "Hudi accepts only equalities in MERGE's ON, so no keys can be added there"
+    return None
 
 
 def _possible(decision: ScanDecision, row_level: RowLevel | None) -> ScanDecision:

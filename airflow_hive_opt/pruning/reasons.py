@@ -12,6 +12,7 @@ class Reason(StrEnum):
     RESTRICTED = "RESTRICTED"
     OWN_CONDITION = "OWN_CONDITION"
     DISABLED = "DISABLED"
+    FORMAT_NOT_TESTED = "FORMAT_NOT_TESTED"
     PASSED_THROUGH = "PASSED_THROUGH"
     PARTITIONS_NOT_IN_METASTORE = "PARTITIONS_NOT_IN_METASTORE"
     SCAN_NOT_RESTRICTABLE = "SCAN_NOT_RESTRICTABLE"
@@ -57,6 +58,10 @@ _SENTENCES = {
         "the statement's own condition selects the scan's files, and Spark passes it on"
     ),
     Reason.DISABLED: "hive.optimize.mapjoin.partition.pruning is off",
+    Reason.FORMAT_NOT_TESTED: (
+        "no test has run against tables of this format (Delta, Hudi), so keys restrict them only "
+        "if hive.optimize.mapjoin.untested.formats names it"
+    ),
     Reason.PASSED_THROUGH: (
         "the planner does not support this part of the statement, so it passes through to Spark"
     ),

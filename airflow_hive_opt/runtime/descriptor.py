@@ -100,15 +100,15 @@ class RowFilter:
 class PlannedFiles:
     """The data files that one scan will read, found by the metadata of its table.
 
-    ``alias``, ``table`` and ``reference`` are as in :class:`Target`. ``expression`` is the scan's
-    condition as Iceberg writes it in JSON. ``partitions``, ``files`` and ``bytes`` are what it
-    leaves of ``total_files`` and ``total_bytes``; a number is ``None`` if it is not known.
+    ``alias``, ``table`` and ``reference`` are as in :class:`Target`. ``expression`` is the
+    condition on an Iceberg table in Iceberg's JSON. ``partitions``, ``files`` and ``bytes`` are
+    what it leaves of ``total_files`` and ``total_bytes``; a number is ``None`` if it is not known.
     """
 
     alias: str
     table: str
     reference: tuple[int, int]
-    expression: str
+    expression: Optional[str]
     partitions: Optional[int] = None
     files: Optional[int] = None
     bytes: Optional[int] = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_hive_opt.runtime.partitions import Partition, value_of
 from airflow_hive_opt.statement.catalog import Buckets, Column, Table
+from airflow_hive_opt.statement.lake_formats import LAKE_FORMATS
 
 PROJECTED = "projection.enabled"
 """A table's parameter: if ``true``, Athena computes the partitions, and the metastore has none."""
@@ -34,6 +35,7 @@ def table_of(hive: Any) -> Table:
     storage = hive.sd
     partition_columns = tuple(_column(field) for field in hive.partitionKeys or ())
     columns = tuple(_column(field) for field in storage.cols or ())
+    provider = parameters.get(_PROVIDER, "hive").lower()
     if [(column.name, column.type) for column in columns] == _PLACEHOLDER:
         columns = _spark_columns(parameters, partition_columns) or columns
     return Table(
@@ -42,10 +44,8 @@ def table_of(hive: Any) -> Table:
         partition_columns=partition_columns,
         total_bytes=statistic(parameters, "totalSize"),
         partitions_in_metastore=parameters.get(PROJECTED, "").lower() != "true"
-        and (
-            parameters.get(_PROVIDER, "hive") == "hive"
-            or parameters.get("spark.sql.partitionProvider") == "catalog"
-        ),
+        and provider not in LAKE_FORMATS
+        and (provider == "hive" or parameters.get("spark.sql.partitionProvider") == "catalog"),
         buckets=_buckets(storage),
         rows=statistic(parameters, "numRows"),
         files=statistic(parameters, "numFiles"),

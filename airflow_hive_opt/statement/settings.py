@@ -6,9 +6,12 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from airflow_hive_opt.statement.lake_formats import UNTESTED_FORMATS
+
 PARTITION_PRUNING = "hive.optimize.mapjoin.partition.pruning"
 KEY_PREDICATE = "hive.optimize.mapjoin.key.predicate"
 CORRELATION = "hive.optimize.correlation"
+UNTESTED = "hive.optimize.mapjoin.untested.formats"
 SMALL_TABLE_FILESIZE = "hive.mapjoin.smalltable.filesize"
 
 # Accepted because scripts for Hive set them. They change neither the plan nor the run.
@@ -30,6 +33,8 @@ DEFAULTS: Mapping[str, str] = {
     PARTITION_PRUNING: "true",
     # Not a setting of Hive. Off: it has only overhead if files are not clustered by the key.
     KEY_PREDICATE: "false",
+    # Not a setting of Hive. Empty: no test has run against tables of these formats.
+    UNTESTED: "",
     SMALL_TABLE_FILESIZE: "25000000",
     "hive.auto.convert.join": "true",
     "hive.auto.convert.join.noconditionaltask": "true",
@@ -68,6 +73,8 @@ _WORDS = {
     "hive.mapred.mode": ("", "strict", "nonstrict"),
     "hive.fetch.task.conversion": ("none", "minimal", "more"),
 }
+# Settings that take any number of these words, separated by commas.
+_LISTS = {UNTESTED: UNTESTED_FORMATS}
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ class Settings:
             if mistake is None:
                 values[key] = _text(value)
             elif key in DEFAULTS:
-                warnings.append(f"{mistake}: using {DEFAULTS[key]}")
+                warnings.append(f"{mistake}: using {DEFAULTS[key] or 'none'}")
             else:
                 warnings.append(mistake)
         return cls(values, tuple(warnings))
@@ -129,6 +136,15 @@ class Settings:
         """The value of a setting that is a whole number."""
         return int(self.values[name])
 
+    def restricts(self, format_: str) -> bool:
+        """Whether keys may become conditions on tables of a format with its own list of files.
+
+        >>> asked = Settings.of({UNTESTED: "Delta"})
+        >>> [asked.restricts(each) for each in ("iceberg", "delta", "hudi")]
+        [True, True, False]
+        """
+        return format_ not in UNTESTED_FORMATS or format_ in _items(self.values[UNTESTED])
+
     def forbids(self, check: str) -> bool:
         """Whether a ``hive.strict.checks`` setting is active; ``hive.mapred.mode`` overrides it.
 
@@ -164,7 +180,13 @@ def _text(value: object) -> str:
     return str(value).strip().lower()
 
 
+def _items(value: str) -> list[str]:
+    return [item for part in value.split(",") if (item := part.strip())]
+
+
 def _kind(key: str) -> str:
+    if key in _LISTS:
+        return f"{' or '.join(_LISTS[key])}, or both separated by a comma"
     if key in _WORDS:
         return " or ".join(word for word in _WORDS[key] if word)
     return "true or false" if DEFAULTS[key] in ("true", "false") else "a whole number"
@@ -172,6 +194,8 @@ def _kind(key: str) -> str:
 
 def _valid(key: str, value: str) -> bool:
     default = DEFAULTS[key]
+    if key in _LISTS:
+        return all(item in _LISTS[key] for item in _items(value))
     if key in _WORDS:
         return value in _WORDS[key]
     if default in ("true", "false"):

@@ -84,9 +84,13 @@ def test_columns_that_only_spark_can_say():
 
 
 def test_who_manages_the_partitions():
-    provider = {"spark.sql.sources.provider": "delta"}
-    managed = {**provider, "spark.sql.partitionProvider": "catalog"}
-    for properties, expected in (({}, True), (provider, False), (managed, True)):
+    by_spark = {"spark.sql.partitionProvider": "catalog"}
+    parquet, delta, hudi = (
+        {"spark.sql.sources.provider": name} for name in ("parquet", "Delta", "hudi")
+    )
+    cases = [({}, True), (parquet, False), ({**parquet, **by_spark}, True)]
+    cases += [(delta, False), ({**delta, **by_spark}, False), ({**hudi, **by_spark}, False)]
+    for properties, expected in cases:
         hive = hive_table()
         hive.parameters = properties
         assert table_of(hive).partitions_in_metastore is expected

@@ -1,6 +1,11 @@
+import re
+
+import pytest
+
 from airflow_hive_opt.statement.settings import (
     PARTITION_PRUNING,
     SMALL_TABLE_FILESIZE,
+    UNTESTED,
     Settings,
 )
 
@@ -31,3 +36,22 @@ def test_a_wrong_value_is_warned_of_and_the_default_stays():
         "true or false",
         "a whole number",
     ]
+
+
+@pytest.mark.parametrize("value", ["delta", "Delta,HUDI", " hudi , ", ""])
+def test_formats_that_are_asked_for(value):
+    settings = Settings.for_run({UNTESTED: value})
+    assert settings.restricts("delta") is ("delta" in value.lower())
+    assert settings.restricts("hudi") is ("hudi" in value.lower())
+    assert settings.restricts("iceberg")
+
+
+@pytest.mark.parametrize("value", ["paimon", "delta;hudi", "true", "delta iceberg"])
+def test_an_unknown_format_is_one_clear_line(value):
+    known = "delta or hudi, or both separated by a comma"
+    expected = f"setting {UNTESTED} must be {known}, not '{value}'"
+    with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
+        Settings.for_run({UNTESTED: value})
+    settings = Settings.of({UNTESTED: value})
+    assert settings.warnings == (f"{expected}: using none",)
+    assert not settings.restricts("delta")

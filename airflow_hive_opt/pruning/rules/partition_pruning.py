@@ -177,7 +177,10 @@ def _decide(findings: _Findings, settings: Settings) -> ScanDecision:
     if reason is not Reason.PRUNED:
         return ScanDecision(relation.alias, table, reason, relation)
     if table.provider:
-        return _by_values(findings)
+        found = _by_values(findings)
+        if not found.pruned or settings.restricts(table.provider):
+            return found
+        return ScanDecision(relation.alias, table, Reason.FORMAT_NOT_TESTED, relation)
     both = tuple(findings.sources), tuple(findings.conditions)
     alternative = Alternative(*both, frozenset(findings.columns))
     return ScanDecision(relation.alias, table, reason, relation, (alternative,))

@@ -30,6 +30,7 @@ from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.spark_compat import condition_of
 from airflow_hive_opt.statement.catalog import Buckets, Table
 from airflow_hive_opt.statement.identifiers import quote, quote_table
+from airflow_hive_opt.statement.lake_formats import LAKE_FORMATS
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 if TYPE_CHECKING:
@@ -208,8 +209,8 @@ class ConnectCatalog:
             tuple(column for column in columns if column.name not in partitioned),
             tuple(column for column in columns if column.name in partitioned),
             told.get("statistics", {}).get("size_in_bytes"),
-            partitions_in_metastore=told.get("partition_provider") == "Catalog"
-            or told.get("provider") == "hive",
+            partitions_in_metastore=str(told.get("provider")).lower() not in LAKE_FORMATS
+            and (told.get("partition_provider") == "Catalog" or told.get("provider") == "hive"),
             by_serde=self._is_read_by_serde(told),
             location=location,
         )

@@ -74,6 +74,8 @@ def counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles:
 
 
 def _counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles | None:
+    if found.expression is None:
+        return None
     loaded = load(session, Place.of(found.table))
     if loaded.snapshotId() is not None or loaded.branch() is not None:
         return None  # its name is that of a snapshot or branch, and the counts are the main one's

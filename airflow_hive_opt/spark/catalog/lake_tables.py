@@ -1,27 +1,38 @@
-"""Tables of Spark's other catalogs, of which Iceberg's keep their own list of files.
+"""Tables of Spark's other catalogs, of which Iceberg's, Delta's and Hudi's list their own files.
 
 Iceberg stores for each file its partition and the lowest and highest value of its columns. A
 condition on the source column of a partition transform, or on a column of the sort order,
-therefore skips files, and Spark passes it on.
+therefore skips files, and Spark passes it on. Of Delta's and Hudi's tables, against which no test
+has run, only the partition columns count.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
 
-from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, columns_of
+from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, columns_of, provider_of
 from airflow_hive_opt.spark.session.spark_compat import condition_of
-from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.catalog import Column, Table
+from airflow_hive_opt.statement.identifiers import quote_table
+from airflow_hive_opt.statement.lake_formats import DELTA, HUDI, ICEBERG, UNTESTED_FORMATS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+log = logging.getLogger(__name__)
+
 SESSION_CATALOG = "spark_catalog"
-ICEBERG = "iceberg"
+# The classes of tables that Delta's and Hudi's catalogs load.
+_UNTESTED = {
+    "org.apache.spark.sql.delta.catalog.DeltaTableV2": DELTA,
+    "org.apache.spark.sql.hudi.catalog.HoodieInternalV2Table": HUDI,
+}
 UNKNOWN_SIZE = 2**63 - 1
 """Bytes: Spark's own size of a table without statistics, so that it supplies no keys."""
 
@@ -93,7 +104,54 @@ class LakeTables:
         if not self._is_registered(SESSION_CATALOG):
             return None
         found = self.table(Place(SESSION_CATALOG, (database,), name))
-        return found if found is not None and found.provider else None
+        return found if found is not None and found.provider == ICEBERG else None
+
+    def listing_its_files(self, table: Table, metadata: Any) -> Table:
+        """A table of the metastore, described as Delta's or Hudi's if ``metadata`` names these.
+
+        Such a table has no partitions of the metastore. Its partition columns are those of the
+        metastore's entry, or if there are none, those that the registered catalog gives.
+        """
+        format_ = provider_of(metadata)
+        if format_ not in UNTESTED_FORMATS:
+            return table
+        named = tuple(column.name for column in table.partition_columns)
+        columns = table.columns
+        if named or not columns:
+            columns = self._columns_read(table.name) or table.all_columns
+        size = UNKNOWN_SIZE if table.total_bytes is None else table.total_bytes
+        return replace(
+            table,
+            columns=columns,
+            partition_columns=(),
+            partitions_in_metastore=True,
+            total_bytes=size,
+            provider=format_,
+            clustered_by=named or self._identity_columns(table.name),
+        )
+
+    def _columns_read(self, name: str) -> tuple[Column, ...]:
+        """The columns in the order in which Spark reads them, which the entry need not have.
+
+        Empty if Spark can't read the table.
+        """
+        try:
+            frame = self._session.table(quote_table(name))
+            return tuple(columns_of(frame._jdf.queryExecution().analyzed().schema()))
+        except (PySparkException, Py4JError) as error:  # the statement itself gives the reason
+            log.debug("%s can't be read: %s", name, error)
+            return ()
+
+    def _identity_columns(self, name: str) -> tuple[str, ...]:
+        """The partition columns that the registered session catalog gives, if there is one."""
+        if not self._is_registered(SESSION_CATALOG):
+            return ()
+        database, _, short = name.rpartition(".")
+        try:
+            return _partitioned_by(load(self._session, Place(SESSION_CATALOG, (database,), short)))
+        except (PySparkException, Py4JError) as error:
+            log.debug("the partition columns of %s are not known: %s", name, error)
+            return ()
 
     def _is_registered(self, catalog: str) -> bool:
         if catalog not in self._registered:
@@ -107,12 +165,11 @@ class LakeTables:
 
     def _look_up(self, place: Place) -> Table | None:
         try:
-            found = load(self._session, place)
+            return _described(place, load(self._session, place))
         except AnalysisException as error:
             if condition_of(error) in NOT_FOUND:
                 return None
             raise
-        return _described(place, found)
 
 
 def is_iceberg(metadata: Any) -> bool:
@@ -120,7 +177,7 @@ def is_iceberg(metadata: Any) -> bool:
 
     A table that Iceberg has made there has Hive as its provider.
     """
-    if metadata.provider().contains(ICEBERG):
+    if provider_of(metadata) == ICEBERG:
         return True
     kind = metadata.properties().get("table_type")
     return bool(kind.isDefined()) and str(kind.get()).lower() == ICEBERG
@@ -136,6 +193,8 @@ def _described(place: Place, found: Any) -> Table:
         total_bytes=UNKNOWN_SIZE,
         location=None if location is None else str(location),
     )
+    if kind in _UNTESTED:
+        return replace(table, provider=_UNTESTED[kind], clustered_by=_partitioned_by(found))
     if kind != "org.apache.iceberg.spark.source.SparkTable":
         return table
     iceberg = found.table()
@@ -161,6 +220,13 @@ def _is_metadata(iceberg: Any) -> bool:
             return True
         kind = kind.getSuperclass()
     return False
+
+
+def _partitioned_by(found: Any) -> tuple[str, ...]:
+    """The columns of the identity transforms of a table, in lower case."""
+    by_identity = (each for each in found.partitioning() if str(each.name()) == "identity")
+    fields = (list(each.references()[0].fieldNames()) for each in by_identity)
+    return tuple(str(names[0]).lower() for names in fields if len(names) == 1)
 
 
 def _clustering(iceberg: Any) -> Iterator[str]:

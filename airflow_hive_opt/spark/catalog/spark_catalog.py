@@ -21,10 +21,10 @@ from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
     columns_of,
     has_partitions_in_metastore,
+    is_read_by_serde,
     location_of,
     own_format,
     partitions_in,
-    read_by_serde,
     sized,
     view_definition,
 )
@@ -232,7 +232,7 @@ class SparkCatalog:
         metadata = self._catalog.getTableMetadata(self._table_identifier(short, database))
         told = (metadata.provider().getOrElse(None), metadata.storage().serde().getOrElse(None))
         format_ = own_format(" ".join(str(text) for text in told if text))
-        if not format_ or self._is_read_by_serde(metadata):
+        if not format_ or is_read_by_serde(self._session, metadata):
             return "", ""
         return format_, unquote(metadata.location().toString())
 
@@ -267,6 +267,10 @@ class SparkCatalog:
                 return lake
         full = f"{database}.{short}".lower()
         self._found[full] = metadata
+        return self._lake.listing_its_files(self._of_metastore(full, metadata), metadata)
+
+    def _of_metastore(self, full: str, metadata: Any) -> Table:
+        database, _, short = full.rpartition(".")
         own_names = self._texts(metadata.partitionColumnNames())
         size = metadata.stats()
         # without statistics in the metastore Spark measures the files; a view has a plan of its own
@@ -294,16 +298,9 @@ class SparkCatalog:
             tuple(column for column in columns if column.name in partitioned),
             int(size.get().sizeInBytes()) if size.isDefined() else None,
             partitions_in_metastore=not own_names or has_partitions_in_metastore(metadata),
-            by_serde=bool(own_names) and self._is_read_by_serde(metadata),
+            by_serde=bool(own_names) and is_read_by_serde(self._session, metadata),
             location=location_of(metadata),
         )
-
-    def _is_read_by_serde(self, metadata: Any) -> bool:
-        """Whether Spark reads the table with Hive's serde, not with its own reader."""
-        if metadata.provider().getOrElse(None) != "hive":
-            return False
-        serde = metadata.storage().serde()
-        return read_by_serde(self._session, str(serde.get()) if serde.isDefined() else "")
 
     def _metadata(self, short: str, database: str) -> Any | None:
         if (fetched := self._fetched.get(f"{database}.{short}".lower())) is not None:

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from airflow_hive_opt.runtime.hive_tables import PROJECTED
 from airflow_hive_opt.runtime.partitions import Partition, value_of
 from airflow_hive_opt.statement.catalog import Column, Table, ViewDefinition
+from airflow_hive_opt.statement.lake_formats import LAKE_FORMATS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,14 +32,22 @@ def location_of(metadata: Any) -> str | None:
 def has_partitions_in_metastore(metadata: Any) -> bool:
     """Whether the metastore has the partitions of a table that the JVM describes.
 
-    It does not if the table's format or Athena's partition projection computes them.
+    It does not if the table's format or Athena's partition projection computes them. A format that
+    keeps its own list of files may have more partitions than the metastore.
     """
     properties = metadata.properties()
     if properties.contains(PROJECTED) and str(properties.apply(PROJECTED)).lower() == "true":
         return False
-    return bool(metadata.tracksPartitionsInCatalog()) or (
-        metadata.provider().getOrElse(None) == "hive"
-    )
+    provider = provider_of(metadata)
+    if provider in LAKE_FORMATS:
+        return False
+    return provider == "hive" or bool(metadata.tracksPartitionsInCatalog())
+
+
+def provider_of(metadata: Any) -> str:
+    """The provider of a table that the JVM describes, in lower case; empty for a view."""
+    provider = metadata.provider()
+    return str(provider.get()).lower() if provider.isDefined() else ""
 
 
 def partitions_in(text: str, table: Table) -> list[Partition]:
@@ -59,6 +68,14 @@ def partitions_in(text: str, table: Table) -> list[Partition]:
             )
         )
     return partitions
+
+
+def is_read_by_serde(session: SparkSession, metadata: Any) -> bool:
+    """Whether Spark reads a table that the JVM describes with Hive's serde."""
+    if provider_of(metadata) != "hive":
+        return False
+    serde = metadata.storage().serde()
+    return read_by_serde(session, str(serde.get()) if serde.isDefined() else "")
 
 
 def read_by_serde(session: SparkSession, serde: str) -> bool:

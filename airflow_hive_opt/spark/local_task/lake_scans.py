@@ -15,6 +15,7 @@ from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
 from airflow_hive_opt.spark.local_task.changes import merged_into
 from airflow_hive_opt.spark.local_task.key_sets import FAILURES, KeySets, failed
 from airflow_hive_opt.spark.local_task.value_lists import value_filters
+from airflow_hive_opt.statement.lake_formats import ICEBERG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,10 +52,11 @@ def lake_scan(
     if isinstance(found, Reason) or relation is None:
         return LakeScan(decided)
     names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
+    expressed = decision.table.provider == ICEBERG
     planned = PlannedFiles(
         decision.alias,
         decision.table.name,
         (relation.reference.start, relation.reference.stop),
-        expression_of([(names[each.column], each) for each in found]),
+        expression_of([(names[each.column], each) for each in found]) if expressed else None,
     )
     return LakeScan(decided, found, counted(session, planned))

@@ -13,9 +13,10 @@ from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.rewriting.blocks import Edit, spliced
 from airflow_hive_opt.runtime.descriptor import Snapshot
-from airflow_hive_opt.spark.catalog.lake_tables import ICEBERG, Place, load
+from airflow_hive_opt.spark.catalog.lake_tables import Place, load
 from airflow_hive_opt.spark.session.best_effort import best_effort
 from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.lake_formats import ICEBERG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,0 +1,114 @@
+"""Decisions about Delta and Hudi tables, which keep their own list of files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_hive_opt.pruning.plan import Plan, plan
+from airflow_hive_opt.statement.catalog import JsonCatalog, Table
+from airflow_hive_opt.statement.settings import KEY_PREDICATE, PARTITION_PRUNING, UNTESTED, Settings
+from tests.pruning.catalogs import columns
+
+ORDERS = Table(
+    "default.orders",
+    columns(id="bigint", day="date", v="bigint"),
+    total_bytes=2**63 - 1,
+    provider="delta",
+    clustered_by=("day",),
+)
+FILES = replace(ORDERS, name="default.files", provider="", clustered_by=())
+CHANGED = Table("default.changed", columns(id="bigint", day="date", v="bigint"), total_bytes=5000)
+JOIN = "SELECT o.v FROM orders o JOIN changed c ON o.day = c.day"
+MERGE = (
+    "MERGE INTO orders o USING changed c ON o.id = c.id AND o.day = c.day "
+    "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+)
+DELETE = "DELETE FROM orders WHERE day IN (SELECT day FROM changed)"
+UPDATE = "UPDATE orders SET v = 0 WHERE day IN (SELECT day FROM changed)"
+
+
+def planned(sql: str, provider: str = "delta", **conf: str) -> Plan:
+    tables = [replace(ORDERS, provider=provider), FILES, CHANGED]
+    return plan(sql, JsonCatalog.of(tables), Settings.of(conf))
+
+
+def reasons(sql: str, provider: str = "delta", **conf: str) -> dict[str, str]:
+    found = planned(sql, provider, **conf).decisions
+    return {decision.alias: decision.reason.value for decision in found}
+
+
+@pytest.mark.parametrize("provider", ["delta", "hudi"])
+def test_a_join_is_restricted_if_asked_for(provider):
+    other = {"delta": "hudi", "hudi": "delta"}[provider]
+    assert reasons(JOIN, provider) == {"o": "FORMAT_NOT_TESTED"}
+    assert reasons(JOIN, provider, **{UNTESTED: other}) == {"o": "FORMAT_NOT_TESTED"}
+    assert reasons(JOIN, provider, **{UNTESTED: f"{other},{provider}"}) == {"o": "PRUNED"}
+    (decision,) = planned(JOIN, provider, **{UNTESTED: provider}).decisions
+    assert decision.columns == ("day",)
+    assert [source.sql for source in decision.sources] == [
+        "SELECT DISTINCT `c`.`day` FROM changed AS `c` WHERE `c`.`day` IS NOT NULL"
+    ]
+
+
+def test_iceberg_needs_no_setting():
+    assert reasons(JOIN, "iceberg") == {"o": "PRUNED"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        (JOIN.replace("o.day = c.day", "o.id = c.id"), "NO_CONDITION_ON_PARTITION_COLUMN"),
+        (JOIN.replace("o.day = c.day", "o.day >= c.day"), "KEYS_NOT_COMPARED_AS_COLUMNS"),
+        (JOIN.replace(" JOIN", " LEFT JOIN"), "PRESERVED_SIDE"),
+        ("SELECT v FROM orders o WHERE day = DATE'2026-01-05'", "OWN_CONDITION"),
+    ],
+)
+@pytest.mark.parametrize("asked", ["", "delta"])
+def test_the_setting_is_named_only_if_it_changes_something(sql, reason, asked):
+    assert reasons(sql, **{UNTESTED: asked}) == {"o": reason}
+
+
+def test_pruning_can_be_off():
+    conf = {UNTESTED: "delta", PARTITION_PRUNING: "false"}
+    assert reasons(JOIN, **conf) == {"o": "DISABLED"}
+
+
+@pytest.mark.parametrize("sql", [MERGE, DELETE, UPDATE])
+@pytest.mark.parametrize("provider", ["delta", "hudi"])
+def test_changes_of_rows_pass_through_unless_asked_for(sql, provider):
+    kind = sql.split()[0]
+    assert planned(sql, provider).passed_through == (
+        f"{kind} is planned for Iceberg tables, and if {UNTESTED} names {provider}, "
+        f"for those of {provider}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sql", "provider"), [(MERGE, "delta"), (DELETE, "delta"), (DELETE, "hudi"), (UPDATE, "hudi")]
+)
+def test_changes_of_rows(sql, provider):
+    found = planned(sql, provider, **{UNTESTED: provider})
+    assert found.kind == sql.split()[0]
+    alias = "o" if sql == MERGE else "orders"
+    assert reasons(sql, provider, **{UNTESTED: provider})[alias] == "PRUNED"
+
+
+def test_hudis_merge_passes_through():
+    found = planned(MERGE, "hudi", **{UNTESTED: "hudi"})
+    assert found.passed_through == (
+        "Hudi accepts only equalities in MERGE's ON, so no keys can be added there"
+    )
+
+
+def test_a_target_of_another_format():
+    sql = MERGE.replace("orders", "files")
+    assert planned(sql).passed_through == "MERGE is planned for Iceberg tables only"
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("", ["v"]), ("delta", [])])
+def test_keys_of_data_columns_stay_as_they_are_without_the_setting(asked, expected):
+    sql = "SELECT o.id FROM orders o JOIN changed c ON o.v = c.v"
+    found = planned(sql, **{KEY_PREDICATE: "true", UNTESTED: asked}).predicates
+    assert [predicate.column for predicate in found] == expected
