@@ -131,13 +131,16 @@ def _described(place: Place, found: Any) -> Table:
         return table
     snapshot = iceberg.currentSnapshot()
     size = "0" if snapshot is None else snapshot.summary().get("total-files-size")
+    partitioned_by = tuple(dict.fromkeys(_sources(iceberg, iceberg.spec())))
+    sorted_by = _sources(iceberg, iceberg.sortOrder())
     return Table(
         place.full_name,
         columns,
         total_bytes=UNKNOWN_SIZE if size is None else int(size),
         location=table.location,
         provider=ICEBERG,
-        clustered_by=tuple(dict.fromkeys(_clustering(iceberg))),
+        clustered_by=tuple(dict.fromkeys((*partitioned_by, *sorted_by))),
+        partitioned_by=partitioned_by,
     )
 
 
@@ -151,11 +154,10 @@ def _is_metadata(iceberg: Any) -> bool:
     return False
 
 
-def _clustering(iceberg: Any) -> Iterator[str]:
-    """The columns of the partition transforms and of the sort order, in lower case."""
+def _sources(iceberg: Any, layout: Any) -> Iterator[str]:
+    """The columns of a partition spec or of a sort order, in lower case."""
     schema = iceberg.schema()
-    for fields in (iceberg.spec().fields(), iceberg.sortOrder().fields()):
-        for field in fields:
-            name = str(schema.findColumnName(field.sourceId()))
-            if "." not in name and str(field.transform()) != "void":
-                yield name.lower()
+    for field in layout.fields():
+        name = str(schema.findColumnName(field.sourceId()))
+        if "." not in name and str(field.transform()) != "void":
+            yield name.lower()
