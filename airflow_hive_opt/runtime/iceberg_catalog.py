@@ -60,6 +60,11 @@ class IcebergTables:
         except Exception as error:  # noqa: BLE001 - of the catalog's client, whichever it is
             raise self._in_words(error) from None
 
+    def close(self) -> None:
+        """Closes the connections to the catalog."""
+        for catalog in self._catalogs.values():
+            catalog.close()
+
     def absent(self, required: Required) -> Absent:
         """The required tuples that the table does not have at this time.
 

@@ -176,6 +176,8 @@ class RequiredPartitionsTrigger(PollingTrigger):
         return required.read(path, self.query_digest, self.columns, self.token)
 
     async def close(self) -> None:
-        """Closes the metastore client."""
+        """Closes the clients."""
         if self._metastore is not None:
             self._metastore.close()
+        if self._lake is not None:
+            await asyncio.to_thread(self._lake.close)
