@@ -22,7 +22,7 @@ def runtime():
 def lake(runtime, metastore_service, tmp_path_factory):
     """A session. Its catalog ``lake`` keeps tables in a folder.
 
-    Its catalog ``hms`` keeps Iceberg tables in the metastore, where the session's catalog has them
+    Its catalog ``hms`` keeps Iceberg tables in the metastore, in which the session's own catalog is
     too.
     """
     from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
@@ -39,8 +39,6 @@ def lake(runtime, metastore_service, tmp_path_factory):
         "spark.sql.catalog.hms": CATALOG,
         "spark.sql.catalog.hms.type": "hive",
         "spark.sql.catalog.hms.uri": metastore_service.uri,
-        "spark.sql.catalog.spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
-        "spark.sql.catalog.spark_catalog.type": "hive",
         # the tests' metastore has no tables for locks
         "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
         "spark.sql.shuffle.partitions": "1",

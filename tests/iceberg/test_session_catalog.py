@@ -16,6 +16,10 @@ ROWS = (
 
 @pytest.fixture(scope="module")
 def tables(lake):
+    """A session whose own catalog also reads Iceberg tables; others of this JVM do not."""
+    lake = lake.newSession()
+    lake.conf.set("spark.sql.catalog.spark_catalog", "org.apache.iceberg.spark.SparkSessionCatalog")
+    lake.conf.set("spark.sql.catalog.spark_catalog.type", "hive")
     lake.sql("CREATE NAMESPACE hms.shared")
     rows = ROWS.format(200)
     lake.sql(f"CREATE TABLE hms.shared.fact USING iceberg PARTITIONED BY (day) AS {rows}")

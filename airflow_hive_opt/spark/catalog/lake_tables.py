@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, columns_of
-from airflow_hive_opt.spark.session.spark_compat import condition_of
+from airflow_hive_opt.spark.session.spark_compat import active, condition_of
 from airflow_hive_opt.statement.catalog import Table
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class LakeTables:
     def table(self, place: Place) -> Table | None:
         """The table, or ``None`` if it does not exist; raises Spark's errors."""
         if place not in self._tables:
-            self._tables[place] = self._look_up(place)
+            with active(self._session):  # Spark reads a catalog's settings from that session
+                self._tables[place] = self._look_up(place)
         return self._tables[place]
 
     def in_session_catalog(self, database: str, name: str) -> Table | None:
@@ -85,7 +86,8 @@ class LakeTables:
         return self._registered[catalog]
 
     def _namespace(self) -> tuple[str, ...]:
-        return tuple(str(part) for part in self._manager.currentNamespace())
+        with active(self._session):
+            return tuple(str(part) for part in self._manager.currentNamespace())
 
     def _look_up(self, place: Place) -> Table | None:
         gateway: Any = self._session.sparkContext._gateway
