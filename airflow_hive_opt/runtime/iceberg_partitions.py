@@ -105,21 +105,17 @@ class _Layout:
         self._vague = [
             at
             for at, column in enumerate(columns)
-            if not own.get(column.field_id)
-            or (
-                ("identity" not in own[column.field_id])
-                and own[column.field_id] != current.get(column.field_id)
-            )
+            if not _says_as_much(own.get(column.field_id), current.get(column.field_id))
         ]
-        groups = defaultdict(list)
-        for number, row in enumerate(rows):
+        # By partition value the rows, and their values in the first vague column, which are sorted.
+        self._groups: dict[tuple[Any, ...], tuple[list[int], list[Any]]] = {}
+        first = self._vague[0] if self._vague else 0
+        for number in sorted(range(len(rows)), key=lambda number: rows[number][first]):
+            row = rows[number]
             value = tuple(field.transform(row[field.column]) for field in self._fields)
-            groups[value].append(number)
-        self._groups = dict(groups)
-        if self._vague:  # then ``rows_in`` finds the rows between two values by bisection
-            first = self._vague[0]
-            for group in self._groups.values():
-                group.sort(key=lambda number: rows[number][first])
+            numbers, values = self._groups.setdefault(value, ([], []))
+            numbers.append(number)
+            values.append(row[first])
 
     def may_have(self, manifest: ManifestFile) -> bool:
         """Whether the manifest's summary allows a file with one of the rows."""
@@ -142,14 +138,14 @@ class _Layout:
     def rows_in(self, file: DataFile) -> Sequence[int]:
         """The numbers of the rows whose partition the file has."""
         value = tuple(file.partition[field.position] for field in self._fields)
-        found: Sequence[int] = self._groups.get(value, ())
+        nothing: tuple[Sequence[int], Sequence[Any]] = (), ()
+        found, values = self._groups.get(value, nothing)
         for at in self._vague if found else ():
             bounds = _bounds(file, self._columns[at])
             if bounds is None:
                 return ()
             lower, upper = bounds
             if at == self._vague[0]:
-                values = [self._rows[number][at] for number in found]
                 found = found[bisect_left(values, lower) : bisect_right(values, upper)]
             else:
                 found = [number for number in found if lower <= self._rows[number][at] <= upper]
@@ -178,6 +174,13 @@ def _transforms(spec: PartitionSpec) -> dict[int, set[str]]:
         if str(field.transform) != "void":
             found[field.source_id].add(str(field.transform))
     return dict(found)
+
+
+def _says_as_much(own: set[str] | None, current: set[str] | None) -> bool:
+    """Whether partition values by the first transforms tell those by the second ones."""
+    if not own:
+        return False
+    return "identity" in own or (current is not None and current <= own)
 
 
 def _bounds(file: DataFile, column: NestedField) -> tuple[Any, Any] | None:

@@ -229,6 +229,15 @@ def test_an_earlier_spec_that_says_the_same_needs_no_bounds(catalog, tables):
     assert tables.absent(wanted(*days(1, 2))).tuples == days(2)
 
 
+def test_an_earlier_spec_that_says_more_needs_no_bounds(catalog, tables):
+    fields = spec((2, MonthTransform()), (2, DayTransform()))
+    table = catalog.create_table("dw.t", SCHEMA, partition_spec=fields)
+    append(table, (648, DAY))
+    with table.update_spec() as update:
+        update.remove_field("p0")
+    assert tables.absent(wanted(*days(1, 2))).tuples == days(2)
+
+
 def test_a_column_that_is_dropped_or_of_another_type(catalog, tables):
     table = catalog.create_table("dw.t", SCHEMA, partition_spec=spec((1, IdentityTransform())))
     append(table, (5,))
