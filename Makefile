@@ -103,11 +103,12 @@ fuzz-iceberg: .iceberg/ready
 bench-iceberg: .iceberg/ready
 	$(ICEBERG) -m benchmarks.iceberg $(ARGUMENTS)
 
-.iceberg/ready: tests/iceberg/requirements.lock pyproject.toml | $(READY)
+.iceberg/ready: tests/iceberg/requirements.lock pyproject.toml | services
 	@echo "==> creating the environment for Iceberg in .iceberg"
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .iceberg
 	@$(BIN)/uv pip install --quiet --no-config --compile-bytecode --python $(ICEBERG) --require-hashes -r $<
 	@$(BIN)/uv pip install --quiet --no-config --python $(ICEBERG) --no-deps -e .
+	@mkdir -p .iceberg/share && ln -sfn $(CURDIR)/.venv/share/java .iceberg/share/java
 	@touch $@
 
 # The metastore of the tests needs PostgreSQL's Java driver, which no wheel contains. Debian's package

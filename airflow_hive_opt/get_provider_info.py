@@ -20,6 +20,29 @@ _HIVE_METASTORE = {
     },
 }
 
+_ICEBERG = {
+    "hook-class-name": "airflow_hive_opt.hooks.iceberg_catalog.IcebergCatalogHook",
+    "hook-name": "Iceberg",
+    "connection-type": "iceberg",
+    "ui-field-behaviour": {
+        "hidden-fields": ["schema", "port"],
+        "relabeling": {
+            "host": "Catalog URI",
+            "login": "Client ID",
+            "password": "Client Secret",
+        },
+        "placeholders": {
+            "host": "https://catalog.example.com",
+            "extra": '{"warehouse": "s3://warehouse/", "s3.region": "eu-central-1"}',
+        },
+    },
+}
+# Each connection type, and the provider of Airflow's that brings it too.
+_CONNECTION_TYPES = (
+    (_HIVE_METASTORE, "apache-airflow-providers-apache-hive"),
+    (_ICEBERG, "apache-airflow-providers-apache-iceberg"),
+)
+
 
 def get_provider_info() -> dict[str, Any]:
     """The provider's entry point, after Airflow's ``provider_info.schema.json``."""
@@ -65,10 +88,15 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": [
             {
                 "integration-name": "Hive Opt",
-                "python-modules": ["airflow_hive_opt.hooks.hive_metastore"],
+                "python-modules": [
+                    "airflow_hive_opt.hooks.hive_metastore",
+                    "airflow_hive_opt.hooks.iceberg_catalog",
+                ],
             }
         ],
-        "connection-types": [] if _hive_provider_is_installed() else [_HIVE_METASTORE],
+        "connection-types": [
+            found for found, provider in _CONNECTION_TYPES if not _is_installed(provider)
+        ],
         "extra-links": [
             "airflow_hive_opt.links.pages.DescriptorLink",
             "airflow_hive_opt.links.pages.ExplainLink",
@@ -164,14 +192,14 @@ def get_provider_info() -> dict[str, Any]:
     }
 
 
-def _hive_provider_is_installed() -> bool:
-    """Whether Airflow's Hive provider brings the connection type; then it stays that provider's.
+def _is_installed(provider: str) -> bool:
+    """Whether a provider of Airflow's brings the connection type; then it stays that provider's.
 
     Of two providers with one type Airflow takes the first by name, which would be this one, and
-    warns. ``Connection.get_hook`` would then give the Hive provider's users another hook.
+    warns. ``Connection.get_hook`` would then give that provider's users another hook.
     """
     try:
-        distribution("apache-airflow-providers-apache-hive")
+        distribution(provider)
     except PackageNotFoundError:
         return False
     return True

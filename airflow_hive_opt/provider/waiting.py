@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath
+from airflow_hive_opt.provider.airflow_compat import AirflowFailException, ObjectStoragePath
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.log_text import plain
 from airflow_hive_opt.runtime.report import descriptor_summary
-from airflow_hive_opt.runtime.required import Required, missing, name_of
+from airflow_hive_opt.runtime.required import Required, Tuples, missing, name_of
 from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
 from airflow_hive_opt.statement.catalog import Column, Table
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.runtime.iceberg_catalog import IcebergTables
     from airflow_hive_opt.runtime.metastore import Metastore
     from airflow_hive_opt.runtime.partitions import Partition
 
@@ -53,35 +54,74 @@ def statement_digest(sql: str, parameters: Mapping[str, Any] | None) -> str:
     return descriptors.query_digest(split_settings(sql)[1], parameters)
 
 
-def poll_partitions(metastore: Metastore, required: Sequence[Required]) -> PollResult:
+def check_connections(
+    required: Sequence[Required], metastore_conn_id: str | None, catalog_conn_id: str | None
+) -> None:
+    """Raises ``AirflowFailException`` if a connection for one of the tables is not given."""
+    lake = sorted({entry.table for entry in required if entry.provider})
+    if lake and catalog_conn_id is None:
+        raise AirflowFailException(
+            f"the keys require partitions of the Iceberg table {lake[0]}: set catalog_conn_id to "
+            "the connection of its catalog"
+        )
+    if len(catalogs := sorted({name.split(".")[0] for name in lake})) > 1:
+        raise AirflowFailException(
+            f"the keys require partitions of tables in the catalogs {', '.join(catalogs)}, but "
+            "catalog_conn_id is the connection of one catalog"
+        )
+    others = [entry.table for entry in required if not entry.provider]
+    if others and metastore_conn_id is None:
+        raise AirflowFailException(
+            f"the keys require partitions of {others[0]}: set metastore_conn_id to the connection "
+            "of its metastore"
+        )
+
+
+def poll_partitions(
+    metastore: Metastore | None, required: Sequence[Required], lake: IcebergTables | None = None
+) -> PollResult:
     """Whether every required partition exists.
 
     Makes one metastore call for each table. AWS Glue gets one for each thousand partitions, or for
-    each 2,048 bytes of keys.
+    each 2,048 bytes of keys. ``lake`` answers for Iceberg's tables and ``metastore`` for all
+    others; each may be ``None`` if no table needs it. Raises ``MetastoreError`` and
+    ``CatalogError``.
     """
-    from airflow_hive_opt.runtime.metastore import MetastoreError
-
     lacking: list[str] = []
+    notes: list[str] = []
     wanted = 0
     for entry in required:
         wanted += len(entry.tuples)
-        try:
-            present = _present(metastore, entry)
-        except MetastoreError:  # servers have no distinct error here for a missing table
-            if metastore.table(entry.table) is not None:
-                raise
-            present = []
-        lacking += [
-            plain(f"{entry.table}/{name_of(entry, row)}") for row in missing(entry, present)
-        ]
+        if entry.provider:
+            assert lake is not None, "check_connections"
+            absent = lake.absent(entry)
+            tuples = absent.tuples
+            notes += [plain(absent.note)] if absent.note and absent.note not in notes else []
+        else:
+            assert metastore is not None, "check_connections"
+            tuples = _missing_of_metastore(metastore, entry)
+        lacking += [plain(f"{entry.table}/{name_of(entry, row)}") for row in tuples]
     if not lacking:
         return PollResult(True, f"all {wanted:,} partitions are there", {"required": wanted})
     listed = ", ".join(lacking[:_SHOWN]) + (", ..." if len(lacking) > _SHOWN else "")
+    listed += "".join(f"; {note}" for note in notes)
     return PollResult(
         False,
         f"{len(lacking):,} of {wanted:,} partitions are missing: {listed}",
         {"required": wanted, "missing": len(lacking), "first_missing": lacking[:_SHOWN]},
     )
+
+
+def _missing_of_metastore(metastore: Metastore, entry: Required) -> Tuples:
+    from airflow_hive_opt.runtime.metastore import MetastoreError
+
+    try:
+        present = _present(metastore, entry)
+    except MetastoreError:  # servers have no distinct error here for a missing table
+        if metastore.table(entry.table) is not None:
+            raise
+        present = []
+    return missing(entry, present)
 
 
 def _present(metastore: Metastore, entry: Required) -> list[Partition]:

@@ -6,6 +6,8 @@
 - ``descriptor`` is the partition list, ``required`` what sensors wait for, ``report`` a run's
   summary, ``binding`` the tables and settings for which a list is valid, ``gates`` the limits
   before the join.
+- ``iceberg_partitions`` finds an Iceberg table's required partitions, ``iceberg_catalog`` reads the
+  catalog of the table.
 - ``documents`` is the common format of these files, ``storage`` writes them, ``cleaning`` deletes
   them.
 

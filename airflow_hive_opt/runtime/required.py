@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
 
 from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.partitions import Partition, Value, typed
 from airflow_hive_opt.runtime.storage import DescriptorError, StoragePath
-from airflow_hive_opt.statement.types import family
+from airflow_hive_opt.statement.types import TIMESTAMP, family
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 Tuples = tuple[tuple[Value, ...], ...]
 MAX_REQUIRED = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class TooManyRequiredPartitions(Exception):
@@ -27,6 +29,11 @@ class Required:
 
     ``tuples`` are values of ``columns``, in this order. ``all_columns`` are the table's partition
     columns and ``types`` their Hive types, in order.
+
+    ``provider`` is the format of a table that keeps its own list of files, ``iceberg``. It is empty
+    for a table whose partitions are in a metastore. Iceberg's partition columns are the columns
+    from whose values it makes its partitions. A TIMESTAMP is the number of microseconds since 1970
+    in UTC.
     """
 
     table: str
@@ -34,6 +41,12 @@ class Required:
     types: tuple[str, ...]
     columns: tuple[str, ...]
     tuples: Tuples
+    provider: str = ""
+
+    @property
+    def types_of_columns(self) -> tuple[str, ...]:
+        """The types of ``columns``."""
+        return tuple(self.types[self.all_columns.index(name)] for name in self.columns)
 
 
 @dataclass(frozen=True)
@@ -94,7 +107,17 @@ def missing(required: Required, present: Iterable[Partition]) -> Tuples:
 
 def name_of(required: Required, row: Sequence[Value]) -> str:
     """A tuple in the form of a partition name: ``ds=2026-01-31/region=n``."""
-    return "/".join(f"{name}={value}" for name, value in zip_strict(required.columns, row))
+    shown = map(_shown, row, required.types_of_columns)
+    return "/".join(f"{name}={value}" for name, value in zip_strict(required.columns, shown))
+
+
+def _shown(value: Value, type_: str) -> str:
+    if type_ != TIMESTAMP or not isinstance(value, int):
+        return str(value)
+    try:
+        return (_EPOCH + timedelta(microseconds=value)).isoformat()
+    except OverflowError:  # Python's calendar ends in the year 9999
+        return f"{value} microseconds"
 
 
 def write(found: RequiredPartitions, path: StoragePath) -> None:
@@ -132,6 +155,7 @@ class _Table:
     types: tuple[str, ...]
     columns: tuple[str, ...]
     tuples: tuple[tuple[str, ...], ...]
+    provider: str
 
 
 @dataclass(frozen=True)
@@ -144,13 +168,20 @@ class _Document:
 
 def _as_texts(entry: Required) -> _Table:
     tuples = tuple(tuple(map(str, row)) for row in entry.tuples)
-    return _Table(entry.table, entry.all_columns, entry.types, entry.columns, tuples)
+    return _Table(
+        entry.table, entry.all_columns, entry.types, entry.columns, tuples, entry.provider
+    )
 
 
 def _as_values(entry: _Table) -> Required:
-    types = [entry.types[entry.all_columns.index(name)] for name in entry.columns]
-    tuples = tuple(tuple(map(_value, row, types)) for row in entry.tuples)
-    return Required(entry.table, entry.all_columns, entry.types, entry.columns, tuples)
+    read = _lake_value if entry.provider else _value
+    found = Required(entry.table, entry.all_columns, entry.types, entry.columns, (), entry.provider)
+    types = found.types_of_columns
+    return replace(found, tuples=tuple(tuple(map(read, row, types)) for row in entry.tuples))
+
+
+def _lake_value(text: str, type_: str) -> Value:
+    return int(text) if type_ == TIMESTAMP else _value(text, type_)
 
 
 def _value(text: str, type_: str) -> Value:
@@ -172,4 +203,4 @@ def _check(found: _Document) -> None:
         _as_values(entry)
 
 
-_FORMAT = Format("list of required partitions", 1, _Document, _check)
+_FORMAT = Format("list of required partitions", 2, _Document, _check)

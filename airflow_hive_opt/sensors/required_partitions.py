@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 
 from airflow_hive_opt.hooks.hive_metastore import DEFAULT_CONN_ID, HiveMetastoreHook
+from airflow_hive_opt.hooks.iceberg_catalog import IcebergCatalogHook
 from airflow_hive_opt.operators.outcome import raise_unless_done
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import (
@@ -16,31 +18,42 @@ from airflow_hive_opt.provider.airflow_compat import (
     PokeReturnValue,
 )
 from airflow_hive_opt.provider.attempts import attempt_token
-from airflow_hive_opt.provider.waiting import PollResult, poll_partitions, statement_digest
+from airflow_hive_opt.provider.waiting import (
+    PollResult,
+    check_connections,
+    poll_partitions,
+    statement_digest,
+)
 from airflow_hive_opt.runtime import required
 from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
 from airflow_hive_opt.sensors.deferring import deadline_in, deferrable_by_default, summary_in
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
+    from airflow_hive_opt.runtime.iceberg_catalog import IcebergTables
     from airflow_hive_opt.runtime.required import Required
     from airflow_hive_opt.spark.application.job import Job
 
 
 class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
-    """Waits until the metastore has every partition that the small tables' keys require.
+    """Waits until every partition that the small tables' keys require exists.
 
     The sensor collects the keys once, on Spark, when it starts. Each poke then makes one metastore
-    call for each table, however many partitions it has. If several small tables prune one table,
-    the sensor waits for every combination of their keys, because the join may read each of them.
-    The log says which partitions are missing.
+    call for each table, however many partitions it has. It reads the metadata of an Iceberg table
+    with PyIceberg, if the table has changed since the last poke. If several small tables prune one
+    table, the sensor waits for every combination of their keys, because the join may read each of
+    them. The log says which partitions are missing.
 
     :param sql: the statement that will run. (templated)
     :param columns: names of partition columns; wait only for the keys of these columns. Use it if
         some combinations of keys never exist: ``columns=["ds"]`` waits for one partition of each
         day. Default: all columns.
     :param metastore_conn_id: the ``hive_metastore`` connection of the metastore to check, or an
-        ``aws`` connection for AWS Glue.
+        ``aws`` connection for AWS Glue. Default: ``metastore_default``, or none if
+        ``catalog_conn_id`` is given.
+    :param catalog_conn_id: the ``iceberg`` connection of the catalog that has the statement's
+        Iceberg tables. Default: none; then a statement that requires partitions of such a table
+        fails. (templated)
     :param deferrable: wait in the triggerer. Default: ``[operators] default_deferrable``.
 
     ``poke_interval`` and ``timeout`` are those of Airflow's sensors. For all other arguments, see
@@ -49,7 +62,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     """
 
     stages: ClassVar[StagesName] = "keys"
-    template_fields: Sequence[str] = StatementOperator.template_fields
+    template_fields: Sequence[str] = (*StatementOperator.template_fields, "catalog_conn_id")
     template_ext: Sequence[str] = StatementOperator.template_ext
     operator_extra_links = ()  # it writes no descriptor
     ui_color = "#e8eef7"
@@ -59,17 +72,22 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         *,
         sql: str,
         columns: Sequence[str] = (),
-        metastore_conn_id: str = DEFAULT_CONN_ID,
+        metastore_conn_id: str | None = None,
+        catalog_conn_id: str | None = None,
         deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
         # A list has its attempt's token, so no attempt can resume another one's application.
         kwargs["durable"] = False
+        if metastore_conn_id is None and catalog_conn_id is None:
+            metastore_conn_id = DEFAULT_CONN_ID
         super().__init__(sql=sql, metastore_conn_id=metastore_conn_id, **kwargs)
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, not {columns!r}")
         self.columns = tuple(columns)
+        self.catalog_conn_id = catalog_conn_id
         self._own_token = uuid4().hex  # if the context has no attempt ID: no older list has it
+        self._lake: IcebergTables | None = None  # keeps what a poke has read for the next one
         self.deferrable = deferrable_by_default() if deferrable is None else deferrable
 
     def job(self, context: Context) -> Job:
@@ -93,9 +111,10 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
                 statement_digest(self.sql, self.parameters),
                 self.columns,
                 self._token(context),
-                str(self.metastore_conn_id),
+                self.metastore_conn_id,
                 self.poke_interval,
                 deadline_in(self.timeout),
+                self.catalog_conn_id,
             ),
             method_name="execute_complete",
         )
@@ -110,14 +129,24 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         return PokeReturnValue(result.found, result.summary)
 
     def _poll(self, context: Context) -> PollResult:
+        from airflow_hive_opt.runtime.iceberg_catalog import CatalogError
         from airflow_hive_opt.runtime.metastore import MetastoreError
 
         found = self._required(context)
-        with HiveMetastoreHook(str(self.metastore_conn_id)).get_conn() as metastore:
+        check_connections(found, self.metastore_conn_id, self.catalog_conn_id)
+        with ExitStack() as clients:
+            metastore = None
+            if self.metastore_conn_id is not None and any(not each.provider for each in found):
+                hook = HiveMetastoreHook(self.metastore_conn_id)
+                metastore = clients.enter_context(hook.get_conn())
+            if self.catalog_conn_id is not None and any(each.provider for each in found):
+                self._lake = self._lake or IcebergCatalogHook(self.catalog_conn_id).get_conn()
             try:
-                result = poll_partitions(metastore, found)
+                result = poll_partitions(metastore, found, self._lake)
             except MetastoreError as error:
                 raise AirflowException(f"connection {self.metastore_conn_id!r}: {error}") from None
+            except CatalogError as error:
+                raise AirflowException(f"connection {self.catalog_conn_id!r}: {error}") from None
         self.log.info("%s", result.message)
         return result
 

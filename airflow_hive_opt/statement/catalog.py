@@ -82,7 +82,8 @@ class Table:
     - ``provider`` is the format of a table that keeps its own list of files: one of
       :data:`~airflow_hive_opt.statement.lake_formats.LAKE_FORMATS`. It is empty for other tables.
     - ``clustered_by`` are the data columns by whose values such a table groups its files. A
-      condition on them skips files.
+      condition on them skips files. ``partitioned_by`` are those of them from whose values the
+      table makes its partitions; the others are columns of its sort order.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Table:
     distinct: tuple[tuple[str, int], ...] = ()
     provider: str = ""
     clustered_by: tuple[str, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
 
     @property
     def scanned(self) -> Table:

@@ -17,10 +17,16 @@ from airflow_hive_opt.provider.airflow_compat import (
     TriggerEvent,
     connection_of,
 )
-from airflow_hive_opt.provider.waiting import PollResult, poll_descriptor, poll_partitions
+from airflow_hive_opt.provider.waiting import (
+    PollResult,
+    check_connections,
+    poll_descriptor,
+    poll_partitions,
+)
 from airflow_hive_opt.runtime import required
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.runtime.iceberg_catalog import IcebergTables
     from airflow_hive_opt.runtime.metastore import Remote
     from airflow_hive_opt.runtime.required import Required
 
@@ -90,10 +96,11 @@ class PartitionDescriptorTrigger(PollingTrigger):
 
 
 class RequiredPartitionsTrigger(PollingTrigger):
-    """Waits until a metastore has every partition of the list at ``uri``.
+    """Waits until every partition of the list at ``uri`` exists.
 
     The list may be long, so the trigger reads it from storage. The list must have this
-    ``query_digest``, ``columns`` and ``token``. Each check makes one metastore call for each table.
+    ``query_digest``, ``columns`` and ``token``. Each check makes one metastore call for each table,
+    and reads the metadata of each Iceberg table that has changed.
     """
 
     def __init__(
@@ -102,9 +109,10 @@ class RequiredPartitionsTrigger(PollingTrigger):
         query_digest: str,
         columns: Sequence[str],
         token: str,
-        metastore_conn_id: str,
+        metastore_conn_id: str | None,
         poke_interval: float,
         deadline: str,
+        catalog_conn_id: str | None = None,
     ) -> None:
         super().__init__(poke_interval, deadline)
         self.uri = uri
@@ -112,8 +120,10 @@ class RequiredPartitionsTrigger(PollingTrigger):
         self.columns = tuple(columns)
         self.token = token
         self.metastore_conn_id = metastore_conn_id
+        self.catalog_conn_id = catalog_conn_id
         self._required: Sequence[Required] | None = None
         self._metastore: Remote | None = None
+        self._lake: IcebergTables | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """See Airflow's ``BaseTrigger``."""
@@ -127,29 +137,47 @@ class RequiredPartitionsTrigger(PollingTrigger):
                 "metastore_conn_id": self.metastore_conn_id,
                 "poke_interval": self.poke_interval,
                 "deadline": self.deadline,
+                "catalog_conn_id": self.catalog_conn_id,
             },
         )
 
     async def poll(self) -> PollResult:
-        """Checks the metastore, in a thread; raises ``AirflowException``."""
-        from airflow_hive_opt.hooks.hive_metastore import metastore_of
+        """Checks the metastore and the catalog, in a thread; raises ``AirflowException``."""
+        from airflow_hive_opt.runtime.iceberg_catalog import CatalogError
         from airflow_hive_opt.runtime.metastore import MetastoreError
 
-        if self._required is None or self._metastore is None:
-            self._required = await asyncio.to_thread(self._read)
-            connection = await connection_of(self.metastore_conn_id)
-            # in a thread too: boto3 reads files and may ask for a role
-            self._metastore = await asyncio.to_thread(metastore_of, connection)
+        if self._required is None:
+            self._required = await self._connect(await asyncio.to_thread(self._read))
         try:
-            return await asyncio.to_thread(poll_partitions, self._metastore, self._required)
+            return await asyncio.to_thread(
+                poll_partitions, self._metastore, self._required, self._lake
+            )
         except MetastoreError as error:
             raise AirflowException(f"connection {self.metastore_conn_id!r}: {error}") from None
+        except CatalogError as error:
+            raise AirflowException(f"connection {self.catalog_conn_id!r}: {error}") from None
+
+    async def _connect(self, required: Sequence[Required]) -> Sequence[Required]:
+        """Makes the clients that the tables need, in threads: boto3 reads files, for example."""
+        from airflow_hive_opt.hooks.hive_metastore import metastore_of
+        from airflow_hive_opt.hooks.iceberg_catalog import tables_of
+
+        check_connections(required, self.metastore_conn_id, self.catalog_conn_id)
+        if self.metastore_conn_id is not None and any(not each.provider for each in required):
+            connection = await connection_of(self.metastore_conn_id)
+            self._metastore = await asyncio.to_thread(metastore_of, connection)
+        if self.catalog_conn_id is not None and any(each.provider for each in required):
+            connection = await connection_of(self.catalog_conn_id)
+            self._lake = await asyncio.to_thread(tables_of, connection)
+        return required
 
     def _read(self) -> Sequence[Required]:
         path = ObjectStoragePath(self.uri)
         return required.read(path, self.query_digest, self.columns, self.token)
 
     async def close(self) -> None:
-        """Closes the metastore client."""
+        """Closes the clients."""
         if self._metastore is not None:
             self._metastore.close()
+        if self._lake is not None:
+            await asyncio.to_thread(self._lake.close)

@@ -1,4 +1,4 @@
-"""One Spark session with an Iceberg catalog ``lake`` for all tests of this folder."""
+"""One Spark session for all tests of this folder, with two Iceberg catalogs and a metastore."""
 
 from __future__ import annotations
 
@@ -12,20 +12,35 @@ CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
 
 @pytest.fixture(scope="session")
-def lake(tmp_path_factory):
-    """A session; its catalog ``lake`` keeps tables in a folder."""
+def runtime():
+    """Skips the tests if Iceberg's runtime is not installed."""
     if not is_installed():
         pytest.skip("Iceberg's runtime is not installed: make test-iceberg")
+
+
+@pytest.fixture(scope="session")
+def lake(runtime, metastore_service, tmp_path_factory):
+    """A session. Its catalog ``lake`` keeps tables in a folder.
+
+    Its catalog ``hms`` keeps Iceberg tables in the metastore, in which the session's own catalog is
+    too.
+    """
     from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
 
     folder = tmp_path_factory.mktemp("iceberg")
     conf = {
         **embedded_conf(folder / "warehouse", "local[2]"),
+        **metastore_service.spark_conf(),
         "spark.jars": iceberg_jars(folder),
         "spark.sql.extensions": EXTENSIONS,
         "spark.sql.catalog.lake": CATALOG,
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": str(folder / "lake"),
+        "spark.sql.catalog.hms": CATALOG,
+        "spark.sql.catalog.hms.type": "hive",
+        "spark.sql.catalog.hms.uri": metastore_service.uri,
+        # the tests' metastore has no tables for locks
+        "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
         "spark.sql.shuffle.partitions": "1",
         "spark.ui.enabled": "false",
         "spark.driver.extraJavaOptions": SHORT_LIVED,

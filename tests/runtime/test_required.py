@@ -27,6 +27,11 @@ def test_values_are_compared_as_the_table_types_them():
     assert missing(DATES, present) == ((date(2026, 1, 2),),)
     assert name_of(DATES, (date(2026, 1, 2),)) == "ds=2026-01-02"
 
+    assert [name_of(LAKE, row) for row in LAKE.tuples] == [
+        "at=1969-12-31T23:59:59.999999+00:00",
+        f"at={2**62} microseconds",
+    ]
+
 
 @pytest.fixture
 def path(tmp_path) -> UPath:
@@ -40,12 +45,15 @@ ALL = Required(
     ("c", "a", "b"),
     ((date(999, 1, 1), -(2**63), ""), (date(2026, 1, 1), 7, "7\ud800")),
 )
-LIST = RequiredPartitions("digest", ("ds",), "token", (DATES, ALL))
+LAKE = Required(
+    "lake.db.v", ("at", "b"), ("timestamp", "string"), ("at",), ((-1,), (2**62,)), "iceberg"
+)
+LIST = RequiredPartitions("digest", ("ds",), "token", (DATES, ALL, LAKE))
 
 
 def test_it_travels_with_its_types(path):
     write(LIST, path)
-    assert read(path, "digest", ["ds"], "token") == (DATES, ALL)
+    assert read(path, "digest", ["ds"], "token") == (DATES, ALL, LAKE)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +90,10 @@ def test_a_missing_one(path):
         ({"tuples": ((date(2026, 1, 1), 1),)}, "not have one value for each column"),
         ({"tuples": (("yesterday",),)}, "a value is no date: 'yesterday'"),
         ({"types": ("timestamp", "int"), "tuples": (("1",),)}, "a value is no timestamp"),
+        (
+            {"types": ("timestamp", "int"), "tuples": (("now",),), "provider": "iceberg"},
+            "invalid literal",
+        ),
     ],
 )
 def test_what_would_not_be_read_is_not_written(path, change, message):

@@ -201,7 +201,7 @@ class _TransformStandIn:
 )
 def test_tables_of_another_catalog(entries, monkeypatch, stand_in, provider):
     found = stand_in(("identity", ("Day",)), ("identity", ("s", "day")), ("bucket", ("id",)))
-    monkeypatch.setattr(LakeTables, "_load", lambda self, place: found)
+    monkeypatch.setattr(lake_tables, "load", lambda session, place: found)
     table = LakeTables(entries).table(Place("unity", ("shop",), "orders"))
     assert (table.name, table.provider) == ("unity.shop.orders", provider)
     assert [(column.name, column.type) for column in table.columns] == [
@@ -216,9 +216,8 @@ def test_partition_columns_that_only_deltas_catalog_knows(entries, monkeypatch):
     """Delta's entry in the metastore has none."""
     assert SparkCatalog(entries).table("lake_formats.bare_delta").clustered_by == ()
     monkeypatch.setattr(LakeTables, "_is_registered", lambda _, name: name == "spark_catalog")
-    monkeypatch.setattr(
-        LakeTables, "_load", lambda self, place: DeltaTableStandIn(("identity", ("day",)))
-    )
+    found = DeltaTableStandIn(("identity", ("day",)))
+    monkeypatch.setattr(lake_tables, "load", lambda session, place: found)
     table = SparkCatalog(entries).table("lake_formats.bare_delta")
     assert (table.provider, table.clustered_by) == ("delta", ("day",))
     assert [column.name for column in table.columns] == ["id", "v", "day"]
@@ -227,4 +226,4 @@ def test_partition_columns_that_only_deltas_catalog_knows(entries, monkeypatch):
 def test_sparks_own_transforms(entries):
     """The stand-ins answer as Spark's objects do."""
     place = Place("spark_catalog", ("lake_formats",), "twin")
-    assert lake_tables._partitioned_by(LakeTables(entries)._load(place)) == ("day",)
+    assert lake_tables._partitioned_by(lake_tables.load(entries, place)) == ("day",)

@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 
 from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, columns_of, provider_of
-from airflow_hive_opt.spark.session.spark_compat import condition_of
+from airflow_hive_opt.spark.session.spark_compat import active, condition_of
 from airflow_hive_opt.statement.catalog import Column, Table
 from airflow_hive_opt.statement.identifiers import quote_table
 from airflow_hive_opt.statement.lake_formats import DELTA, HUDI, ICEBERG, UNTESTED_FORMATS
@@ -66,7 +66,8 @@ def load(session: SparkSession, place: Place) -> Any:
         namespace[at] = part
     identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, place.name)
     manager: Any = session._jsparkSession.sessionState().catalogManager()
-    return manager.catalog(place.catalog).loadTable(identifier)
+    with active(session):  # Spark reads a catalog's settings from that session
+        return manager.catalog(place.catalog).loadTable(identifier)
 
 
 class LakeTables:
@@ -161,7 +162,8 @@ class LakeTables:
 
     def _namespace(self) -> tuple[str, ...]:
         manager: Any = self._session._jsparkSession.sessionState().catalogManager()
-        return tuple(str(part) for part in manager.currentNamespace())
+        with active(self._session):
+            return tuple(str(part) for part in manager.currentNamespace())
 
     def _look_up(self, place: Place) -> Table | None:
         try:
@@ -202,13 +204,16 @@ def _described(place: Place, found: Any) -> Table:
         return table
     snapshot = iceberg.currentSnapshot()
     size = "0" if snapshot is None else snapshot.summary().get("total-files-size")
+    partitioned_by = tuple(dict.fromkeys(_sources(iceberg, iceberg.spec())))
+    sorted_by = _sources(iceberg, iceberg.sortOrder())
     return Table(
         place.full_name,
         columns,
         total_bytes=UNKNOWN_SIZE if size is None else int(size),
         location=table.location,
         provider=ICEBERG,
-        clustered_by=tuple(dict.fromkeys(_clustering(iceberg))),
+        clustered_by=tuple(dict.fromkeys((*partitioned_by, *sorted_by))),
+        partitioned_by=partitioned_by,
     )
 
 
@@ -229,11 +234,10 @@ def _partitioned_by(found: Any) -> tuple[str, ...]:
     return tuple(str(names[0]).lower() for names in fields if len(names) == 1)
 
 
-def _clustering(iceberg: Any) -> Iterator[str]:
-    """The columns of the partition transforms and of the sort order, in lower case."""
+def _sources(iceberg: Any, layout: Any) -> Iterator[str]:
+    """The columns of a partition spec or of a sort order, in lower case."""
     schema = iceberg.schema()
-    for fields in (iceberg.spec().fields(), iceberg.sortOrder().fields()):
-        for field in fields:
-            name = str(schema.findColumnName(field.sourceId()))
-            if "." not in name and str(field.transform()) != "void":
-                yield name.lower()
+    for field in layout.fields():
+        name = str(schema.findColumnName(field.sourceId()))
+        if "." not in name and str(field.transform()) != "void":
+            yield name.lower()

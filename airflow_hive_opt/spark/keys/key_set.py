@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -93,6 +93,23 @@ class Keys:
         rows = self.frame.selectExpr(f"unix_micros(c{at})").collect()
         return frozenset(row[0] for row in rows if row[0] is not None)
 
+    def tuples_of(self, types: Mapping[int, str]) -> frozenset[tuple[Value, ...]] | None:
+        """The keys as :meth:`tuples` gives them, of some columns only, which may be TIMESTAMP.
+
+        ``types`` has the types of the scan's columns by position of the key's column. A TIMESTAMP
+        is the number of microseconds since 1970 in UTC.
+        """
+        fields = [_type(field) for field in self.rows.schema.fields[:-1]]
+        if any(
+            _kind(type_) is None or _kind(type_) != _kind(fields[at]) for at, type_ in types.items()
+        ):
+            return None
+        # a NULL in any column makes the key equal to nothing
+        keys = self.frame.where(" AND ".join(f"c{n} IS NOT NULL" for n in range(len(fields))))
+        selected = [f"unix_micros(c{n})" if types[n] == TIMESTAMP else f"c{n}" for n in types]
+        rows = map(tuple, keys.selectExpr(*selected).collect())
+        return frozenset(row for row in rows if all(map(fits, row, types.values())))
+
     @cached_property
     def _families(self) -> list[str | None]:
         return [family(_type(field)) for field in self.rows.schema.fields]
@@ -100,6 +117,11 @@ class Keys:
     @cached_property
     def _values(self) -> list[tuple[Value | None, ...]]:
         return self.rows.values(self._families)
+
+
+def _kind(type_: str) -> str | None:
+    """The family of types that compare exactly in a table that keeps its own list of files."""
+    return type_ if type_ == TIMESTAMP else family(type_)
 
 
 def _type(field: object) -> str:
