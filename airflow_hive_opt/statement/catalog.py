@@ -83,6 +83,8 @@ class Table:
       :data:`~airflow_hive_opt.statement.lake_formats.LAKE_FORMATS`. It is empty for other tables.
     - ``clustered_by`` are the data columns by whose values such a table groups its files. A
       condition on them skips files.
+    - ``partition_fields`` has pairs of a column and the field of the table's own metadata that has
+      its value for every file, whichever way the table was partitioned when it was written.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Table:
     distinct: tuple[tuple[str, int], ...] = ()
     provider: str = ""
     clustered_by: tuple[str, ...] = ()
+    partition_fields: tuple[tuple[str, str], ...] = ()
 
     @property
     def scanned(self) -> Table:
