@@ -65,6 +65,9 @@ class KeySource:
       unchanged; otherwise ``None``.
     - ``asked`` are the statement's conditions that ``sql`` contains, in their original text.
       ``asked_sql`` has them with every column qualified.
+    - ``metadata_sql`` asks the table's own list of partitions instead of its rows. It may also
+      return keys of deleted rows. It is empty if the list does not have the keys, or if a key too
+      many would matter.
     """
 
     aliases: tuple[str, ...]
@@ -79,6 +82,7 @@ class KeySource:
     reference: Span | None = field(default=None, compare=False)
     asked: tuple[str, ...] = field(default=(), compare=False)
     asked_sql: tuple[str, ...] = field(default=(), compare=False)
+    metadata_sql: str = ""
 
     @property
     def counting_sql(self) -> str:

@@ -11,7 +11,9 @@ from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.pruning.resolve import resolve
 from airflow_hive_opt.pruning.row_level import as_query
 from airflow_hive_opt.pruning.rules.weakening import weaken
+from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
 from airflow_hive_opt.statement.example_catalog import CATALOG
+from airflow_hive_opt.statement.lake_formats import ICEBERG
 from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 
@@ -40,6 +42,24 @@ def row_level(sql: str) -> str:
     statement, query = found
     source = f"\nsource: {statement.source.of(sql)}" if statement.source else ""
     return f"{query.sql()}\ncondition: {statement.condition.of(sql)}{source}"
+
+
+def keys_of_metadata(sql: str) -> str:
+    """The key query of an Iceberg table's rows, and the one of its list of partitions."""
+    columns = (Column("day", "date"), Column("v", "int"))
+    tables = (
+        Table(
+            f"lake.s.{name}",
+            columns,
+            total_bytes=size,
+            provider=ICEBERG,
+            clustered_by=("day",),
+            partition_fields=(("day", "day"),),
+        )
+        for name, size in (("orders", 10**9), ("days", 5812))
+    )
+    (source,) = plan(sql, JsonCatalog.of(tables)).decisions[0].sources
+    return f"{source.sql}\n-->\n{source.metadata_sql}".replace(") AS", ")\nAS")
 
 
 def surviving(from_: str, alias: str) -> str:

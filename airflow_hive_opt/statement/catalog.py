@@ -84,6 +84,8 @@ class Table:
     - ``clustered_by`` are the data columns by whose values such a table groups its files. A
       condition on them skips files. ``partitioned_by`` are those of them from whose values the
       table makes its partitions; the others are columns of its sort order.
+    - ``partition_fields`` has pairs of a column and the field of the table's own metadata that has
+      its value for every file, whichever way the table was partitioned when it was written.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Table:
     provider: str = ""
     clustered_by: tuple[str, ...] = ()
     partitioned_by: tuple[str, ...] = ()
+    partition_fields: tuple[tuple[str, str], ...] = ()
 
     @property
     def scanned(self) -> Table:

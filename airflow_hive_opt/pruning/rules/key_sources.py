@@ -31,6 +31,7 @@ from airflow_hive_opt.pruning.query import (
     TableRelation,
 )
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.pruning.rules.listed_partitions import listed_partitions
 from airflow_hive_opt.pruning.rules.skeletons import VisibleBlock, column_type
 from airflow_hive_opt.pruning.scope import UNNAMED
 from airflow_hive_opt.statement.catalog import Table
@@ -172,6 +173,10 @@ def key_source(
     ]
     from_ = ", ".join(_from_item(small[alias]) for alias in aliases)
     condition = f" WHERE {' AND '.join(where)}" if where else ""
+    listed = None
+    if by_values and len(aliases) == 1:
+        read = {*columns}.union(*(each.columns for each in own))
+        listed = listed_partitions(small[aliases[0]].operator, read)
     return KeySource(
         aliases,
         " and ".join(_name(small[alias]) for alias in aliases),
@@ -189,6 +194,7 @@ def key_source(
         _reference([small[alias] for alias in aliases]),
         tuple(dict.fromkeys(condition.text for condition in own)),
         tuple(dict.fromkeys(condition.sql for condition in own)),
+        f"SELECT DISTINCT {', '.join(keys)} FROM {listed}{condition}" if listed else "",
     )
 
 

@@ -214,6 +214,7 @@ def _described(place: Place, found: Any) -> Table:
         provider=ICEBERG,
         clustered_by=tuple(dict.fromkeys((*partitioned_by, *sorted_by))),
         partitioned_by=partitioned_by,
+        partition_fields=() if is_a_version(found) else tuple(_partition_fields(iceberg)),
     )
 
 
@@ -232,6 +233,29 @@ def _partitioned_by(found: Any) -> tuple[str, ...]:
     by_identity = (each for each in found.partitioning() if str(each.name()) == "identity")
     fields = (list(each.references()[0].fieldNames()) for each in by_identity)
     return tuple(str(names[0]).lower() for names in fields if len(names) == 1)
+
+
+def is_a_version(found: Any) -> bool:
+    """Whether the name selects a branch, a tag or an older snapshot of an Iceberg table."""
+    return found.branch() is not None or found.snapshotId() is not None
+
+
+def _partition_fields(iceberg: Any) -> Iterator[tuple[str, str]]:
+    """Columns and fields that have always been partitioned by the column's own value."""
+    schema, specs = iceberg.schema(), list(iceberg.specs().values())
+    for field in iceberg.spec().fields():
+        name = str(schema.findColumnName(field.sourceId()))
+        if "." not in name and all(_partitions_by(spec, field) for spec in specs):
+            yield name.lower(), str(field.name())
+
+
+def _partitions_by(spec: Any, field: Any) -> bool:
+    return any(
+        own.fieldId() == field.fieldId()
+        and own.sourceId() == field.sourceId()
+        and str(own.transform()) == "identity"
+        for own in spec.fields()
+    )
 
 
 def _sources(iceberg: Any, layout: Any) -> Iterator[str]:

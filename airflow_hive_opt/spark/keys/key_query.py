@@ -42,7 +42,8 @@ _TOO_LONG = "airflow_hive_opt: a key is too long"
 class KeyQuery:
     """A key query that Spark has analysed; ``settings`` must be set in the session while it runs.
 
-    ``texts`` says whether a column is a text, whose size has a bound of its own.
+    ``texts`` says whether a column is a text, whose size has a bound of its own. ``exact`` is that
+    of :class:`~airflow_hive_opt.spark.keys.key_set.Keys`.
     """
 
     session: SparkSession
@@ -51,6 +52,7 @@ class KeyQuery:
     texts: bool
     settings: tuple[tuple[str, str], ...]
     bounds: KeyBounds
+    exact: bool = True
 
     def run(self) -> Found:
         """Reads at most ``max_keys`` keys plus one; raises Spark's errors."""
@@ -66,7 +68,7 @@ class KeyQuery:
         may_be_large = self.texts and rows.count * MOST_BYTES_OF_A_KEY > most
         if may_be_large and rows.size() > most:
             return Reason.KEYS_TOO_LARGE
-        return Keys(self.source, rows)
+        return Keys(self.source, rows, self.exact)
 
 
 def key_query(
@@ -95,7 +97,11 @@ def collect_keys(
     session: SparkSession, source: KeySource, bounds: KeyBounds, parameters: Mapping[str, object]
 ) -> Found:
     """The keys of ``source``, or the reason why they can't be used; raises Spark's errors."""
-    query = key_query(session, source, bounds, parameters)
+    return run_alone(session, key_query(session, source, bounds, parameters))
+
+
+def run_alone(session: SparkSession, query: KeyQuery | Reason) -> Found:
+    """The keys of a query, or the reason why they can't be used; raises Spark's errors."""
     if isinstance(query, Reason):
         return query
     with conf_set(session, dict(query.settings)):

@@ -35,11 +35,13 @@ class Keys:
     """The distinct keys of a source, held by the driver.
 
     The columns of ``rows`` are ``c0``, ``c1``, ... in the order of the source's columns. The last
-    column counts the source's rows with these keys.
+    column counts the source's rows with these keys. ``exact`` is false if there may be keys that
+    the source does not have any more.
     """
 
     source: KeySource
     rows: LocalRows
+    exact: bool = True
 
     @property
     def count(self) -> int:
@@ -54,7 +56,7 @@ class Keys:
     @property
     def unique(self) -> bool:
         """Whether every key belongs to one row of the source."""
-        return all(row[-1] == 1 for row in self._values)
+        return self.exact and all(row[-1] == 1 for row in self._values)
 
     def tuples(self, types: Sequence[str]) -> frozenset[tuple[Value, ...]] | None:
         """The keys as typed tuples; ``None`` if they can't be compared without a cast.

@@ -15,8 +15,9 @@ from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.runtime.metastore import MetastoreError
 from airflow_hive_opt.runtime.partitions import Partition
-from airflow_hive_opt.spark.keys.key_query import KeyQuery, collect_keys, key_query, run_together
+from airflow_hive_opt.spark.keys.key_query import KeyQuery, key_query, run_alone, run_together
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
+from airflow_hive_opt.spark.keys.listed_keys import lists_what_is_read
 from airflow_hive_opt.spark.keys.skeleton import skeleton_view, unique_view
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.statement.catalog import Table
@@ -30,11 +31,15 @@ log = logging.getLogger(__name__)
 FAILURES = (PySparkException, Py4JError, MetastoreError, ValueError, OverflowError)
 """Errors that only cost the pruning."""
 
-_Asked = tuple[str, tuple[tuple[str, Table], ...]]
+_Asked = tuple[str, str, tuple[tuple[str, Table], ...]]
 
 
 class KeySets:
-    """The key sets of one statement. ``names`` lists a table's partition names."""
+    """The key sets of one statement. ``names`` lists a table's partition names.
+
+    ``from_metadata`` allows keys that a table's own metadata lists, some of which may be those of
+    deleted rows.
+    """
 
     def __init__(
         self,
@@ -42,11 +47,13 @@ class KeySets:
         bounds: KeyBounds,
         parameters: Mapping[str, object],
         names: Callable[[Table], Sequence[Partition]],
+        from_metadata: bool = False,
     ) -> None:
         self._session = session
         self._bounds = bounds
         self._parameters = parameters
         self._partition_names = names
+        self._from_metadata = from_metadata and lists_what_is_read(session)
         self._found: dict[_Asked, Keys | Reason] = {}
 
     def collect_together(self, sources: Sequence[KeySource]) -> None:
@@ -61,7 +68,7 @@ class KeySets:
         queries: dict[_Asked, KeyQuery] = {}
         for asked, source in distinct.items():
             try:
-                query = key_query(self._session, source, self._bounds, self._parameters)
+                query = self._query(source)
             except FAILURES as error:
                 query = _unreadable(source, error)
             if isinstance(query, Reason):
@@ -73,6 +80,18 @@ class KeySets:
                 self._found[asked] = future.result()
             except FAILURES as error:
                 self._found[asked] = _unreadable(distinct[asked], error)
+
+    def _query(self, source: KeySource) -> KeyQuery | Reason:
+        """The source's key query, of its table's metadata if that has the keys."""
+        if self._from_metadata and source.metadata_sql:
+            listed = replace(source, sql=source.metadata_sql)
+            try:
+                query = key_query(self._session, listed, self._bounds, self._parameters)
+            except FAILURES as error:
+                log.info("%s is read for its keys: %s", source.name, in_words(error))
+            else:
+                return query if isinstance(query, Reason) else replace(query, exact=False)
+        return key_query(self._session, source, self._bounds, self._parameters)
 
     def of(self, source: KeySource) -> Keys | Reason:
         """The source's keys, or why they can't be used; does not ask a failed source again."""
@@ -100,7 +119,7 @@ class KeySets:
                 if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
                     raise ValueError(f"a partition of {table.name} has no readable value")
                 asked = replace(asked, sql=asked.sql.replace(quote(planned), quote(view)))
-            keys = collect_keys(self._session, asked, self._bounds, self._parameters)
+            keys = run_alone(self._session, self._query(asked))
             return keys if isinstance(keys, Reason) else replace(keys, source=source)
 
 
@@ -112,7 +131,7 @@ def failed(what: str, error: Exception) -> Reason:
 
 def _asked(source: KeySource) -> _Asked:
     """What a key query reads; the same view name may be another table."""
-    return source.sql, source.skeletons
+    return source.sql, source.metadata_sql, source.skeletons
 
 
 def _unreadable(source: KeySource, error: Exception) -> Reason:

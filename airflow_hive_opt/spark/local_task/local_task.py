@@ -152,7 +152,7 @@ class LocalTask:
         self._totals: dict[str, int] = {}
         self.answered: list[RedundantJoin] = []
         self._with_fewer_joins: set[str] = set()  # the scans' aliases
-        self._keys = KeySets(session, bounds, parameters, self._partition_names)
+        self._keys = KeySets(session, bounds, parameters, self._partition_names, from_metadata=True)
 
     @cached_property
     def _on_glue(self) -> bool:

@@ -13,7 +13,7 @@ from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.rewriting.blocks import Edit, spliced
 from airflow_hive_opt.runtime.descriptor import Snapshot
-from airflow_hive_opt.spark.catalog.lake_tables import Place, load
+from airflow_hive_opt.spark.catalog.lake_tables import Place, is_a_version, load
 from airflow_hive_opt.spark.session.best_effort import best_effort
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.lake_formats import ICEBERG
@@ -80,7 +80,7 @@ def log_newer(session: SparkSession, snapshots: Sequence[Snapshot]) -> None:
 def _current(session: SparkSession, table: str) -> Snapshot | None:
     """``None`` for an empty table, and for the name of a branch or of a snapshot."""
     loaded = load(session, Place.of(table))
-    if loaded.snapshotId() is not None or loaded.branch() is not None:
+    if is_a_version(loaded):
         return None
     snapshot = loaded.table().currentSnapshot()
     return None if snapshot is None else Snapshot(table, str(snapshot.snapshotId()))

@@ -1,0 +1,177 @@
+"""Keys from an Iceberg table's own list of partitions. A day without rows shows what was asked.
+
+Its rows are deleted by position, so the list still has it. Rows are always those of plain Spark.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_hive_opt.pruning.plan import plan
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.keys.key_set import KeyBounds
+from airflow_hive_opt.spark.local_task.key_sets import KeySets
+from tests.iceberg.runs import Outcome, rows_of, run
+
+JOIN = "SELECT b.id FROM lake.listed.big b JOIN lake.listed.days d ON b.day = d.day"
+
+
+@pytest.fixture(scope="module")
+def tables(lake):
+    lake.sql("CREATE NAMESPACE lake.listed")
+    rows = "SELECT id, date_add(DATE'2024-01-01', cast(id % 20 as int)) AS day, 1 AS v"
+    lake.sql(
+        f"CREATE TABLE lake.listed.big USING iceberg PARTITIONED BY (day) AS {rows} FROM range(200)"
+    )
+    yield lake
+    lake.sql("DROP TABLE lake.listed.big")
+
+
+@pytest.fixture
+def days(tables):
+    """The small table: 2 rows on each of 3 days, of which the last one has no rows any more."""
+    tables.sql(
+        "CREATE TABLE lake.listed.days (day date, kind int, v int) USING iceberg "
+        "PARTITIONED BY (day, kind) "
+        "TBLPROPERTIES ('format-version' = '2', 'write.delete.mode' = 'merge-on-read')"
+    )
+    tables.sql(
+        "INSERT INTO lake.listed.days SELECT date_add(DATE'2024-01-03', cast(id % 3 as int)), "
+        "1, cast(id as int) FROM range(6)"
+    )
+    tables.sql("DELETE FROM lake.listed.days WHERE v IN (2, 5)")
+    yield tables
+    tables.sql("DROP TABLE lake.listed.days")
+
+
+def keys(session, sql: str, path) -> tuple[str, ...]:
+    """The values of the restricted column, after a comparison of the rows."""
+    found = run(session, sql, path)
+    assert found.rows == rows_of(session, sql)
+    assert found.reasons["b"] == "RESTRICTED"
+    return values(found)
+
+
+def values(found: Outcome) -> tuple[str, ...]:
+    """The days that the scan of the big table is restricted to."""
+    (filter_,) = (each for each in found.report.descriptor.row_filters if each.alias == "b")
+    return filter_.values
+
+
+ROWS = ("2024-01-03", "2024-01-04")
+LISTED = (*ROWS, "2024-01-05")
+
+
+def test_the_list_is_asked(days, tmp_path):
+    assert days.sql("SELECT count(DISTINCT day) FROM lake.listed.days").head()[0] == 2
+    assert keys(days, JOIN, tmp_path) == LISTED
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        (f"{JOIN} WHERE d.day > DATE'2024-01-03'", LISTED[1:]),
+        (f"{JOIN} AND d.kind = 1", LISTED),
+        (f"{JOIN} AND d.kind = 2", ()),
+        (f"{JOIN} AND d.v < 9", ROWS),
+        (JOIN.replace("lake.listed.days d", "(SELECT day FROM lake.listed.days) d"), ROWS),
+    ],
+)
+def test_conditions(days, tmp_path, sql, expected):
+    """On other columns than those of the partitions, only the rows can decide."""
+    assert keys(days, sql, tmp_path) == expected
+
+
+def test_an_old_snapshot_is_not_asked(days, tmp_path):
+    (snapshot,) = days.sql("SELECT max(snapshot_id) FROM lake.listed.days.snapshots").head()
+    sql = JOIN.replace("days d", f"days VERSION AS OF {snapshot} d")
+    found = run(days, sql, tmp_path)
+    assert found.rows == rows_of(days, sql)
+    assert found.reasons["b"] == "KEY_SOURCE_NOT_DETERMINISTIC"
+
+
+def test_a_branch_by_its_name_is_read_for_its_rows(days, tmp_path):
+    days.sql("ALTER TABLE lake.listed.days CREATE BRANCH old")
+    days.sql("INSERT INTO lake.listed.days VALUES (DATE'2024-01-09', 1, 9)")
+    assert keys(days, JOIN.replace("days d", "days.branch_old d"), tmp_path) == ROWS
+
+
+def test_a_column_that_was_no_partition_column_before(days, tmp_path):
+    days.sql("ALTER TABLE lake.listed.days DROP PARTITION FIELD day")
+    days.sql("INSERT INTO lake.listed.days VALUES (DATE'2024-01-09', 1, 9)")
+    days.sql("ALTER TABLE lake.listed.days ADD PARTITION FIELD day")
+    assert keys(days, JOIN, tmp_path) == (*ROWS, "2024-01-09")
+
+
+def test_a_renamed_column_and_another_spec(days, tmp_path):
+    days.sql("ALTER TABLE lake.listed.days RENAME COLUMN day TO at")
+    days.sql("ALTER TABLE lake.listed.days ADD PARTITION FIELD bucket(2, v)")
+    days.sql("INSERT INTO lake.listed.days VALUES (DATE'2024-01-09', 1, 9)")
+    assert keys(days, JOIN.replace("= d.day", "= d.at"), tmp_path) == (*LISTED, "2024-01-09")
+
+
+def test_cached_rows(days, tmp_path):
+    """Another application's commit is in the list, and not in the cached rows."""
+    days.sql("CACHE TABLE lake.listed.days")
+    try:
+        assert keys(days, JOIN, tmp_path) == ROWS
+    finally:
+        days.sql("UNCACHE TABLE lake.listed.days")
+
+
+def test_a_branch_of_the_session(days, tmp_path):
+    days.conf.set("spark.wap.branch", "staged")
+    try:
+        assert keys(days, JOIN, tmp_path) == ROWS
+    finally:
+        days.conf.unset("spark.wap.branch")
+
+
+def test_merge(days, tmp_path):
+    sql = (
+        "MERGE INTO {t} b USING lake.listed.days d ON b.day = d.day AND b.id = d.v + 2 "
+        "WHEN MATCHED THEN UPDATE SET v = 7 "
+        "WHEN NOT MATCHED THEN INSERT (id, day, v) VALUES (-1, d.day, d.v)"
+    )
+    for name in ("ours", "plain"):
+        days.sql(
+            f"CREATE TABLE lake.listed.{name} USING iceberg PARTITIONED BY (day) "
+            "AS SELECT * FROM lake.listed.big"
+        )
+    try:
+        found = run(days, sql.format(t="lake.listed.ours"), tmp_path)
+        assert values(found) == LISTED
+        days.sql(sql.format(t="lake.listed.plain"))
+        ours, plain = (rows_of(days, f"SELECT * FROM lake.listed.{n}") for n in ("ours", "plain"))
+        assert ours == plain
+        assert [row for row in ours if row[0] == -1]
+    finally:
+        for name in ("ours", "plain"):
+            days.sql(f"DROP TABLE lake.listed.{name}")
+
+
+def test_a_join_that_hives_partitions_decide_reads_the_rows(days, tmp_path):
+    """There a key too many would keep rows that match nothing."""
+    days.sql("CREATE TABLE fact (id INT, day DATE) USING parquet PARTITIONED BY (day)")
+    days.sql("INSERT INTO fact SELECT id, day FROM lake.listed.big")
+    days.sql(  # one row a day
+        "DELETE FROM lake.listed.days WHERE v > 2"
+    )
+    try:
+        sql = "SELECT b.id FROM fact b JOIN lake.listed.days d ON b.day = d.day"
+        found = run(days, sql, tmp_path)
+        assert found.rows == rows_of(days, sql)
+        (target,) = found.report.descriptor.targets
+        assert sorted(part.values[0] for part in target.partitions) == list(ROWS)
+    finally:
+        days.sql("DROP TABLE fact")
+
+
+@pytest.mark.parametrize(("listed", "count", "unique"), [(True, 3, False), (False, 2, True)])
+def test_listed_keys_are_never_unique(days, listed, count, unique):
+    """The list does not count rows, so it must not decide that a join is redundant."""
+    days.sql("DELETE FROM lake.listed.days WHERE v > 2")  # one row a day
+    (decision,) = (each for each in plan(JOIN, SparkCatalog(days)).decisions if each.alias == "b")
+    (source,) = decision.sources
+    found = KeySets(days, KeyBounds(), {}, lambda _: (), listed).of(source)
+    assert (found.count, found.unique) == (count, unique)
