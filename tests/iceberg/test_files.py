@@ -61,8 +61,8 @@ def test_the_counts_are_those_of_the_join(tables, tmp_path, table, condition, pa
 
 
 def test_ranges_are_counted(tables, tmp_path):
-    tables.sql("CREATE OR REPLACE TEMPORARY VIEW many AS SELECT id * 2 AS id FROM range(300)")
-    sql = "SELECT b.id FROM lake.counts.by_bucket b JOIN many m ON b.id = m.id AND m.id < 40"
+    tables.sql("CREATE OR REPLACE TEMPORARY VIEW even_ids AS SELECT id * 2 AS id FROM range(300)")
+    sql = "SELECT b.id FROM lake.counts.by_bucket b JOIN even_ids m ON b.id = m.id AND m.id < 40"
     outcome = run(tables, sql, tmp_path, max_keys=5)
     assert outcome.report.descriptor.row_filters[0].is_range
     assert planned(outcome).files == outcome.files("lake.counts.by_bucket") == 8
