@@ -158,3 +158,14 @@ def test_the_hooks_before_a_commit_are_the_checks_of_make_lint():
     )
     lint = makefile.split("\nlint:")[1].split("\n\n")[0]
     assert [hook["entry"].strip() for hook in hooks] == lint.split("\n\t")[1:]
+
+
+def test_the_versions_of_documents_are_those_of_the_code():
+    from airflow_hive_opt.runtime import descriptor, report, required
+    from airflow_hive_opt.spark.application import job
+
+    formats = (descriptor._FORMAT, required._FORMAT, job._JOB, job._OUTCOME, report._FORMAT)
+    page = (PROJECT / "docs" / "descriptor.md").read_text()
+    rows = re.findall(r"^\| `([a-z ]+)` \| (\d+) \|", page, re.MULTILINE)
+    expected = {each.kind: str(each.version) for each in formats}
+    assert dict(rows) == {**expected, "version": expected["descriptor"]}

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from airflow_hive_opt.runtime.iceberg_catalog import IcebergTables
 
 
+_TYPES = ("rest", "sql", "hive", "glue")
+
+
 class IcebergCatalogHook(BaseHook):
     """Reads the catalog of an ``iceberg`` connection with PyIceberg.
 
@@ -94,6 +97,8 @@ def _properties(connection: Connection) -> dict[str, Any]:
         raise ValueError(f"its type is {connection.conn_type!r}, not 'iceberg'")
     found = {name: _as_text(value) for name, value in connection.extra_dejson.items()}
     kind = found.setdefault("type", "rest")
+    if kind not in _TYPES:
+        raise ValueError(f"the type in its extra must be {', '.join(_TYPES)}, not {kind!r}")
     if host := (connection.host or "").rstrip("/"):
         found["uri"] = host
     if kind in ("rest", "sql", "hive") and not found.get("uri"):

@@ -128,12 +128,14 @@ def _check_known(limit: str, counts: Sequence[int | None], descriptor: Descripto
 
 
 def _empty(descriptor: Descriptor) -> Iterator[str]:
-    """The scans that read nothing; MERGE still inserts rows if it reads nothing of its target."""
+    """The scans that read nothing; of a statement that changes rows, only its target counts.
+
+    MERGE may insert rows if it reads nothing of its target.
+    """
     changes = descriptor.changes
-    inserted = changes.target if changes is not None and changes.inserts else None
-    for target in descriptor.targets:
-        if not target.kept:
-            yield target.alias
+    if changes is None:
+        yield from (target.alias for target in descriptor.targets if not target.kept)
     for found in descriptor.planned_files:
-        if found.files == 0 and found.reference != inserted:
+        counts = changes is None or (found.reference == changes.target and not changes.inserts)
+        if found.files == 0 and counts:
             yield found.alias

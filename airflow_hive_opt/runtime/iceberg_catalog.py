@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from airflow_hive_opt.runtime.iceberg_partitions import missing_from
 from airflow_hive_opt.runtime.required import Required, Tuples
@@ -61,9 +61,10 @@ class IcebergTables:
             raise self._in_words(error) from None
 
     def close(self) -> None:
-        """Closes the connections to the catalog."""
+        """Closes the connections to the catalog; the next call opens new ones."""
         for catalog in self._catalogs.values():
             catalog.close()
+        self._catalogs.clear()
 
     def absent(self, required: Required) -> Absent:
         """The required tuples that the table does not have at this time.
@@ -120,15 +121,23 @@ def _secrets(properties: Any, inside: bool = False) -> Iterator[str]:
         for value in properties:
             yield from _secrets(value, inside)
     elif inside and (text := str(properties)) and text.lower() not in ("true", "false"):
-        yield text
-        yield from (part for part in re.split(r"[:\s]+", text) if len(part) > 3)
-    elif isinstance(properties, str) and (password := _password(properties)):
-        yield password
-        yield unquote(password)
+        for part in (text, *(part for part in re.split(r"[:\s]+", text) if len(part) > 3)):
+            yield from (part, quote(part, safe=""), quote_plus(part))
+    elif isinstance(properties, str):
+        for secret in _secrets_of_uri(properties):
+            yield from (secret, unquote(secret))
 
 
-def _password(uri: str) -> str | None:
+def _secrets_of_uri(uri: str) -> Iterator[str]:
+    """The password, and the parameters that may be secrets, as the URI has them."""
     try:
-        return urlsplit(uri).password
+        parts = urlsplit(uri)
+        password = parts.password
     except ValueError:  # it is no URI
-        return None
+        return
+    if password:
+        yield password
+    for pair in parts.query.split("&"):
+        name, _, value = pair.partition("=")
+        if value and _SECRET.search(name):
+            yield value

@@ -141,6 +141,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
                 metastore = clients.enter_context(hook.get_conn())
             if self.catalog_conn_id is not None and any(each.provider for each in found):
                 self._lake = self._lake or IcebergCatalogHook(self.catalog_conn_id).get_conn()
+                clients.callback(self._lake.close)
             try:
                 result = poll_partitions(metastore, found, self._lake)
             except MetastoreError as error:

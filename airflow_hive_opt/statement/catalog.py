@@ -79,8 +79,8 @@ class Table:
       in ``underlying``.
     - ``location`` is the URI of the table's data.
     - ``distinct`` has pairs of a column and its number of distinct values, from statistics.
-    - ``provider`` is the format of a table that keeps its own list of files: one of
-      :data:`~airflow_hive_opt.statement.lake_formats.LAKE_FORMATS`. It is empty for other tables.
+    - ``provider`` is the format of a table that keeps its own list of files:
+      ``iceberg``, ``delta`` or ``hudi``. It is empty for other tables.
     - ``clustered_by`` are the data columns by whose values such a table groups its files. A
       condition on them skips files. ``partitioned_by`` are those of them from whose values the
       table makes its partitions; the others are columns of its sort order.

@@ -53,6 +53,34 @@ def tables_of(script: str, database: str = "default") -> Tables:
     return Tables(tuple(sorted(reads)), tuple(sorted(writes)))
 
 
+@dataclass(frozen=True)
+class Reference:
+    """A place where a statement reads a table or view; ``versioned`` if it names a version."""
+
+    name: str
+    versioned: bool
+
+
+def references(sql: str) -> tuple[Reference, ...]:
+    """Every place where a statement reads a table or view; not those that name a CTE.
+
+    Names are in the statement's case. The target of MERGE, UPDATE and DELETE is read too. Raises
+    :class:`~airflow_hive_opt.statement.errors.PlanError` if the text can't be parsed.
+
+    >>> [str(each) for each in references("INSERT INTO r SELECT * FROM L.a VERSION AS OF 1, b")]
+    ["Reference(name='L.a', versioned=True)", "Reference(name='b', versioned=False)"]
+    """
+    tree = parse(sql)
+    targets = list(_targets(tree))
+    return tuple(
+        Reference(".".join(part.name for part in table.parts), bool(table.args.get("version")))
+        for table in tree.find_all(exp.Table, bfs=False)
+        if isinstance(table.this, exp.Identifier)
+        and not any(table is target for target in targets)
+        and not _names_a_cte(table)
+    )
+
+
 def is_query(sql: str) -> bool:
     """Whether the statement only reads; false if its text can't be parsed.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import IllegalArgumentException
 
+from airflow_hive_opt.runtime.gates import GateClosed
 from tests.iceberg.runs import rows_of, run, run_apart
 
 JOIN = "SELECT b.id, c.v FROM lake.held.big b JOIN lake.held.changed c ON b.day = c.day"
@@ -91,20 +92,112 @@ def test_other_places_of_small_tables(tables, tmp_path):
     tables.sql("DROP TABLE lake.held.made")
 
 
-def test_a_table_that_can_not_be_held(tables, tmp_path, caplog):
-    database = (
-        "SELECT held.changed.v FROM lake.held.big b, lake.held.changed WHERE b.day = changed.day"
-    )
-    twice = f"{JOIN} WHERE b.id IN (SELECT id FROM lake.held.big)"
-    for sql in (database, twice):
-        plain = rows_of(tables, sql)
-        found = run(tables, sql, tmp_path, hold_snapshots=True)
-        assert found.rows == plain
-    assert "can't be held to its snapshot" in caplog.text
+FREE = {
+    "a view reads it too": (
+        "SELECT c.id, d.v FROM lake.held.big b JOIN held_view c ON b.day = c.day "
+        "JOIN lake.held.changed d ON d.day = b.day",
+        "the statement reads the view held_view",
+    ),
+    "a temporary view reads it too": (
+        "SELECT c.id, d.v FROM lake.held.big b JOIN held_temporary c ON b.day = c.day "
+        "JOIN lake.held.changed d ON d.day = b.day",
+        "the statement reads the view held_temporary",
+    ),
+    "LATERAL": (
+        "SELECT c.id, l.m FROM lake.held.big b JOIN lake.held.changed c ON b.day = c.day, "
+        "LATERAL (SELECT max(v) m FROM lake.held.changed e WHERE e.day = b.day) l",
+        "no version can be named",
+    ),
+    "a column with the database": (
+        "SELECT held.changed.v FROM lake.held.big b, lake.held.changed WHERE b.day = changed.day",
+        "no version can be named",
+    ),
+    "column aliases": (
+        "SELECT c.w FROM lake.held.big b JOIN lake.held.changed c (i, d, w) ON b.day = c.d",
+        "no version can be named",
+    ),
+}
+CHANGES = {
+    "SET": (
+        "UPDATE lake.held.big SET v = (SELECT max(v) FROM lake.held.changed) "
+        "WHERE day IN (SELECT day FROM lake.held.changed)"
+    ),
+    "a clause of MERGE": (
+        "MERGE INTO lake.held.big t USING lake.held.changed c ON t.id = c.id AND t.day = c.day "
+        "WHEN MATCHED THEN UPDATE SET v = (SELECT max(v) FROM lake.held.changed)"
+    ),
+}
+
+
+@pytest.fixture
+def views(tables):
+    tables.sql("CREATE VIEW held_view AS SELECT * FROM lake.held.changed")
+    tables.sql("CREATE OR REPLACE TEMPORARY VIEW held_temporary AS TABLE lake.held.changed")
+    yield tables
+    tables.sql("DROP VIEW held_view")
+    tables.sql("DROP VIEW held_temporary")
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_a_table_that_is_read_in_another_way_too_is_not_held(views, tmp_path, caplog, name):
+    sql, why = FREE[name]
+    plain = rows_of(views, sql)
+    found = run_apart(views, sql, tmp_path, hold_snapshots=True)
+    assert (found.rows, found.reasons["b"]) == (plain, "RESTRICTED")
+    assert "VERSION AS OF" not in found.statement
+    assert "lake.held.changed can't be held to its snapshot: " in caplog.text
+    assert why in caplog.text
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_both_reads_of_a_change_see_the_same_rows(tables, tmp_path, caplog, name):
+    changed = "SELECT max(v) FROM lake.held.changed"
+    run_apart(tables, CHANGES[name], tmp_path, lambda: change(tables), hold_snapshots=True)
+    values = {row[0] for row in rows_of(tables, "SELECT v FROM lake.held.big WHERE v <> 0")}
+    assert values == {row[0] for row in rows_of(tables, changed)}
+    assert "can't be held" in caplog.text
+
+
+def test_the_reason_is_in_the_log(tables, tmp_path, caplog):
+    twice = f"{JOIN} JOIN lake.held.changed d ON d.day = b.day AND d.id IN (SELECT 2)"
+    assert run(tables, twice, tmp_path, hold_snapshots=True).rows == rows_of(tables, twice)
     tables.sql("ALTER TABLE lake.held.changed ADD COLUMN later int")
     found = run(tables, JOIN, tmp_path, hold_snapshots=True)
     assert [each.held for each in found.report.descriptor.snapshots] == [False]
-    assert "VERSION AS OF" not in found.statement
+    assert "its columns have changed since its last snapshot" in caplog.text
+    caplog.clear()
+    whole = "SELECT b.id FROM lake.held.big b JOIN lake.held.changed c ON b.id = c.id"
+    found = run(tables, whole, tmp_path, hold_snapshots=True)
+    assert found.reasons == {"b": "NO_CONDITION_ON_PARTITION_COLUMN"}
+    assert found.statement == whole
+    assert "no Iceberg table gives keys" in caplog.text
+
+
+def test_a_version_that_the_statement_names(tables, tmp_path, caplog):
+    first = snapshot_of(tables, "lake.held.changed")
+    change(tables)
+    at_first = f"(SELECT * FROM lake.held.changed VERSION AS OF {first})"
+    sql = JOIN.replace("lake.held.changed", at_first)
+    found = run_apart(tables, sql, tmp_path, hold_snapshots=True)
+    assert found.rows == rows_of(tables, sql)
+    assert found.report.descriptor.snapshots == ()
+    assert (found.files("lake.held.big"), "keys came" in caplog.text) == (1, False)
+
+
+def test_a_session_that_reads_a_branch(tables, tmp_path):
+    for name in ("big", "changed"):
+        tables.sql(f"ALTER TABLE lake.held.{name} SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
+    session = tables.newSession()
+    session.conf.set("spark.wap.branch", "audit")
+    session.sql("INSERT INTO lake.held.big VALUES (900, DATE'2030-01-01', 1)")
+    session.sql("INSERT INTO lake.held.changed VALUES (900, DATE'2030-01-01', 1)")
+    found = run(session, JOIN, tmp_path, hold_snapshots=True, on_empty="skip")
+    assert found.rows == rows_of(session, JOIN)
+    assert len(found.rows) == 6
+    (files,) = found.report.descriptor.planned_files
+    assert (files.files, found.report.descriptor.snapshots) == (None, ())
+    with pytest.raises(GateClosed, match="max_partitions can't be checked"):
+        run(session, JOIN, tmp_path, max_partitions=0)
 
 
 def test_a_snapshot_that_has_expired(tables, tmp_path):

@@ -328,6 +328,13 @@ def test_secrets_in_an_error(properties):
     assert hidden == "*** and ***"
 
 
+def test_secrets_in_a_uri_and_in_the_text_of_a_request(properties):
+    uri = "postgresql+psycopg://db/ice?user=a&password=hunter%2022"
+    tables = IcebergTables({**properties, "uri": uri, "credential": "me:a/b+c=="})
+    for text in ("a:hunter%2022", "a:hunter 22", "a:a%2Fb%2Bc%3D%3D", "a:a/b+c=="):
+        assert str(tables._in_words(ValueError(text))) == "a:***"
+
+
 def test_without_pyiceberg(monkeypatch, properties):
     monkeypatch.setattr(iceberg_catalog, "find_spec", lambda name: None)
     with pytest.raises(CatalogError, match=r"pip install 'airflow-hive-opt\[iceberg\]'"):

@@ -15,7 +15,7 @@ from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.runtime import descriptor as descriptors
 from airflow_hive_opt.runtime.binding import Binding, OtherSession, check_same
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, query_digest
+from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Snapshot, query_digest
 from airflow_hive_opt.runtime.report import (
     LOCAL_TASK,
     MAP_JOIN,
@@ -37,7 +37,7 @@ from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
 from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns
 from airflow_hive_opt.spark.local_task.local_task import run_local_task
 from airflow_hive_opt.spark.local_task.redundant_joins import without_joins
-from airflow_hive_opt.spark.local_task.snapshots import hold, log_newer, small_snapshots
+from airflow_hive_opt.spark.local_task.snapshots import hold, key_snapshots, log_newer
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import accepts, check_tables, prelaunch
 from airflow_hive_opt.spark.restriction.restrict import restrict, scan_way
@@ -276,12 +276,9 @@ def _descriptor(
     if planned.passed_through:
         found = _passed_through(request, planned.passed_through)
     else:
-        snapshots = small_snapshots(session, planned)
+        snapshots = key_snapshots(session, catalog, planned)
         if request.hold_snapshots:
-            held_sql, held = hold(session, planned, snapshots)
-            replanned = plan_on_spark(session, catalog, replace(request, sql=held_sql))
-            if replanned.passed_through is None:
-                planned, snapshots = replanned, held
+            planned, snapshots = _held(session, catalog, request, planned, snapshots)
         metastore.prefetch(found.table for found in planned.decisions if found.pruned)
         found, answered = run_local_task(
             session,
@@ -297,6 +294,26 @@ def _descriptor(
         found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
     statement = planned.sql if planned.sql != user_sql else None
     return replace(found, query_digest=digest, statement=statement), answered
+
+
+def _held(
+    session: SparkSession,
+    catalog: SessionCatalog,
+    request: Request,
+    planned: Plan,
+    snapshots: tuple[Snapshot, ...],
+) -> tuple[Plan, tuple[Snapshot, ...]]:
+    """The plan of the statement held to ``snapshots``, and which of them are held."""
+    if not snapshots:
+        log.warning("no table is held to a snapshot: no Iceberg table gives keys")
+        return planned, snapshots
+    holding = hold(session, catalog, planned, snapshots)
+    replanned = plan_on_spark(session, catalog, replace(request, sql=holding.sql))
+    if replanned.passed_through:
+        log.warning("no table is held to a snapshot: %s", replanned.passed_through)
+        return planned, snapshots
+    holding.log()
+    return replanned, holding.snapshots
 
 
 def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request) -> str | None:

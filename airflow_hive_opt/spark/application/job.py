@@ -150,7 +150,7 @@ class Outcome:
     token: str = ""
 
 
-_JOB = Format("job", 2, Job)
+_JOB = Format("job", 3, Job)
 _OUTCOME = Format("outcome", 1, Outcome)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.runtime.descriptor import PlannedFiles, RowFilter
-from airflow_hive_opt.spark.catalog.lake_tables import Place, is_a_version, load
+from airflow_hive_opt.spark.catalog.lake_tables import Place, load, reads_a_version
 from airflow_hive_opt.spark.session.best_effort import best_effort
 from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
 
@@ -77,7 +77,7 @@ def _counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles | None:
     if found.expression is None:
         return None
     loaded = load(session, Place.of(found.table))
-    if is_a_version(loaded):
+    if reads_a_version(session, loaded):
         return None  # its name is that of a snapshot or branch, and the counts are the main one's
     table = loaded.table()
     if (snapshot := table.currentSnapshot()) is None:

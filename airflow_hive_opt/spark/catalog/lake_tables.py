@@ -33,6 +33,8 @@ _UNTESTED = {
     "org.apache.spark.sql.delta.catalog.DeltaTableV2": DELTA,
     "org.apache.spark.sql.hudi.catalog.HoodieInternalV2Table": HUDI,
 }
+WAP_BRANCH = "spark.wap.branch"
+"""The setting with which a session reads and writes a branch of Iceberg's tables."""
 UNKNOWN_SIZE = 2**63 - 1
 """Bytes: Spark's own size of a table without statistics, so that it supplies no keys."""
 
@@ -200,7 +202,8 @@ def _described(place: Place, found: Any) -> Table:
     if kind != "org.apache.iceberg.spark.source.SparkTable":
         return table
     iceberg = found.table()
-    if _is_metadata(iceberg):
+    dotted = any("." in part for part in (*place.namespace, place.name))
+    if dotted or _is_metadata(iceberg):  # the full name of a dotted one can't be taken apart again
         return table
     snapshot = iceberg.currentSnapshot()
     size = "0" if snapshot is None else snapshot.summary().get("total-files-size")
@@ -233,6 +236,11 @@ def _partitioned_by(found: Any) -> tuple[str, ...]:
     by_identity = (each for each in found.partitioning() if str(each.name()) == "identity")
     fields = (list(each.references()[0].fieldNames()) for each in by_identity)
     return tuple(str(names[0]).lower() for names in fields if len(names) == 1)
+
+
+def reads_a_version(session: SparkSession, found: Any) -> bool:
+    """Whether the session reads an Iceberg table otherwise than at its current snapshot."""
+    return is_a_version(found) or bool(session.conf.get(WAP_BRANCH, None))
 
 
 def is_a_version(found: Any) -> bool:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.spark.catalog.lake_tables import WAP_BRANCH
 from airflow_hive_opt.spark.session.connect import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_BRANCH = "spark.wap.branch"
 
 
 def lists_what_is_read(session: SparkSession) -> bool:
@@ -18,7 +17,7 @@ def lists_what_is_read(session: SparkSession) -> bool:
     It does not if rows are cached, since the cache may be older. It does not if the session reads a
     branch of Iceberg's tables.
     """
-    if is_remote(session) or session.conf.get(_BRANCH, None):
+    if is_remote(session) or session.conf.get(WAP_BRANCH, None):
         return False
     state: Any = session._jsparkSession.sharedState()
     return bool(state.cacheManager().isEmpty())

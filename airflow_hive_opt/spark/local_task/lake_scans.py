@@ -48,9 +48,10 @@ def lake_scan(
         found = failed(f"{decision.alias} can't be restricted", error)
     reason = found if isinstance(found, Reason) else Reason.RESTRICTED
     decided = Decision(decision.alias, decision.table.name, reason, reason.sentence)
-    relation = decision.relation
-    if isinstance(found, Reason) or relation is None:
+    if isinstance(found, Reason):
         return LakeScan(decided)
+    relation = decision.relation
+    assert relation is not None, "a pruned decision"
     names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
     expressed = decision.table.provider == ICEBERG
     planned = PlannedFiles(

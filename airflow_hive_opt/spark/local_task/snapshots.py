@@ -1,10 +1,10 @@
-"""The snapshots of small Iceberg tables, and a statement that is held to them."""
+"""The snapshots of Iceberg tables that give keys, and a statement that is held to them."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,13 @@ from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.rewriting.blocks import Edit, spliced
 from airflow_hive_opt.runtime.descriptor import Snapshot
-from airflow_hive_opt.spark.catalog.lake_tables import Place, is_a_version, load
+from airflow_hive_opt.spark.catalog.lake_tables import Place, load, reads_a_version
 from airflow_hive_opt.spark.session.best_effort import best_effort
+from airflow_hive_opt.statement.catalog import Catalog, Table
+from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.lake_formats import ICEBERG
+from airflow_hive_opt.statement.tables import references
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,40 +27,66 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def small_snapshots(session: SparkSession, plan: Plan) -> tuple[Snapshot, ...]:
-    """The current snapshot of each Iceberg table that the statement reads and does not restrict."""
-    names = dict.fromkeys(relation.table.name for relation in _small(plan))
+@dataclass(frozen=True)
+class Holding:
+    """A statement that reads tables ``VERSION AS OF`` their snapshots.
+
+    ``free`` has the tables that are not held, each with the reason.
+    """
+
+    sql: str
+    snapshots: tuple[Snapshot, ...]
+    free: Mapping[str, str]
+
+    def log(self) -> None:
+        """Logs which tables are held, and why others are not."""
+        for found in self.snapshots:
+            if found.held:
+                log.info(
+                    "%s is read at its snapshot %s, as its keys are", found.table, found.snapshot
+                )
+        for table, why in self.free.items():
+            log.warning("%s can't be held to its snapshot: %s", table, why)
+
+
+def key_snapshots(session: SparkSession, catalog: Catalog, plan: Plan) -> tuple[Snapshot, ...]:
+    """The current snapshot of each Iceberg table that gives keys to a restricted scan.
+
+    A table has none that is empty, that is a view or a branch, or whose version the statement
+    names.
+    """
+    if not any(_iceberg_tables(plan)):
+        return ()
+    names = dict.fromkeys(table.name for table in _key_tables(catalog, plan) if table is not None)
     found = (best_effort(partial(_current, session, name)) for name in names)
     return tuple(snapshot for snapshot in found if snapshot is not None)
 
 
 def hold(
-    session: SparkSession, plan: Plan, snapshots: Sequence[Snapshot]
-) -> tuple[str, tuple[Snapshot, ...]]:
-    """The plan's statement, which reads small tables ``VERSION AS OF`` their snapshots.
+    session: SparkSession, catalog: Catalog, plan: Plan, snapshots: Sequence[Snapshot]
+) -> Holding:
+    """The plan's statement, held to ``snapshots``.
 
-    Also returns ``snapshots`` and whether they are held. A table is held only if that is possible
+    Within one query Spark reads a table at one snapshot. So a table is held only if it is held
     wherever the statement reads it.
     """
-    free = set(_read_otherwise(plan))
-    ids = {
-        found.table: found.snapshot
-        for found in snapshots
-        if found.table not in free and best_effort(partial(_has_same_columns, session, found.table))
-    }
-    edits = [
-        Edit(relation.reference, _at_snapshot(relation, ids[relation.table.name]))
-        for relation in _small(plan)
-        if relation.table.name in ids
-    ]
-    for found in snapshots:
-        if found.table in ids:
-            log.info("%s is read at its snapshot %s, as its keys are", found.table, found.snapshot)
-        else:
-            log.warning("%s can't be held to its snapshot in this statement", found.table)
-    return (
-        spliced(plan.sql, edits),
-        tuple(replace(found, held=found.table in ids) for found in snapshots),
+    free = {found.table: why for found in snapshots if (why := _why_free(session, plan, found))}
+    ids = {found.table: found.snapshot for found in snapshots if found.table not in free}
+    sql = _at_snapshots(plan, ids)
+    names = _read_now(sql)
+    if names is None:
+        free.update(dict.fromkeys(ids, "the statement with its version can't be parsed"))
+    for name in names or ():
+        table = catalog.table(name)
+        if table is None or _is_view(table):
+            free.update(dict.fromkeys(ids, f"the statement reads the view {name}"))
+        elif table.name in ids:
+            free[table.name] = "the statement reads it where no version can be named"
+    held = {table: id_ for table, id_ in ids.items() if table not in free}
+    return Holding(
+        _at_snapshots(plan, held),
+        tuple(replace(found, held=found.table in held) for found in snapshots),
+        free,
     )
 
 
@@ -78,12 +107,27 @@ def log_newer(session: SparkSession, snapshots: Sequence[Snapshot]) -> None:
 
 
 def _current(session: SparkSession, table: str) -> Snapshot | None:
-    """``None`` for an empty table, and for the name of a branch or of a snapshot."""
     loaded = load(session, Place.of(table))
-    if is_a_version(loaded):
+    if reads_a_version(session, loaded):
         return None
     snapshot = loaded.table().currentSnapshot()
     return None if snapshot is None else Snapshot(table, str(snapshot.snapshotId()))
+
+
+def _why_free(session: SparkSession, plan: Plan, found: Snapshot) -> str | None:
+    """Why the statement can't read the table at its snapshot, as far as its own scans tell."""
+    for decision in plan.decisions:
+        if decision.pruned and decision.table.name == found.table:
+            return "keys restrict its own scan"
+    if plan.row_level is not None and any(
+        relation.reference == plan.row_level.target
+        for relation in _relations(plan)
+        if relation.table.name == found.table
+    ):
+        return "the statement changes it"
+    if not best_effort(partial(_has_same_columns, session, found.table)):
+        return "its columns have changed since its last snapshot"
+    return None
 
 
 def _has_same_columns(session: SparkSession, table: str) -> bool:
@@ -92,45 +136,60 @@ def _has_same_columns(session: SparkSession, table: str) -> bool:
     return bool(iceberg.currentSnapshot().schemaId() == iceberg.schema().schemaId())
 
 
-def _small(plan: Plan) -> Iterator[TableRelation]:
-    """Each place where the statement names an Iceberg table that its keys do not restrict."""
-    used = _used_otherwise(plan)
-    found = {
+def _at_snapshots(plan: Plan, ids: Mapping[str, str]) -> str:
+    scans = {
         relation.reference: relation
-        for relation in _lake_relations(plan)
-        if relation.reference not in used
+        for relation in _relations(plan)
+        if relation.table.name in ids and relation.restrictable
     }
-    yield from found.values()
+    edits = [
+        Edit(relation.reference, _at_snapshot(relation, ids[relation.table.name]))
+        for relation in scans.values()
+    ]
+    return spliced(plan.sql, edits)
 
 
-def _read_otherwise(plan: Plan) -> Iterator[str]:
-    """Tables that the statement also changes, restricts, or reads where no version can be named."""
-    used = _used_otherwise(plan)
-    for relation in _lake_relations(plan):
-        if relation.reference in used or not relation.restrictable:
-            yield relation.table.name
+def _at_snapshot(relation: TableRelation, snapshot: str) -> str:
+    alias = "" if relation.aliased else f" AS {quote(relation.alias)}"
+    return f"(SELECT * FROM {relation.text} VERSION AS OF {snapshot}){alias}"
+
+
+def _read_now(sql: str) -> dict[str, None] | None:
+    """The names that a statement reads without a version; ``None`` if it can't be parsed."""
+    try:
+        return dict.fromkeys(each.name for each in references(sql) if not each.versioned)
+    except (PlanError, RecursionError):
+        return None
+
+
+def _key_tables(catalog: Catalog, plan: Plan) -> Iterator[Table | None]:
+    """The Iceberg tables that the plan's key queries read without a version."""
+    for decision in plan.decisions:
+        for source in decision.sources if decision.pruned else ():
+            views = {view for view, _ in source.skeletons}
+            for name in _read_now(source.sql) or ():
+                table = None if name in views else catalog.table(name)
+                if table is not None and table.provider == ICEBERG:
+                    yield table
+
+
+def _is_view(table: Table) -> bool:
+    return table.location is None and not table.provider
+
+
+def _iceberg_tables(plan: Plan) -> Iterator[Table]:
     for operator in _operators(plan):
         if isinstance(operator, PassedThrough):
-            yield from (table.name for table in operator.relation.tables)
+            yield from (each for each in operator.relation.tables if each.provider == ICEBERG)
+    yield from (each.table for each in _relations(plan) if each.table.provider == ICEBERG)
 
 
-def _used_otherwise(plan: Plan) -> set[object]:
-    target = plan.row_level.target if plan.row_level else None
-    pruned = (found.relation for found in plan.decisions if found.pruned)
-    return {target, *(relation.reference for relation in pruned if relation is not None)}
-
-
-def _lake_relations(plan: Plan) -> Iterator[TableRelation]:
+def _relations(plan: Plan) -> Iterator[TableRelation]:
     for operator in _operators(plan):
-        if isinstance(operator, TableScan) and operator.relation.table.provider == ICEBERG:
+        if isinstance(operator, TableScan):
             yield operator.relation
 
 
 def _operators(plan: Plan) -> Iterator[Operator]:
     for tree in plan.trees:
         yield from walk(tree)
-
-
-def _at_snapshot(relation: TableRelation, snapshot: str) -> str:
-    alias = "" if relation.aliased else f" AS {quote(relation.alias)}"
-    return f"(SELECT * FROM {relation.text} VERSION AS OF {snapshot}){alias}"
