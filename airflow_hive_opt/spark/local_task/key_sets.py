@@ -17,8 +17,8 @@ from airflow_hive_opt.runtime.metastore import MetastoreError
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.spark.keys.key_query import KeyQuery, key_query, run_alone, run_together
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
-from airflow_hive_opt.spark.keys.listed_keys import lists_what_is_read
 from airflow_hive_opt.spark.keys.skeleton import skeleton_view, unique_view
+from airflow_hive_opt.spark.local_task.listed_keys import lists_what_is_read
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
