@@ -40,6 +40,8 @@ class Reason(StrEnum):
     NOT_ASKED_AGAIN = "NOT_ASKED_AGAIN"
     ALL_PARTITIONS_MATCH = "ALL_PARTITIONS_MATCH"
     MOST_PARTITIONS_MATCH = "MOST_PARTITIONS_MATCH"
+    ALL_FILES_MATCH = "ALL_FILES_MATCH"
+    MOST_FILES_MATCH = "MOST_FILES_MATCH"
     KEYS_IN_MOST_ROW_GROUPS = "KEYS_IN_MOST_ROW_GROUPS"
     SOURCE_CHANGED = "SOURCE_CHANGED"
 
@@ -136,12 +138,17 @@ _SENTENCES = {
     Reason.KEYS_TOO_LARGE: "a key is longer than 16 KiB, or all keys together exceed max_key_bytes",
     Reason.LIST_TOO_LARGE: "the partition list exceeds the 32 MiB that a descriptor can hold",
     Reason.NOT_ASKED_AGAIN: (
-        "nearly all partitions matched the same keys in an earlier run, so this run does not read "
-        "the keys; about every tenth run does"
+        "nearly all partitions or files matched the same keys in an earlier run, so this run does "
+        "not read the keys; about every tenth run does"
     ),
     Reason.ALL_PARTITIONS_MATCH: "every partition matches the keys, so nothing is pruned",
     Reason.MOST_PARTITIONS_MATCH: (
         "nearly all of the table's partitions match the keys, so a partition list would cost "
+        "more than it saves"
+    ),
+    Reason.ALL_FILES_MATCH: "the table's metadata finds the keys in all of its files",
+    Reason.MOST_FILES_MATCH: (
+        "the table's metadata finds the keys in nearly all of its files, so a condition would cost "
         "more than it saves"
     ),
     Reason.SOURCE_CHANGED: (

@@ -112,6 +112,28 @@ def test_what_a_user_reads(tables, tmp_path):
     assert "2 of 20 files, in 2 partitions" in descriptor_to_text(descriptor)
 
 
+def test_a_condition_that_leaves_nearly_all_files_is_left_out(tables, tmp_path):
+    tables.sql(
+        "CREATE TABLE lake.counts.wide USING iceberg PARTITIONED BY (n) AS "
+        "SELECT /*+ COALESCE(1) */ id AS n, id % 7 AS v FROM range(120)"
+    )
+    sql = "SELECT w.v FROM lake.counts.wide w JOIN (SELECT id AS n FROM range({})) d ON w.n = d.n"
+    try:
+        for count, reason in ((120, "ALL_FILES_MATCH"), (115, "MOST_FILES_MATCH")):
+            found = run(tables, sql.format(count), tmp_path)
+            assert found.reasons == {"w": reason}
+            assert found.statement == sql.format(count)
+            assert found.rows == rows_of(tables, sql.format(count))
+            question = found.report.descriptor.decisions[0].question
+            again = run(tables, sql.format(count), tmp_path, unasked={question.digest: 0})
+            assert again.reasons == {"w": "NOT_ASKED_AGAIN"}
+            assert again.report.descriptor.decisions[0].question.unasked == 1
+        few = run(tables, sql.format(100), tmp_path)
+        assert (few.reasons, few.files("lake.counts.wide")) == ({"w": "RESTRICTED"}, 100)
+    finally:
+        tables.sql("DROP TABLE lake.counts.wide")
+
+
 def test_limits(tables, tmp_path):
     size = planned(run(tables, JOIN, tmp_path, max_partitions=2)).bytes
     with pytest.raises(GateClosed, match="would read 2 partitions, but max_partitions is 1"):

@@ -326,5 +326,5 @@ def test_all_keys_together_have_a_bound(spark, tmp_path):
 
 
 def test_a_list_that_is_too_long_is_not_written(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("airflow_hive_opt.spark.local_task.local_task._LONGEST_LIST", 100)
+    monkeypatch.setattr("airflow_hive_opt.spark.local_task.selection._LONGEST_LIST", 100)
     assert ask(spark, tmp_path, SQL.format(11)).reasons == {"f": "LIST_TOO_LARGE"}

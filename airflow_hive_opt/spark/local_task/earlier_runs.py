@@ -11,8 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from airflow_hive_opt.pruning.decisions import ScanDecision
+from airflow_hive_opt.pruning.reasons import Reason
 
 RUNS_WITHOUT_ASKING = 9
+FOR_NOTHING = (
+    Reason.ALL_PARTITIONS_MATCH,
+    Reason.MOST_PARTITIONS_MATCH,
+    Reason.ALL_FILES_MATCH,
+    Reason.MOST_FILES_MATCH,
+)
+"""The answers after which the next run need not ask again."""
 _NEARLY_ALL = 0.9
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
@@ -13,12 +13,17 @@ from airflow_hive_opt.runtime.descriptor import Decision, PlannedFiles, RowFilte
 from airflow_hive_opt.spark.catalog.lake_files import counted, expression_of
 from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
 from airflow_hive_opt.spark.local_task.changes import merged_into
+from airflow_hive_opt.spark.local_task.earlier_runs import is_for_nothing
 from airflow_hive_opt.spark.local_task.key_sets import FAILURES, KeySets, failed
 from airflow_hive_opt.spark.local_task.value_lists import value_filters
 from airflow_hive_opt.statement.lake_formats import ICEBERG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+FEW_FILES = 100
+"""With so few files a condition costs nothing, and other writers conflict less with MERGE."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,11 @@ class LakeScan:
     decision: Decision
     filters: tuple[RowFilter, ...] = ()
     files: PlannedFiles | None = None
+
+
+def whole(decision: ScanDecision, reason: Reason) -> LakeScan:
+    """A scan without conditions, for ``reason``."""
+    return LakeScan(Decision(decision.alias, decision.table.name, reason, reason.sentence))
 
 
 def lake_scan(
@@ -46,10 +56,8 @@ def lake_scan(
         found = value_filters(decision, keys.of, ends, merged_into(plan, decision))
     except FAILURES as error:
         found = failed(f"{decision.alias} can't be restricted", error)
-    reason = found if isinstance(found, Reason) else Reason.RESTRICTED
-    decided = Decision(decision.alias, decision.table.name, reason, reason.sentence)
     if isinstance(found, Reason):
-        return LakeScan(decided)
+        return whole(decision, found)
     relation = decision.relation
     assert relation is not None, "a pruned decision"
     names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
@@ -60,4 +68,16 @@ def lake_scan(
         (relation.reference.start, relation.reference.stop),
         expression_of([(names[each.column], each) for each in found]) if expressed else None,
     )
-    return LakeScan(decided, found, counted(session, planned))
+    planned = counted(session, planned)
+    if (none := _why_for_nothing(planned)) is not None:
+        return whole(decision, none)
+    return replace(whole(decision, Reason.RESTRICTED), filters=found, files=planned)
+
+
+def _why_for_nothing(found: PlannedFiles) -> Reason | None:
+    """Why the condition would only cost time: it leaves nearly all of many files."""
+    if found.files is None or found.total_files is None or found.files <= FEW_FILES:
+        return None
+    if found.files >= found.total_files:
+        return Reason.ALL_FILES_MATCH
+    return Reason.MOST_FILES_MATCH if is_for_nothing(found.files, found.total_files) else None

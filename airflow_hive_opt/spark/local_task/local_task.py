@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -41,15 +42,20 @@ from airflow_hive_opt.spark.keys.skeleton import fulfilling, typed_nulls
 from airflow_hive_opt.spark.keys.stability import is_stable
 from airflow_hive_opt.spark.local_task.changes import changes_of
 from airflow_hive_opt.spark.local_task.data_column_keys import promising_row_groups, row_filter
-from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns, digest_of, is_for_nothing
+from airflow_hive_opt.spark.local_task.earlier_runs import (
+    FOR_NOTHING,
+    EarlierRuns,
+    digest_of,
+    is_for_nothing,
+)
 from airflow_hive_opt.spark.local_task.key_sets import FAILURES, KeySets, failed
-from airflow_hive_opt.spark.local_task.lake_scans import LakeScan, lake_scan
+from airflow_hive_opt.spark.local_task.lake_scans import LakeScan, lake_scan, whole
 from airflow_hive_opt.spark.local_task.redundant_joins import redundant_joins
 from airflow_hive_opt.spark.local_task.selection import (
     Selection,
     filter_of,
     is_long_on_glue,
-    length_of,
+    is_too_long,
     target_of,
     union_of,
 )
@@ -64,9 +70,6 @@ log = logging.getLogger(__name__)
 
 # Partition names times keys that Spark may compare pair by pair; that takes some seconds.
 _COMPARISONS = 50_000_000
-
-# Characters of one scan's partitions in the descriptor: half of the limit for a descriptor.
-_LONGEST_LIST = 32 << 20
 
 
 def run_local_task(
@@ -183,7 +186,7 @@ class LocalTask:
             return Reason.ALL_PARTITIONS_MATCH
         if not is_worth_pruning(len(partitions), total):
             return Reason.MOST_PARTITIONS_MATCH
-        if length_of(partitions) > _LONGEST_LIST:
+        if is_too_long(partitions):
             return Reason.LIST_TOO_LARGE
         target = target_of(decision, decision.relation, selections, total)
         if len(selections) == 1:
@@ -193,8 +196,13 @@ class LocalTask:
         return target
 
     def lake_scan(self, decision: ScanDecision, plan: Plan) -> LakeScan:
-        """What :func:`lake_scan` finds out, with the keys of this statement."""
-        return lake_scan(self._session, decision, plan, self._keys, self._parameters)
+        """What :func:`lake_scan` finds out, or that an earlier run has settled it."""
+        if self._is_settled(decision):
+            found = whole(decision, Reason.NOT_ASKED_AGAIN)
+        else:
+            found = lake_scan(self._session, decision, plan, self._keys, self._parameters)
+        question = self.question(decision, Reason(found.decision.reason))
+        return replace(found, decision=replace(found.decision, question=question))
 
     def question(self, decision: ScanDecision, outcome: Target | Reason) -> Question | None:
         """What the next run need not ask; ``None`` if the answer saves time."""
@@ -202,7 +210,7 @@ class LocalTask:
             saves = decision.alias in self._with_fewer_joins
             asked = not saves and is_for_nothing(outcome.kept, outcome.total)
         else:
-            asked = outcome in (Reason.ALL_PARTITIONS_MATCH, Reason.MOST_PARTITIONS_MATCH)
+            asked = outcome in FOR_NOTHING
         if not asked and outcome is not Reason.NOT_ASKED_AGAIN:
             return None
         digest = digest_of(decision, self._parameters)

@@ -26,6 +26,8 @@ from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.restriction.literals import is_plain, tuples_condition
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
+# Characters of one scan's partitions: half of the limit for a descriptor.
+_LONGEST_LIST = 32 << 20
 _A_PARTITION = 64  # characters in addition to values and location
 
 
@@ -165,7 +167,7 @@ def filter_of(selection: Selection, conditions: Sequence[PartitionCondition]) ->
     return " AND ".join([*parts, *(f"({condition.sql})" for condition in conditions)])
 
 
-def length_of(partitions: Sequence[Partition]) -> int:
-    """The approximate number of characters of the partitions in a descriptor."""
+def is_too_long(partitions: Sequence[Partition]) -> bool:
+    """Whether one scan's partitions have too many characters for a descriptor."""
     texts = (text for part in partitions for text in (*part.values, part.location) if text)
-    return _A_PARTITION * len(partitions) + sum(map(len, texts))
+    return _A_PARTITION * len(partitions) + sum(map(len, texts)) > _LONGEST_LIST
