@@ -9,13 +9,14 @@ has run, only the partition columns count.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 
+from airflow_hive_opt.spark.catalog.iceberg_layout import layout_of
 from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, columns_of, provider_of
 from airflow_hive_opt.spark.session.spark_compat import active, condition_of
 from airflow_hive_opt.statement.catalog import Column, Table
@@ -169,7 +170,7 @@ class LakeTables:
 
     def _look_up(self, place: Place) -> Table | None:
         try:
-            return _described(place, load(self._session, place))
+            return _described(self._session, place, load(self._session, place))
         except AnalysisException as error:
             if condition_of(error) in NOT_FOUND:
                 return None
@@ -187,7 +188,7 @@ def is_iceberg(metadata: Any) -> bool:
     return bool(kind.isDefined()) and str(kind.get()).lower() == ICEBERG
 
 
-def _described(place: Place, found: Any) -> Table:
+def _described(session: SparkSession, place: Place, found: Any) -> Table:
     columns = tuple(columns_of(found.schema()))
     kind, properties = str(found.getClass().getName()), found.properties()
     location = properties.get("location")
@@ -203,32 +204,24 @@ def _described(place: Place, found: Any) -> Table:
         return table
     iceberg = found.table()
     dotted = any("." in part for part in (*place.namespace, place.name))
-    if dotted or _is_metadata(iceberg):  # the full name of a dotted one can't be taken apart again
+    # Tables such as ``snapshots`` and ``files`` have no data files. The full name of a dotted one
+    # can't be taken apart again.
+    gateway: Any = session.sparkContext._gateway
+    if dotted or is_instance_of(gateway, iceberg, "org.apache.iceberg.BaseMetadataTable"):
         return table
     snapshot = iceberg.currentSnapshot()
     size = "0" if snapshot is None else snapshot.summary().get("total-files-size")
-    partitioned_by = tuple(dict.fromkeys(_sources(iceberg, iceberg.spec())))
-    sorted_by = _sources(iceberg, iceberg.sortOrder())
+    layout = layout_of(session._jvm, iceberg)
     return Table(
         place.full_name,
         columns,
         total_bytes=UNKNOWN_SIZE if size is None else int(size),
         location=table.location,
         provider=ICEBERG,
-        clustered_by=tuple(dict.fromkeys((*partitioned_by, *sorted_by))),
-        partitioned_by=partitioned_by,
-        partition_fields=() if is_a_version(found) else tuple(_partition_fields(iceberg)),
+        clustered_by=layout.clustered_by,
+        partitioned_by=layout.partitioned_by,
+        partition_fields=() if is_a_version(found) else layout.partition_fields,
     )
-
-
-def _is_metadata(iceberg: Any) -> bool:
-    """Whether it is a table such as ``snapshots`` or ``files``, which has no data files."""
-    kind = iceberg.getClass()
-    while kind is not None:
-        if str(kind.getSimpleName()) == "BaseMetadataTable":
-            return True
-        kind = kind.getSuperclass()
-    return False
 
 
 def _partitioned_by(found: Any) -> tuple[str, ...]:
@@ -246,30 +239,3 @@ def reads_a_version(session: SparkSession, found: Any) -> bool:
 def is_a_version(found: Any) -> bool:
     """Whether the name selects a branch, a tag or an older snapshot of an Iceberg table."""
     return found.branch() is not None or found.snapshotId() is not None
-
-
-def _partition_fields(iceberg: Any) -> Iterator[tuple[str, str]]:
-    """Columns and fields that have always been partitioned by the column's own value."""
-    schema, specs = iceberg.schema(), list(iceberg.specs().values())
-    for field in iceberg.spec().fields():
-        name = str(schema.findColumnName(field.sourceId()))
-        if "." not in name and all(_partitions_by(spec, field) for spec in specs):
-            yield name.lower(), str(field.name())
-
-
-def _partitions_by(spec: Any, field: Any) -> bool:
-    return any(
-        own.fieldId() == field.fieldId()
-        and own.sourceId() == field.sourceId()
-        and str(own.transform()) == "identity"
-        for own in spec.fields()
-    )
-
-
-def _sources(iceberg: Any, layout: Any) -> Iterator[str]:
-    """The columns of a partition spec or of a sort order, in lower case."""
-    schema = iceberg.schema()
-    for field in layout.fields():
-        name = str(schema.findColumnName(field.sourceId()))
-        if "." not in name and str(field.transform()) != "void":
-            yield name.lower()
