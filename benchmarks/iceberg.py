@@ -1,7 +1,7 @@
 """Iceberg: a join and a MERGE that need few days of a large table.
 
     make bench-iceberg
-    make bench-iceberg ARGUMENTS="--partitions 1000 --touched 5 --repeats 3"
+    make bench-iceberg ARGUMENTS="--partitions 1000 --touched 5 1000 --repeats 7"
 
 Each day is a partition with one file. Three contenders run in turn, warm: Spark with dynamic
 pruning, run-time filters and row-level group filters on; ours with its key query; the days written
