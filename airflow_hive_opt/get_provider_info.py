@@ -38,10 +38,17 @@ _ICEBERG = {
     },
 }
 # Each connection type, and the provider of Airflow's that brings it too.
-_CONNECTION_TYPES = (
+_CONNECTION_TYPES: tuple[tuple[dict[str, Any], str], ...] = (
     (_HIVE_METASTORE, "apache-airflow-providers-apache-hive"),
     (_ICEBERG, "apache-airflow-providers-apache-iceberg"),
 )
+
+
+def ui_field_behaviour(connection_type: str) -> dict[str, Any]:
+    """The form of a connection type as its hook gives it to Airflow, with underscores in names."""
+    types = {each["connection-type"]: each for each, _ in _CONNECTION_TYPES}
+    form: dict[str, Any] = types[connection_type]["ui-field-behaviour"]
+    return {name.replace("-", "_"): value for name, value in form.items()}
 
 
 def get_provider_info() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.get_provider_info import ui_field_behaviour
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowFailException,
     AirflowNotFoundException,
@@ -47,15 +48,7 @@ class HiveMetastoreHook(BaseHook):
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
         """The fields of the connection's form."""
-        return {
-            "hidden_fields": ["login", "password"],
-            "relabeling": {"schema": "Database", "host": "Host, or hosts"},
-            "placeholders": {
-                "host": "metastore-1,metastore-2",
-                "port": "9083",
-                "schema": "default",
-            },
-        }
+        return ui_field_behaviour(cls.conn_type)
 
     def uris(self) -> str:
         """The value for ``hive.metastore.uris``; raises ``AirflowFailException``."""

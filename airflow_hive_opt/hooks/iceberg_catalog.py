@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.get_provider_info import ui_field_behaviour
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowFailException,
     AirflowNotFoundException,
@@ -41,18 +42,7 @@ class IcebergCatalogHook(BaseHook):
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
         """The fields of the connection's form."""
-        return {
-            "hidden_fields": ["schema", "port"],
-            "relabeling": {
-                "host": "Catalog URI",
-                "login": "Client ID",
-                "password": "Client Secret",
-            },
-            "placeholders": {
-                "host": "https://catalog.example.com",
-                "extra": '{"warehouse": "s3://warehouse/", "s3.region": "eu-central-1"}',
-            },
-        }
+        return ui_field_behaviour(cls.conn_type)
 
     def _connection(self) -> Connection:
         try:

@@ -13,7 +13,7 @@ from airflow_hive_opt.runtime.descriptor import (
 )
 from airflow_hive_opt.runtime.log_text import plain
 from airflow_hive_opt.runtime.partition_names import partition_name
-from airflow_hive_opt.runtime.report import headline, scans
+from airflow_hive_opt.runtime.report import files_in_words, headline, scans
 
 _SHOWN = 20
 
@@ -53,9 +53,9 @@ def _row_filter(found: RowFilter) -> Iterator[str]:
 def _files(found: PlannedFiles) -> str:
     if found.files is None:
         return "the files are not known"
-    of = "" if found.total_files is None else f" of {found.total_files:,}"
+    files = files_in_words(found.files, found.total_files)
     partitions = "" if found.partitions is None else f", in {found.partitions:,} partitions"
-    return f"{found.files:,}{of} files{partitions}, {found.bytes or 0:,} bytes"
+    return f"{files}{partitions}, {found.bytes or 0:,} bytes"
 
 
 def _scan(decision: Decision, target: Target | PlannedFiles | None) -> Iterator[str]:

@@ -244,7 +244,7 @@ def _read(found: Mapping[str, Any]) -> str:
     if "kept" in found:
         return f"{found['kept']:,} of {found['total']:,}"
     if found.get("files") is not None:
-        return _of_files(found["files"], found["total_files"])
+        return files_in_words(found["files"], found["total_files"])
     return "by condition" if found["reason"] in _BY_CONDITION else "all"
 
 
@@ -321,10 +321,11 @@ def _conditions(descriptor: Descriptor) -> Iterator[str]:
         elif planned.files is None:
             yield f"files of {name} by {keys}"
         else:
-            yield f"{_of_files(planned.files, planned.total_files)} of {name} by {keys}"
+            yield f"{files_in_words(planned.files, planned.total_files)} of {name} by {keys}"
 
 
-def _of_files(files: int, total: int | None) -> str:
+def files_in_words(files: int, total: int | None) -> str:
+    """``5 of 1,000 files``; without a known total ``5 files``."""
     of = "" if total is None else f" of {total:,}"
     return f"{files:,}{of} {_plural(files if total is None else total, 'file')}"
 

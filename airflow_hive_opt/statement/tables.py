@@ -39,14 +39,8 @@ def tables_of(script: str, database: str = "default") -> Tables:
     Tables(reads=('dw.s', 'lake.dw.r'), writes=('lake.dw.r',))
     """
     tree = parse(split_settings(script)[1])
+    reads = {_name(table, database) for table in _read(tree)}
     targets = list(_targets(tree))
-    reads = {
-        _name(table, database)
-        for table in tree.find_all(exp.Table)
-        if isinstance(table.this, exp.Identifier)  # a function in FROM is not a table
-        and not any(table is target for target in targets)
-        and not _names_a_cte(table)
-    }
     changed = (node.this for node in tree.find_all(exp.Merge, exp.Update, exp.Delete))
     targets += [table for table in changed if isinstance(table, exp.Table)]
     writes = {_name(table, database) for table in targets}
@@ -70,14 +64,9 @@ def references(sql: str) -> tuple[Reference, ...]:
     >>> [str(each) for each in references("INSERT INTO r SELECT * FROM L.a VERSION AS OF 1, b")]
     ["Reference(name='L.a', versioned=True)", "Reference(name='b', versioned=False)"]
     """
-    tree = parse(sql)
-    targets = list(_targets(tree))
     return tuple(
         Reference(".".join(part.name for part in table.parts), bool(table.args.get("version")))
-        for table in tree.find_all(exp.Table, bfs=False)
-        if isinstance(table.this, exp.Identifier)
-        and not any(table is target for target in targets)
-        and not _names_a_cte(table)
+        for table in _read(parse(sql))
     )
 
 
@@ -115,6 +104,15 @@ def table_of_a_partition(sql: str) -> str | None:
         if partition and all(isinstance(each, exp.EQ) for each in partition.expressions):
             return exp.table_name(target)
     return None
+
+
+def _read(tree: exp.Expr) -> Iterator[exp.Table]:
+    """Every node that reads a table or view."""
+    targets = list(_targets(tree))
+    for table in tree.find_all(exp.Table, bfs=False):
+        named = isinstance(table.this, exp.Identifier)  # a function in FROM is not a table
+        if named and not any(table is target for target in targets) and not _names_a_cte(table):
+            yield table
 
 
 def _targets(tree: exp.Expr) -> Iterator[exp.Table]:

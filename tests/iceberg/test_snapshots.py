@@ -64,10 +64,7 @@ def test_without_holding_the_join_reads_what_is_there_now(tables, tmp_path, capl
 
 @pytest.mark.parametrize("held", [False, True])
 def test_merge(tables, tmp_path, held):
-    def change_and_merge():
-        change(tables)
-
-    outcome = run_apart(tables, MERGE, tmp_path, change_and_merge, hold_snapshots=held)
+    outcome = run_apart(tables, MERGE, tmp_path, lambda: change(tables), hold_snapshots=held)
     changed = rows_of(tables, "SELECT id, v FROM lake.held.big WHERE v <> 0")
     # without holding the new key fails the guard, so the statement runs again as plain Spark
     assert changed == ([(2, 7)] if held else [(2, 7), (22, 8), (4, 9)])
@@ -88,8 +85,6 @@ def test_other_places_of_small_tables(tables, tmp_path):
         assert found.rows == plain
         assert found.reasons["b"] == "RESTRICTED"
         assert found.statement.count("VERSION AS OF") == sql.count("held.changed")
-    tables.sql(f"CREATE TABLE lake.held.made USING iceberg AS {JOIN}")
-    tables.sql("DROP TABLE lake.held.made")
 
 
 FREE = {

@@ -5,9 +5,7 @@ The keys are those of a list that this attempt has written before: an own test c
 
 from __future__ import annotations
 
-import asyncio
 import json
-from datetime import datetime, timedelta, timezone
 
 import pytest
 from airflow.providers.common.compat.sdk import (
@@ -23,6 +21,7 @@ from airflow_hive_opt.provider.waiting import statement_digest
 from airflow_hive_opt.runtime import iceberg_catalog, required
 from airflow_hive_opt.runtime.required import Required, RequiredPartitions
 from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
+from tests.sensors.polling import event_when_landed
 from tests.sensors.test_sensors import SQL, context, event_of
 
 pytest.importorskip("pyiceberg")  # environments of other versions do not have it
@@ -94,22 +93,7 @@ def test_what_is_missing_is_waited_for(place, tmp_path):
 
     land(place, 1, 3)
     assert event_of(waiting)["summary"]["first_missing"] == ["lake.dw.t/id=2"] * 2
-    waiting.deadline = (datetime.now(timezone.utc) + timedelta(minutes=1)).isoformat()
-    waiting.poke_interval = 0.1
-    polls = []
-
-    class Landing(type(waiting)):
-        async def poll(self):
-            polls.append(await super().poll())
-            if len(polls) == 1:
-                land(place, 2)
-            return polls[-1]
-
-    async def first():
-        async for event in Landing(**waiting.serialize()[1]).run():
-            return event.payload
-
-    event = asyncio.run(first())
+    event, polls = event_when_landed(waiting, lambda: land(place, 2))
     assert [each.found for each in polls] == [False, True]
     assert made.execute_complete(found, event) == {"required": 4}
     assert made.execute(found) == {"required": 4}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
@@ -21,6 +20,7 @@ from airflow_hive_opt.sensors.partition_descriptor import PartitionDescriptorSen
 from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
 from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
 from tests.runtime.test_descriptor import descriptor
+from tests.sensors.polling import event_when_landed
 from tests.services.processes import free_port
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
 
@@ -131,25 +131,8 @@ def test_what_is_missing_is_waited_for(spark, service, tmp_path):
         sensor(tmp_path, found).execute_complete(found, event)
 
     land(service, 0, 2)
-    waiting.deadline = (datetime.now(timezone.utc) + timedelta(minutes=1)).isoformat()
-    waiting.poke_interval = 0.1
-
-    polls = []
-
-    class Landing(type(waiting)):
-        """Lets the last partition land once its absence was seen."""
-
-        async def poll(self):
-            polls.append(await super().poll())
-            if len(polls) == 1:
-                land(service, "01")  # the same value, otherwise written
-            return polls[-1]
-
-    async def first():
-        async for event in Landing(**waiting.serialize()[1]).run():
-            return event.payload
-
-    event = asyncio.run(first())
+    same = "01"  # the same value, otherwise written
+    event, polls = event_when_landed(waiting, lambda: land(service, same))
     assert [result.message for result in polls] == [
         "1 of 3 partitions are missing: sensors.fact/p=1",
         "all 3 partitions are there",

@@ -67,9 +67,7 @@ def _combined(operator: str, conditions: Sequence[object]) -> object:
 
 def counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles:
     """``found`` with the numbers that Iceberg has now; they are ``None`` if it does not tell."""
-    unknown = replace(
-        found, partitions=None, files=None, bytes=None, total_files=None, total_bytes=None
-    )
+    unknown = PlannedFiles(found.alias, found.table, found.reference, found.expression)
     return best_effort(lambda: _counted(session, found)) or unknown
 
 

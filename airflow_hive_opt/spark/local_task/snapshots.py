@@ -119,11 +119,9 @@ def _why_free(session: SparkSession, plan: Plan, found: Snapshot) -> str | None:
     for decision in plan.decisions:
         if decision.pruned and decision.table.name == found.table:
             return "keys restrict its own scan"
-    if plan.row_level is not None and any(
-        relation.reference == plan.row_level.target
-        for relation in _relations(plan)
-        if relation.table.name == found.table
-    ):
+    target = plan.row_level.target if plan.row_level else None
+    scans = {each.reference: each.table.name for each in _relations(plan)}
+    if target is not None and scans.get(target) == found.table:
         return "the statement changes it"
     if not best_effort(partial(_has_same_columns, session, found.table)):
         return "its columns have changed since its last snapshot"
