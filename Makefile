@@ -10,11 +10,11 @@ PAGES := airflow_hive_opt/pages/static/pages.js
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo demo-pages test pages test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill test-iceberg fuzz-iceberg bench-iceberg lock clean
+.PHONY: help demo demo-pages test pages test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill bench-planning test-iceberg fuzz-iceberg bench-iceberg lock clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
-	@echo "make demo-pages  the pages of the demo's runs, until Ctrl-C"
+	@echo "make demo-pages  the pages of the demo's runs, until Ctrl-C or kill"
 	@echo "make test   environment, then lint, types and tests"
 	@echo "make test-e2e  tests with a Spark cluster, all services of Airflow, and a browser"
 	@echo "make test-faults   a failing metastore, killed runs, full disks; FAULTS=1 fails every metastore call in turn"
@@ -26,6 +26,7 @@ help:
 	@echo "make fuzz-correlated    N random correlated queries, rewritten and plain: the rows must be equal"
 	@echo "make bench-correlation  TPC-H's correlated queries, rewritten and plain"
 	@echo "make bench-backfill  a backfill of 30 days, with a Spark for each task and with a shared one"
+	@echo "make bench-planning  how long the planning of long statements takes"
 	@echo "make test-iceberg   tests with Iceberg tables on Spark 3.5, in an environment of their own"
 	@echo "make fuzz-iceberg   N random queries, and N random MERGE, UPDATE and DELETE, on Iceberg tables"
 	@echo "make bench-iceberg  a join and a MERGE that need few days of an Iceberg table"
@@ -77,7 +78,8 @@ pytest: $(READY) services pages
 
 # Starts a Spark standalone cluster, a Spark Connect server and all services of Airflow, on loopback.
 test-e2e: $(READY) services browser pages
-	$(BIN)/pytest -m e2e tests/e2e tests/spark/test_connect.py tests/fuzz/test_fuzz.py
+	$(BIN)/pytest -m e2e tests/e2e tests/spark/test_connect.py tests/spark/test_bound_names.py \
+		tests/fuzz/test_fuzz.py
 
 # Makes every FAULTS-th metastore call of each statement that writes fail, in five ways.
 FAULTS ?= 5
@@ -153,8 +155,9 @@ fuzz: $(READY)
 		tests/fuzz/test_fuzz.py tests/fuzz/test_planner.py tests/fuzz/test_glue.py
 
 fuzz-writes: $(READY)
-	FUZZ_WRITES=$(N) FUZZ_SESSIONS=$(N) FUZZ_DOCUMENTS=20000 FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s \
-		tests/fuzz/test_writing.py tests/fuzz/test_sessions.py tests/fuzz/test_documents.py
+	FUZZ_WRITES=$(N) FUZZ_SESSIONS=$(N) FUZZ_BETWEEN=$(N) FUZZ_DOCUMENTS=20000 FUZZ_SEED=$(SEED) \
+		$(BIN)/pytest -q -s tests/fuzz/test_writing.py tests/fuzz/test_sessions.py \
+		tests/fuzz/test_handed_over.py tests/fuzz/test_documents.py
 
 fuzz-correlated: $(READY)
 	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz/test_correlated.py
@@ -166,13 +169,16 @@ bench-correlation: $(READY)
 	$(BIN)/python -m benchmarks.correlation --scale $(SCALE) --repeats $(REPEAT) $(ARGUMENTS)
 
 # Each benchmark accepts arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
-bench: growth tpcds tpch key-predicate overhead bench-correlation
+bench: growth tpcds tpch key-predicate overhead bench-correlation bench-planning
 
 growth: services
 	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)
 
 key-predicate: $(READY)
 	$(BIN)/python -m benchmarks.key_predicate $(ARGUMENTS)
+
+bench-planning: $(READY)
+	$(BIN)/python -m benchmarks.planning $(ARGUMENTS)
 
 overhead: services
 	$(BIN)/python -m benchmarks.overhead $(ARGUMENTS)

@@ -15,8 +15,12 @@ from airflow_hive_opt import __version__
 from airflow_hive_opt.explain.plan_text import error_to_json, to_json, to_text
 from airflow_hive_opt.explain_command import FORMATS, explain_batch, explain_one, stage_by_rule
 from airflow_hive_opt.session_command import session_status, session_stop
+from airflow_hive_opt.spark.session.spark_log import LOG_LEVEL, LOGGER
 from airflow_hive_opt.statement.catalog import CatalogFileError, JsonCatalog
 from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.precheck import check_tables, with_values
+from airflow_hive_opt.statement.script import split_settings
+from airflow_hive_opt.statement_check import check_explained, check_statement, show_error
 
 _BAD_INPUT = 2
 _FAILED = 1
@@ -29,9 +33,7 @@ class _UsageError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns 0, 1 for a failed run, or 2 for invalid input."""
     options = _parser().parse_args(arguments)
-    level = logging.INFO if options.verbose else logging.WARNING
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    logging.getLogger("airflow_hive_opt").setLevel(level)
+    _set_up_logs(options)
     try:
         code: int = options.run(options)
         return code
@@ -43,8 +45,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
+def _set_up_logs(options: argparse.Namespace) -> None:
+    """Shows warnings alone, and none of Spark's, unless the user asks for more."""
+    asked = options.verbose or any(LOG_LEVEL in each for each in getattr(options, "conf", ()))
+    logging.basicConfig(
+        level=logging.WARNING,
+        format="%(levelname)s %(name)s: %(message)s" if options.verbose else "%(message)s",
+    )
+    package = logging.getLogger("airflow_hive_opt")
+    package.setLevel(logging.INFO if options.verbose else logging.WARNING)
+    logging.getLogger(LOGGER).setLevel(logging.INFO if asked else logging.CRITICAL)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="airflow-hive-opt", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="airflow-hive-opt", description="Plan, prune and run a statement without Airflow."
+    )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     explain = commands.add_parser("explain", help="show what would be pruned, and the reasons")
@@ -61,11 +77,11 @@ def _parser() -> argparse.ArgumentParser:
     explain.set_defaults(run=_explain)
     prune = commands.add_parser("prune", help="collect keys, write the partition descriptor")
     prune.add_argument("--descriptor", metavar="URI", help="where to write it")
-    prune.set_defaults(run=_prune)
+    prune.set_defaults(run=partial(_run, stages="local task"), rows=0)
     run = commands.add_parser("run", help="prune, then run the statement")
     run.add_argument("--descriptor", metavar="URI", help="where to write the descriptor")
     run.add_argument("--rows", type=int, default=20, help="rows of a SELECT to print (20)")
-    run.set_defaults(run=_run)
+    run.set_defaults(run=partial(_run, stages="both"))
     shown = commands.add_parser("report", help="show what a run pruned, from its descriptor")
     shown.add_argument("path", metavar="PATH", help="the descriptor: a file or URI")
     shown.add_argument("--html", type=Path, metavar="FILE", help="write a page into this file")
@@ -95,12 +111,21 @@ def _parser() -> argparse.ArgumentParser:
             "--set", action="append", default=[], metavar="K=V", help="a Hive setting"
         )
         command.add_argument(
+            "--param",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="the value of :NAME in the statement, as text",
+        )
+        command.add_argument(
             "--warehouse",
             type=Path,
             help="folder of the embedded warehouse (default: "
             "$AIRFLOW_HIVE_OPT_WAREHOUSE or ~/.airflow-hive-opt/warehouse)",
         )
-        command.add_argument("-v", "--verbose", action="store_true")
+        command.add_argument(
+            "-v", "--verbose", action="store_true", help="show the log, and that of Spark"
+        )
     for command in (prune, run):
         command.add_argument("--max-keys", type=int, default=100_000)
         command.add_argument("--max-key-bytes", type=int, default=16 << 20)
@@ -130,25 +155,32 @@ def _report(options: argparse.Namespace) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     if options.batch is not None:
-        if options.sql or options.file or options.catalog or options.set:
+        if options.sql or options.file or options.catalog or options.set or options.param:
             raise _UsageError("--batch takes statements, tables and settings from its file alone")
         try:
             with options.batch.open(encoding="utf-8") as lines:
                 return 0 if explain_batch(lines, sys.stdout) else _BAD_INPUT
         except (OSError, UnicodeDecodeError) as error:
             raise _UsageError(f"can't read {options.batch}: {error}") from error
-    sql, overrides = _sql(options), _pairs(options.set)
+    sql, overrides, parameters = _sql(options), _pairs(options.set), _pairs(options.param)
     show = stage_by_rule if options.stage_by_rule else partial(explain_one, form=options.format)
     try:
+        check_statement(sql, parameters)
+        sql = with_values(sql, parameters)
         if options.catalog is not None:
-            print(*show(sql, JsonCatalog.read(options.catalog), overrides), sep="\n")
+            catalog = JsonCatalog.read(options.catalog)
+            try:
+                print(*show(sql, catalog, overrides), sep="\n")
+            except PlanError:
+                check_tables(split_settings(sql)[1], catalog.names())  # suggests another name
+                raise
         else:
             _explain_on_spark(options, sql, overrides)
     except PlanError as error:
         if options.format == "json":
             print(json.dumps(error_to_json(error)))
         else:
-            print(f"error: {error}", file=sys.stderr)
+            show_error(str(error), sql)
         return _BAD_INPUT
     return 0
 
@@ -158,7 +190,7 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
 
     If Hive rejects a statement that Spark accepts, prints the plan of a run, without Hive's stages.
     """
-    from airflow_hive_opt.spark.application.application import plan_on_spark
+    from airflow_hive_opt.spark.application.planning import plan_on_spark
     from airflow_hive_opt.spark.application.request import Request
     from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
     from airflow_hive_opt.spark.local_task.correlate import (
@@ -171,12 +203,16 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
     from airflow_hive_opt.spark.session.session import (
         default_warehouse,
         embedded_conf,
+        has_spark,
         spark_session,
     )
 
     warehouse = options.warehouse or default_warehouse()
+    if not has_spark():
+        check_explained(sql, warehouse)
+    conf = {**embedded_conf(warehouse), **_whole_log(options)}
     try:
-        with spark_session("airflow-hive-opt explain", embedded_conf(warehouse)) as session:
+        with spark_session("airflow-hive-opt explain", conf) as session:
             catalog = SparkCatalog(session)
             work = partial(work_on_spark, session)
             rewritten = partial(correlate, session, catalog)
@@ -227,77 +263,33 @@ def _sweep(options: argparse.Namespace) -> int:
     return 0
 
 
-def _prune(options: argparse.Namespace) -> int:
-    return _on_spark(options, only_prune=True)
-
-
-def _run(options: argparse.Namespace) -> int:
-    return _on_spark(options, only_prune=False)
-
-
-def _on_spark(options: argparse.Namespace, only_prune: bool) -> int:
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-    from upath import UPath
-
-    from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
-    from airflow_hive_opt.runtime.report import headline, keep_report
-    from airflow_hive_opt.spark.application.application import join, prune
-    from airflow_hive_opt.spark.application.completion import completed
-    from airflow_hive_opt.spark.application.request import Request
-    from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
-    from airflow_hive_opt.spark.session.error_text import in_words
-    from airflow_hive_opt.spark.session.java import SparkStartError
-    from airflow_hive_opt.spark.session.session import (
-        default_warehouse,
-        embedded_conf,
-        spark_session,
-    )
-
+def _run(options: argparse.Namespace, stages: str) -> int:
+    sql, parameters = _sql(options), _pairs(options.param)
     try:
-        request = Request.of(
-            _sql(options),
-            _pairs(options.set),
-            max_keys=options.max_keys,
-            max_key_bytes=options.max_key_bytes,
-            hold_snapshots=options.hold_snapshots,
-            show_rows=0 if only_prune else options.rows + 1,
-        )
-    except ValueError as error:
-        raise _UsageError(str(error)) from error
-    warehouse = options.warehouse or default_warehouse()
-    default = warehouse / "descriptors" / f"{query_digest(request.sql, {})[:16]}.json"
-    path = UPath(options.descriptor or default)
-    conf = {**embedded_conf(warehouse), **_pairs(options.conf)}
-    try:
-        with spark_session("airflow-hive-opt", conf) as session:
-            try:
-                catalog = catalog_of(session)
-                report = prune(session, request, path, only_prune, catalog)
-                if only_prune:
-                    print(json.dumps(report.summary(), indent=1))
-                else:
-                    result = join(session, request, report, path)
-                    keep_report(completed(request, result, catalog), path)
-                    _print_rows(result.columns, result.rows[: options.rows])
-                    if len(result.rows) > options.rows:
-                        print(f"... and more: these are the first {options.rows}", file=sys.stderr)
-                print(headline(report.descriptor), file=sys.stderr)
-                return 0
-            # inside the session: after Spark has ended, its errors have no messages
-            except (DescriptorError, PySparkException, Py4JError) as error:
-                print(f"error: {in_words(error)}", file=sys.stderr)
-                return _FAILED
-    except (PlanError, SparkStartError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        check_statement(sql, parameters)
+    except PlanError as error:
+        show_error(str(error), sql)
         return _BAD_INPUT
+    from airflow_hive_opt.run_command import run
+    from airflow_hive_opt.spark.application.job import Job, Stages
+
+    job = Job(
+        sql,
+        options.descriptor or "",
+        Stages(stages),
+        parameters=parameters,
+        hive_conf=_pairs(options.set),
+        max_keys=options.max_keys,
+        max_key_bytes=options.max_key_bytes,
+        hold_snapshots=options.hold_snapshots,
+    )
+    conf = {**_whole_log(options), **_pairs(options.conf)}
+    return run(job, options.warehouse, conf, options.rows)
 
 
-def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    if columns:
-        print("\t".join(columns))
-    for row in rows:
-        print("\t".join("NULL" if value is None else str(value) for value in row))
+def _whole_log(options: argparse.Namespace) -> dict[str, str]:
+    """The setting that leaves out no line of Spark's log, if the user wants to see them."""
+    return {LOG_LEVEL: "WARN"} if options.verbose else {}
 
 
 def _sql(options: argparse.Namespace) -> str:

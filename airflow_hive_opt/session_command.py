@@ -24,15 +24,24 @@ def session_status() -> int:
 
 
 def session_stop(force: bool) -> int:
-    """Ends the shared Sparks, those in use only with ``force``; returns 1 if one still runs."""
+    """Ends the shared Sparks, those in use only with ``force``, and says how many.
+
+    Returns 1 if one still runs.
+    """
     from airflow_hive_opt.spark.session.shared_folder import SharedFolder
 
-    code = 0
-    for found in SharedFolder.all():
-        if found.is_alive() and not (found.kill() if force else found.stop()):
-            code = 1
-            print(f"error: not stopped: {found.folder}, {_why(found, force)}", file=sys.stderr)
-    return code
+    running = [found for found in SharedFolder.all() if found.is_alive()]
+    if not running:
+        print("no shared Spark runs: nothing to stop")
+    failed = 0
+    for found in running:
+        process = f"process {found.pid() or 'on another machine'}"
+        if found.kill() if force else found.stop():
+            print(f"stopped: {process}")
+        else:
+            failed = 1
+            print(f"error: not stopped: {process}, {_why(found, force)}", file=sys.stderr)
+    return failed
 
 
 def _why(found: SharedFolder, force: bool) -> str:

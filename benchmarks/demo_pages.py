@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import urllib.error
 import urllib.request
@@ -25,6 +26,7 @@ HOME = DEMO / "airflow"
 PICTURE = DEMO / "page.png"
 USER = "admin"
 _PORT = 8080
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PASSWORDS = HOME / "simple_auth_manager_passwords.json.generated"
 
 
@@ -59,20 +61,25 @@ def show(run_id: str) -> None:
 
 
 def serve() -> None:
-    """Runs the API server until it is interrupted."""
+    """Runs the API server until a signal ends it, with or without a terminal."""
     if not HOME.exists():
         sys.exit("there is no run to show yet: make demo")
     port = free_port() if listens(_PORT) else _PORT
-    try:
-        with _api_server(port) as address:
-            password = json.loads(_PASSWORDS.read_text())[USER]
-            print(
-                f"==> {address}/hive_opt/pages/ (user {USER}, password {password}, Ctrl-C ends it)"
-            )
-            while True:
-                input()
-    except (KeyboardInterrupt, EOFError):
-        pass
+    for kind in _ENDING:
+        signal.signal(kind, _end)  # a shell's background job ignores Ctrl-C unless it asks for it
+    with _api_server(port) as address:
+        password = json.loads(_PASSWORDS.read_text())[USER]
+        where = f"{address}/hive_opt/pages/ (user {USER}, password {password}, Ctrl-C ends it)"
+        print(f"==> {where}", flush=True)
+        while True:
+            signal.pause()
+
+
+def _end(*_: object) -> None:
+    """Leaves ``serve``, which ends the server; another signal must not interrupt that."""
+    for kind in _ENDING:
+        signal.signal(kind, signal.SIG_IGN)
+    sys.exit(0)
 
 
 def _path(run_id: str) -> str:

@@ -205,12 +205,12 @@ def _listed(
     kept: dict[str, list[int]] = {}
     whole: dict[str, list[str]] = {}
     for target in found.targets:
-        kept.setdefault(target.table.rpartition(".")[2], []).append(target.kept)
+        kept.setdefault(target.scan.short_name, []).append(target.kept)
     for decision in found.decisions:
         if decision.question is not None:
             unasked[decision.question.digest] = 0
         if decision.reason != "PRUNED":
-            whole.setdefault(decision.table.rpartition(".")[2], []).append(decision.reason)
+            whole.setdefault(decision.scan.short_name, []).append(decision.reason)
     return kept, whole
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import tempfile
 from pathlib import Path
@@ -33,9 +34,19 @@ def spark():
         "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
         "spark.driver.extraJavaOptions": SHORT_LIVED,
     }
+    logging.getLogger("spark").setLevel(logging.CRITICAL)  # tests compare this package's lines
     with spark_session("tests", conf) as session:
         session.sparkContext.setLogLevel("ERROR")
         yield session
+
+
+@pytest.fixture(autouse=True)
+def level_of_the_package():
+    """A test that runs the command line, which sets the level, does not change it for others."""
+    package = logging.getLogger("airflow_hive_opt")
+    before = package.level
+    yield
+    package.setLevel(before)
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
-from benchmarks import correlation_report, key_predicate, overhead
+from benchmarks import correlation_report, key_predicate, overhead, planning
 from benchmarks.report import spread, write_growth
 from benchmarks.suites import SUITES, TPCDS, TPCH, query_texts
 from benchmarks.tpc import text_of
@@ -167,6 +170,32 @@ def test_overhead_is_told_as_a_ratio_and_in_seconds(tmp_path):
     assert "PySpark 4.3, airflow-hive-opt 0.1" in text
 
 
+def test_planning_is_told_with_its_growth(tmp_path):
+    def run(contender, label, length, seconds, **told):
+        case = {"shape": "OR", "label": label, "parts": length // 10, "length": length}
+        return {**case, "contender": contender, "seconds": seconds, "noise": 5.0, **told}
+
+    runs = []
+    for label, length, seconds in (("10 kB", 10_000, 0.1), ("100 kB", 100_000, 1.0)):
+        runs.append(run(planning.PLAIN, label, length, 2.0, failed="Py4JJavaError"))
+        told = {"planning": seconds, "reason": "PRUNED"}
+        runs.append(run(planning.LOCAL_TASK, label, length, seconds + 1, **told))
+    planning.write(runs, MACHINE, tmp_path)
+    text = (tmp_path / "planning.md").read_text()
+    assert "| OR | 100 kB | 10,000 | 100.0 | 1.00 (1.00-1.00, 1) | 2.00 (2.00-2.00, 1) |" in text
+    assert "| 2.00 (2.00-2.00, 1) (fails) | `PRUNED` |" in text
+    assert "| OR | 1.00 |" in text
+    runs[-1]["reason"] = "PLANNING_TOO_LONG"
+    planning.write(runs, MACHINE, tmp_path)
+    assert "| OR | passes through |" in (tmp_path / "planning.md").read_text()
+
+
+def test_statements_of_a_length_have_as_many_parts_as_fit():
+    for make, _ in planning.SHAPES.values():
+        parts = planning.of_length(make, 10_000)
+        assert len(make(parts)) <= 10_000 < len(make(parts + 1))
+
+
 def test_a_part_of_the_correlation_results_is_measured_again(tmp_path):
     def run(query, rewritten, adaptive=True):
         work = {"shuffles": 4, "scans": 3, "shuffled_bytes": 2_000_000}
@@ -195,3 +224,42 @@ def test_a_part_of_the_correlation_results_is_measured_again(tmp_path):
     assert "| 4 → 4 | 3 → 3 | 2.0 → 2.0 | yes |" in text
     correlation_report.keep(run("Q21", [1.0], adaptive=False), MACHINE, tmp_path)
     assert (tmp_path / "correlation.md").read_text().count("| Q21 |") == 2
+
+
+SERVED = """
+import sys
+from contextlib import contextmanager
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from benchmarks import demo_pages
+from tests.services.processes import server
+
+folder = Path(sys.argv[1])
+(folder / "passwords").write_text('{"admin": "secret"}')
+demo_pages.HOME, demo_pages._PASSWORDS = folder, folder / "passwords"
+
+@contextmanager
+def api_server(port):
+    with server(["sleep", "600"], folder / "log", lambda: True) as child:
+        print(child.pid, flush=True)
+        yield "http://there"
+
+demo_pages._api_server = api_server
+demo_pages.serve()
+"""
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_the_demos_pages_are_served_without_a_terminal(tmp_path, kind):
+    command = [sys.executable, "-c", SERVED, str(tmp_path)]
+    ignored = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]  # as of a job in the background
+    with subprocess.Popen(
+        [*ignored, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as serving:
+        child = Path("/proc", serving.stdout.readline().strip())
+        assert serving.stdout.readline().startswith("==> http://there/hive_opt/pages/ (user admin")
+        serving.send_signal(kind)
+        assert serving.wait(timeout=60) == 0
+    assert not child.exists()

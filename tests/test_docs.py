@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from inspect import signature
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pytest
 import yaml
 
 from airflow_hive_opt.get_provider_info import get_provider_info
-from airflow_hive_opt.operators.local_task import LocalTaskOperator
-from airflow_hive_opt.operators.statement import StatementOperator
+from airflow_hive_opt.pruning.advice import ADVICE
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.rewriting import Refusal
+from airflow_hive_opt.runtime import descriptor
+from airflow_hive_opt.runtime.documents import Format
+from airflow_hive_opt.runtime.report import headline
+from airflow_hive_opt.spark.application.job import Stages
 from tests import pages
+from tests.document_fields import FORMATS, fields_of_classes, fields_of_page
 from tests.pages import PAGES, PROJECT
 from tests.versions.installed import needs_airflow
 
+DESCRIPTOR_PAGE = PROJECT / "docs" / "descriptor.md"
 every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(PROJECT)))
 
 
@@ -26,24 +34,29 @@ def test_every_reason_is_listed_with_its_sentence():
     assert rows == [f"| `{reason.value}` | {reason.sentence} |" for reason in Reason]
 
 
+def test_the_advice_on_every_reason_is_on_the_troubleshooting_page():
+    page = (PROJECT / "docs" / "troubleshooting.md").read_text()
+    section = page.split("## Nothing is pruned")[1].split("\n## ")[0]
+    found = {}
+    for line in section.splitlines():
+        if line.startswith("| `"):
+            codes, _, advice = line.strip("| ").split(" | ")
+            advice = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", advice).replace("`", "")
+            found |= dict.fromkeys(re.findall(r"`(\w+)`", codes), advice)
+    assert found == {reason.value: advice for reason, advice in ADVICE.items()}
+    assert set(Reason) - set(ADVICE) == {Reason.PRUNED, Reason.RESTRICTED, Reason.OWN_CONDITION}
+
+
 def test_every_refusal_of_a_rewriting_is_listed_with_its_sentence():
     text = (PROJECT / "docs" / "correlation.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert rows == [f"| `{refusal.value}` | {refusal.sentence} |" for refusal in Refusal]
 
 
-def test_every_argument_and_option_is_described():
-    text = (PROJECT / "docs" / "airflow.md").read_text()
-    described = {
-        name
-        for line in text.splitlines()
-        if line.startswith("| `")
-        for name in re.findall(r"`(\w+)`", line.split("|")[1])
-    }
-    for operator in (StatementOperator, LocalTaskOperator):
-        arguments = set(signature(operator.__init__).parameters) - {"self", "kwargs"}
-        assert arguments <= described
-    assert set(get_provider_info()["config"]["hive_opt"]["options"]) <= described
+def test_every_option_is_described():
+    text = (PROJECT / "docs" / "airflow.md").read_text().split("## Configuration")[1]
+    rows = re.findall(r"^\| `(\w+)` \| `AIRFLOW__HIVE_OPT__", text, re.MULTILINE)
+    assert set(rows) == set(get_provider_info()["config"]["hive_opt"]["options"])
 
 
 def test_the_readme_links_every_page():
@@ -161,11 +174,56 @@ def test_the_hooks_before_a_commit_are_the_checks_of_make_lint():
 
 
 def test_the_versions_of_documents_are_those_of_the_code():
-    from airflow_hive_opt.runtime import descriptor, report, required
-    from airflow_hive_opt.spark.application import job
+    rows = re.findall(r"^\| `([a-z ]+)` \| (\d+) \|", DESCRIPTOR_PAGE.read_text(), re.MULTILINE)
+    assert dict(rows) == {each.kind: str(each.version) for each in FORMATS}
 
-    formats = (descriptor._FORMAT, required._FORMAT, job._JOB, job._OUTCOME, report._FORMAT)
-    page = (PROJECT / "docs" / "descriptor.md").read_text()
-    rows = re.findall(r"^\| `([a-z ]+)` \| (\d+) \|", page, re.MULTILINE)
-    expected = {each.kind: str(each.version) for each in formats}
-    assert dict(rows) == {**expected, "version": expected["descriptor"]}
+
+def test_the_fields_of_documents_are_those_of_their_data_classes():
+    """Each has its row, in order, and its type, which says whether it may be null."""
+    documented, expected = fields_of_page(DESCRIPTOR_PAGE.read_text()), fields_of_classes()
+    assert documented.keys() == expected.keys()
+    for name, fields in expected.items():
+        assert documented[name] == fields, f"the table of {name}"
+
+
+def test_the_words_for_the_types_of_fields():
+    @dataclass(frozen=True)
+    class _Inner:
+        ratio: float | None
+
+    @dataclass(frozen=True)
+    class Outer:
+        pairs: tuple[tuple[int, bool], ...]
+        inner: tuple[_Inner, ...] | None
+        names: Mapping[str, str | None]
+        stages: Stages
+        value: str | int | None
+
+    Outer.__annotations__ |= {"inner": tuple[_Inner, ...] | None}
+    assert fields_of_classes((Format("outer document", 1, Outer),)) == {
+        "Outer document": [
+            ("pairs", "list of [integer, boolean]"),
+            ("inner", "list of [Inner](#inner) or null"),
+            ("names", "object of (string or null)"),
+            ("stages", "`keys`, `local task`, `map join` or `both`"),
+            ("value", "string or integer or null"),
+        ],
+        "Inner": [("ratio", "number or null")],
+    }
+
+
+def test_the_example_of_a_descriptor_is_read():
+    (example,) = (
+        block.text
+        for block in pages.blocks(DESCRIPTOR_PAGE.read_text())
+        if block.language == "json"
+    )
+    document = json.loads(example)
+    sha256 = document.pop("sha256")
+    sealed = json.dumps(document, separators=(",", ":")).encode("ascii")
+    assert sha256 == hashlib.sha256(sealed).hexdigest()
+    found = descriptor.decode(example.encode())
+    assert found.query_digest == descriptor.query_digest(
+        "SELECT ss.price FROM sales ss JOIN days d ON ss.ds = d.ds WHERE d.month_end", None
+    )
+    assert headline(found).startswith("kept 1 of 365 partitions")

@@ -39,7 +39,7 @@ FOREIGN = {
     "airflow": {
         *("airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "pydantic"),
         *("boto3", "botocore"),
-        "sqlalchemy",
+        *("sqlalchemy", "starlette", "structlog"),
     },
 }
 # Beside the one for all: what every command loads, the API server alone, or OpenLineage alone.
@@ -50,7 +50,7 @@ IMPORT_AIRFLOW = {
 
 
 def layer_of(parts: tuple[str, ...]) -> str:
-    if parts[0] in ("cli", "explain_command", "report_command", "session_command"):
+    if parts[0] in ("cli", "statement_check") or parts[0].endswith("_command"):
         return "cli"
     return parts[0] if parts[0] in LAYERS else "airflow"
 

@@ -56,6 +56,21 @@ def test_the_page_has_an_example_of_a_scan_that_is_not_pruned(files, capfd):
     assert "v (default.visits): MIXED_WITH_DATA_COLUMNS" in capfd.readouterr().out
 
 
+def test_the_statement_of_the_dag_is_explained_with_its_parameter(files, capfd):
+    (command,) = [
+        line.split()[1:]
+        for block in blocks(PAGE)
+        for line in block.text.splitlines()
+        if "--param" in line
+    ]
+    at = command.index("-f") + 1
+    assert main([*command[:at], str(files / command[at]), *command[at + 1 :]]) == 0
+    printed = capfd.readouterr()
+    assert "v (default.visits): PRUNED" in printed.out
+    assert "CAST('2026-02-16' AS DATE)" in printed.out
+    assert printed.err == ""
+
+
 @needs_airflow("3.0")
 def test_the_dag_writes_one_partition(spark, files, tmp_path, monkeypatch):
     from airflow.models.dagbundle import DagBundleModel

@@ -14,9 +14,9 @@ def lists(sql: str) -> str:
     settings = Settings.of({"hive.mapred.mode": "nonstrict"})
     stages = compile_statement(sql, CATALOG, settings).stages
     return "\n".join(
-        f"{sink.local_work.name} {sink.local_work.kind}: partitions of {sink.scan.alias} by "
+        f"{sink.local_work.name} {sink.local_work.kind}: partitions of {sink.scan.name} by "
         f"{', '.join(alias for source in sink.sources for alias in source.aliases)}\n"
-        f"{sink.job.name} {sink.job.kind}: {sink.scan.alias} reads the list of "
+        f"{sink.job.name} {sink.job.kind}: {sink.scan.name} reads the list of "
         f"{sink.local_work.name}"
         for sink in place_sinks(stages, plan(sql, CATALOG).decisions)
     )

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from airflow_hive_opt.hive.graph.operator_graph import MapJoin, TableScan
 from airflow_hive_opt.hive.tasks import Task
 from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
+from airflow_hive_opt.statement.scan_ref import ScanRef
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class PartitionSink:
 
     local_work: Task
     job: Task
-    scan: TableScan
+    scan: ScanRef
     sources: tuple[KeySource, ...]
 
 
@@ -40,30 +41,28 @@ def place_sinks(
 ) -> tuple[PartitionSink, ...]:
     """Returns one sink for each pruned big table of each job that joins in its mappers."""
     found = []
+    pruned = {each.scan.position[0]: each for each in decisions if each.pruned}
     for job in stages:
         local_work = next((task for task in job.parents if task.kind == "LocalWork"), None)
         if local_work is None or job.branch_of is not None or local_work.branch_of is not None:
             continue
         for scan in job.mapped_scans():
-            sources = _sources(job, scan, decisions)
-            if sources:
-                found.append(PartitionSink(local_work, job, scan, sources))
+            decision = None if scan.at is None else pruned.get(scan.at)
+            if decision is None or scan.table is None or scan.table.name != decision.table.name:
+                continue  # a view's scan is at the reference to the view
+            if sources := _sources(job, decision):
+                found.append(PartitionSink(local_work, job, decision.scan, sources))
     return tuple(found)
 
 
-def _sources(
-    job: Task, scan: TableScan, decisions: Sequence[ScanDecision]
-) -> tuple[KeySource, ...]:
+def _sources(job: Task, decision: ScanDecision) -> tuple[KeySource, ...]:
     """Returns the key sources of the scan that the job's LocalWork reads."""
     joins = any(isinstance(operator, MapJoin) for operator in job.operators())
     small = {part for local in job.local_scans() for part in _names(local)}
     return tuple(
         source
-        for decision in decisions
-        if joins and decision.pruned and decision.alias == scan.alias
-        if scan.table is not None and decision.table.name == scan.table.name
         for source in decision.sources
-        if any(alias in small for alias in source.aliases)
+        if joins and any(alias in small for alias in source.aliases)
     )
 
 

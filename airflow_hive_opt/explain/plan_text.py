@@ -16,6 +16,7 @@ from airflow_hive_opt.hive.compiler import HivePlan, compile_statement
 from airflow_hive_opt.hive.explain.facts import count, facts
 from airflow_hive_opt.hive.explain.graph_text import mermaid
 from airflow_hive_opt.hive.explain.stage_text import explain_text
+from airflow_hive_opt.pruning.advice import advice_on
 from airflow_hive_opt.pruning.decisions import KeyPredicate, Path, ScanDecision
 from airflow_hive_opt.pruning.draw import draw
 from airflow_hive_opt.pruning.operators import Filter, Operator, TableScan, subquery_of, walk
@@ -116,7 +117,7 @@ def explanation_to_json(found: Explanation) -> dict[str, object]:
             {
                 "stage": sink.local_work.name,
                 "read_by": sink.job.name,
-                "alias": sink.scan.alias,
+                **sink.scan.to_json(),
                 "sources": [alias for source in sink.sources for alias in source.aliases],
             }
             for sink in sinks(found)
@@ -161,7 +162,7 @@ def explanation_to_text(found: Explanation) -> str:
     for sink in sinks(found):
         parts.append(f"  {sink.local_work.name}: Partition Desc Gen Sink Operator")
         parts.append(f"    takes the keys of {', '.join(source.name for source in sink.sources)}")
-        parts.append(f"  {sink.job.name}: prelaunch of TableScan {sink.scan.alias}")
+        parts.append(f"  {sink.job.name}: prelaunch of TableScan {sink.scan.name}")
         parts.append(f"    reads the partition list of {sink.local_work.name}")
     if not decisions:
         parts.append("  no partitioned table is read" if found.pruning else "  not planned")
@@ -271,8 +272,7 @@ def _all_pruning(plan: Plan) -> list[dict[str, object]]:
 def _predicate(predicate: KeyPredicate) -> dict[str, object]:
     source = predicate.source
     return {
-        "alias": predicate.relation.alias,
-        "table": predicate.relation.table.name,
+        **predicate.relation.scan.to_json(),
         "columns": [predicate.column],
         "path": Path.PREDICATE.value,
         "sources": [{"aliases": list(source.aliases), "sql": source.sql}],
@@ -282,15 +282,14 @@ def _predicate(predicate: KeyPredicate) -> dict[str, object]:
 
 
 def _predicate_text(predicate: KeyPredicate) -> str:
-    relation = predicate.relation
-    head = f"  {relation.alias} ({relation.table.name}): path {Path.PREDICATE}"
+    scan = predicate.relation.scan
+    head = f"  {scan.name} ({scan.table}): path {Path.PREDICATE}"
     return f"{head}\n    {_PREDICATE}\n    keys: {predicate.source.sql}"
 
 
 def _pruning(decision: ScanDecision) -> dict[str, object]:
     return {
-        "alias": decision.alias,
-        "table": decision.table.name,
+        **decision.scan.to_json(),
         "columns": list(decision.columns),
         "path": decision.path.value,
         "sources": [
@@ -298,12 +297,13 @@ def _pruning(decision: ScanDecision) -> dict[str, object]:
         ],
         "reason": decision.reason.value,
         "message": decision.reason.sentence,
+        **({"advice": advice} if (advice := advice_on(decision.reason)) else {}),
     }
 
 
 def _pruning_text(decision: ScanDecision) -> str:
     path = f", path {decision.path}" if decision.pruned else ""
-    head = f"  {decision.alias} ({decision.table.name}): {decision.reason.value}{path}"
+    head = f"  {decision.scan.name} ({decision.scan.table}): {decision.reason.value}{path}"
     lines = [head, f"    {decision.reason.sentence}"]
     for number, each in enumerate(decision.alternatives):
         if number:
@@ -315,4 +315,6 @@ def _pruning_text(decision: ScanDecision) -> str:
             lines.append(f"    and of the statement itself: {condition.sql}")
     if decision.pruned:
         lines.append(f"    {WAYS}")
+    if advice := advice_on(decision.reason):
+        lines.append(f"    to do: {advice} More: docs/troubleshooting.md#nothing-is-pruned")
     return "\n".join(lines)

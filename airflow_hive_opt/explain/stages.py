@@ -14,12 +14,15 @@ from airflow_hive_opt.statement.settings import Settings
 
 @dataclass(frozen=True)
 class StageSummary:
-    """A stage, the stages that it waits for, the aliases of its scans, and its joins in words."""
+    """A stage, the stages that it waits for, its scans, and its joins in words.
+
+    ``scans`` are the positions at which the statement names the tables that the stage reads.
+    """
 
     id: str
     kind: str
     depends_on: tuple[str, ...]
-    scans: tuple[str, ...]
+    scans: tuple[int, ...]
     details: tuple[str, ...]
 
 
@@ -42,11 +45,11 @@ def summaries(plan: HivePlan) -> tuple[StageSummary, ...]:
     )
 
 
-def _scans(task: Task) -> Iterator[str]:
-    scans = {scan.path: scan for root in task.operators() for scan in scans_below(root)}
-    for scan in scans.values():
-        if scan.table is not None:
-            yield scan.alias
+def _scans(task: Task) -> Iterator[int]:
+    scans = (scan for root in task.operators() for scan in scans_below(root))
+    for scan in scans:
+        if scan.at is not None:
+            yield scan.at
 
 
 def _line(join: Mapping[str, object]) -> str:

@@ -17,7 +17,7 @@ from airflow_hive_opt.hive.rules import GRAPH_RULES, TASK_RULES
 from airflow_hive_opt.hive.rules.fetch import only_fetches
 from airflow_hive_opt.hive.tasks import Task, cut, depend
 from airflow_hive_opt.statement.catalog import Catalog
-from airflow_hive_opt.statement.errors import PlanError, position
+from airflow_hive_opt.statement.errors import PlanError, TooComplex, position
 from airflow_hive_opt.statement.settings import Settings
 
 # Errors of hints: a preserved side in memory, no table left to stream, operators around the join
@@ -55,7 +55,7 @@ def compile_statement(
     try:
         return _compile(sql, catalog, settings, watch)
     except RecursionError:
-        raise PlanError("PARSE", "the statement is nested too deeply to be planned") from None
+        raise TooComplex from None
     except PlanError as error:
         raise _placed(error, sql) from None
 

@@ -41,6 +41,12 @@ def base_path() -> str:
     return str(urlsplit(airflow_conf.get("api", "base_url", fallback="")).path).rstrip("/")
 
 
+def reason_page(code: str) -> str:
+    """The address of what to do about a reason code, below ``[api] base_url`` if it is set."""
+    base = str(airflow_conf.get("api", "base_url", fallback="")).rstrip("/")
+    return f"{base}{PREFIX}/pages/reasons#{code}" if HAS_PAGES else "docs/troubleshooting.md"
+
+
 def _page(page: str, operator: BaseOperator, ti_key: Any) -> str:
     """A path without a host: the browser may know the server by another name."""
     if not HAS_PAGES or getattr(operator, "summary", None) is None:

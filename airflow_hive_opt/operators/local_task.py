@@ -36,6 +36,8 @@ class LocalTaskOperator(StatementOperator):
         to ``true`` or ``false``, for example from the trigger form. (templated)
 
     For all other arguments, see :class:`~airflow_hive_opt.operators.statement.StatementOperator`.
+    A local task alone returns no rows, so ``LocalTaskOperator`` raises ``TypeError`` for
+    ``show_rows``.
     """
 
     stages: ClassVar[StagesName] = "local task"
@@ -55,6 +57,10 @@ class LocalTaskOperator(StatementOperator):
         whole_number("max_key_bytes", max_key_bytes, 1)
         if not isinstance(hold_snapshots, bool):
             raise ValueError(f"hold_snapshots must be True or False, not {hold_snapshots!r}")
+        if self.stages == "local task" and "show_rows" in kwargs:
+            raise TypeError(
+                "show_rows can't be set: a local task returns no rows. Set it at the map join"
+            )
         super().__init__(sql=sql, **kwargs)
         self.max_keys = max_keys
         self.max_key_bytes = max_key_bytes

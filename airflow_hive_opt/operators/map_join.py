@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
-from airflow_hive_opt.provider.airflow_compat import AirflowFailException, AirflowSkipException
+from airflow_hive_opt.provider.airflow_compat import AirflowFailException
+from airflow_hive_opt.provider.handed_over import check_local_task, check_statement
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
@@ -43,24 +44,11 @@ class MapJoinOperator(StatementOperator):
 
     def job(self, context: Context) -> Job:
         """See :meth:`StatementOperator.job`; skips the task after a dry local task."""
-        found = self.descriptor
-        if not isinstance(found, Mapping) or not {"uri", "digest"} <= found.keys():
-            raise AirflowFailException(
-                f"descriptor must be the output of a LocalTaskOperator, not {found!r}. If the "
-                "local task was skipped, this task must be skipped too: keep its default trigger "
-                "rule"
-            )
-        if found.get("dry"):
-            raise AirflowSkipException("the local task was a dry run, so nothing is joined")
+        found = check_local_task(self.descriptor, "nothing is joined")
         job = super().job(context)
         try:
             digest = job.query_digest()
         except ValueError as error:
             raise AirflowFailException(str(error)) from None
-        if digest != found.get("query_digest"):
-            raise AirflowFailException(
-                "the statement or its parameters are not those of the local task. Look at both "
-                "tasks' rendered templates: a template that uses the task, the attempt or the "
-                "time renders a different text in each task"
-            )
+        check_statement(found, digest)
         return dataclasses.replace(job, descriptor=str(found["uri"]), digest=str(found["digest"]))

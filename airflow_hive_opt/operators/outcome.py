@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
+from airflow_hive_opt.links.pages import DESCRIPTOR_KEY, reason_page
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
     AirflowSkipException,
     redact,
 )
-from airflow_hive_opt.runtime.figures import FIGURES_KEY, figures_of
+from airflow_hive_opt.provider.without_stack import without_stack
+from airflow_hive_opt.pruning.advice import advice_on
+from airflow_hive_opt.runtime.figures import FIGURES_KEY, SUMMARY_KEY, figures_of
 from airflow_hive_opt.runtime.log_text import plain
+from airflow_hive_opt.runtime.report import decision_lines
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.spark.application.job import Outcome
+    from airflow_hive_opt.spark.application.job import Outcome, Status
 
 
 log = logging.getLogger(__name__)
 
 
-def push_for_pages(instance: Any, summary: Mapping[str, Any]) -> None:
-    """Pushes the XComs that the pages and the links of a task instance read.
+def publish(log: Any, instance: Any, outcome: Outcome, decided: bool) -> None:
+    """Publishes what the local task found, whether the statement then ran or not.
 
-    A failure of the figures is only logged: the statement may have run.
+    Pushes the XComs that the pages and the links of a task instance read, and logs the decisions
+    of a task that has ``decided``.
     """
-    instance.xcom_push(key=DESCRIPTOR_KEY, value=summary["uri"])
-    try:
-        instance.xcom_push(key=FIGURES_KEY, value=figures_of(summary).to_json())
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        log.warning("the pages will not show this run: %s", error)
+    if outcome.summary is None:
+        return
+    _push_for_pages(instance, outcome.summary, outcome.status)
+    if decided and (decisions := outcome.summary.get("decisions")):
+        _log_decisions(log, decisions)
 
 
 def masked(text: str) -> str:
@@ -65,14 +69,37 @@ def log_outcome(log: Any, outcome: Outcome) -> None:
     log.info("%s", masked(outcome.message))
 
 
-def raise_unless_done(outcome: Outcome) -> None:
-    """Raises the Airflow exception for a job that did not finish its work."""
+def raise_unless_done(log: Any, outcome: Outcome) -> None:
+    """Raises the Airflow exception for a job that did not finish its work.
+
+    If a gate has stopped it, logs before that what was kept.
+    """
     from airflow_hive_opt.spark.application.job import Status
 
-    message = masked(outcome.message)
-    if outcome.status is Status.FAILED:
-        raise AirflowException(message)
-    if outcome.status is Status.REFUSED:
-        raise AirflowFailException(message)
-    if outcome.status is Status.NOTHING_TO_DO:
-        raise AirflowSkipException(message)
+    if outcome.status is Status.DONE:
+        return
+    if kept := (outcome.summary or {}).get("headline"):
+        log.info("%s", masked(kept))
+    kinds = {Status.FAILED: AirflowException, Status.REFUSED: AirflowFailException}
+    kind = kinds.get(outcome.status, AirflowSkipException)
+    raise without_stack(kind(masked(outcome.message)))
+
+
+def _push_for_pages(instance: Any, summary: Mapping[str, Any], status: Status) -> None:
+    """A failure of the figures is only logged: the statement may have run."""
+    instance.xcom_push(key=DESCRIPTOR_KEY, value=summary["uri"])
+    if status != "done":  # the task will return nothing
+        instance.xcom_push(key=SUMMARY_KEY, value=dict(summary))
+    try:
+        instance.xcom_push(key=FIGURES_KEY, value=figures_of(summary).to_json())
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        log.warning("the pages will not show this run: %s", error)
+
+
+def _log_decisions(log: Any, decisions: Sequence[Mapping[str, Any]]) -> None:
+    """Logs a summary's decisions as a table, then what to do about each reason not to prune."""
+    for line in decision_lines(decisions):
+        log.info("%s", line)
+    for code in dict.fromkeys(str(found["reason"]) for found in decisions):
+        if advice := advice_on(code):
+            log.info("what to do about %s: %s More: %s", code, advice, reason_page(code))

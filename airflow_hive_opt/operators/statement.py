@@ -13,7 +13,7 @@ from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
 from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
 from airflow_hive_opt.operators.arguments import check_parsed, check_rendered, rows_to_show
-from airflow_hive_opt.operators.outcome import log_outcome, push_for_pages, raise_unless_done
+from airflow_hive_opt.operators.outcome import log_outcome, publish, raise_unless_done
 from airflow_hive_opt.provider import asset_events
 from airflow_hive_opt.provider.airflow_compat import (
     HAS_SPARK_PROVIDER,
@@ -44,7 +44,6 @@ from airflow_hive_opt.provider.submission import (
 from airflow_hive_opt.runtime.arguments import whole_number
 from airflow_hive_opt.runtime.descriptor import DescriptorError
 from airflow_hive_opt.runtime.gates import Gates
-from airflow_hive_opt.runtime.report import decision_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -170,8 +169,9 @@ class StatementOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> Any:
         """Runs the job and returns the summary for XCom."""
         outcome = self.run(context, self.job(context))
-        self._publish(context, outcome)
-        raise_unless_done(outcome)
+        self.summary = outcome.summary
+        publish(self.log, context["ti"], outcome, decided=self.stages != "map join")
+        raise_unless_done(self.log, outcome)
         keys = asset_events.partition_keys(outcome.summary or {}, self.partition_keys_of, self.log)
         summary = self.summary_of(outcome)  # the log's last line says which partitions were kept
         asset_events.extend(context, self.outlets, summary, keys)
@@ -203,16 +203,6 @@ class StatementOperator(SparkSubmitOperator):
         if place.kind == "connect":
             return self._run_over_connect(job, place)
         return self._run_here(context, job, place)
-
-    def _publish(self, context: Context, outcome: Outcome) -> None:
-        """Publishes the decisions, whether the statement then ran or not."""
-        if outcome.summary is None:
-            return
-        self.summary = outcome.summary
-        push_for_pages(context["ti"], self.summary)
-        if self.stages != "map join" and self.summary.get("decisions"):
-            for line in decision_lines(self.summary["decisions"]):
-                self.log.info("%s", line)
 
     def summary_of(self, outcome: Outcome) -> dict[str, Any]:
         """Logs the outcome and returns the summary."""

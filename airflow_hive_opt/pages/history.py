@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 from airflow_hive_opt.pages.models import Overview, Run, TaskHistory, TaskSummary
+from airflow_hive_opt.pages.split_form import grouped
 from airflow_hive_opt.pages.sums import TaskSums, plus
 from airflow_hive_opt.pages.task_run import BriefRun, InstanceKey, TaskRun
 from airflow_hive_opt.pruning.reasons import Reason
@@ -22,26 +23,35 @@ def overview(days: int, sums: Iterable[TaskSums], last: Mapping[InstanceKey, Tas
         for of_task in sums
         if of_task.last is not None and of_task.last.key in last
     )
-    tasks = sorted(found, key=_reads, reverse=True)
+    tasks = sorted(grouped(found), key=_reads, reverse=True)
     return Overview(
         days=days,
         pruned_partitions=sum(task.pruned_partitions for task in tasks),
         pruned_bytes=reduce(plus, (task.pruned_bytes for task in tasks), None),
+        estimated=any(task.estimated for task in tasks),
         runs=sum(task.runs for task in tasks),
         tasks=tasks,
     )
 
 
 def history(
-    dag_id: str, task_id: str, runs: Sequence[TaskRun], earlier: Sequence[TaskRun]
+    dag_id: str,
+    task_id: str,
+    runs: Sequence[TaskRun],
+    earlier: Sequence[TaskRun],
+    note: str | None = None,
 ) -> TaskHistory:
-    """The runs of a task, newest first. ``earlier`` are the runs before them, if there are any."""
+    """The runs of a task, newest first.
+
+    ``earlier`` are the runs before them, if there are any. ``note`` says why there is no run.
+    """
     ordered = [run.brief for run in (*runs, *earlier)]
     return TaskHistory(
         dag_id=dag_id,
         task_id=task_id,
         runs=[_run(run, _before(run.brief, ordered[at + 1 :])) for at, run in enumerate(runs)],
         more=bool(earlier),
+        note=note,
     )
 
 
@@ -53,6 +63,7 @@ def _summary(sums: TaskSums, last: TaskRun) -> TaskSummary:
         runs=sums.runs,
         pruned_partitions=sums.pruned_partitions,
         pruned_bytes=sums.pruned_bytes,
+        estimated=sums.estimated,
         read_bytes=sums.read_bytes,
         trend=sums.trend,
     )
@@ -79,6 +90,8 @@ def _run(run: TaskRun, before: BriefRun | None) -> Run:
         seconds=dict(figures.seconds),
         read_bytes=figures.read_bytes,
         pruned_bytes=figures.pruned_bytes,
+        estimated=figures.estimated,
+        stopped=figures.stopped,
         change=_change(run, before),
     )
 

@@ -10,7 +10,9 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
+from airflow_hive_opt.explain.stages import StageSummary
 from airflow_hive_opt.pages.models import (
+    EliminatedJoin,
     Instance,
     KeyPredicate,
     Partition,
@@ -24,12 +26,15 @@ from airflow_hive_opt.pages.models import (
     Whereabouts,
     Work,
 )
-from airflow_hive_opt.pages.places import place_at, places_of
+from airflow_hive_opt.pages.places import places_of
 from airflow_hive_opt.pages.task_run import TaskRun
+from airflow_hive_opt.pruning.advice import advice_on
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import Descriptor, PlannedFiles, Target
+from airflow_hive_opt.runtime.figures import SUMMARY_KEY
 from airflow_hive_opt.runtime.partition_names import partition_name
 from airflow_hive_opt.runtime.report import PHASES, StoredReport, headline, scans
+from airflow_hive_opt.statement.script import split_settings
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +55,7 @@ class Known:
     report: StoredReport | None
     where: Whereabouts
     spark_ui: str
+    why_not_there: str = ""
 
 
 def instance_of(known: Known) -> Instance:
@@ -58,8 +64,9 @@ def instance_of(known: Known) -> Instance:
     summary = _summary(known)
     statement = _statement(known.rendered)
     found = _scans(known.descriptor, summary)
+    ran = known.descriptor.statement if known.descriptor else None
     if statement.user and not statement.cut:
-        found = _with_places(found, statement.user, known.descriptor)
+        found = _with_places(found, statement.user, ran)
     application = summary.get("application_id")
     return Instance(
         dag_id=run.key.dag_id,
@@ -72,6 +79,7 @@ def instance_of(known: Known) -> Instance:
         start_date=run.start_date,
         duration=run.duration,
         headline=_headline(known),
+        stopped=figures.stopped,
         reason=figures.reason,
         kept=figures.kept,
         total=figures.total,
@@ -80,14 +88,15 @@ def instance_of(known: Known) -> Instance:
         reads=list(_read_all(ReadOfTable, summary.get("reads"))),
         phases=_phases(figures.seconds, summary.get("work")),
         statement=statement,
-        stages=list(map(Stage.of, known.report.stages if known.report else ())),
-        eliminated=[str(name) for name in summary.get("eliminated") or ()],
+        stages=[Stage.of(stage, _starts(found, ran)) for stage in _stages(known)],
+        eliminated=list(_read_all(EliminatedJoin, summary.get("eliminated"))),
         vanished=_count(summary.get("vanished")) or 0,
         appeared=_count(summary.get("appeared")) or 0,
         driver_peak_heap=_count(summary.get("driver_peak_heap")),
         application_id=str(application) if application else None,
         spark_ui_url=_spark_ui(known.spark_ui, application),
         descriptor=known.where,
+        descriptor_note=known.why_not_there,
     )
 
 
@@ -105,8 +114,9 @@ def partitions_of(target: Target, search: str, offset: int, limit: int | None) -
     ]
     shown = found[offset:] if limit is None else found[offset : offset + limit]
     return PartitionPage(
-        alias=target.alias,
-        table=target.table,
+        scan=target.scan.name,
+        table=target.scan.table,
+        reference=target.scan.reference,
         columns=list(target.columns),
         found=len(found),
         total=target.kept,
@@ -130,13 +140,16 @@ def _readable(text: str) -> str:
 
 def _summary(known: Known) -> Mapping[str, Any]:
     """The run's summary from XCom, otherwise from the report; empty if both are gone."""
-    returned = known.xcoms.get(RETURN_VALUE)
-    if isinstance(returned, Mapping) and "decisions" in returned:
-        return returned
+    for key in (RETURN_VALUE, SUMMARY_KEY):
+        found = known.xcoms.get(key)
+        if isinstance(found, Mapping) and "decisions" in found:
+            return found
     return known.report.summary if known.report else {}
 
 
 def _headline(known: Known) -> str:
+    if known.run.figures.stopped:
+        return f"stopped before the join: {known.run.figures.stopped}"
     if known.descriptor is not None:
         return headline(known.descriptor)
     figures = known.run.figures
@@ -149,37 +162,54 @@ def _headline(known: Known) -> str:
 
 
 def _scans(descriptor: Descriptor | None, summary: Mapping[str, Any]) -> list[Scan]:
-    ways = summary.get("scans")
-    ways = ways if isinstance(ways, Mapping) else {}
+    decided = list(_read_all(Scan, map(_with_sentence, _items(summary.get("decisions")))))
     if descriptor is None:
-        found = list(_read_all(Scan, map(_with_sentence, _items(summary.get("decisions")))))
-    else:
-        found = [
-            Scan(
-                alias=decision.alias,
-                table=decision.table,
-                reason=decision.reason,
-                sentence=decision.message,
-                **_of(found),
-            )
-            for decision, found in scans(descriptor)
-        ]
+        return decided
+    ways = {(scan.alias, scan.reference): scan.way for scan in decided}
     return [
-        scan.model_copy(update={"way": str(ways[scan.alias])}) if scan.alias in ways else scan
+        Scan(
+            scan=decision.scan.name,
+            alias=decision.scan.alias,
+            table=decision.scan.table,
+            reference=decision.scan.reference,
+            reason=decision.reason,
+            sentence=decision.message,
+            advice=advice_on(decision.reason),
+            way=ways.get((decision.scan.alias, decision.scan.reference)),
+            **_of(found),
+        )
+        for decision, found in scans(descriptor)
+    ]
+
+
+def _with_places(found: Sequence[Scan], script: str, ran: str | None) -> list[Scan]:
+    """The scans with their places; ``ran`` is the statement, if a rule has rewritten it."""
+    places = places_of(script, [(scan.alias, _within(script, scan, ran)) for scan in found])
+    return [
+        scan.model_copy(update={"place": place}) for scan, place in zip(found, places, strict=True)
+    ]
+
+
+def _starts(found: Sequence[Scan], ran: str | None) -> list[int | None]:
+    """The positions of the scans in the user's statement, which Hive's stages name."""
+    return [
+        scan.place.start
+        if scan.place
+        else (scan.reference[0] if scan.reference and ran is None else None)
         for scan in found
     ]
 
 
-def _with_places(found: Sequence[Scan], script: str, descriptor: Descriptor | None) -> list[Scan]:
-    """The scans with their places, by the local task's own positions where it has them."""
-    places = places_of(script, [scan.alias for scan in found])
-    if descriptor is not None and descriptor.statement is None:
-        for at, (_, target) in enumerate(scans(descriptor)):
-            if isinstance(target, Target) and script[slice(*target.reference)] == target.text:
-                places[at] = place_at(script, *target.reference)
-    return [
-        scan.model_copy(update={"place": place}) for scan, place in zip(found, places, strict=True)
-    ]
+def _stages(known: Known) -> tuple[StageSummary, ...]:
+    return known.report.stages if known.report else ()
+
+
+def _within(script: str, scan: Scan, ran: str | None) -> tuple[int, int] | None:
+    """The scan's reference if it is a position in ``script`` too."""
+    if scan.reference is None or ran is None:
+        return scan.reference
+    _, stop = scan.reference
+    return scan.reference if split_settings(script)[1][:stop] == ran[:stop] else None
 
 
 def _of(target: Target | PlannedFiles | None) -> dict[str, Any]:
@@ -203,7 +233,8 @@ def _of(target: Target | PlannedFiles | None) -> dict[str, Any]:
 def _with_sentence(decision: object) -> object:
     if not isinstance(decision, Mapping):
         return decision
-    return {**decision, "sentence": _sentence(str(decision.get("reason")))}
+    code = str(decision.get("reason"))
+    return {**decision, "sentence": _sentence(code), "advice": advice_on(code)}
 
 
 def _sentence(code: str) -> str:

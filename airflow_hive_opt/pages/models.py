@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -10,7 +11,7 @@ from pydantic import BaseModel
 from airflow_hive_opt.explain.stages import StageSummary
 
 Trend = Literal["pruned", "worse", "nothing pruned"]
-Whereabouts = Literal["there", "deleted", "unreadable", "outside"]
+Whereabouts = Literal["there", "deleted", "elsewhere", "unreadable", "outside"]
 
 
 class Work(BaseModel):
@@ -53,16 +54,21 @@ class Place(BaseModel):
 class Scan(BaseModel):
     """One scan of a partitioned table.
 
-    ``reason`` is a code and ``sentence`` its meaning. ``kept`` and ``total`` are set for a scan
-    that was pruned. ``files`` and ``total_files`` are set for a scan of a table that keeps its own
-    list of files. ``path`` says how the partitions were found, ``way`` how Spark looked them up.
-    ``columns`` are the restricted partition columns.
+    ``scan`` is its name for people, which no other scan of the statement has. ``reference`` is the
+    position of the table's name in the statement that ran, start and stop. ``reason`` is a code,
+    ``sentence`` its meaning and ``advice`` what to do about it. ``kept`` and ``total`` are set for
+    a scan that was pruned. ``files`` and ``total_files`` are set for a scan of a table that keeps
+    its own list of files. ``path`` says how the partitions were found, ``way`` how Spark looked
+    them up. ``columns`` are the restricted partition columns.
     """
 
+    scan: str
     alias: str
     table: str
+    reference: tuple[int, int] | None = None
     reason: str
     sentence: str
+    advice: str | None = None
     path: str | None = None
     kept: int | None = None
     total: int | None = None
@@ -78,11 +84,19 @@ class Scan(BaseModel):
 class KeyPredicate(BaseModel):
     """Keys that became a condition on a data column; ``range`` if only their bounds did."""
 
+    scan: str
     alias: str
     table: str
     column: str
     keys: int
     range: bool
+
+
+class EliminatedJoin(BaseModel):
+    """A small table that was left out with its join; ``scan`` is its name for people."""
+
+    scan: str
+    table: str
 
 
 class ReadOfTable(BaseModel):
@@ -96,22 +110,25 @@ class ReadOfTable(BaseModel):
 
 
 class Stage(BaseModel):
-    """A stage that Hive would run, the stages that it waits for, and the aliases of its scans."""
+    """A stage that Hive would run, and the stages that it waits for.
+
+    ``scans`` has the numbers of its scans in the list of the instance, from 0.
+    """
 
     id: str
     kind: str
     depends_on: list[str]
-    scans: list[str]
+    scans: list[int]
     details: list[str]
 
     @classmethod
-    def of(cls, stage: StageSummary) -> Stage:
-        """The stage of a report."""
+    def of(cls, stage: StageSummary, starts: Sequence[int | None]) -> Stage:
+        """The stage of a report; ``starts`` are the positions of the instance's scans."""
         return cls(
             id=stage.id,
             kind=stage.kind,
             depends_on=list(stage.depends_on),
-            scans=list(stage.scans),
+            scans=[number for number, start in enumerate(starts) if start in stage.scans],
             details=list(stage.details),
         )
 
@@ -124,11 +141,18 @@ class Statement(BaseModel):
     cut: bool = False
 
 
+class Note(BaseModel):
+    """Why there is nothing to show of a task instance."""
+
+    note: str
+
+
 class Instance(BaseModel):
     """One task instance.
 
-    ``descriptor`` is ``outside`` if the file with the partition lists is not in the folder that the
-    API server may read. ``stages`` is empty if Hive's plan is not known.
+    ``stopped`` says why a gate ended the run before its join. ``descriptor`` says where the file
+    with the partition lists is, and ``descriptor_note`` why the API server can't read it.
+    ``stages`` is empty if Hive's plan is not known.
     """
 
     dag_id: str
@@ -141,6 +165,7 @@ class Instance(BaseModel):
     start_date: datetime | None = None
     duration: float | None = None
     headline: str
+    stopped: str | None = None
     reason: str
     kept: int
     total: int
@@ -150,13 +175,14 @@ class Instance(BaseModel):
     phases: list[Phase]
     statement: Statement
     stages: list[Stage]
-    eliminated: list[str]
+    eliminated: list[EliminatedJoin]
     vanished: int
     appeared: int
     driver_peak_heap: int | None = None
     application_id: str | None = None
     spark_ui_url: str | None = None
     descriptor: Whereabouts
+    descriptor_note: str = ""
 
 
 class Partition(BaseModel):
@@ -170,10 +196,14 @@ class Partition(BaseModel):
 
 
 class PartitionPage(BaseModel):
-    """Some partitions of a scan: ``found`` match the search, of ``total`` in the scan's list."""
+    """Some partitions of a scan: ``found`` match the search, of ``total`` in the scan's list.
 
-    alias: str
+    ``scan``, ``table`` and ``reference`` are those of :class:`Scan`.
+    """
+
+    scan: str
     table: str
+    reference: tuple[int, int] | None
     columns: list[str]
     found: int
     total: int
@@ -183,7 +213,9 @@ class PartitionPage(BaseModel):
 class Run(BaseModel):
     """One task instance in lists.
 
-    ``seconds`` are by phase. ``change`` says how the reasons differ from those of the run before.
+    ``seconds`` are by phase. ``estimated`` is said of ``pruned_bytes``. ``stopped`` says why a gate
+    ended the run before its join. ``change`` says how the reasons differ from those of the run
+    before.
     """
 
     run_id: str
@@ -199,39 +231,58 @@ class Run(BaseModel):
     seconds: dict[str, float]
     read_bytes: int | None = None
     pruned_bytes: int | None = None
+    estimated: bool = False
+    stopped: str | None = None
     change: str | None = None
 
 
 class TaskHistory(BaseModel):
-    """The runs of a task, newest first. ``more`` says that there are earlier ones."""
+    """The runs of a task, newest first.
+
+    ``more`` says that there are earlier ones, and ``note`` why there are none at all.
+    """
 
     dag_id: str
     task_id: str
     runs: list[Run]
     more: bool
+    note: str | None = None
 
 
 class TaskSummary(BaseModel):
     """A task's last run and the sums of its runs.
 
-    ``trend`` is ``worse`` if the last run reads a scan whole that an earlier run pruned.
+    ``group`` is the task group whose two tasks are one row; ``task_id`` is then the one that ran
+    last. ``estimated`` is said of ``pruned_bytes``. ``trend`` is ``worse`` if the last run reads a
+    scan whole that an earlier run pruned.
     """
 
     dag_id: str
     task_id: str
+    group: str | None = None
     last: Run
     runs: int
     pruned_partitions: int
     pruned_bytes: int | None = None
+    estimated: bool = False
     read_bytes: int | None = None
     trend: Trend
 
 
+class ReasonCode(BaseModel):
+    """A reason code with its meaning, and what to do about it."""
+
+    code: str
+    sentence: str
+    advice: str | None = None
+
+
 class Overview(BaseModel):
-    """The tasks that ran in the last ``days`` days; those that read most come first."""
+    """The tasks that started in the last ``days`` days; those that read most come first."""
 
     days: int
     pruned_partitions: int
     pruned_bytes: int | None = None
+    estimated: bool = False
     runs: int
     tasks: list[TaskSummary]

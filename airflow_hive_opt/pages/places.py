@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from sqlglot import exp
 
 from airflow_hive_opt.pages.models import Place
 from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.parse import Span, identifier_span, parse
+from airflow_hive_opt.statement.parse import parse, table_span
 from airflow_hive_opt.statement.script import split_settings
 
+Reference = tuple[int, int]
 
-def places_of(script: str, aliases: Sequence[str]) -> list[Place | None]:
-    r"""The places of the table references with these aliases; ``None`` for those not found.
 
-    >>> places_of("SET a=b;\nSELECT 1 FROM f, d", ["d", "x"])[0].column
-    18
+def places_of(script: str, scans: Sequence[tuple[str, Reference | None]]) -> list[Place | None]:
+    r"""The places of scans, each with its alias and, if known, its reference in the script.
+
+    A scan without a reference there has a place only if the script and the scans have its alias
+    once. ``None`` stands for those not found.
+
+    >>> script = "SET a=b;\nSELECT 1 FROM f, d, f"
+    >>> [place and place.column for place in places_of(script, [("f", (29, 30)), ("d", None)])]
+    [21, 18]
+    >>> places_of(script, [("f", None), ("f", (0, 1)), ("x", None)])
+    [None, None, None]
     """
     try:
         tree: exp.Expr = parse(split_settings(script)[1])
     except (PlanError, ValueError, RecursionError):
-        return [None] * len(aliases)
-    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        return [None] * len(scans)
+    found: dict[str, list[Reference]] = defaultdict(list)
     written = tree.find(exp.Insert, exp.Create)
     target = written and written.this.find(exp.Table)  # is not read
     for table in tree.find_all(exp.Table):
-        if table is not target and (span := _span(table)) is not None:
+        if table is not target and (span := table_span(table)) is not None:
             found[table.alias_or_name.lower()].append((span.start, span.stop))
-    for spans in found.values():
-        spans.sort(reverse=True)
-    return [_next(script, found[alias.lower()]) for alias in aliases]
+    repeated = Counter(alias for alias, _ in scans)
+    places: list[Place | None] = []
+    for alias, reference in scans:
+        named = found[alias]
+        only = named if len(named) == repeated[alias] == 1 else []
+        at = reference if reference in named else next(iter(only), None)
+        places.append(place_at(script, *at) if at else None)
+    return places
 
 
 def place_at(script: str, start: int, stop: int) -> Place:
@@ -43,15 +56,3 @@ def place_at(script: str, start: int, stop: int) -> Place:
         line=above.count("\n") + 1,
         column=start - (above.rfind("\n") + 1) + 1,
     )
-
-
-def _next(script: str, spans: list[tuple[int, int]]) -> Place | None:
-    return place_at(script, *spans.pop()) if spans else None
-
-
-def _span(table: exp.Table) -> Span | None:
-    """The characters of a table's name with its database."""
-    parts = [part for part in table.parts if isinstance(part, exp.Identifier)]
-    if not parts or len(parts) < len(table.parts):
-        return None
-    return Span(identifier_span(parts[0]).start, identifier_span(parts[-1]).stop)

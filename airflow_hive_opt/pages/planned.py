@@ -5,7 +5,8 @@ from __future__ import annotations
 from airflow_hive_opt.explain.plan_text import Explanation
 from airflow_hive_opt.explain.stages import summaries
 from airflow_hive_opt.pages.models import Instance, Scan, Source, Stage, Statement
-from airflow_hive_opt.pages.places import places_of
+from airflow_hive_opt.pages.places import place_at
+from airflow_hive_opt.pruning.advice import advice_on
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.reasons import Reason
 
@@ -15,7 +16,8 @@ _NO_TABLE = "NO_PARTITIONED_TABLE"
 def instance_of_plan(found: Explanation, script: str) -> Instance:
     """The plan as a task instance without ids, numbers and times."""
     decisions = found.pruning.decisions if found.pruning else ()
-    places = places_of(script, [decision.alias for decision in decisions])
+    scans = [_scan(decision, script) for decision in decisions]
+    starts = [decision.scan.reference and decision.scan.reference[0] for decision in decisions]
     pruned = [decision for decision in decisions if decision.pruned]
     return Instance(
         dag_id="",
@@ -26,17 +28,14 @@ def instance_of_plan(found: Explanation, script: str) -> Instance:
         reason=Reason.PRUNED if pruned else decisions[0].reason if decisions else _NO_TABLE,
         kept=0,
         total=0,
-        scans=[
-            _scan(decision).model_copy(update={"place": place})
-            for decision, place in zip(decisions, places, strict=True)
-        ],
+        scans=scans,
         predicates=[],
         reads=[],
         phases=[],
         statement=Statement(
             user=script, ran=found.rewriting.sql if found.rewriting.applied else None
         ),
-        stages=list(map(Stage.of, summaries(found.hive))),
+        stages=[Stage.of(stage, starts) for stage in summaries(found.hive)],
         eliminated=[],
         vanished=0,
         appeared=0,
@@ -44,12 +43,17 @@ def instance_of_plan(found: Explanation, script: str) -> Instance:
     )
 
 
-def _scan(decision: ScanDecision) -> Scan:
+def _scan(decision: ScanDecision, script: str) -> Scan:
+    at = decision.scan.reference
     return Scan(
-        alias=decision.alias,
-        table=decision.table.name,
+        scan=decision.scan.name,
+        alias=decision.scan.alias,
+        table=decision.scan.table,
+        reference=at,
+        place=place_at(script, *at) if at else None,
         reason=decision.reason,
         sentence=decision.reason.sentence,
+        advice=advice_on(decision.reason),
         path=decision.path if decision.pruned else None,
         columns=list(decision.columns),
         sources=[

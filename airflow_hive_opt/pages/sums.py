@@ -15,12 +15,13 @@ class TaskSums:
     """The sums of one task's runs, which are added in order of time.
 
     Partitions and bytes are of the runs that ran the statement. Bytes are ``None`` if no run knows
-    them.
+    them, and ``estimated`` if the pruned bytes of a run are.
     """
 
     runs: int = 0
     pruned_partitions: int = 0
     pruned_bytes: int | None = None
+    estimated: bool = False
     read_bytes: int | None = None
     last: BriefRun | None = None
     # by map index
@@ -34,6 +35,7 @@ class TaskSums:
         self.runs += 1
         if figures.has_joined:
             self.pruned_partitions += figures.total - figures.kept
+            self.estimated |= figures.estimated
             self.pruned_bytes = plus(self.pruned_bytes, figures.pruned_bytes)
             self.read_bytes = plus(self.read_bytes, figures.read_bytes)
         self.last = run

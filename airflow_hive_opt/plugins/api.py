@@ -24,12 +24,15 @@ from fastapi.responses import Response
 from pydantic import AwareDatetime
 
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
+from airflow_hive_opt.pages.absent import why_nothing
 from airflow_hive_opt.pages.history import history, overview
 from airflow_hive_opt.pages.instance import Known, instance_of, partitions_of
 from airflow_hive_opt.pages.models import (
     Instance,
+    Note,
     Overview,
     PartitionPage,
+    ReasonCode,
     TaskHistory,
     Whereabouts,
 )
@@ -39,6 +42,8 @@ from airflow_hive_opt.plugins.access import LOGIN, MAY_READ
 from airflow_hive_opt.plugins.found import FoundTarget, MapIndex, missing
 from airflow_hive_opt.plugins.stored import NotShownError, descriptor_at, report_of
 from airflow_hive_opt.provider.airflow_compat import conf
+from airflow_hive_opt.pruning.advice import advice_on
+from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import Descriptor
 
 DAYS = 30
@@ -60,11 +65,21 @@ def tasks(
     since = datetime.now(timezone.utc) - timedelta(days=DAYS)
     readable = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
     dags = {dag for dag in readable if dag_id in (None, dag)}
+    if dag_id is not None and not dags:
+        raise missing(f"not found: there is no DAG {dag_id[:250]} that you may read")
     sums = sums_of(queries.runs_since(session, since, dags))
     permitted = _with_xcom_access({dag for dag, _ in sums}, user)
     shown = [of_task for (dag, _), of_task in sums.items() if dag in permitted]
     keys = [of_task.last.key for of_task in shown if of_task.last]
     return overview(DAYS, shown, queries.runs_with_keys(session, keys))
+
+
+@router.get("/reasons", dependencies=LOGIN)
+def reasons() -> list[ReasonCode]:
+    """All reason codes, with what to do about them."""
+    return [
+        ReasonCode(code=each, sentence=each.sentence, advice=advice_on(each)) for each in Reason
+    ]
 
 
 @router.get("/dags/{dag_id}/tasks/{task_id}", dependencies=MAY_READ)
@@ -84,28 +99,35 @@ def task(
     """
     last = None if before is None else (before, before_run_id, before_map_index)
     found = queries.runs_of_task(session, dag_id, task_id, last, limit + 1)
-    return history(dag_id, task_id, found[:limit], found[limit:])
+    note = None
+    if not found and last is None:
+        known = queries.operator_of(session, dag_id, task_id)
+        if known is None:
+            raise missing(f"not found: no run of the DAG {dag_id} has a task {task_id}")
+        note = why_nothing(*known)
+    return history(dag_id, task_id, found[:limit], found[limit:], note)
 
 
 @router.get(_INSTANCE, dependencies=MAY_READ)
 def instance(
     dag_id: str, run_id: str, task_id: str, session: SessionDep, map_index: MapIndex = -1
-) -> Instance:
-    """What one task instance pruned, and why."""
+) -> Instance | Note:
+    """What one task instance pruned, and why; or why there is nothing to show."""
     at = dag_id, run_id, task_id, map_index
     run = queries.run_of(session, *at)
     if run is None:
-        raise missing(
-            "this task instance has pruned nothing: it is another kind of task, it has "
-            "not run yet, or Airflow has deleted its XComs"
-        )
+        task = queries.operator_of(session, dag_id, task_id, run_id, map_index)
+        if task is None:
+            raise missing(f"not found: the run {run_id} of the DAG {dag_id} has no task {task_id}")
+        return Note(note=why_nothing(*task))
     xcoms = queries.xcoms_of(session, *at)
     descriptor: Descriptor | None
     where: Whereabouts = "there"
+    why_not = ""
     try:
         descriptor = descriptor_at(str(xcoms.get(DESCRIPTOR_KEY, "")), dag_id, run_id)
     except NotShownError as error:
-        descriptor, where = None, error.where
+        descriptor, where, why_not = None, error.where, str(error)
     return instance_of(
         Known(
             run,
@@ -115,6 +137,7 @@ def instance(
             report_of(*at, run.try_number),
             where,
             conf.get("hive_opt", "spark_ui_url", fallback=""),
+            why_not,
         )
     )
 

@@ -26,7 +26,10 @@ def _descriptor(
     """The task instance's descriptor. Only the server's log shows errors of storage."""
     xcoms = queries.xcoms_of(session, dag_id, run_id, task_id, map_index)
     if DESCRIPTOR_KEY not in xcoms:
-        raise missing("this task instance has written no partition descriptor")
+        raise missing(
+            "this task instance has written no partition list: it ended before its local task "
+            "had, it is another kind of task, or Airflow has deleted its XComs"
+        )
     try:
         return descriptor_at(str(xcoms[DESCRIPTOR_KEY]), dag_id, run_id)
     except NotShownError as error:
@@ -39,12 +42,12 @@ FoundDescriptor = Annotated[Descriptor, Depends(_descriptor)]
 
 def _target(
     descriptor: FoundDescriptor,
-    scan: Annotated[int, Query(ge=0, description="position among the pruned scans")] = 0,
+    scan: Annotated[int, Query(ge=0, description="the start of the scan's reference")],
 ) -> Target:
-    found = descriptor.targets
-    if scan >= len(found):
-        raise missing(f"the run pruned {len(found)} scans: there is no number {scan}")
-    return found[scan]
+    for target in descriptor.targets:
+        if target.scan.position[0] == scan:
+            return target
+    raise missing(f"the run pruned no scan whose reference starts at {scan}")
 
 
 FoundTarget = Annotated[Target, Depends(_target)]

@@ -8,7 +8,7 @@ from airflow.plugins_manager import AirflowPlugin
 
 from airflow_hive_opt.plugins import PREFIX
 
-_NAME = "Partition pruning"
+_NAME = "Pruning"  # a longer name does not fit Airflow's menu
 # By Airflow's page: the last part of the tab's address, and our page in the tab. Airflow puts its
 # own ids in place of the words in braces.
 _VIEWS = {

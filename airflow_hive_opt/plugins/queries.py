@@ -18,9 +18,15 @@ from sqlalchemy.sql import Select
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
 from airflow_hive_opt.pages.instance import RETURN_VALUE
 from airflow_hive_opt.pages.task_run import BriefRun, InstanceKey, TaskRun
-from airflow_hive_opt.runtime.figures import FIGURES_KEY, figures_in
+from airflow_hive_opt.runtime.figures import FIGURES_KEY, SUMMARY_KEY, figures_in
 
 _AT_ONCE = 2_000
+_OF_THE_INSTANCE = and_(
+    TaskInstance.dag_id == XComModel.dag_id,
+    TaskInstance.run_id == XComModel.run_id,
+    TaskInstance.task_id == XComModel.task_id,
+    TaskInstance.map_index == XComModel.map_index,
+)
 
 
 def _task_runs() -> Select[Any]:
@@ -44,22 +50,16 @@ def _task_runs() -> Select[Any]:
             XComModel,
             and_(XComModel.dag_run_id == DagRun.id, XComModel.key == FIGURES_KEY),
         )
-        .join(
-            TaskInstance,
-            and_(
-                TaskInstance.dag_id == XComModel.dag_id,
-                TaskInstance.run_id == XComModel.run_id,
-                TaskInstance.task_id == XComModel.task_id,
-                TaskInstance.map_index == XComModel.map_index,
-            ),
-        )
+        .join(TaskInstance, _OF_THE_INSTANCE)
     )
 
 
 def runs_since(session: Session, since: datetime, dag_ids: Collection[str]) -> Iterator[BriefRun]:
-    """The figures of these DAGs' runs since a date, in order of time.
+    """The figures of the task instances of these DAGs that started since a date, in that order.
 
-    There may be many thousands, so this reads as little as possible and keeps no row.
+    A backfill's runs have old dates, so the dates of DAG runs say nothing here. An XCom is never
+    older than the start of its task instance, and its own date spares most of the joins. There may
+    be many thousands, so this reads as little as possible and keeps no row.
     """
     found = (
         select(
@@ -69,10 +69,14 @@ def runs_since(session: Session, since: datetime, dag_ids: Collection[str]) -> I
             XComModel.map_index,
             cast(XComModel.value, Text),
         )
-        .select_from(DagRun)
-        .join(XComModel, and_(XComModel.dag_run_id == DagRun.id, XComModel.key == FIGURES_KEY))
-        .where(DagRun.run_after >= since, DagRun.dag_id.in_(dag_ids))
-        .order_by(DagRun.run_after, DagRun.run_id, XComModel.map_index)
+        .join(TaskInstance, _OF_THE_INSTANCE)
+        .where(
+            XComModel.key == FIGURES_KEY,
+            XComModel.dag_id.in_(dag_ids),
+            XComModel.timestamp >= since,
+            TaskInstance.start_date >= since,
+        )
+        .order_by(TaskInstance.start_date, XComModel.run_id, XComModel.map_index)
         .execution_options(yield_per=_AT_ONCE)
     )
     for dag_id, task_id, run_id, map_index, value in session.execute(found):
@@ -121,6 +125,22 @@ def run_of(
     return next(_read(session, found), None)
 
 
+def operator_of(
+    session: Session, dag_id: str, task_id: str, run_id: str | None = None, map_index: int = -1
+) -> tuple[str, str | None] | None:
+    """The operator and the state of a task instance, or without a run of any one of the task.
+
+    ``None`` if Airflow has no such task instance.
+    """
+    found = select(TaskInstance.operator, TaskInstance.state).where(
+        TaskInstance.dag_id == dag_id, TaskInstance.task_id == task_id
+    )
+    if run_id is not None:
+        found = found.where(TaskInstance.run_id == run_id, TaskInstance.map_index == map_index)
+    row = session.execute(found.limit(1)).first()
+    return None if row is None else (row[0] or "", row[1])
+
+
 def xcoms_of(
     session: Session, dag_id: str, run_id: str, task_id: str, map_index: int
 ) -> dict[str, Any]:
@@ -130,7 +150,7 @@ def xcoms_of(
         XComModel.run_id == run_id,
         XComModel.task_id == task_id,
         XComModel.map_index == map_index,
-        XComModel.key.in_((RETURN_VALUE, DESCRIPTOR_KEY)),
+        XComModel.key.in_((RETURN_VALUE, SUMMARY_KEY, DESCRIPTOR_KEY)),
     )
     return {key: loaded(value) for key, value in session.execute(found)}
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from html import escape
+from typing import cast
 
-from fastapi import APIRouter, HTTPException, Request, status
+from fastapi import APIRouter, Request, status
+from fastapi.exception_handlers import (
+    http_exception_handler,
+    request_validation_exception_handler,
+)
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, Response
+from starlette.exceptions import HTTPException
 
 from airflow_hive_opt.links.pages import base_path
 from airflow_hive_opt.pages.static_files import STATIC
@@ -32,16 +39,19 @@ _SHELL = """<!doctype html>
 <link rel="stylesheet" href="{base}/static/pages.css">
 <script type="module" src="{base}/static/pages.js"></script>
 </head>
-<body><div id="root" data-base="{base}"></div></body>
+<body><div id="root" data-base="{base}"{message}</div></body>
 </html>
 """
+_NOT_LOGGED_IN = "you are not logged in: log in to Airflow, then load this page again"
+_NOT_COMPLETE = "this address names no run of a task"
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/pages/", dependencies=LOGIN)
-def all_tasks() -> Response:
-    """The page of all tasks."""
+@router.get("/pages/reasons", dependencies=LOGIN)
+def of_no_dag() -> Response:
+    """The page of all tasks, and that of the reason codes."""
     return _shell()
 
 
@@ -63,6 +73,21 @@ def static(name: str) -> Response:
     )
 
 
+async def refused(request: Request, error: Exception) -> Response:
+    """The answer to a request that fails: in a browser a page that says why, otherwise JSON."""
+    if "text/html" not in request.headers.get("Accept", ""):
+        if isinstance(error, RequestValidationError):
+            return await request_validation_exception_handler(request, error)
+        return await http_exception_handler(request, cast(HTTPException, error))
+    if isinstance(error, HTTPException):
+        code, why = error.status_code, str(error.detail)
+        why = _NOT_LOGGED_IN if code == status.HTTP_401_UNAUTHORIZED else why
+    else:
+        code, why = 422, _NOT_COMPLETE
+    said = escape(why, quote=True)
+    return _page(f' data-message="{said}">{said}', code)
+
+
 async def with_headers(
     request: Request, answer: Callable[[Request], Awaitable[Response]]
 ) -> Response:
@@ -80,4 +105,9 @@ def _shell() -> Response:
             status.HTTP_404_NOT_FOUND,
             "the script of the pages is missing: install the wheel, or run `make pages`",
         )
-    return HTMLResponse(_SHELL.format(base=escape(base_path() + PREFIX, quote=True)))
+    return _page(">", status.HTTP_200_OK)
+
+
+def _page(message: str, code: int) -> Response:
+    base = escape(base_path() + PREFIX, quote=True)
+    return HTMLResponse(_SHELL.format(base=base, message=message), code)

@@ -5,7 +5,9 @@
 ``attempts`` decides which path an attempt writes to.
 ``figures`` are the numbers that lists of runs show.
 ``earlier_runs`` reads what the run before this one found out.
+``handed_over`` checks the output of a local task in the tasks after it.
 ``submission`` and ``start_errors`` handle submitted applications, ``waiting`` checks what sensors
-wait for, ``lineage`` and ``asset_events`` publish results. Only ``airflow_compat`` handles the
-differences between versions of Airflow.
+wait for, ``lineage`` and ``asset_events`` publish results. ``without_stack`` shortens the log of a
+task that fails with a message. Only ``airflow_compat`` handles the differences between versions of
+Airflow.
 """

@@ -11,7 +11,7 @@ one, that the planner does not understand passes through to Spark.
 3. ``rules.predicate_pushdown`` moves conditions towards their scans.
 4. ``rules.partition_pruning`` and ``rules.key_predicates`` decide for each scan which small tables'
    keys can prune its partitions or restrict a data column. ``decisions`` has the data classes of
-   the decisions, ``reasons`` the reasons why a scan reads the whole table.
+   the decisions, ``reasons`` the reasons why a scan reads the whole table, ``advice`` what to do.
 
 :func:`airflow_hive_opt.pruning.plan.plan` runs these steps.
 """

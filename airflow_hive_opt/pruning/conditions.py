@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from sqlglot import exp
 
-from airflow_hive_opt.pruning.query import ColumnRef, Condition, Operand
+from airflow_hive_opt.pruning.query import ColumnRef, Condition, Operand, Pieces, pieces_of
 from airflow_hive_opt.pruning.scope import Scope
+from airflow_hive_opt.statement.budget import check_budget
 from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.nodes import nodes
 from airflow_hive_opt.statement.parse import Span, span_of
 
 # Functions whose value may differ between two runs of the same text. They include the current
@@ -43,6 +46,13 @@ _STRICT = (
 )
 
 
+class Qualified(NamedTuple):
+    """The text of an expression with every column qualified, and its pieces."""
+
+    sql: str
+    pieces: Pieces
+
+
 def is_deterministic(text: str) -> bool:
     """Whether ``text`` names no function that may change from run to run.
 
@@ -64,25 +74,32 @@ def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
             yield part
 
 
-def to_condition(node: exp.Expr, sql: str, scope: Scope) -> Condition:
-    """Makes a condition of a conjunct; raises ``PlanError`` for unknown or ambiguous columns."""
+def to_condition(node: exp.Expr, sql: str, scope: Scope, part_of_or: bool = False) -> Condition:
+    """Makes a condition of a conjunct; raises ``PlanError`` for unknown or ambiguous columns.
+
+    With ``part_of_or``, its comparison, operands and ``null_rejecting`` are left out, which costs
+    less: they have no meaning for a part of an OR.
+    """
+    check_budget()
     span = span_of(node)
     text = span.of(sql) if span else ""
-    columns, complete = _columns(node, scope)
+    read = _read(node, scope)
     inner = node.unnest()
-    comparison = _COMPARISONS.get(type(inner))
+    comparison = None if part_of_or else _COMPARISONS.get(type(inner))
+    named = _qualified(span, sql, read)
     return Condition(
         text=text,
-        columns=columns,
+        columns=read.references,
         deterministic=is_deterministic(text),
-        self_contained=bool(text) and complete and not _positional(node),
-        known_functions=node.find(exp.Anonymous) is None,
+        self_contained=bool(text) and read.complete and not read.positional,
+        known_functions=not read.unknown_function,
         comparison=comparison,
         operands=(_operand(inner.this, scope), _operand(inner.expression, scope))
         if comparison
         else None,
-        null_rejecting=is_null_rejecting(inner),
-        sql=qualified(node, sql, scope),
+        null_rejecting=not part_of_or and is_null_rejecting(inner),
+        sql=named.sql,
+        pieces=named.pieces,
     )
 
 
@@ -91,57 +108,82 @@ def equality(left: ColumnRef, right: ColumnRef) -> Condition:
     columns = frozenset({left, right})
     operands = (Operand(left, frozenset({left})), Operand(right, frozenset({right})))
     text = f"{_quoted(left)} = {_quoted(right)}"
-    return Condition(text, columns, True, True, True, "=", operands, null_rejecting=True, sql=text)
+    return Condition(
+        text,
+        columns,
+        deterministic=True,
+        self_contained=True,
+        known_functions=True,
+        comparison="=",
+        operands=operands,
+        null_rejecting=True,
+        sql=text,
+        pieces=(left, " = ", right),
+    )
 
 
 def compared_with(
     node: exp.Expr, comparison: str, right: ColumnRef, sql: str, scope: Scope
 ) -> Condition:
     """The condition ``node comparison right``, where ``right`` is a column of a subquery."""
-    columns, complete = _columns(node, scope)
-    left = qualified(node, sql, scope)
+    read = _read(node, scope)
+    left, pieces = _qualified(span_of(node), sql, read)
     text = f"{left} {comparison} {_quoted(right)}"
     return Condition(
         text,
-        columns | {right},
+        read.references | {right},
         deterministic=is_deterministic(left),
-        self_contained=bool(left) and complete and not _positional(node),
-        known_functions=node.find(exp.Anonymous) is None,
+        self_contained=bool(left) and read.complete and not read.positional,
+        known_functions=not read.unknown_function,
         comparison=comparison if comparison in _COMPARISONS.values() else None,
         operands=(_operand(node, scope), Operand(right, frozenset({right}))),
-        null_rejecting=comparison != "<=>" and _is_strict(node.unnest()),
+        null_rejecting=comparison != "<=>" and is_strict(node.unnest()),
         sql=text,
+        pieces=(*pieces, f" {comparison} ", right) if pieces else (),
     )
 
 
 def qualified(
-    node: exp.Expr, sql: str, scope: Scope, instead: Mapping[Span, str] | None = None
-) -> str:
+    node: exp.Expr, sql: str, scope: Scope, instead: Mapping[Span, ColumnRef] | None = None
+) -> Qualified:
     """The node's text with every column qualified; empty if its position is not known.
 
-    ``instead`` are texts that replace parts of the statement inside the node.
+    ``instead`` are columns that replace parts of the statement inside the node.
     """
-    span = span_of(node)
+    return _qualified(span_of(node), sql, _read(node, scope), instead)
+
+
+def _qualified(
+    span: Span | None, sql: str, read: _Read, instead: Mapping[Span, ColumnRef] | None = None
+) -> Qualified:
     if span is None:
-        return ""
-    edits = [(part.start, part.stop, text) for part, text in (instead or {}).items()]
-    for column in own_columns(node):
-        ref, _ = scope.resolve(column)
-        first = column.parts[0]
-        bare = not column.table or first.name.lower() != (ref.alias if ref else "")
-        if ref is not None and bare and "start" in first.meta:
-            start = first.meta["start"]
-            edits.append((start, start, f"{quote(ref.alias)}."))
-    text, end = "", span.start
-    for start, stop, new in sorted(edits):
-        text += sql[end:start] + new
+        return Qualified("", ())
+    found = [(part.start, part.stop, _quoted(ref), ref) for part, ref in (instead or {}).items()]
+    split = True
+    for column, ref in read.columns:
+        first, *others = column.parts
+        bare = not others or first.name.lower() != (ref.alias if ref else "")
+        last = first if bare else others[0]
+        if ref is None or "start" not in first.meta or "end" not in last.meta:
+            split = False
+            continue
+        start, stop = first.meta["start"], last.meta["end"] + 1
+        prefix = f"{quote(ref.alias)}." if bare else ""
+        found.append((start, stop, prefix + sql[start:stop], ref))
+    text: list[str] = []
+    pieces: list[str | ColumnRef] = []
+    end = span.start
+    for start, stop, new, ref in sorted(found, key=lambda each: each[:2]):
+        text += (sql[end:start], new)
+        pieces += (sql[end:start], ref)
         end = stop
-    return text + sql[end : span.stop]
+    rest = sql[end : span.stop]
+    return Qualified("".join([*text, rest]), pieces_of([*pieces, rest]) if split else ())
 
 
 def own_columns(node: exp.Expr) -> Iterator[exp.Column]:
     """The columns of an expression, without those inside subqueries and lambdas."""
-    for found in node.walk(prune=lambda part: isinstance(part, (exp.Query, exp.Lambda))):
+    for found in nodes(node, stop=(exp.Query, exp.Lambda)):
         if isinstance(found, exp.Column) and not isinstance(found.this, exp.Star):
             yield found
 
@@ -153,21 +195,21 @@ def _quoted(column: ColumnRef) -> str:
 def is_null_rejecting(node: exp.Expr) -> bool:
     """Whether the condition is never true if all columns of one of its relations are NULL."""
     if isinstance(node, exp.Not) and isinstance(node.this, exp.Is):
-        return isinstance(node.this.expression, exp.Null) and _is_strict(node.this.this)
+        return isinstance(node.this.expression, exp.Null) and is_strict(node.this.this)
     if isinstance(node, exp.In):
         # x IN (NULL, 5) is true of x = 5, so only the left side tells
         constant = not any(item.find(exp.Column, exp.Query) for item in node.expressions)
-        return bool(node.expressions) and constant and _is_strict(node.this)
-    return isinstance(node, _NOT_TRUE_OF_NULL) and all(map(_is_strict, node.iter_expressions()))
+        return bool(node.expressions) and constant and is_strict(node.this)
+    return isinstance(node, _NOT_TRUE_OF_NULL) and all(map(is_strict, node.iter_expressions()))
 
 
-def _is_strict(node: exp.Expr) -> bool:
+def is_strict(node: exp.Expr) -> bool:
     """Whether the value is NULL if any column in it is NULL."""
     if isinstance(node, exp.Column):
         return not isinstance(node.this, exp.Star)
     if isinstance(node, (exp.Literal, exp.Placeholder, exp.DataType, exp.Boolean)):
         return True
-    return isinstance(node, _STRICT) and all(map(_is_strict, node.iter_expressions()))
+    return isinstance(node, _STRICT) and all(map(is_strict, node.iter_expressions()))
 
 
 def is_self_contained(node: exp.Expr, scope: Scope) -> bool:
@@ -177,32 +219,60 @@ def is_self_contained(node: exp.Expr, scope: Scope) -> bool:
     """
     if node.find(*_NOT_OF_ONE_ROW) is not None:
         return False
-    return _columns(node, scope)[1] and not _positional(node)
+    read = _read(node, scope)
+    return read.complete and not read.positional
 
 
 def _operand(node: exp.Expr, scope: Scope) -> Operand:
     bare = node.unnest()
-    ref, itself = scope.resolve(bare) if isinstance(bare, exp.Column) else (None, False)
-    return Operand(ref if itself else None, _columns(node, scope)[0])
+    if isinstance(bare, exp.Column) and not isinstance(bare.this, exp.Star):
+        ref, itself = scope.resolve(bare)
+        columns = frozenset[ColumnRef]() if ref is None else frozenset({ref})
+        return Operand(ref if itself else None, columns)
+    return Operand(None, _read(node, scope).references)
 
 
-def _columns(node: exp.Expr, scope: Scope) -> tuple[frozenset[ColumnRef], bool]:
-    """The columns of this block in ``node``, and whether ``node`` reads nothing else."""
-    found = set()
-    complete = True
-    for part in node.walk(prune=lambda inner: isinstance(inner, (exp.Query, exp.Lambda))):
-        if isinstance(part, (exp.Query, exp.Lambda, exp.Star)) or (
-            isinstance(part, exp.Column) and isinstance(part.this, exp.Star)
-        ):
-            complete = False
-        elif isinstance(part, exp.Column):
+class _Read(NamedTuple):
+    """What an expression reads.
+
+    ``columns`` are its own columns, without those inside subqueries and lambdas, each with the
+    column of the block to which it refers. ``complete`` says that it reads nothing else.
+    ``positional`` and ``unknown_function`` say whether it has a ``?`` marker, and a function that
+    the parser does not know, anywhere.
+    """
+
+    columns: tuple[tuple[exp.Column, ColumnRef | None], ...]
+    complete: bool
+    positional: bool
+    unknown_function: bool
+
+    @property
+    def references(self) -> frozenset[ColumnRef]:
+        """The columns of this block."""
+        return frozenset(ref for _, ref in self.columns if ref is not None)
+
+
+def _read(node: exp.Expr, scope: Scope) -> _Read:
+    """What the expression reads, in one walk; raises ``PlanError`` for unknown columns."""
+    columns: list[tuple[exp.Column, ColumnRef | None]] = []
+    inside: list[exp.Expr] = []
+    complete, positional, unknown_function = True, False, False
+    for part in nodes(node, stop=(exp.Query, exp.Lambda)):
+        if isinstance(part, exp.Column) and not isinstance(part.this, exp.Star):
             ref, _ = scope.resolve(part)
-            if ref is not None:
-                found.add(ref)
+            columns.append((part, ref))
             # db.table.column can't be resolved if the table gets another alias
             complete = complete and ref is not None and not part.args.get("db")
-    return frozenset(found), complete
-
-
-def _positional(node: exp.Expr) -> bool:
-    return any(mark.this is None for mark in node.find_all(exp.Placeholder))
+        elif isinstance(part, (exp.Query, exp.Lambda)):
+            inside.append(part)
+        elif isinstance(part, (exp.Column, exp.Star)):
+            complete = False
+        elif isinstance(part, exp.Placeholder):
+            positional = positional or part.this is None
+        elif isinstance(part, exp.Anonymous):
+            unknown_function = True
+    for part in inside:
+        positional = positional or any(m.this is None for m in part.find_all(exp.Placeholder))
+        unknown_function = unknown_function or part.find(exp.Anonymous) is not None
+    complete = complete and not inside
+    return _Read(tuple(columns), complete, positional, unknown_function)

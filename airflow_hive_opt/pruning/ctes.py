@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import cached_property
 
 from sqlglot import exp
 
 from airflow_hive_opt.pruning.output_columns import UNKNOWN, output_name
+from airflow_hive_opt.pruning.subqueries import is_stable
 from airflow_hive_opt.statement.parse import span_of
 
 
@@ -16,24 +20,26 @@ class CommonTables:
     A CTE is not known if it is in an inner WITH, is recursive or shares its name with another one.
     """
 
-    def __init__(self, sql: str, tree: exp.Expr) -> None:
+    def __init__(self, sql: str, tree: exp.Expr, every: Sequence[exp.Expr]) -> None:
+        """``every`` has each CTE and each table of the tree."""
         self._sql = sql
-        every = Counter(cte.alias.lower() for cte in tree.find_all(exp.CTE))
-        self._names = frozenset(every)
+        often = Counter(node.alias.lower() for node in every if isinstance(node, exp.CTE))
+        self._names = frozenset(often)
         self._known: dict[str, exp.CTE] = {}
         for holder in (tree, tree.args.get("expression")):
             with_ = holder.args.get("with_") if isinstance(holder, exp.Expr) else None
             for cte in with_.expressions if with_ and not with_.args.get("recursive") else ():
-                if every[cte.alias.lower()] == 1 and span_of(cte) is not None:
+                if often[cte.alias.lower()] == 1 and span_of(cte) is not None:
                     self._known[cte.alias.lower()] = cte
         self._forget_read_before()
         readers: dict[str, set[int]] = defaultdict(set)
-        for table in tree.find_all(exp.Table):
-            if len(table.parts) == 1:
-                readers[table.name.lower()].add(id(table))
+        for node in every:
+            if isinstance(node, exp.Table) and len(node.parts) == 1:
+                readers[node.name.lower()].add(id(node))
         self._readers = readers
         # by the id of a node, which lives as long as it is in here
         self._read_below: dict[int, tuple[exp.Expr, frozenset[str]]] = {}
+        self._named: dict[str, tuple[str, ...]] = {}
 
     def _forget_read_before(self) -> None:
         """Removes CTEs whose name is read before its definition: there the name means a table."""
@@ -55,9 +61,9 @@ class CommonTables:
         """The CTE's query, or ``None`` if the CTE is not known."""
         return self._known[name].this if name in self._known else None
 
-    def bodies(self, node: exp.Expr) -> tuple[exp.Expr, ...]:
-        """The queries of the known CTEs that the node reads, directly or through other CTEs."""
-        return tuple(self._known[name].this for name in self._read_by(node) if name in self._known)
+    def stable(self, node: exp.Expr) -> bool:
+        """Whether all known CTEs that the node reads return the same rows each time."""
+        return self._unstable.isdisjoint(self._read_by(node))
 
     def listed(self, name: str) -> tuple[str, ...]:
         """The column names in ``WITH name (a, b) AS``; empty without such a list."""
@@ -79,21 +85,41 @@ class CommonTables:
     def definitions(self, node: exp.Expr) -> str:
         """A WITH clause with the CTEs that the node reads; empty if it reads none."""
         read = self._read_by(node)
-        texts = [
-            span.of(self._sql)
-            for name, cte in self._known.items()
-            if name in read and (span := span_of(cte)) is not None
-        ]
+        texts = [text for name, text in self._texts.items() if name in read]
         return f"WITH {', '.join(texts)} " if texts else ""
 
     def tables(self, node: exp.Expr) -> tuple[str, ...]:
         """The names of the tables that the node reads, directly or through CTEs."""
+        through = map(self._tables_in, self._known_read_by(node))
+        return tuple(itertools.chain(self._tables_below(node), *through))
+
+    def _tables_below(self, node: exp.Expr) -> tuple[str, ...]:
         return tuple(
             ".".join(part.name for part in table.parts)
-            for part in (node, *self.bodies(node))
-            for table in part.find_all(exp.Table)
+            for table in node.find_all(exp.Table)
             if table.name and not (len(table.parts) == 1 and self.knows(table.name))
         )
+
+    def _tables_in(self, name: str) -> tuple[str, ...]:
+        """The tables that the body of a CTE names."""
+        if name not in self._named:
+            self._named[name] = self._tables_below(self._known[name].this)
+        return self._named[name]
+
+    @cached_property
+    def _unstable(self) -> frozenset[str]:
+        """The CTEs whose bodies, without the CTEs that they read, are not stable."""
+        bodies = ((name, cte.this) for name, cte in self._known.items())
+        return frozenset(n for n, body in bodies if not is_stable(self._texts[n], body))
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        """The definitions of the known CTEs."""
+        spans = ((name, span_of(cte)) for name, cte in self._known.items())
+        return {name: span.of(self._sql) for name, span in spans if span is not None}
+
+    def _known_read_by(self, node: exp.Expr) -> list[str]:
+        return [name for name in self._read_by(node) if name in self._known]
 
     def _read_by(self, node: exp.Expr) -> frozenset[str]:
         """The CTEs that the node reads, directly or through other CTEs."""

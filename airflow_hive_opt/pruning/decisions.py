@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from airflow_hive_opt.pruning.query import ColumnRef, TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.statement.catalog import Table
-from airflow_hive_opt.statement.parse import Span
+from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 
@@ -61,7 +61,7 @@ class KeySource:
     - ``skeletons`` has pairs of a view name and a table. ``sql`` reads these views of partition
       names instead of the tables.
     - ``hashable`` says that at least one condition is an equality.
-    - ``reference`` is the table's position in the statement if ``sql`` reads exactly one table,
+    - ``scan`` is the scan of the small table in the statement if ``sql`` reads exactly one table,
       unchanged; otherwise ``None``.
     - ``asked`` are the statement's conditions that ``sql`` contains, in their original text.
       ``asked_sql`` has them with every column qualified.
@@ -79,7 +79,7 @@ class KeySource:
     hashable: bool
     partition_columns: tuple[str, ...] = ()
     skeletons: tuple[tuple[str, Table], ...] = ()
-    reference: Span | None = field(default=None, compare=False)
+    scan: ScanRef | None = field(default=None, compare=False)
     asked: tuple[str, ...] = field(default=(), compare=False)
     asked_sql: tuple[str, ...] = field(default=(), compare=False)
     metadata_sql: str = ""
@@ -124,7 +124,7 @@ class ScanDecision:
     ``relation`` is ``None`` for a scan in a part of the statement that passes through.
     """
 
-    alias: str
+    scan: ScanRef
     table: Table
     reason: Reason
     relation: TableRelation | None = None

@@ -6,12 +6,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
 from airflow_hive_opt.pruning.conditions import conjuncts, is_null_rejecting, to_condition
-from airflow_hive_opt.pruning.query import ColumnRef, Condition, TableRelation
+from airflow_hive_opt.pruning.query import (
+    ColumnRef,
+    Condition,
+    Pieces,
+    TableRelation,
+    pieces_of,
+)
 from airflow_hive_opt.pruning.scope import Scope
 
 
@@ -29,7 +35,7 @@ def implied(node: exp.Expr, sql: str, scope: Scope) -> Iterator[Condition]:
     if not isinstance(node.unnest(), exp.Or):
         return
     branches = [
-        [(part, to_condition(part, sql, scope)) for part in conjuncts(branch)]
+        [(part, to_condition(part, sql, scope, part_of_or=True)) for part in conjuncts(branch)]
         for branch in _branches(node)
     ]
     read = frozenset(
@@ -77,6 +83,9 @@ def _restricted_to(
     text = " OR ".join(
         "(" + " AND ".join(f"({found.sql})" for _, found in branch) + ")" for branch in kept
     )
+    joined = _joined(
+        [_joined([found.pieces for _, found in branch], " AND ") for branch in kept], " OR "
+    )
     read = frozenset(column for found in every for column in found.columns)
     one_relation = len({column.alias for column in read}) == 1
     return Condition(
@@ -89,4 +98,14 @@ def _restricted_to(
         null_rejecting=one_relation
         and all(any(is_null_rejecting(part.unnest()) for part, _ in branch) for branch in kept),
         sql=text,
+        pieces=joined if all(found.pieces for found in every) else (),
+        implied=True,
     )
+
+
+def _joined(parts: Sequence[Pieces], by: str) -> Pieces:
+    """The pieces of the parts, each in parentheses, with ``by`` between them."""
+    found: list[str | ColumnRef] = []
+    for part in parts:
+        found += (by if found else "", "(", *part, ")")
+    return pieces_of(found)

@@ -27,7 +27,7 @@ def before_and_after(rule: Callable[[Operator], Operator], sql: str) -> str:
 def decisions(sql: str) -> str:
     """One line for each scan of a partitioned table."""
     return "\n".join(
-        f"{decision.alias}: {decision.reason}"
+        f"{decision.scan.name}: {decision.reason}"
         + (f", {decision.path}" if decision.pruned else "")
         + "".join(f" by {source.sql}" for source in decision.sources)
         for decision in plan(sql, CATALOG).decisions

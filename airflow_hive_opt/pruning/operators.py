@@ -6,8 +6,9 @@ Every operator is frozen and refers to its inputs. A rule returns a new tree.
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from airflow_hive_opt.pruning.query import (
     ColumnRef,
@@ -70,6 +71,16 @@ class Join:
     def inputs(self) -> tuple[Operator, ...]:
         """The left input, then the right one."""
         return (self.left, self.right)
+
+    @cached_property
+    def leaves(self) -> Mapping[str, Operator]:
+        """See :func:`relations`; a chain of joins would ask for them again and again."""
+        return {**relations(self.left), **relations(self.right)}
+
+    @cached_property
+    def subqueries(self) -> frozenset[str]:
+        """The aliases of the relations that are subqueries."""
+        return subqueries(self.left) | subqueries(self.right)
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,7 @@ def walk(operator: Operator) -> Iterator[Operator]:
         yield from walk(input_)
 
 
-def relations(operator: Operator) -> dict[str, Operator]:
+def relations(operator: Operator) -> Mapping[str, Operator]:
     """The relations of a block by alias: the operators directly below its joins and filters.
 
     A subquery is one relation, whatever it contains.
@@ -173,12 +184,23 @@ def relations(operator: Operator) -> dict[str, Operator]:
     subquery = subquery_of(operator)
     if subquery is not None:
         return {subquery.alias: operator}
+    if isinstance(operator, Join):
+        return operator.leaves
     found: dict[str, Operator] = {}
     for input_ in operator.inputs:
         found.update(relations(input_))
     if isinstance(operator, LateralView):
         found[operator.relation.alias] = PassedThrough(operator.relation)
     return found
+
+
+def subqueries(operator: Operator) -> frozenset[str]:
+    """The aliases of the relations of a block that are subqueries."""
+    if isinstance(operator, Join):
+        return operator.subqueries
+    if isinstance(operator, Filter):
+        return subqueries(operator.input)
+    return frozenset(a for a, leaf in relations(operator).items() if subquery_of(leaf) is not None)
 
 
 def subquery_of(operator: Operator) -> SubqueryRelation | None:

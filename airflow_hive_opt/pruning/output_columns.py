@@ -21,7 +21,6 @@ from airflow_hive_opt.pruning.query import (
     Projection,
     Relation,
     SubqueryRelation,
-    TableRelation,
 )
 from airflow_hive_opt.statement.identifiers import quote
 
@@ -86,13 +85,16 @@ def _aliases(column: exp.Expr) -> set[str]:
 
 def may_be_generated(name: str, columns: Collection[str]) -> bool:
     """Whether ``name`` may be one of the ``columns`` that Spark calls by their expressions."""
-    return GENERATED in columns and _PLAIN.fullmatch(name) is None
+    return not is_plain(name) and GENERATED in columns
+
+
+def is_plain(name: str) -> bool:
+    """Whether the name can't be one that Spark makes of an expression."""
+    return _PLAIN.fullmatch(name) is not None
 
 
 def relation_columns(relation: Relation) -> tuple[str, ...] | None:
     """The column names of a relation in order, or ``None`` if they are not known."""
-    if isinstance(relation, TableRelation):
-        return tuple(column.name for column in relation.table.all_columns)
     if isinstance(relation, SubqueryRelation):
         return None if UNKNOWN.name in relation.columns else relation.columns
     return relation.columns
@@ -112,6 +114,8 @@ def joined(
     The columns of USING come first, then the others of the left side and of the right side.
     """
     own = () if kind in _NO_RIGHT_SIDE else columns_of(right)
+    if not using:
+        return (*left, *own)
     keys = []
     for name in using:
         mine = sole(left, name)
@@ -137,8 +141,14 @@ def sole(columns: Sequence[Projection], name: str) -> Projection | None:
     return columns[names.index(name)]
 
 
+def unchanged(name: str, column: ColumnRef) -> Projection:
+    """The output column ``name`` that returns ``column`` as it is."""
+    text = f"{quote(column.alias)}.{quote(column.name)}"
+    return Projection(name, column, frozenset({column}), text, (column,), strict=True)
+
+
 def _column(alias: str, name: str) -> Projection:
     if name == GENERATED:
         return Projection(name, None, frozenset())
     ref = ColumnRef(alias, name)
-    return Projection(name, ref, frozenset({ref}), f"{quote(alias)}.{quote(name)}")
+    return unchanged(name, ref)

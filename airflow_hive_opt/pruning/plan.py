@@ -15,8 +15,9 @@ from airflow_hive_opt.pruning.row_level import RowLevel, as_query
 from airflow_hive_opt.pruning.rules.key_predicates import find_key_predicates
 from airflow_hive_opt.pruning.rules.partition_pruning import prune_partitions
 from airflow_hive_opt.pruning.rules.predicate_pushdown import push_down
+from airflow_hive_opt.statement.budget import check_budget
 from airflow_hive_opt.statement.catalog import Catalog
-from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.errors import TooComplex
 from airflow_hive_opt.statement.lake_formats import HUDI
 from airflow_hive_opt.statement.parse import parse, why_unsupported
 from airflow_hive_opt.statement.settings import KEY_PREDICATE, UNTESTED, Settings
@@ -49,25 +50,34 @@ def passing_through(sql: str, why: str) -> Plan:
 
 
 def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
-    """Plans one statement; raises :class:`~airflow_hive_opt.statement.errors.PlanError`."""
+    """Plans one statement.
+
+    Raises :class:`~airflow_hive_opt.statement.errors.PlanError`, and
+    :class:`~airflow_hive_opt.statement.budget.OverBudget` inside a budget.
+    """
     settings = settings or Settings.of()
     catalog = DataColumns(catalog) if settings.is_on(KEY_PREDICATE) else catalog
     if why := why_unsupported(sql):
         return passing_through(sql, why)
     try:
-        tree = parse(sql)
-        row_level, query = as_query(sql, tree) or (None, tree)
-        statement = resolve(sql, query, catalog)
+        return _plan(sql, catalog, settings)
     except RecursionError:
-        raise PlanError("PARSE", "the statement is nested too deeply to be planned") from None
+        raise TooComplex from None
+
+
+def _plan(sql: str, catalog: Catalog, settings: Settings) -> Plan:
+    check_budget()
+    tree = parse(sql)
+    check_budget()
+    row_level, query = as_query(sql, tree) or (None, tree)
+    statement = resolve(sql, query, catalog)
     if statement.kind is None:
         return passing_through(sql, "statements of this kind, or of this form, are not planned")
     if row_level is not None and (why := _not_planned(row_level, statement, settings)):
         return passing_through(sql, why)
     trees: tuple[Operator, ...] = tuple(map(push_down, build(statement)))
     left = tuple(
-        ScanDecision(alias, table, Reason.PASSED_THROUGH)
-        for alias, table in statement.passed_through
+        ScanDecision(scan, table, Reason.PASSED_THROUGH) for scan, table in statement.passed_through
     )
     return Plan(
         sql,

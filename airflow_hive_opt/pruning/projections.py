@@ -10,6 +10,7 @@ from airflow_hive_opt.pruning.conditions import (
     AGGREGATES,
     is_deterministic,
     is_self_contained,
+    is_strict,
     own_columns,
     qualified,
 )
@@ -72,10 +73,11 @@ def _projection(node: exp.Expr, name: str, scope: Scope) -> Projection:
         if ref is not None:
             columns.add(ref)
     ref, itself = scope.resolve(bare) if isinstance(bare, exp.Column) else (None, False)
-    text = qualified(node.unalias(), scope.sql, scope) if columns else ""
-    if not is_deterministic(text) or not is_self_contained(bare, scope):
-        text = ""
-    return Projection(name, ref if itself else None, frozenset(columns), text)
+    unchanged, read = ref if itself else None, frozenset(columns)
+    text, pieces = qualified(node.unalias(), scope.sql, scope) if columns else ("", ())
+    if not text or not is_deterministic(text) or not is_self_contained(bare, scope):
+        return Projection(name, unchanged, read)
+    return Projection(name, unchanged, read, text, pieces, is_strict(bare))
 
 
 def window_keys(select: exp.Select, scope: Scope) -> frozenset[ColumnRef] | None:

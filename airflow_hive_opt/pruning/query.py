@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Union
 
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.parse import Span
+from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 
@@ -19,6 +22,21 @@ class ColumnRef:
 
     def __str__(self) -> str:
         return f"{self.alias}.{self.name}"
+
+
+Pieces = tuple[Union[str, ColumnRef], ...]
+"""The text of an expression, split at its columns; empty if it can't be split."""
+
+
+def pieces_of(parts: Iterable[str | ColumnRef]) -> Pieces:
+    """The parts in order, with the texts between two columns put together."""
+    found: list[str | ColumnRef] = []
+    for part in parts:
+        if isinstance(part, str) and found and isinstance(found[-1], str):
+            found[-1] += part
+        elif part:
+            found.append(part)
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -39,7 +57,8 @@ class Condition:
       no subquery, no column of an outer query and no positional parameter.
     - ``known_functions`` says that it calls no user-defined function.
     - ``null_rejecting`` says that it is never true if all columns of one of its relations are NULL.
-    - ``sql`` is the text with every column qualified.
+    - ``implied`` says that it is an OR which another condition implies.
+    - ``sql`` is the text with every column qualified, and ``pieces`` are its pieces.
     """
 
     text: str
@@ -51,13 +70,15 @@ class Condition:
     operands: tuple[Operand, Operand] | None = None
     null_rejecting: bool = False
     sql: str = ""
+    pieces: Pieces = field(default=(), compare=False)
+    implied: bool = False
 
     @property
     def usable(self) -> bool:
         """Whether the condition has the same result if it is evaluated elsewhere and earlier."""
         return self.deterministic and self.self_contained
 
-    @property
+    @cached_property
     def aliases(self) -> frozenset[str]:
         """The relations whose columns the condition reads."""
         return frozenset(column.alias for column in self.columns)
@@ -99,6 +120,7 @@ class TableRelation:
     """A table or view in FROM.
 
     ``reference`` is the position of its name in the text, without the alias; ``text`` is the name.
+    ``name`` is that of its :class:`~airflow_hive_opt.statement.scan_ref.ScanRef`.
     ``restrictable`` is false if ``(SELECT * FROM name WHERE ...) alias`` can't replace the name.
     ``stable`` is false if two reads may return different rows (TABLESAMPLE).
     """
@@ -107,9 +129,21 @@ class TableRelation:
     table: Table
     reference: Span
     text: str
+    name: str
     aliased: bool
     restrictable: bool
     stable: bool
+
+    @property
+    def scan(self) -> ScanRef:
+        """What identifies the scan."""
+        at = self.reference.start, self.reference.stop
+        return ScanRef(self.alias, self.table.scanned.name, at, self.name)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Column names in order, partition columns last."""
+        return tuple(column.name for column in self.table.all_columns)
 
 
 @dataclass(frozen=True)
@@ -132,7 +166,7 @@ class SubqueryRelation:
     names: tuple[str, ...] = ()
     single_row: bool = False
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """Output column names in order; ``*`` stands for columns that are not known."""
         return self.names or tuple(found.name for found in self.branches[0].projections)
@@ -156,6 +190,10 @@ class OpaqueRelation:
 Relation = Union[TableRelation, SubqueryRelation, OpaqueRelation]
 
 
+MOST_JOINS = 500
+"""The joins of one block that are resolved; a chain of more is too deep for Python's stack."""
+
+
 @dataclass(frozen=True)
 class JoinStep:
     """The next relation of a left-associative join chain."""
@@ -171,13 +209,16 @@ class Projection:
 
     ``column`` is the input column that it returns unchanged, or ``None``. ``columns`` are the input
     columns that it reads. ``sql`` is its expression with every column qualified; it is empty unless
-    the expression is deterministic and reads nothing but ``columns``.
+    the expression is deterministic and reads nothing but ``columns``. ``pieces`` are those of
+    ``sql``. ``strict`` says that the value is NULL if any of the columns is NULL.
     """
 
     name: str
     column: ColumnRef | None
     columns: frozenset[ColumnRef]
     sql: str = ""
+    pieces: Pieces = field(default=(), compare=False)
+    strict: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -207,12 +248,12 @@ class Statement:
     planner does not know the form. ``blocks`` are the query blocks that are not subqueries in
     another block's FROM: the main query (each branch of a set operation), bodies of CTEs, and
     subqueries inside expressions. The first ``branches`` blocks are the main query.
-    ``passed_through`` has pairs of an alias and a partitioned table, for the parts of the statement
+    ``passed_through`` has pairs of a scan and its partitioned table, for the parts of the statement
     that no block represents.
     """
 
     kind: str | None
     target: str | None
     blocks: tuple[QueryBlock, ...]
-    passed_through: tuple[tuple[str, Table], ...] = ()
+    passed_through: tuple[tuple[ScanRef, Table], ...] = ()
     branches: int = 1

@@ -14,6 +14,7 @@ class Reason(StrEnum):
     DISABLED = "DISABLED"
     FORMAT_NOT_TESTED = "FORMAT_NOT_TESTED"
     PASSED_THROUGH = "PASSED_THROUGH"
+    PLANNING_TOO_LONG = "PLANNING_TOO_LONG"
     PARTITIONS_NOT_IN_METASTORE = "PARTITIONS_NOT_IN_METASTORE"
     SCAN_NOT_RESTRICTABLE = "SCAN_NOT_RESTRICTABLE"
     NO_CONDITION_ON_PARTITION_COLUMN = "NO_CONDITION_ON_PARTITION_COLUMN"
@@ -28,8 +29,10 @@ class Reason(StrEnum):
     KEYS_NOT_CONNECTED = "KEYS_NOT_CONNECTED"
     KEY_SOURCE_NOT_PLANNED = "KEY_SOURCE_NOT_PLANNED"
     KEY_SOURCE_NOT_DETERMINISTIC = "KEY_SOURCE_NOT_DETERMINISTIC"
+    PYTHON_FUNCTION = "PYTHON_FUNCTION"
     KEY_SOURCE_NOT_SMALL = "KEY_SOURCE_NOT_SMALL"
     KEY_SOURCE_LARGER_THAN_TABLE = "KEY_SOURCE_LARGER_THAN_TABLE"
+    NOT_HANDED_OVER = "NOT_HANDED_OVER"
     KEYS_NOT_COMPARED_AS_COLUMNS = "KEYS_NOT_COMPARED_AS_COLUMNS"
     TOO_FEW_PARTITIONS = "TOO_FEW_PARTITIONS"
     TYPE_NOT_COMPARABLE = "TYPE_NOT_COMPARABLE"
@@ -66,6 +69,10 @@ _SENTENCES = {
     ),
     Reason.PASSED_THROUGH: (
         "the planner does not support this part of the statement, so it passes through to Spark"
+    ),
+    Reason.PLANNING_TOO_LONG: (
+        "the planning of the statement takes longer than hive.optimize.mapjoin.planning.seconds, "
+        "so it passes through to Spark"
     ),
     Reason.PARTITIONS_NOT_IN_METASTORE: (
         "the metastore does not manage the table's partitions, so it can't list them"
@@ -116,6 +123,10 @@ _SENTENCES = {
         "the small table may return other rows each time it is read (rand, TABLESAMPLE, LIMIT, "
         "current_date and similar), so its keys could differ from those of the join"
     ),
+    Reason.PYTHON_FUNCTION: (
+        "the keys depend on a Python function, which may return another value each time although "
+        "it does not declare so; hive.optimize.mapjoin.python.functions=true uses these keys"
+    ),
     Reason.KEY_SOURCE_NOT_SMALL: (
         "the other side of the join is larger than hive.mapjoin.smalltable.filesize, or it is "
         "partitioned and its size is not known"
@@ -123,6 +134,11 @@ _SENTENCES = {
     Reason.KEY_SOURCE_LARGER_THAN_TABLE: (
         "the other side of the join is larger than the table, so reading its keys would cost "
         "more than pruning saves"
+    ),
+    Reason.NOT_HANDED_OVER: (
+        "the keys depend on a function of Python or Java, on the view of a data frame, on a view "
+        "that can't be read, or on the partition names of another table, which may be others in "
+        "the task that runs the join"
     ),
     Reason.KEYS_NOT_COMPARED_AS_COLUMNS: (
         "no condition is an equality of one of the table's columns with a key column of a similar "

@@ -29,7 +29,9 @@ from airflow_hive_opt.pruning.subqueries import (
 from airflow_hive_opt.pruning.views import opened
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.parse import Span, error_at, identifier_span, span_of
+from airflow_hive_opt.statement.nodes import nodes
+from airflow_hive_opt.statement.parse import error_at, span_of, table_span
+from airflow_hive_opt.statement.scan_ref import ScanRef, scan_names
 
 # The parts that a table reference may have if it is a plain scan of the whole table.
 _PLAIN_TABLE = frozenset({"this", "db", "catalog", "alias"})
@@ -61,24 +63,29 @@ class Relations:
         self._block = block
         self._queries = queries
         self._statement = statement
-        self._ctes = CommonTables(sql, tree)
+        every = nodes(tree)
+        self._ctes = CommonTables(sql, tree, every)
+        self._tree = tree
+        self._table_nodes = [node for node in every if isinstance(node, exp.Table)]
+        self._names = scan_names(sql, list(self._scans()))
         self._planned: set[int] = set()
         self._expanded: dict[str, set[int]] = defaultdict(set)
         self._not_expanded: set[str] = set()
         self._expansions = 0
         self._numbered = 0
-        self._pivoted = {id(node.find_ancestor(exp.Select)) for node in tree.find_all(exp.Pivot)}
+        self._opened: dict[str, Table] = {}
+        self._pivoted: set[int] = set()
         # Spark resolves db.table.column only if the table keeps its name.
-        self._named_with_database = {
-            part.name.lower()
-            for column in tree.find_all(exp.Column)
-            if column.args.get("db")
-            for part in column.parts[:-1]
-        }
-        self._hidden_columns_read = any(
-            column.name.lower() in HIDDEN_COLUMNS or column.table.lower() in HIDDEN_COLUMNS
-            for column in tree.find_all(exp.Column)
-        )
+        self._named_with_database: set[str] = set()
+        self._hidden_columns_read = False
+        for node in every:
+            if isinstance(node, exp.Pivot):
+                self._pivoted.add(id(node.find_ancestor(exp.Select)))
+            elif isinstance(node, exp.Column):
+                if node.args.get("db"):
+                    self._named_with_database.update(part.name.lower() for part in node.parts[:-1])
+                if not HIDDEN_COLUMNS.isdisjoint((node.name.lower(), node.table.lower())):
+                    self._hidden_columns_read = True
 
     def alias(self, factor: exp.Expr) -> str:
         """The alias of a FROM item, or a new internal alias if it has none."""
@@ -147,31 +154,45 @@ class Relations:
             found,
             definitions + text,
             self_contained=bool(text) and movable and (outer is None or is_closed(query)),
-            stable=is_stable(definitions + text, query),
+            stable=self._ctes.stable(query) and is_stable(text, query),
             tables=self._tables(query),
             names=names,
         )
 
-    def passed_through(self, query: exp.Expr) -> Iterator[tuple[str, Table]]:
-        """Aliases and partitioned tables of the query, for tables that are in no block."""
-        for node in query.find_all(exp.Table):
+    def passed_through(self, query: exp.Expr) -> Iterator[tuple[ScanRef, Table]]:
+        """The scans of partitioned tables of the query, with these, that are in no block."""
+        inside = self._table_nodes if query is self._tree else query.find_all(exp.Table)
+        for node in inside:
             if id(node) in self._planned or self._ctes.knows(node.name):
                 continue
             table = None if _has_dots(node) else self._catalog.table(exp.table_name(node))
             if table is not None and table.pruning_columns:
-                yield node.alias_or_name.lower(), table
+                alias, span = node.alias_or_name.lower(), table_span(node)
+                at = None if span is None else (span.start, span.stop)
+                name = alias if span is None else self._names[span.start]
+                yield ScanRef(alias, table.name, at, name), table
+
+    def _scans(self) -> Iterator[tuple[str, int]]:
+        """The alias and the start of each reference to a table that the statement reads."""
+        writes = isinstance(self._tree, (exp.Insert, exp.Create))
+        target = self._tree.this.find(exp.Table) if writes and self._tree.this else None
+        for node in self._table_nodes:
+            span = table_span(node)
+            is_cte = len(node.parts) == 1 and self._ctes.knows(node.name)
+            if node is not target and span is not None and not is_cte:
+                yield node.alias_or_name.lower(), span.start
 
     def _table(
         self, node: exp.Table, alias: str, nested: list[QueryBlock], joined: bool
     ) -> Relation:
         parts = node.parts
-        identifiers = [part for part in parts if isinstance(part, exp.Identifier)]
+        reference = table_span(node)
         plain = _PLAIN_TABLE | {"joins"} if joined else _PLAIN_TABLE
         decorated = {key for key, value in node.args.items() if value} - plain
         if len(parts) == 1 and self._ctes.knows(node.name):
             unlike = decorated or column_list(node)
             return OpaqueRelation(alias) if unlike else self._cte(node, alias, nested)
-        if len(identifiers) < len(parts) or _has_dots(node):
+        if reference is None or _has_dots(node):
             return OpaqueRelation(alias)
         name = ".".join(part.name for part in parts)
         table = self._catalog.table(name)
@@ -180,18 +201,22 @@ class Relations:
         if column_list(node):
             return self._by_text(node, alias)
         self._planned.add(id(node))
-        start, stop = identifier_span(identifiers[0]).start, identifier_span(identifiers[-1]).stop
-        reference = Span(start, stop)
         qualified = not node.alias and alias in self._named_with_database
         return TableRelation(
             alias,
-            opened(table, self._catalog, self._statement),
+            self._open(table),
             reference,
             reference.of(self._sql),
+            self._names[reference.start],
             aliased=bool(node.alias),
             restrictable=not (decorated or self._hidden_columns_read or qualified),
             stable=not decorated,
         )
+
+    def _open(self, table: Table) -> Table:
+        if table.name not in self._opened:
+            self._opened[table.name] = opened(table, self._catalog, self._statement)
+        return self._opened[table.name]
 
     def _cte(self, node: exp.Table, alias: str, nested: list[QueryBlock]) -> Relation:
         """A reference to a CTE: its query, resolved for this reader, otherwise its text."""
@@ -202,21 +227,17 @@ class Relations:
             found = self.query(alias, body, None, nested, self._ctes.listed(name))
             if found is not None:
                 self._expanded[name].add(id(node))
-                return replace(found, text=self._cte_text(node), stable=self._cte_stable(node))
+                return replace(found, text=self._cte_text(node), stable=self._ctes.stable(node))
         self._not_expanded.add(name)
         if body is None or not self._ctes.covers(node) or has_positions(body):
             return OpaqueRelation(alias)
         text = f"({self._cte_text(node)}) AS {quote(alias)}"
         return OpaqueRelation(
-            alias, text, self._ctes.columns(name), self._tables(node), self._cte_stable(node)
+            alias, text, self._ctes.columns(name), self._tables(node), self._ctes.stable(node)
         )
 
     def _cte_text(self, node: exp.Table) -> str:
         return f"{self._ctes.definitions(node)}SELECT * FROM {quote(node.name)}"
-
-    def _cte_stable(self, node: exp.Table) -> bool:
-        bodies = self._ctes.bodies(node)
-        return all(is_stable(self._ctes.definitions(node), body) for body in bodies)
 
     def _by_text(self, factor: exp.Expr, alias: str) -> OpaqueRelation:
         """A relation of which the planner knows the text, but not the blocks."""
@@ -225,7 +246,7 @@ class Relations:
         if span is None or alias.startswith(UNNAMED) or not movable:
             return OpaqueRelation(alias)
         text, definitions = span.of(self._sql), self._ctes.definitions(factor)
-        stable = is_stable(definitions + text, factor)
+        stable = self._ctes.stable(factor) and is_stable(text, factor)
         if definitions:
             text = f"({definitions}SELECT * FROM {text}) AS {quote(alias)}"
         return OpaqueRelation(alias, text, column_list(factor), self._tables(factor), stable)

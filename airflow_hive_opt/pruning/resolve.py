@@ -14,6 +14,7 @@ from airflow_hive_opt.pruning.disjunctions import conditions_of
 from airflow_hive_opt.pruning.output_columns import UNKNOWN, columns_of, joined, sole
 from airflow_hive_opt.pruning.projections import group_by, projections, window_keys
 from airflow_hive_opt.pruning.query import (
+    MOST_JOINS,
     ColumnRef,
     Condition,
     JoinKind,
@@ -30,7 +31,10 @@ from airflow_hive_opt.pruning.subqueries import (
     union_branches,
 )
 from airflow_hive_opt.pruning.subquery_joins import SubqueryJoins
+from airflow_hive_opt.statement.budget import check_budget
 from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.errors import TooComplex
+from airflow_hive_opt.statement.nodes import nodes
 from airflow_hive_opt.statement.parse import error_at
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
@@ -125,6 +129,7 @@ class _Resolver:
 
         Blocks in its expressions and set operations are appended to ``nested``.
         """
+        check_budget()
         from_ = select.args.get("from_")
         if from_ is None or from_.this is None:
             for expression in _expressions(select):
@@ -136,6 +141,8 @@ class _Resolver:
         joins: list[exp.Join] = [*(first_joins or ()), *(select.args.get("joins") or ())]
         lateral_nodes: list[exp.Expr] = select.args.get("laterals") or []
         factors = [from_.this, *(join.this for join in joins)]
+        if len(joins) > MOST_JOINS:
+            raise TooComplex
         if self.relations.is_pivoted(select):
             self._pivoted(select, factors, outer, nested)
             return None
@@ -156,10 +163,13 @@ class _Resolver:
         where = select.args.get("where")
         listed = frozenset(item.alias.lower() for item in select.expressions if item.alias)
         select_scope = replace(scope, aliases=listed)
-        subqueries = SubqueryJoins(self._sql, self.relations, nested)
-        semi_joins, replaced = subqueries.of(
-            where.this if where else None, scope, {found.alias for found in relations}
-        )
+        inner = [query for part in _expressions(select) for query in _outermost_queries(part)]
+        semi_joins: tuple[JoinStep, ...] = ()
+        replaced: frozenset[int] = frozenset()
+        if where and inner:
+            subqueries = SubqueryJoins(self._sql, self.relations, nested)
+            taken = {found.alias for found in relations}
+            semi_joins, replaced = subqueries.of(where.this, scope, taken)
         block = QueryBlock(
             first=relations[0],
             joins=steps + semi_joins,
@@ -171,10 +181,9 @@ class _Resolver:
             distinct=bool(select.args.get("distinct")),
             limited=any(select.args.get(name) for name in ("limit", "offset", "fetch")),
         )
-        for expression in _expressions(select):
-            for subquery in _outermost_queries(expression):
-                if id(subquery) not in replaced:
-                    nested.extend(self._queries(subquery, scope))
+        for query in inner:
+            if id(query) not in replaced:
+                nested.extend(self._queries(query, scope))
         return block
 
     def _pivoted(
@@ -259,6 +268,4 @@ def _expressions(select: exp.Select) -> Iterator[exp.Expr]:
 
 
 def _outermost_queries(node: exp.Expr) -> Iterator[exp.Expr]:
-    for found in node.walk(prune=lambda part: isinstance(part, exp.Query)):
-        if isinstance(found, exp.Query):
-            yield found
+    return (found for found in nodes(node, stop=(exp.Query,)) if isinstance(found, exp.Query))

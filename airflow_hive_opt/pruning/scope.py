@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from airflow_hive_opt.pruning.output_columns import may_be_generated, relation_columns
+from airflow_hive_opt.pruning.output_columns import is_plain, may_be_generated, relation_columns
 from airflow_hive_opt.pruning.query import ColumnRef, Projection, Relation
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.parse import error_at
@@ -111,7 +111,9 @@ class Scope:
         """Whether ``name`` before a dot is a relation's alias, not a nearer relation's column."""
         if name not in self.relations:
             return False
-        return name in self.nearest or self.nearest.isdisjoint(self._owners(name))
+        if not self.nearest or name in self.nearest:
+            return True
+        return self.nearest.isdisjoint(self._owners(name))
 
     def _merged(self, name: str) -> tuple[ColumnRef | None, bool]:
         """The column whose value a merged column has, if it always comes from one side."""
@@ -141,6 +143,8 @@ class Scope:
         )
 
     def _may_be_generated(self, name: str) -> bool:
+        if is_plain(name):
+            return False
         return any(may_be_generated(name, self.columns(alias) or ()) for alias in self.relations)
 
     def _names(self) -> str:

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from airflow_hive_opt.pruning.conditions import is_deterministic
 from airflow_hive_opt.pruning.query import JoinKind
+from airflow_hive_opt.statement.nodes import nodes
 from airflow_hive_opt.statement.parse import span_of
 
 _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
@@ -173,7 +174,7 @@ def is_closed(query: exp.Expr) -> bool:
 
 def has_positions(node: exp.Expr) -> bool:
     """Whether it has ``?`` markers, whose values depend on their position in the statement."""
-    return any(mark.this is None for mark in node.find_all(exp.Placeholder))
+    return any(isinstance(mark, exp.Placeholder) and mark.this is None for mark in nodes(node))
 
 
 def column_list(factor: exp.Expr) -> tuple[str, ...] | None:

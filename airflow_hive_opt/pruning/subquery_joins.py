@@ -16,6 +16,7 @@ from airflow_hive_opt.pruning.conditions import (
 from airflow_hive_opt.pruning.disjunctions import conditions_of
 from airflow_hive_opt.pruning.output_columns import relation_columns
 from airflow_hive_opt.pruning.query import (
+    MOST_JOINS,
     ColumnRef,
     Condition,
     JoinKind,
@@ -35,7 +36,7 @@ from airflow_hive_opt.pruning.subqueries import (
     subquery_join,
     values_for,
 )
-from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.errors import TooComplex
 from airflow_hive_opt.statement.parse import span_of
 
 
@@ -60,11 +61,14 @@ class SubqueryJoins:
         steps: list[JoinStep] = []
         replaced: set[int] = set()
         for part in conjuncts(where):
+            if len(steps) > MOST_JOINS:
+                raise TooComplex
             found = subquery_join(part)
             if found is None:
                 joined = self._scalar_joins(part, scope)
                 steps += joined
-                replaced.update(id(node) for node in scalar_subqueries(part) if joined)
+                if joined:
+                    replaced.update(map(id, scalar_subqueries(part)))
                 continue
             step = self._semi_join(found, scope, taken)
             if step:
@@ -125,11 +129,10 @@ class SubqueryJoins:
         columns = [exp.column(found.alias, found.alias) for found in rights]
         inside = replace(scope, relations={**scope.relations, **{r.alias: r for r in rights}})
         replaced = values_for(part, nodes, columns)
-        texts = {
-            span: f"{quote(r.alias)}.{quote(r.alias)}" for span, r in zip(spans, rights) if span
-        }
+        values = {span: ColumnRef(r.alias, r.alias) for span, r in zip(spans, rights) if span}
+        text, pieces = qualified(part, self._sql, scope, values)
         condition = to_condition(replaced, self._sql, inside)
-        condition = replace(condition, sql=qualified(part, self._sql, scope, texts))
+        condition = replace(condition, sql=text, pieces=pieces)
         *others, last = rights
         steps = [JoinStep(JoinKind.LEFT_SEMI, right, ()) for right in others]
         return [*steps, JoinStep(JoinKind.LEFT_SEMI, last, (condition,))]

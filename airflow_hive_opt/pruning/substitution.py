@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlglot import exp
-
-from airflow_hive_opt.pruning.conditions import is_null_rejecting, own_columns
-from airflow_hive_opt.pruning.query import ColumnRef, Condition, Operand, Projection
-from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.parse import parse
-
-_PREFIX = "SELECT "
+from airflow_hive_opt.pruning.query import (
+    ColumnRef,
+    Condition,
+    Operand,
+    Pieces,
+    Projection,
+    pieces_of,
+)
+from airflow_hive_opt.statement.budget import check_budget
 
 
 def substituted(condition: Condition, by: Mapping[ColumnRef, Projection]) -> Condition | None:
@@ -21,65 +21,54 @@ def substituted(condition: Condition, by: Mapping[ColumnRef, Projection]) -> Con
 
     ``None`` if the condition depends on more than its columns, or if a column has no expression.
 
-    >>> y = ColumnRef("t", "y")
-    >>> below = Projection("y", None, frozenset({ColumnRef("d", "d")}), "year(d.d)")
-    >>> found = Condition("y > 1", frozenset({y}), True, True, True, sql="`t`.y > 1")
+    >>> y, d = ColumnRef("t", "y"), ColumnRef("d", "d")
+    >>> below = Projection("y", None, frozenset({d}), "year(d.d)", ("year(", d, ")"))
+    >>> pieces = (y, " > 1")
+    >>> found = Condition("y > 1", frozenset({y}), True, True, True, sql="`t`.y > 1", pieces=pieces)
     >>> substituted(found, {y: below}).sql
     '(year(d.d)) > 1'
     """
-    used = [by[column] for column in condition.columns if column in by and by[column].sql]
-    if len(used) < len(condition.columns) or not used or not condition.usable or not condition.sql:
+    check_budget()
+    used, strict = [], True
+    for column in condition.columns:
+        found = by.get(column)
+        if found is None or not found.sql:
+            return None
+        used.append(found)
+        strict = strict and found.strict
+    if not used or not condition.usable or not condition.pieces:
         return None
-    text = _spliced(condition.sql, by)
-    node = _parsed(text) if text is not None else None
-    if text is None or node is None:
-        return None
+    text, pieces = _replaced(condition.pieces, by)
     operands = condition.operands
     return replace(
         condition,
         text=text,
         sql=text,
-        columns=frozenset().union(*(found.columns for found in used)),
+        pieces=pieces,
+        columns=frozenset().union(*[found.columns for found in used]),
         operands=(_operand(operands[0], by), _operand(operands[1], by)) if operands else None,
-        null_rejecting=condition.null_rejecting and is_null_rejecting(node.unnest()),
+        # a NULL in any column makes the condition NULL or false, but not if it is an OR
+        null_rejecting=condition.null_rejecting and not condition.implied and strict,
     )
 
 
-def _spliced(sql: str, by: Mapping[ColumnRef, Projection]) -> str | None:
-    node = _parsed(sql)
-    if node is None:
-        return None
-    edits: dict[int, tuple[int, str]] = {}
-    for column in own_columns(node):
-        if len(column.parts) < 2:
-            return None
-        alias, name = column.parts[:2]
-        found = by.get(ColumnRef(alias.name.lower(), name.name.lower()))
-        if found is None or "start" not in alias.meta or "end" not in name.meta:
-            return None
-        start, stop = alias.meta["start"] - len(_PREFIX), name.meta["end"] + 1 - len(_PREFIX)
-        edits[start] = (stop, found.sql if found.column else f"({found.sql})")
-    text, end = "", 0
-    for start, (stop, instead) in sorted(edits.items()):
-        text += sql[end:start] + instead
-        end = stop
-    return text + sql[end:]
-
-
-def _parsed(sql: str) -> exp.Expr | None:
-    try:
-        found: list[exp.Expr] = parse(f"{_PREFIX}{sql}").expressions
-    except PlanError:
-        return None
-    return found[0] if len(found) == 1 else None
+def _replaced(pieces: Pieces, by: Mapping[ColumnRef, Projection]) -> tuple[str, Pieces]:
+    """The new text and its pieces; these are empty if those of an expression are not known."""
+    texts: list[str] = []
+    parts: list[str | ColumnRef] = []
+    known = True
+    for piece in pieces:
+        if isinstance(piece, str):
+            texts.append(piece)
+            parts.append(piece)
+            continue
+        below = by[piece]
+        known = known and bool(below.pieces)
+        texts.append(below.sql if below.column else f"({below.sql})")
+        parts += below.pieces if below.column else ("(", *below.pieces, ")")
+    return "".join(texts), pieces_of(parts) if known else ()
 
 
 def _operand(operand: Operand, by: Mapping[ColumnRef, Projection]) -> Operand:
-    columns = frozenset().union(*(by[column].columns for column in operand.columns))
+    columns = frozenset().union(*[by[column].columns for column in operand.columns])
     return Operand(by[operand.column].column if operand.column else None, columns)
-
-
-def as_projection(column: ColumnRef) -> Projection:
-    """The column as an expression."""
-    text = f"{quote(column.alias)}.{quote(column.name)}"
-    return Projection(column.name, column, frozenset({column}), text)

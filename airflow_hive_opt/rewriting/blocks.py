@@ -6,6 +6,7 @@ is composed of parts of the user's text, at the spans that the parser recorded.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,9 @@ from sqlglot import exp
 from airflow_hive_opt.pruning.conditions import conjuncts
 from airflow_hive_opt.pruning.query import ColumnRef
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.statement.budget import check_budget
 from airflow_hive_opt.statement.catalog import Catalog, Table
+from airflow_hive_opt.statement.nodes import nodes
 from airflow_hive_opt.statement.parse import Span, identifier_span, span_of
 
 _TABLE_PARTS = frozenset({"this", "db", "alias"})
@@ -80,9 +83,14 @@ class Text:
     catalog: Catalog
 
     @cached_property
+    def nodes(self) -> tuple[exp.Expr, ...]:
+        """The tree's nodes, breadth first, without the identifiers of columns."""
+        return tuple(nodes(self.tree))
+
+    @cached_property
     def ctes(self) -> frozenset[str]:
         """The names of CTEs, which are not tables."""
-        return frozenset(cte.alias.lower() for cte in self.tree.find_all(exp.CTE))
+        return frozenset(node.alias.lower() for node in self.nodes if isinstance(node, exp.CTE))
 
     def of(self, node: exp.Expr) -> str:
         """The node's text; raises :class:`Refused` if its position is not known."""
@@ -111,8 +119,14 @@ class Text:
 
     def blocks(self) -> Iterator[Block]:
         """Every SELECT of the statement, outermost first."""
-        for select in self.tree.find_all(exp.Select, bfs=True):
-            yield Block(self, select)
+        return (Block(self, node) for node in self.nodes if isinstance(node, exp.Select))
+
+
+def tables_in(node: exp.Expr) -> Counter[str]:
+    """How often a part of the statement names each table, in lower case."""
+    check_budget()
+    tables = (found for found in nodes(node) if isinstance(found, exp.Table))
+    return Counter(exp.table_name(table).lower() for table in tables)
 
 
 class Block:
@@ -154,10 +168,14 @@ class Block:
         """Whether a ``*`` would show added columns; the one in ``count(*)`` does not."""
         return any(
             isinstance(part, exp.Star) and not isinstance(part.parent, exp.Count)
-            for part in self.select.walk(
-                prune=lambda node: isinstance(node, exp.Query) and node is not self.select
-            )
+            for child in self.select.iter_expressions()
+            for part in nodes(child, stop=(exp.Query,))
         )
+
+    @cached_property
+    def tables(self) -> Counter[str]:
+        """How often the block names each table, also in subqueries."""
+        return tables_in(self.select)
 
     @cached_property
     def where(self) -> tuple[exp.Expr, ...]:
@@ -177,6 +195,15 @@ class Block:
             return self.where
         on = [part for factor in factors if factor.join == "INNER" for part in factor.on]
         return (*on, *self.where)
+
+    @cached_property
+    def reading(self) -> Mapping[str | None, list[exp.Expr]]:
+        """The conjuncts of :attr:`certain` by the aliases that they read; see :meth:`aliases`."""
+        found: dict[str | None, list[exp.Expr]] = defaultdict(list)
+        for conjunct in self.certain:
+            for alias in self.aliases(conjunct):
+                found[alias].append(conjunct)
+        return found
 
     def supplied_with_nulls(self, alias: str) -> bool:
         """Whether an outer join may put NULLs in place of the rows of the item ``alias``."""
@@ -217,7 +244,8 @@ class Block:
 
     def owners(self, node: exp.Expr) -> set[ColumnRef | None]:
         """The owners of the columns of an expression, with ``None`` as :meth:`owner` returns it."""
-        return {self.owner(column) for column in node.find_all(exp.Column)}
+        check_budget()
+        return {self.owner(found) for found in nodes(node) if isinstance(found, exp.Column)}
 
     def aliases(self, node: exp.Expr) -> set[str | None]:
         """The aliases of the FROM items that an expression reads.

@@ -8,7 +8,9 @@ from sqlglot import exp
 
 from airflow_hive_opt.rewriting.blocks import Block, Edit, spliced
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.statement.budget import check_budget
 from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.nodes import nodes
 from airflow_hive_opt.statement.parse import Span, span_of
 
 
@@ -64,11 +66,11 @@ def drop_factors(
             raise Refused(Refusal.FORM_NOT_KNOWN)  # Spark derives its name from its text
         inside.append(Edit(Span(span.stop, span.stop), f" AS {quote(item.name)}"))
     kept = [factor for name, factor in block.factors.items() if name not in dropped]
-    conditions = [
-        spliced(text.sql, inside, text.place(each))
-        for each in block.certain
-        if id(each) not in elsewhere
-    ]
+    conditions = []
+    for each in block.certain:
+        check_budget()
+        if id(each) not in elsewhere:
+            conditions.append(spliced(text.sql, inside, text.place(each)))
     conditions += [condition for _, condition in dropped.values() if condition]
     factors = ", ".join(spliced(text.sql, inside, factor.span) for factor in kept)
     whole = _from_to_where(block)
@@ -82,13 +84,12 @@ def drop_factors(
 def _own_columns(block: Block, apart: set[int], names: set[str]) -> list[exp.Column]:
     """The block's own columns; raises :class:`Refused` if a subquery reads a dropped table."""
     found = []
-    for part in block.select.walk(
-        prune=lambda node: isinstance(node, exp.Query) and node is not block.select
-    ):
-        if isinstance(part, exp.Column):
-            found.append(part)
-        elif isinstance(part, exp.Query) and part is not block.select and id(part) not in apart:
-            _require_apart(block, part, names)
+    for child in block.select.iter_expressions():
+        for part in nodes(child, stop=(exp.Query,)):
+            if isinstance(part, exp.Column):
+                found.append(part)
+            elif isinstance(part, exp.Query) and id(part) not in apart:
+                _require_apart(block, part, names)
     return found
 
 
@@ -116,11 +117,14 @@ def _from_to_where(block: Block) -> Span:
     ends = [factor.span.stop for factor in block.factors.values()]
     where = block.select.args.get("where")
     roots = [part for factor in block.factors.values() for part in factor.on]
+    tops: dict[int, exp.Expr] = {}
     for root in [*roots, *([where.this] if where else [])]:
         top = root
         while isinstance(top.parent, (exp.Paren, exp.And)):
             top = top.parent
-        for node in top.walk():
+        tops[id(top)] = top
+    for top in tops.values():
+        for node in nodes(top):
             span = span_of(node)
             if span is not None:
                 ends.append(span.stop)

@@ -9,6 +9,7 @@ from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
 from airflow_hive_opt.statement.parse import parse
+from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.settings import CORRELATION, Settings
 
 CATALOG = JsonCatalog.of(
@@ -53,11 +54,11 @@ def without_join(sql: str, asked: str) -> str:
     ``asked`` is the condition that the keys fulfil.
     """
     text = Text(sql, parse(sql), CATALOG)
-    places = {
-        alias: factor.reference
+    scans = {
+        alias: ScanRef(alias, factor.table.name, (at.start, at.stop), alias)
         for block in text.blocks()
         for alias, factor in block.factors.items()
-        if factor.reference is not None
+        if (at := factor.reference) is not None and factor.table is not None
     }
-    answered = RedundantJoin(places["f"], places["d"], "days", (("day", "day"),), (asked,))
+    answered = RedundantJoin(scans["f"], scans["d"], (("day", "day"),), (asked,))
     return spliced(sql, eliminate_joins(text, [answered], [])[0])

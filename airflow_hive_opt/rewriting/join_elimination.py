@@ -20,7 +20,8 @@ known as join elimination.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -31,7 +32,8 @@ from airflow_hive_opt.pruning.subqueries import has_positions
 from airflow_hive_opt.rewriting.blocks import Block, Edit, Text
 from airflow_hive_opt.rewriting.dropping import drop_factors
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
-from airflow_hive_opt.statement.parse import Span
+from airflow_hive_opt.statement.nodes import nodes
+from airflow_hive_opt.statement.scan_ref import ScanRef
 
 log = logging.getLogger(__name__)
 
@@ -40,14 +42,13 @@ log = logging.getLogger(__name__)
 class RedundantJoin:
     """A join with a small table whose keys, each of which occurs once, chose all partitions.
 
-    ``scan`` and ``table`` are the positions of the pruned scan and of the small table. ``name`` is
-    the small table's name. ``keys`` has pairs of a column of it and the partition column that
-    equals it. ``asked`` are the statement's conditions that the keys fulfil, as text.
+    ``scan`` is the pruned scan, ``table`` that of the small table. ``keys`` has pairs of a column
+    of the small table and the partition column that equals it. ``asked`` are the statement's
+    conditions that the keys fulfil, as text.
     """
 
-    scan: Span
-    table: Span
-    name: str
+    scan: ScanRef
+    table: ScanRef
     keys: tuple[tuple[str, str], ...]
     asked: tuple[str, ...]
 
@@ -84,16 +85,21 @@ def _found(
     scans: set[str] = set()
     if not (block.known and block.inner_only) or block.shows_all:
         return joins, dropped, gone
-    by_place = {factor.reference: alias for alias, factor in block.factors.items()}
+    reading, mentions = block.reading, _Mentions(block)
+    by_place = {
+        (factor.reference.start, factor.reference.stop): alias
+        for alias, factor in block.factors.items()
+        if factor.reference is not None
+    }
     for join in answered:
-        scan, table = by_place.get(join.scan), by_place.get(join.table)
+        scan, table = by_place.get(join.scan.position), by_place.get(join.table.position)
         if scan is None or table is None or scan in dropped or table in scans | dropped.keys():
             continue
         try:
-            answers = _answers(block, join, scan, table)
-            _require_unread(block, table, answers)
+            answers = _answers(block, reading.get(table, ()), join, scan, table)
+            _require_unread(block, mentions, table, answers)
         except Refused as error:
-            log.debug("the join with %s stays: %s", join.name, error)
+            log.debug("the join with %s stays: %s", join.table.name, error)
             continue
         scans.add(scan)
         dropped[table] = ({}, "")
@@ -102,8 +108,10 @@ def _found(
     return joins, dropped, gone
 
 
-def _answers(block: Block, join: RedundantJoin, scan: str, table: str) -> list[exp.Expr]:
-    """The block's conjuncts on the table, all of which the keys fulfil.
+def _answers(
+    block: Block, reading: Sequence[exp.Expr], join: RedundantJoin, scan: str, table: str
+) -> list[exp.Expr]:
+    """Those conjuncts of ``reading``, which read the table, that the keys fulfil.
 
     Raises :class:`Refused` if the keys do not fulfil one of them, or if the block lacks the
     equality for a key.
@@ -116,7 +124,7 @@ def _answers(block: Block, join: RedundantJoin, scan: str, table: str) -> list[e
         frozenset({ColumnRef(table, key), ColumnRef(scan, column)}) for key, column in join.keys
     }
     answers, compared = [], set()
-    for conjunct in block.certain:
+    for conjunct in reading:
         pair = frozenset(block.equated(conjunct) or ())
         if pair in pairs:
             compared.add(pair)
@@ -130,24 +138,54 @@ def _answers(block: Block, join: RedundantJoin, scan: str, table: str) -> list[e
     return answers
 
 
-def _require_unread(block: Block, table: str, gone: Sequence[exp.Expr]) -> None:
+def _require_unread(
+    block: Block, mentions: _Mentions, table: str, gone: Sequence[exp.Expr]
+) -> None:
     """Raises :class:`Refused` if a name outside ``gone`` may mean a column of the table.
 
     An unqualified name, or a struct's name before a field, counts as the table's column wherever it
-    could be one, also in subqueries. Subqueries in FROM are excluded: the table is not visible
-    there.
+    could be one, also in subqueries.
     """
     factor, columns = block.factors[table], block.columns(table)
     if columns is None or factor.table is None:
         raise Refused(Refusal.FORM_NOT_KNOWN)
-    called = {table, factor.table.short_name.lower()}
-    unseen = {id(each) for each in gone}
-    unseen |= {id(each.select) for each in block.factors.values() if each.select is not None}
-    for node in block.select.walk(prune=lambda part: id(part) in unseen):
-        if not isinstance(node, exp.Column) or id(node) in unseen:
-            continue
-        *qualifiers, name = (part.name.lower() for part in node.parts)
-        first = qualifiers[0] if qualifiers else name
-        other = bool(qualifiers) and first in block.factors and first != table
-        if not other and (first in columns or called.intersection(qualifiers)):
-            raise Refused(Refusal.OTHER_USES)
+    places = [*mentions.of[table]]
+    for name in columns:
+        places += mentions.first.get(name, ())
+    for name in (table, factor.table.short_name.lower()):
+        places += mentions.qualifier.get(name, ())
+    if not {id(each) for each in gone}.issuperset(places):
+        raise Refused(Refusal.OTHER_USES)
+
+
+class _Mentions:
+    """Where a block names columns, also in its subqueries, but not in those in FROM.
+
+    A place is the id of the conjunct, or 0 outside the conjuncts. ``of`` has the places of columns
+    that an alias of the block qualifies. The others may belong to any table: ``first`` has the
+    places by the first part of their names, ``qualifier`` by each of their qualifiers.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self.of: dict[str, set[int]] = {alias: set() for alias in block.factors}
+        self.first: dict[str, set[int]] = defaultdict(set)
+        self.qualifier: dict[str, set[int]] = defaultdict(set)
+        conjuncts = {id(each): each for each in block.certain}
+        apart = {id(each.select) for each in block.factors.values() if each.select is not None}
+        apart |= conjuncts.keys()
+        self._add(0, block.select.walk(prune=lambda found: id(found) in apart), apart)
+        for place, conjunct in conjuncts.items():
+            self._add(place, nodes(conjunct), set())
+
+    def _add(self, place: int, found: Iterable[exp.Expr], apart: Collection[int]) -> None:
+        for node in found:
+            if not isinstance(node, exp.Column) or id(node) in apart:
+                continue
+            *qualifiers, name = (part.name.lower() for part in node.parts)
+            first = qualifiers[0] if qualifiers else name
+            if qualifiers and first in self.of:
+                self.of[first].add(place)
+                continue
+            self.first[first].add(place)
+            for qualifier in qualifiers:
+                self.qualifier[qualifier].add(place)

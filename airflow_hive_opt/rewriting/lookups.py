@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from airflow_hive_opt.pruning.query import ColumnRef
-from airflow_hive_opt.rewriting.blocks import Block, Factor
+from airflow_hive_opt.rewriting.blocks import Block, Factor, tables_in
 from airflow_hive_opt.rewriting.expressions import (
     aggregates_of,
     require_exact,
@@ -118,9 +118,8 @@ def lookups(block: Block) -> Iterator[Lookup | Refused]:
 
 def _reads_again(block: Block, part: exp.Expr) -> bool:
     """Whether the block also reads a table of ``part`` outside ``part``."""
-    inside = [exp.table_name(table).lower() for table in part.find_all(exp.Table)]
-    everywhere = [exp.table_name(table).lower() for table in block.select.find_all(exp.Table)]
-    return any(everywhere.count(name) > inside.count(name) for name in inside)
+    inside = tables_in(part)
+    return any(block.tables[name] > count for name, count in inside.items())
 
 
 def _one_table(outer: Block, select: exp.Expr | None) -> tuple[Block, Factor, Table]:

@@ -18,8 +18,10 @@ from airflow_hive_opt.rewriting.blocks import Block, Edit, Text, spliced
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.rewriting.whole_statement import require_repeatable
+from airflow_hive_opt.statement.budget import check_budget
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.nodes import nodes
 from airflow_hive_opt.statement.parse import parse, span_of, why_unsupported
 from airflow_hive_opt.statement.settings import CORRELATION, Settings
 
@@ -52,7 +54,8 @@ def rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
     """Rewrites the statement where its rows stay the same and a gain is expected.
 
     A statement that can't be parsed is returned unchanged; the function raises no error for it. No
-    table is looked up for a statement that reads no table twice.
+    table is looked up for a statement that reads no table twice. Raises
+    :class:`~airflow_hive_opt.statement.budget.OverBudget` inside a budget.
     """
     if settings.values[CORRELATION] == "false":
         return Rewriting(sql, refused=(("*", Refusal.OFF),))
@@ -102,7 +105,7 @@ def _rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
 
 def _reads_twice(tree: exp.Expr) -> bool:
     """Whether a table may be read more than once; otherwise no query is correlated."""
-    names = [table.name.lower() for table in tree.find_all(exp.Table)]
+    names = [node.name.lower() for node in nodes(tree) if isinstance(node, exp.Table)]
     return len(set(names)) < len(names)
 
 
@@ -122,6 +125,7 @@ def _first(
     """The first rule that applies, and the text after it."""
     for name, rule in RULES:
         for block in text.blocks():
+            check_budget()
             try:
                 edits = rule(block, cost)
                 if edits:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 VIEW = "view "
+TEMPORARY_VIEW = "temporary view "
 
 
 class OtherSession(Exception):
@@ -20,8 +21,11 @@ class Binding:
     ``catalog`` and ``database`` are the current ones. ``metastore`` is the location of the
     metastore's default database, since one metastore may have several addresses. ``tables`` has
     the resolved name of each table that the statement reads, with its location; a view has
-    :data:`VIEW` and the SHA-256 of its text. A table that is not found is left out. ``settings``
-    are the Spark settings that may change values or names.
+    :data:`VIEW` or :data:`TEMPORARY_VIEW` and the SHA-256 of its definition. A table that is not
+    found is left out. ``settings`` are the Spark settings that may change values or names.
+    ``functions`` are those that the statement may call, but for Spark's own, each with the SHA-256
+    of its definition, or ``None`` for a function of Python or Java. ``variables`` has the SHA-256
+    of the value of each session variable. Names in views and functions count too.
     """
 
     catalog: str
@@ -29,6 +33,8 @@ class Binding:
     metastore: Optional[str]
     tables: Mapping[str, Optional[str]] = field(default_factory=dict)
     settings: Mapping[str, Optional[str]] = field(default_factory=dict)
+    functions: Mapping[str, Optional[str]] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_same(local_task: Binding, map_join: Binding) -> None:
@@ -63,22 +69,39 @@ def differences(local_task: Binding, map_join: Binding) -> Iterator[str]:
             f"{local_task.metastore} there and in {map_join.metastore} here"
         )
     for name in sorted({*local_task.tables, *map_join.tables}):
-        if name not in map_join.tables:  # Spark reports a missing table itself
-            continue
-        if name not in local_task.tables:
-            yield f"{name} is not read there"
-            continue
-        there, here = local_task.tables[name], map_join.tables[name]
-        if _same_form(there) == _same_form(here):
-            continue
-        if _is_view(there) and _is_view(here):
-            yield f"{name} is a view, and its text there is not the one here"
-        else:
-            yield f"{name} {_lies(there)} there and {_lies(here)} here"
+        yield from _difference(name, local_task.tables, map_join.tables)
+    for kind, there, here in (
+        ("function", local_task.functions, map_join.functions),
+        ("session variable", local_task.variables, map_join.variables),
+    ):
+        for name in sorted({*there, *here}):
+            if name not in here:
+                yield f"the {kind} {name} is defined there and not here"
+            elif name not in there:
+                yield f"the {kind} {name} is defined here and not there"
+            elif there[name] != here[name]:
+                yield f"the {kind} {name} is defined differently there and here"
     for name in sorted({*local_task.settings, *map_join.settings}):
-        there, here = local_task.settings.get(name), map_join.settings.get(name)
-        if _same_form(there) != _same_form(here):
-            yield f"{name} is {_shown(there)} there and {_shown(here)} here"
+        setting, other = local_task.settings.get(name), map_join.settings.get(name)
+        if _same_form(setting) != _same_form(other):
+            yield f"{name} is {_shown(setting)} there and {_shown(other)} here"
+
+
+def _difference(
+    name: str, there: Mapping[str, str | None], here: Mapping[str, str | None]
+) -> Iterator[str]:
+    """How a table or view differs; Spark itself reports one that is only missing here."""
+    if name not in here:
+        if _kind(there[name]) == _TEMPORARY:
+            yield f"{name} is a temporary view there and not here"
+    elif name not in there:
+        what = "a temporary view" if _kind(here[name]) == _TEMPORARY else "read"
+        yield f"{name} is {what} here and not there"
+    elif _same_form(there[name]) != _same_form(here[name]):
+        if _kind(there[name]) == _kind(here[name]) != _TABLE:
+            yield f"{name} is {_kind(here[name])}, and its definition there is not the one here"
+        else:
+            yield f"{name} {_described(there[name])} there and {_described(here[name])} here"
 
 
 _UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "etc/zulu", "utc+0", "+00:00"})
@@ -95,12 +118,18 @@ def _same_form(text: str | None) -> str | None:
     return text.rstrip("/") if "/" in text else text.lower()
 
 
-def _lies(location: str | None) -> str:
-    return "is a view" if _is_view(location) else f"lies in {location}"
+_TABLE, _VIEW, _TEMPORARY = "a table", "a view", "a temporary view"
 
 
-def _is_view(location: str | None) -> bool:
-    return location is None or location.startswith(VIEW)
+def _kind(location: str | None) -> str:
+    if location is not None and location.startswith(TEMPORARY_VIEW):
+        return _TEMPORARY
+    return _VIEW if location is None or location.startswith(VIEW) else _TABLE
+
+
+def _described(location: str | None) -> str:
+    kind = _kind(location)
+    return f"lies in {location}" if kind == _TABLE else f"is {kind}"
 
 
 def _shown(value: str | None) -> str:

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta, timezone
 
 from airflow_hive_opt.runtime.storage import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, StoragePath
 
-# <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.job|.outcome].json
+# <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.keys|.job|.outcome].json
 _OWN = re.compile(
-    r"-?\d+/(\d+(\.(report|job|outcome))?\.json|"
+    r"-?\d+/(\d+(\.(report|keys|job|outcome))?\.json|"
     rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]+{re.escape(TEMPORARY_SUFFIX)})"
 )
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}

@@ -8,18 +8,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
 from typing import Optional
 
 from airflow_hive_opt.runtime.binding import Binding
 from airflow_hive_opt.runtime.documents import Format
+from airflow_hive_opt.runtime.key_tuples import KeyTuples
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.storage import DescriptorError as DescriptorError
 from airflow_hive_opt.runtime.storage import StoragePath as StoragePath
+from airflow_hive_opt.statement.scan_ref import ScanRef
 
-VERSION = 8
+VERSION = 10
 
 
 @dataclass(frozen=True)
@@ -36,25 +38,41 @@ class SourceKeys:
 
 
 @dataclass(frozen=True)
+class NewPartitions:
+    """Which partitions a scan reads too if they are added after the local task.
+
+    They match all ``keys`` and are not in ``left_out``, the values of those that existed and did
+    not fulfil the other conditions. Some keys may come from the partition names of other tables.
+    They do not belong to ``keys``, and ``left_out_by_names`` are the partitions that they left out.
+    ``names`` has the digest of each such table's partitions: if it is another at the map join,
+    these partitions are read too.
+    """
+
+    keys: tuple[KeyTuples, ...]
+    left_out: tuple[tuple[Optional[str], ...], ...]
+    left_out_by_names: tuple[tuple[Optional[str], ...], ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Target:
     """One scan and the partitions that it will read.
 
-    - ``reference`` is the table's position in the SQL text, start and stop, in characters.
-      ``text`` is the text at this position.
+    - ``text`` is the text at the position of ``scan``. ``aliased`` says that an alias follows it.
     - ``columns`` and ``types`` are the names and Hive types of all partition columns.
       ``pruned_columns`` are those that are restricted. ``visible_columns`` are their names in the
       view, if the reference is to a view.
     - ``location`` is the table's location, or ``None`` if not known.
     - ``partitions`` are the partitions to read, ``total`` is the number of all partitions.
     - ``path`` says how the partitions were found. ``filter`` is set if they were found by one
-      filter, which uses ``alias``; the metastore can evaluate it again.
+      filter, which uses the scan's alias; the metastore can evaluate it again. Otherwise
+      ``new_partitions`` says what to read of the partitions that are added; it has one entry for
+      each alternative, and none if no other application reads the descriptor.
     """
 
-    alias: str
-    table: str
+    scan: ScanRef
     text: str
     aliased: bool
-    reference: tuple[int, int]
     columns: tuple[str, ...]
     types: tuple[str, ...]
     pruned_columns: tuple[str, ...]
@@ -65,6 +83,7 @@ class Target:
     path: str
     filter: Optional[str]
     sources: tuple[SourceKeys, ...]
+    new_partitions: tuple[NewPartitions, ...] = ()
 
     @property
     def kept(self) -> int:
@@ -76,17 +95,15 @@ class Target:
 class RowFilter:
     """One scan and the values that a data column must have in the rows that it will read.
 
-    ``alias``, ``table``, ``text``, ``aliased`` and ``reference`` are as in :class:`Target`.
+    ``text`` and ``aliased`` are as in :class:`Target`.
     ``values`` are values of the column's ``type``, as text; a TIMESTAMP is in microseconds. If
     ``is_range`` is true, they are pairs of a lowest and a highest value. ``guard`` is the column of
     MERGE's source that must have one of these values too, in the rows that fulfil ``guarded``.
     """
 
-    alias: str
-    table: str
+    scan: ScanRef
     text: str
     aliased: bool
-    reference: tuple[int, int]
     column: str
     type: str
     values: tuple[str, ...]
@@ -100,14 +117,12 @@ class RowFilter:
 class PlannedFiles:
     """The data files that one scan will read, found by the metadata of its table.
 
-    ``alias``, ``table`` and ``reference`` are as in :class:`Target`. ``expression`` is the
-    condition on an Iceberg table in Iceberg's JSON. ``partitions``, ``files`` and ``bytes`` are
-    what it leaves of ``total_files`` and ``total_bytes``; a number is ``None`` if it is not known.
+    ``expression`` is the condition on an Iceberg table in Iceberg's JSON. ``partitions``, ``files``
+    and ``bytes`` are what it leaves of ``total_files`` and ``total_bytes``; a number is ``None`` if
+    it is not known.
     """
 
-    alias: str
-    table: str
-    reference: tuple[int, int]
+    scan: ScanRef
     expression: Optional[str]
     partitions: Optional[int] = None
     files: Optional[int] = None
@@ -169,14 +184,13 @@ class Question:
 
 @dataclass(frozen=True)
 class Decision:
-    """The decision for one scan of a partitioned table.
+    """The decision for one scan of a partitioned table, or for the whole statement.
 
     ``reason`` is a code, ``message`` a sentence for logs. ``question`` is set if the keys matched
     nearly all partitions: the next run need not ask again.
     """
 
-    alias: str
-    table: str
+    scan: ScanRef
     reason: str
     message: str
     question: Optional[Question] = None
@@ -283,17 +297,27 @@ def read(path: StoragePath, expected_query: str, expected_digest: str | None = N
 
 def _check(descriptor: Descriptor) -> None:
     """Raises ``ValueError`` if its fields contradict each other."""
+    for kind, scans in (
+        ("targets", [target.scan for target in descriptor.targets]),
+        ("planned files", [found.scan for found in descriptor.planned_files]),
+    ):
+        if len({scan.position for scan in scans}) < len(scans):
+            raise ValueError(f"two of the {kind} are of the same scan")
     for target in descriptor.targets:
-        width = len(target.columns)
+        width, name = len(target.columns), target.scan.name
         if len(target.types) != width:
-            raise ValueError(f"the target {target.alias} does not have one type for each column")
+            raise ValueError(f"the target {name} does not have one type for each column")
         if any(len(part.values) != width for part in target.partitions):
-            raise ValueError(f"the target {target.alias} does not have one value for each column")
+            raise ValueError(f"the target {name} does not have one value for each column")
         if not set(target.columns).issuperset(target.pruned_columns):
-            raise ValueError(
-                f"the target {target.alias} is pruned by columns that it does not have"
-            )
+            raise ValueError(f"the target {name} is pruned by columns that it does not have")
+        types = dict(zip(target.columns, target.types))
+        for keys in (keys for each in target.new_partitions for keys in each.keys):
+            if not types.keys() >= set(keys.columns):
+                raise ValueError(f"the target {name} has keys of columns that it does not have")
+            keys.tuples([types[column] for column in keys.columns])
     for found in descriptor.row_filters:
+        _ = found.scan.position
         if found.is_range and (len(found.values) % 2 or not found.values):
             raise ValueError(f"the ranges of {found.column} do not have two values each")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_hive_opt.pruning.advice import advice_on
 from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
@@ -38,7 +39,7 @@ def descriptor_to_text(descriptor: Descriptor) -> str:
 
 
 def _row_filter(found: RowFilter) -> Iterator[str]:
-    yield f"{found.alias} ({found.table}): rows by {found.column}"
+    yield f"{found.scan.name} ({found.scan.table}): rows by {found.column}"
     yield f"  {found.source.keys:,} keys of {found.source.name}: {found.source.sql}"
     if found.is_range:
         for low, high in zip(found.values[::2], found.values[1::2]):
@@ -59,9 +60,11 @@ def _files(found: PlannedFiles) -> str:
 
 
 def _scan(decision: Decision, target: Target | PlannedFiles | None) -> Iterator[str]:
-    name = f" ({decision.table})" if decision.table else ""
-    yield f"{decision.alias}{name}: {decision.reason}"
+    table = f" ({decision.scan.table})" if decision.scan.table else ""
+    yield f"{decision.scan.name}{table}: {decision.reason}"
     yield f"  {decision.message}"
+    if advice := advice_on(decision.reason):
+        yield f"  to do: {advice} More: docs/troubleshooting.md#nothing-is-pruned"
     if isinstance(target, PlannedFiles):
         yield f"  {_files(target)}"
         return

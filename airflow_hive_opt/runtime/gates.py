@@ -9,7 +9,7 @@ from typing import Optional
 
 from airflow_hive_opt.runtime.arguments import whole_number
 from airflow_hive_opt.runtime.descriptor import Descriptor
-from airflow_hive_opt.runtime.report import headline, reason
+from airflow_hive_opt.runtime.report import counted, reason
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 log = logging.getLogger(__name__)
@@ -31,11 +31,23 @@ class OnNoPrune(StrEnum):
     FAIL = "fail"
 
 
-class GateClosed(Exception):
-    """The join must not run, according to the descriptor; the message says why."""
+class JoinStopped(Exception):
+    """The join must not run, according to ``descriptor``; the message says why.
+
+    ``short`` is the same in few words, for lists of runs.
+    """
+
+    def __init__(self, message: str, descriptor: Descriptor, short: str = "") -> None:
+        super().__init__(message)
+        self.descriptor = descriptor
+        self.short = short or message
 
 
-class NothingToDo(Exception):
+class GateClosed(JoinStopped):
+    """A limit is exceeded, or the arguments ask for a failure in this case."""
+
+
+class NothingToDo(JoinStopped):
     """There is no partition to read, and ``on_empty`` is ``skip``."""
 
 
@@ -73,8 +85,9 @@ class Gates:
         if empty and self.on_empty != OnEmpty.RUN:
             sentence = f"the keys match no partition of {', '.join(empty)}"
             if self.on_empty == OnEmpty.SKIP:
-                raise NothingToDo(f"{sentence}, so the join is skipped (on_empty is 'skip')")
-            raise GateClosed(f"{sentence} (on_empty is 'fail')")
+                message = f"{sentence}, so the join is skipped (on_empty is 'skip')"
+                raise NothingToDo(message, descriptor, sentence)
+            raise GateClosed(f"{sentence} (on_empty is 'fail')", descriptor)
         if self.max_partitions is not None:
             self._partitions(descriptor, self.max_partitions)
         if self.max_bytes is not None:
@@ -83,7 +96,7 @@ class Gates:
     def _nothing_pruned(self, descriptor: Descriptor) -> None:
         sentence = f"no scan could be pruned ({reason(descriptor)})"
         if self.on_no_prune == OnNoPrune.FAIL:
-            raise GateClosed(f"{sentence} and on_no_prune is 'fail': {headline(descriptor)}")
+            raise GateClosed(f"{sentence} and on_no_prune is 'fail'", descriptor)
         if self.on_no_prune == OnNoPrune.WARN:
             log.warning("%s: the statement runs unpruned", sentence)
 
@@ -93,8 +106,9 @@ class Gates:
         known = descriptor.kept + sum(count for count in counts if count is not None)
         if known > allowed:
             raise GateClosed(
-                f"the statement would read {known:,} partitions, but max_partitions is "
-                f"{allowed:,}: {headline(descriptor)}"
+                f"the statement would read {known:,} partitions, but max_partitions is {allowed:,}",
+                descriptor,
+                f"{counted(known, 'partition')}, limit {allowed:,}",
             )
         _check_known("max_partitions", counts, descriptor)
 
@@ -105,25 +119,28 @@ class Gates:
         known = sum(size for size in (*sizes, *of_files) if size is not None)
         if known > allowed:
             raise GateClosed(
-                f"the statement would read {known:,} bytes, but max_bytes is {allowed:,}: "
-                f"{headline(descriptor)}"
+                f"the statement would read {known:,} bytes, but max_bytes is {allowed:,}",
+                descriptor,
+                f"{counted(known, 'byte')}, limit {allowed:,}",
             )
         _check_known("max_bytes", of_files, descriptor)
         if unknown := sizes.count(None):
             raise GateClosed(
                 f"max_bytes can't be checked: the metastore does not know the size of {unknown:,} "
                 f"of {len(sizes):,} partitions. ANALYZE TABLE ... PARTITION (...) COMPUTE "
-                "STATISTICS NOSCAN tells it; max_partitions needs no sizes"
+                "STATISTICS NOSCAN tells it; max_partitions needs no sizes",
+                descriptor,
             )
 
 
 def _check_known(limit: str, counts: Sequence[int | None], descriptor: Descriptor) -> None:
     """Raises :class:`GateClosed` if a count of ``descriptor.planned_files`` is not known."""
     scans = zip(counts, descriptor.planned_files)
-    if unknown := [found.table for count, found in scans if count is None]:
+    if unknown := [found.scan.table for count, found in scans if count is None]:
         raise GateClosed(
             f"{limit} can't be checked: the metadata of {', '.join(unknown)} does not tell how "
-            "much of it the statement would read. Leave the limit out"
+            "much of it the statement would read. Leave the limit out",
+            descriptor,
         )
 
 
@@ -134,8 +151,8 @@ def _empty(descriptor: Descriptor) -> Iterator[str]:
     """
     changes = descriptor.changes
     if changes is None:
-        yield from (target.alias for target in descriptor.targets if not target.kept)
+        yield from (target.scan.name for target in descriptor.targets if not target.kept)
     for found in descriptor.planned_files:
-        counts = changes is None or (found.reference == changes.target and not changes.inserts)
+        counts = changes is None or (found.scan.reference == changes.target and not changes.inserts)
         if found.files == 0 and counts:
-            yield found.alias
+            yield found.scan.name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -106,6 +108,12 @@ def typed_row(partition: Partition, types: Sequence[str]) -> tuple[Value | None,
             return None
         row.append(value)
     return tuple(row)
+
+
+def digest_of_values(partitions: Iterable[Partition]) -> str:
+    """SHA-256 of the values of all partitions, in any order, in hexadecimal."""
+    rows = sorted(json.dumps(partition.values) for partition in partitions)
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
 def matching(

@@ -29,9 +29,9 @@ def partitions_read(descriptor: Descriptor) -> dict[str, PartitionsRead]:
     whole = set()
     for decision, target in scans(descriptor):
         if not isinstance(target, Target):
-            whole.add(decision.table)
+            whole.add(decision.scan.table)
             continue
-        _, values = found.setdefault(target.table, (target.columns, {}))
+        _, values = found.setdefault(target.scan.table, (target.columns, {}))
         for partition in target.partitions:
             values[tuple(value or DEFAULT_PARTITION for value in partition.values)] = None
     return {

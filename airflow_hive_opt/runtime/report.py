@@ -18,12 +18,12 @@ from airflow_hive_opt.runtime.descriptor import (
 from airflow_hive_opt.runtime.documents import Format
 from airflow_hive_opt.runtime.log_text import plain
 from airflow_hive_opt.runtime.storage import StoragePath
+from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 log = logging.getLogger(__name__)
 _PRUNED = "PRUNED"
-_RESTRICTED = "RESTRICTED"
-_BY_CONDITION = (_RESTRICTED, "OWN_CONDITION")
+_BY_CONDITION = ("RESTRICTED", "OWN_CONDITION")
 
 LOCAL_TASK, PRELAUNCH, MAP_JOIN, REPORT = PHASES = ("local task", "prelaunch", "map join", "report")
 """The phases of a run in their order. ``report`` is what follows the statement: its table look-ups
@@ -69,10 +69,10 @@ class TableRead:
 
 @dataclass(frozen=True)
 class EliminatedJoins:
-    """The pruned statement without some joins, and the small tables of these joins."""
+    """The pruned statement without some joins, and the scans of these joins' small tables."""
 
     text: str
-    tables: tuple[str, ...]
+    scans: tuple[ScanRef, ...]
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ class Report:
     - ``work`` is by stage; it is ``None`` for a stage whose work is not counted.
     - ``vanished`` and ``appeared`` are the numbers of partitions that were removed and added
       between the stages.
-    - ``scans`` says for each alias how Spark found the partitions: ``filter``, ``names``,
+    - ``ways`` says for each pruned scan how Spark found the partitions: ``filter``, ``names``,
       ``range`` or ``whole``.
     - ``driver_peak_heap`` is the peak heap of the driver's JVM since its start, in bytes.
-    - ``eliminated`` are the small tables that were not read again for their join.
+    - ``eliminated`` are the scans of small tables that were left out with their join.
     - ``reads`` is what Spark read; empty if it is not known.
     - ``stages`` are the stages that Hive would run; empty if Hive rejects the statement. They are
       in the file only.
@@ -101,9 +101,9 @@ class Report:
     application_id: str | None = None
     vanished: int = 0
     appeared: int = 0
-    scans: Mapping[str, str] = field(default_factory=dict)
+    ways: Mapping[ScanRef, str] = field(default_factory=dict)
     driver_peak_heap: int | None = None
-    eliminated: tuple[str, ...] = ()
+    eliminated: tuple[ScanRef, ...] = ()
     reads: tuple[TableRead, ...] = ()
     stages: tuple[StageSummary, ...] = ()
     fewer_joins: EliminatedJoins | None = None
@@ -111,7 +111,7 @@ class Report:
     def summary(self) -> dict[str, object]:
         """The summary for XCom, a small dictionary of plain values."""
         return {
-            **descriptor_summary(self.descriptor, self.uri),
+            **descriptor_summary(self.descriptor, self.uri, self.ways),
             "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
             "work": {
                 name: None if work is None else asdict(work) for name, work in self.work.items()
@@ -119,9 +119,8 @@ class Report:
             "application_id": self.application_id,
             "vanished": self.vanished,
             "appeared": self.appeared,
-            "scans": dict(self.scans),
             "driver_peak_heap": self.driver_peak_heap,
-            "eliminated": list(self.eliminated),
+            "eliminated": [scan.to_json() for scan in self.eliminated],
             "reads": [asdict(read) for read in self.reads],
         }
 
@@ -134,7 +133,7 @@ class StoredReport:
     stages: tuple[StageSummary, ...] = ()
 
 
-_FORMAT = Format("report", 2, StoredReport)
+_FORMAT = Format("report", 3, StoredReport)
 
 
 def keep_report(report: Report, path: StoragePath) -> None:
@@ -162,15 +161,22 @@ def report_path(path: StoragePath) -> StoragePath:
 def changes(before: Sequence[Target], after: Sequence[Target]) -> tuple[int, int]:
     """The numbers of partitions that were removed and added, summed over the targets."""
     vanished = appeared = 0
-    for old, new in zip(before, after):
-        old_values, new_values = ({part.values for part in t.partitions} for t in (old, new))
-        vanished += len(old_values - new_values)
-        appeared += len(new_values - old_values)
+    now = {target.scan: {part.values for part in target.partitions} for target in after}
+    for target in before:
+        values = {part.values for part in target.partitions}
+        new_values = now.get(target.scan, values)
+        vanished += len(values - new_values)
+        appeared += len(new_values - values)
     return vanished, appeared
 
 
-def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
-    """``{uri, digest, query_digest, kept, total, reason}`` and the decision for each scan."""
+def descriptor_summary(
+    descriptor: Descriptor, uri: str, ways: Mapping[ScanRef, str] | None = None
+) -> dict[str, object]:
+    """``{uri, digest, query_digest, kept, total, reason}`` and the decision for each scan.
+
+    ``ways`` are those of :class:`Report`.
+    """
     return {
         "uri": uri,
         "digest": descriptor.digest,
@@ -179,14 +185,15 @@ def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
         "total": descriptor.total,
         "reason": reason(descriptor),
         "decisions": [
-            {"alias": found.alias, "table": found.table, "reason": found.reason}
+            {**found.scan.to_json(), "reason": found.reason}
             | _found(on)
+            | ({"way": ways[found.scan]} if ways and found.scan in ways else {})
             | ({"question": asdict(found.question)} if found.question else {})
             for found, on in scans(descriptor)
         ],
         "snapshots": [asdict(found) for found in descriptor.snapshots],
         "predicates": [
-            {"alias": found.alias, "table": found.table, "column": found.column}
+            {**found.scan.to_json(), "column": found.column}
             | {"keys": found.source.keys, "range": found.is_range}
             for found in descriptor.row_filters
         ],
@@ -194,16 +201,10 @@ def descriptor_summary(descriptor: Descriptor, uri: str) -> dict[str, object]:
 
 
 def scans(descriptor: Descriptor) -> Iterator[tuple[Decision, Target | PlannedFiles | None]]:
-    """Every decision with the partitions or the files that were found for it.
-
-    Pruned scans and targets are in the same order, and so are restricted scans and their files.
-    """
-    targets, files = iter(descriptor.targets), iter(descriptor.planned_files)
-    for decision in descriptor.decisions:
-        if decision.reason == _PRUNED:
-            yield decision, next(targets, None)
-        else:
-            yield decision, next(files, None) if decision.reason == _RESTRICTED else None
+    """Every decision with the partitions or the files that were found for its scan."""
+    both: Sequence[Target | PlannedFiles] = (*descriptor.targets, *descriptor.planned_files)
+    found = {each.scan: each for each in both}
+    return ((decision, found.get(decision.scan)) for decision in descriptor.decisions)
 
 
 def _found(on: Target | PlannedFiles | None) -> dict[str, object]:
@@ -217,9 +218,9 @@ def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
     r"""A summary's decisions as a table for the log: scan, table, partitions to read, decision.
 
     >>> print(*decision_lines([
-    ...     {"alias": "ss", "table": "dw.sales", "reason": "PRUNED", "path": "fast",
+    ...     {"scan": "ss", "table": "dw.sales", "reason": "PRUNED", "path": "fast",
     ...      "kept": 30, "total": 1824},
-    ...     {"alias": "r", "table": "dw.returns", "reason": "PRESERVED_SIDE"},
+    ...     {"scan": "r", "table": "dw.returns", "reason": "PRESERVED_SIDE"},
     ... ]), sep="\n")
     scan  table       partitions   decision
     ss    dw.sales    30 of 1,824  PRUNED (fast)
@@ -230,7 +231,7 @@ def decision_lines(decisions: Sequence[Mapping[str, Any]]) -> list[str]:
         pruned = "kept" in found
         rows.append(
             (
-                plain(found["alias"]),
+                plain(found["scan"]),
                 plain(found["table"]),
                 _read(found),
                 f"{found['reason']} ({found['path']})" if pruned else found["reason"],
@@ -268,8 +269,10 @@ def headline(descriptor: Descriptor) -> str:
     """
     rows = list(_conditions(descriptor))
     if not descriptor.targets:
-        whole = "; ".join(unpruned(descriptor)) or "the statement reads no partitioned table"
-        if rows and not unpruned(descriptor):
+        whole = "; ".join(unpruned(descriptor))
+        if not rows and not whole:
+            return "nothing to prune: the statement reads no partitioned table"
+        if not whole:
             return plain("; ".join(rows))
         if rows:
             return plain(f"pruned no partitions: {whole}; {'; '.join(rows)}")
@@ -277,45 +280,44 @@ def headline(descriptor: Descriptor) -> str:
     kept, total = descriptor.kept, descriptor.total
     share = f" ({100 * (total - kept) / total:.1f} % pruned)" if total else ""
     targets = "; ".join([*(_target(target) for target in descriptor.targets), *rows])
-    return plain(f"kept {kept:,} of {total:,} {_plural(total, 'partition')}{share}: {targets}")
+    return plain(f"kept {kept:,} of {counted(total, 'partition')}{share}: {targets}")
 
 
 def unpruned(descriptor: Descriptor) -> list[str]:
     """One sentence for each scan of a partitioned table that is read whole."""
-    pruned = {target.alias for target in descriptor.targets}
+    pruned = {target.scan for target in descriptor.targets}
     return [
-        plain(f"{found.alias} reads all partitions, {found.reason}: {found.message}")
+        plain(f"{found.scan.name} reads all partitions, {found.reason}: {found.message}")
         for found in descriptor.decisions
         if found.reason not in _BY_CONDITION
-        and (found.alias not in pruned or found.reason != _PRUNED)
+        and (found.scan not in pruned or found.reason != _PRUNED)
     ]
 
 
 def _target(target: Target) -> str:
-    table = target.table.rpartition(".")[2]
     columns = (
         target.pruned_columns[0]
         if len(target.pruned_columns) == 1
         else f"({', '.join(target.pruned_columns)})"
     )
     sources = " and ".join(
-        f"{source.keys:,} {_plural(source.keys, 'key')} of {source.name}"
-        for source in target.sources
+        f"{counted(source.keys, 'key')} of {source.name}" for source in target.sources
     )
     path = "" if target.path == "fast" else f" ({target.path})"
-    return f"{table}.{columns} by {sources or 'its own conditions'}{path}"
+    of = "" if target.scan.name == target.scan.alias else f" of {target.scan.name}"
+    return f"{target.scan.short_name}.{columns}{of} by {sources or 'its own conditions'}{path}"
 
 
 def _conditions(descriptor: Descriptor) -> Iterator[str]:
     """What is restricted by a condition: a scan with its files, or else a scan's rows."""
-    files = {found.reference: found for found in descriptor.planned_files}
-    by_scan: dict[tuple[int, int], list[RowFilter]] = {}
+    files = {found.scan: found for found in descriptor.planned_files}
+    by_scan: dict[ScanRef, list[RowFilter]] = {}
     for found in descriptor.row_filters:
-        by_scan.setdefault(found.reference, []).append(found)
-    for reference, filters in by_scan.items():
-        name = filters[0].table.rpartition(".")[2]
+        by_scan.setdefault(found.scan, []).append(found)
+    for scan, filters in by_scan.items():
+        name = scan.short_name + ("" if scan.name == scan.alias else f" as {scan.name}")
         keys = " and ".join(f"{each.column} in {_keys(each)}" for each in filters)
-        planned = files.get(reference)
+        planned = files.get(scan)
         if planned is None:
             yield f"rows of {name} by {keys} (predicate)"
         elif planned.files is None:
@@ -326,16 +328,16 @@ def _conditions(descriptor: Descriptor) -> Iterator[str]:
 
 def files_in_words(files: int, total: int | None) -> str:
     """``5 of 1,000 files``; without a known total ``5 files``."""
-    of = "" if total is None else f" of {total:,}"
-    return f"{files:,}{of} {_plural(files if total is None else total, 'file')}"
+    return counted(files, "file") if total is None else f"{files:,} of {counted(total, 'file')}"
 
 
 def _keys(found: RowFilter) -> str:
-    keys = f"{found.source.keys:,} {_plural(found.source.keys, 'key')}"
+    keys = counted(found.source.keys, "key")
     one = len(found.values) == 2
     what = f"the {'range' if one else 'ranges'} of {keys}" if found.is_range else keys
     return f"{what} of {found.source.name}"
 
 
-def _plural(number: int, word: str) -> str:
-    return word if number == 1 else word + "s"
+def counted(number: int, word: str) -> str:
+    """``1 partition``, ``2 partitions``."""
+    return f"{number:,} {word if number == 1 else word + 's'}"

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from airflow_hive_opt.runtime.documents import Format
+from airflow_hive_opt.runtime.key_tuples import KeyTuples
 from airflow_hive_opt.runtime.partitions import Partition, Value, typed
 from airflow_hive_opt.runtime.storage import DescriptorError, StoragePath
-from airflow_hive_opt.statement.types import TIMESTAMP, family
+from airflow_hive_opt.statement.types import TIMESTAMP
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 Tuples = tuple[tuple[Value, ...], ...]
@@ -62,6 +63,17 @@ class RequiredPartitions:
     columns: tuple[str, ...]
     token: str
     tables: tuple[Required, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of required partitions."""
+        return sum(len(entry.tuples) for entry in self.tables)
+
+    @property
+    def in_words(self) -> str:
+        """A line for the log."""
+        tables = ", ".join(entry.table for entry in self.tables) or "no table"
+        return f"the keys call for {self.count:,} partitions of {tables}"
 
 
 def combined(
@@ -147,7 +159,7 @@ def read(
 
 
 @dataclass(frozen=True)
-class _Table:
+class _RequiredTable:
     """A :class:`Required` with values as text."""
 
     table: str
@@ -163,32 +175,20 @@ class _Document:
     query_digest: str
     columns: tuple[str, ...]
     token: str
-    tables: tuple[_Table, ...]
+    tables: tuple[_RequiredTable, ...]
 
 
-def _as_texts(entry: Required) -> _Table:
+def _as_texts(entry: Required) -> _RequiredTable:
     tuples = tuple(tuple(map(str, row)) for row in entry.tuples)
-    return _Table(
+    return _RequiredTable(
         entry.table, entry.all_columns, entry.types, entry.columns, tuples, entry.provider
     )
 
 
-def _as_values(entry: _Table) -> Required:
-    read = _lake_value if entry.provider else _value
+def _as_values(entry: _RequiredTable) -> Required:
     found = Required(entry.table, entry.all_columns, entry.types, entry.columns, (), entry.provider)
-    types = found.types_of_columns
-    return replace(found, tuples=tuple(tuple(map(read, row, types)) for row in entry.tuples))
-
-
-def _lake_value(text: str, type_: str) -> Value:
-    return int(text) if type_ == TIMESTAMP else _value(text, type_)
-
-
-def _value(text: str, type_: str) -> Value:
-    value = typed(text, type_)
-    if value is None or family(type_) is None:  # waiting supports no keys of other types
-        raise ValueError(f"a value is no {type_}: {text[:50]!a}")
-    return value
+    keys = KeyTuples.of(entry.columns, entry.tuples)
+    return replace(found, tuples=keys.tuples(found.types_of_columns, bool(entry.provider)))
 
 
 def _check(found: _Document) -> None:

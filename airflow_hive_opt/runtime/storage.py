@@ -42,8 +42,8 @@ class NothingThereError(DescriptorError):
 def write_whole(data: bytes, path: StoragePath) -> None:
     """Writes a file that appears with all its content or not at all.
 
-    An existing file stays until then. A local file is readable only by its owner. Raises
-    :class:`DescriptorError`.
+    An existing file stays until then. Only its owner can read a local file, and open the local
+    folders that are made for it. Raises :class:`DescriptorError`.
     """
     try:
         file_system: Any = path.fs
@@ -94,7 +94,7 @@ def remove(path: StoragePath) -> None:
 
 
 def _write_local(data: bytes, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path.parent)
     temporary = path.with_name(_temporary_name())
     # No other process uses this name, and O_EXCL does not follow an existing link.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -108,6 +108,18 @@ def _write_local(data: bytes, path: Path) -> None:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def _make_folder(folder: Path) -> None:
+    """Makes the folder and those above it for their owner alone: their names show DAGs and runs.
+
+    ``Path.mkdir`` gives the mode to the last folder only.
+    """
+    try:
+        folder.mkdir(0o700, exist_ok=True)
+    except FileNotFoundError:
+        _make_folder(folder.parent)
+        folder.mkdir(0o700, exist_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.provider.airflow_compat import BaseSensorOperator, PokeReturnValue
 from airflow_hive_opt.provider.waiting import PollResult, poll_descriptor, statement_digest
-from airflow_hive_opt.sensors.deferring import deadline_in, deferrable_by_default, summary_in
+from airflow_hive_opt.sensors.deferring import deadline_in, is_deferrable, summary_in
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
@@ -25,7 +25,9 @@ class PartitionDescriptorSensor(BaseSensorOperator):
     :param parameters: the statement's parameters. (templated)
     :param deferrable: wait in the triggerer. Default: ``[operators] default_deferrable``.
 
-    ``poke_interval``, ``timeout`` and all other arguments are those of Airflow's sensors.
+    ``poke_interval``, ``timeout`` and all other arguments are those of Airflow's sensors. Raises
+    ``ValueError`` for ``parameters`` without ``sql``, and ``TypeError`` for arguments that have no
+    effect with ``deferrable=True``, such as ``mode``.
     """
 
     template_fields: Sequence[str] = ("uri", "sql", "parameters")
@@ -42,11 +44,14 @@ class PartitionDescriptorSensor(BaseSensorOperator):
         deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
+        if parameters is not None and sql is None:
+            raise ValueError("parameters are those of a statement: set sql too")
+        deferred = is_deferrable(deferrable, kwargs)
         super().__init__(**kwargs)
         self.uri = uri
         self.sql = sql
         self.parameters = parameters
-        self.deferrable = deferrable_by_default() if deferrable is None else deferrable
+        self.deferrable = deferred
 
     def execute(self, context: Context) -> Any:
         """Checks once; then waits in the triggerer if ``deferrable`` is true."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
@@ -14,10 +14,13 @@ from airflow_hive_opt.operators.outcome import raise_unless_done
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
+    AirflowFailException,
     BaseSensorOperator,
+    ObjectStoragePath,
     PokeReturnValue,
 )
 from airflow_hive_opt.provider.attempts import attempt_token
+from airflow_hive_opt.provider.handed_over import check_local_task, check_statement
 from airflow_hive_opt.provider.waiting import (
     PollResult,
     check_connections,
@@ -25,8 +28,11 @@ from airflow_hive_opt.provider.waiting import (
     statement_digest,
 )
 from airflow_hive_opt.runtime import required
+from airflow_hive_opt.runtime.log_text import plain
+from airflow_hive_opt.runtime.required import RequiredPartitions, TooManyRequiredPartitions
+from airflow_hive_opt.runtime.required_keys import read_keys
 from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
-from airflow_hive_opt.sensors.deferring import deadline_in, deferrable_by_default, summary_in
+from airflow_hive_opt.sensors.deferring import deadline_in, is_deferrable, summary_in
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
@@ -35,16 +41,34 @@ if TYPE_CHECKING:
     from airflow_hive_opt.spark.application.job import Job
 
 
+# Those of StatementOperator that act on a descriptor, on rows or on a run of the statement.
+_OF_THE_RUN = (
+    "durable",
+    "max_bytes",
+    "max_partitions",
+    "on_empty",
+    "on_no_prune",
+    "partition_keys_of",
+    "show_rows",
+)
+
+
 class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     """Waits until every partition that the small tables' keys require exists.
 
-    The sensor collects the keys once, on Spark, when it starts. Each poke then makes one metastore
-    call for each table, however many partitions it has. It reads the metadata of an Iceberg table
-    with PyIceberg, if the table has changed since the last poke. If several small tables prune one
-    table, the sensor waits for every combination of their keys, because the join may read each of
-    them. The log says which partitions are missing.
+    With the output of the statement's local task as ``descriptor``, the sensor takes the keys that
+    the local task has read, and starts no Spark. Otherwise it collects the keys once, on Spark,
+    when it starts. Each poke then makes one metastore call for each table, however many partitions
+    it has. It reads the metadata of an Iceberg table with PyIceberg, if the table has changed since
+    the last poke. If several small tables prune one table, the sensor waits for every combination
+    of their keys, because the join may read each of them. The log says which partitions are
+    missing.
 
     :param sql: the statement that will run. (templated)
+    :param descriptor: the output of the statement's
+        :class:`~airflow_hive_opt.operators.local_task.LocalTaskOperator`. Default: none; then the
+        sensor collects the keys itself. It also does so if the local task has left no keys for it.
+        (templated)
     :param columns: names of partition columns; wait only for the keys of these columns. Use it if
         some combinations of keys never exist: ``columns=["ds"]`` waits for one partition of each
         day. Default: all columns.
@@ -57,13 +81,22 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     :param deferrable: wait in the triggerer. Default: ``[operators] default_deferrable``.
 
     ``poke_interval`` and ``timeout`` are those of Airflow's sensors. For all other arguments, see
-    :class:`~airflow_hive_opt.operators.statement.StatementOperator`. Its gates and ``durable`` have
-    no effect here.
+    :class:`~airflow_hive_opt.operators.statement.StatementOperator`. The sensor does not run the
+    statement. So it raises ``TypeError`` for gates, ``show_rows``, ``partition_keys_of`` and
+    ``durable``, and for arguments that have no effect with ``deferrable=True``, such as ``mode``.
     """
 
     stages: ClassVar[StagesName] = "keys"
-    template_fields: Sequence[str] = (*StatementOperator.template_fields, "catalog_conn_id")
+    template_fields: Sequence[str] = (
+        *StatementOperator.template_fields,
+        "catalog_conn_id",
+        "descriptor",
+    )
     template_ext: Sequence[str] = StatementOperator.template_ext
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **StatementOperator.template_fields_renderers,
+        "descriptor": "json",
+    }
     operator_extra_links = ()  # it writes no descriptor
     ui_color = "#e8eef7"
 
@@ -71,12 +104,19 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         self,
         *,
         sql: str,
+        descriptor: Any = None,
         columns: Sequence[str] = (),
         metastore_conn_id: str | None = None,
         catalog_conn_id: str | None = None,
         deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
+        if named := [name for name in _OF_THE_RUN if name in kwargs]:
+            raise TypeError(
+                f"{', '.join(named)} can't be set: the sensor does not run the statement. Set it "
+                "at the operator that does"
+            )
+        deferred = is_deferrable(deferrable, kwargs)
         # A list has its attempt's token, so no attempt can resume another one's application.
         kwargs["durable"] = False
         if metastore_conn_id is None and catalog_conn_id is None:
@@ -84,11 +124,13 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         super().__init__(sql=sql, metastore_conn_id=metastore_conn_id, **kwargs)
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, not {columns!r}")
+        self.descriptor = descriptor
+        self._has_local_task = descriptor is not None  # a task without an output renders to None
         self.columns = tuple(columns)
         self.catalog_conn_id = catalog_conn_id
         self._own_token = uuid4().hex  # if the context has no attempt ID: no older list has it
         self._lake: IcebergTables | None = None  # keeps what a poke has read for the next one
-        self.deferrable = deferrable_by_default() if deferrable is None else deferrable
+        self.deferrable = deferred
 
     def job(self, context: Context) -> Job:
         """See :meth:`StatementOperator.job`."""
@@ -152,23 +194,60 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         return result
 
     def _required(self, context: Context) -> Sequence[Required]:
-        """The list that an earlier poke of this attempt wrote; else collects the keys now."""
-        whose = statement_digest(self.sql, self.parameters), self.columns, self._token(context)
+        """The list that an earlier poke of this attempt wrote; else makes it now."""
+        digest = statement_digest(self.sql, self.parameters)
+        keys_of = None
+        if self._has_local_task:
+            keys_of = check_local_task(self.descriptor, "nothing is waited for")
+            check_statement(keys_of, digest)
+        whose = digest, self.columns, self._token(context)
         path = self.attempt_path(context)
         try:
             return required.read(path, *whose)
         except NothingThereError:
             pass
         except DescriptorError as error:
-            self.log.info("the keys are collected again: %s", error)
-        outcome = self.run(context, self.job(context))
-        raise_unless_done(outcome)
-        self.log.info("%s", outcome.message)
+            self.log.info("the list is made again: %s", error)
         try:
+            if keys_of is None or not self._take_keys(
+                keys_of, RequiredPartitions(*whose, ()), path
+            ):
+                self._collect_keys(context)
             return required.read(path, *whose)
         except DescriptorError as error:
             raise AirflowException(str(error)) from None
 
+    def _take_keys(
+        self, output: Mapping[str, Any], wanted: RequiredPartitions, path: ObjectStoragePath
+    ) -> bool:
+        """Writes the list by the keys of the local task; returns whether it has left them."""
+        try:
+            uri = ObjectStoragePath(output["uri"])
+            found = read_keys(uri, wanted.query_digest, output["digest"])
+        except (DescriptorError, ValueError, ImportError) as error:
+            self.log.info("the keys are read on Spark, because there are none to take: %s", error)
+            return False
+        if not found.has_columns(self.columns):
+            self.log.info("the keys are read on Spark, because columns names one without keys")
+            return False
+        for note in found.notes:
+            self.log.info("%s", plain(note))
+        try:
+            wanted = dataclasses.replace(wanted, tables=tuple(found.required(self.columns)))
+        except TooManyRequiredPartitions as error:
+            raise AirflowFailException(str(error)) from None
+        required.write(wanted, path)
+        self.log.info("%s, by the local task", plain(wanted.in_words))
+        return True
+
+    def _collect_keys(self, context: Context) -> None:
+        """Writes the list by keys that a Spark application reads now."""
+        outcome = self.run(context, self.job(context))
+        raise_unless_done(self.log, outcome)
+        self.log.info("%s", outcome.message)
+
     def _token(self, context: Context) -> str:
         """The token that this attempt's list must have."""
-        return attempt_token(context) or self._own_token
+        token = attempt_token(context) or self._own_token
+        # a local task that was cleared and has run again may have other keys
+        return f"{token} {self.descriptor['digest']}" if self._has_local_task else token

@@ -172,6 +172,14 @@ class JsonCatalog:
         key = name.lower()
         return self.tables.get(key if "." in key else f"default.{key}")
 
+    def names(self) -> dict[str, list[str]]:
+        """The names of the tables in each database."""
+        found: dict[str, list[str]] = {}
+        for name in self.tables:
+            database, _, short = name.rpartition(".")
+            found.setdefault(database, []).append(short)
+        return found
+
     @classmethod
     def of(cls, tables: Iterable[Table]) -> JsonCatalog:
         """A catalog of the given tables."""

@@ -35,6 +35,13 @@ class PlanError(Exception):
         return f"line {self.line}, column {self.column}: {self.message}"
 
 
+class TooComplex(PlanError):
+    """A statement, perhaps a correct one, that is too long to be planned, or nested too deeply."""
+
+    def __init__(self, why: str = "nested too deeply") -> None:
+        super().__init__("PARSE", f"the statement is {why} to be planned")
+
+
 def position(sql: str, offset: int) -> tuple[int, int]:
     r"""Line and column of a character offset; both count from 1, the offset from 0.
 
@@ -43,3 +50,16 @@ def position(sql: str, offset: int) -> tuple[int, int]:
     """
     before = sql[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def pointer(sql: str, line: int, column: int) -> str:
+    r"""The line of the SQL with a caret below the column, cut to fit a terminal.
+
+    >>> print(pointer("SELECT a\n\tFROM vists", 2, 7))
+      FROM vists
+           ^
+    """
+    text = sql.split("\n")[line - 1]
+    start = max(0, column - 60, len(text) - len(text.lstrip()))
+    shown = "".join(each if each.isprintable() else " " for each in text[start : start + 76])
+    return f"  {shown.rstrip()}\n  {' ' * (column - 1 - start)}^"

@@ -17,7 +17,7 @@ from sqlglot.dialects.hive import Hive
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 
-from airflow_hive_opt.statement.errors import PlanError, position
+from airflow_hive_opt.statement.errors import PlanError, TooComplex, position
 
 _SPAN = "span"
 # sqlglot warns of statements that it can't parse; this package reports them itself.
@@ -134,15 +134,38 @@ def has_doubled_quote(sql: str) -> bool:
     )
 
 
-@lru_cache(maxsize=8)
+MOST_CHARACTERS = 300_000
+"""The longest text that is parsed; a text of this length takes one to two seconds."""
+
+
 def parse(sql: str) -> exp.Expr:
     """Parses the one statement in ``sql``, in Hive's dialect or else in Spark's.
 
     All callers with the same text share one tree and must not change it.
 
     Raises :class:`PlanError` with code ``PARSE`` if neither dialect can parse the text, or if it
-    does not have exactly one statement.
+    does not have exactly one statement, and :class:`TooComplex`.
     """
+    found = _parsed(sql)
+    if isinstance(found, PlanError):
+        raise found.with_traceback(None) from None
+    return found
+
+
+@lru_cache(maxsize=8)
+def _parsed(sql: str) -> exp.Expr | PlanError:
+    """The tree, or why there is none: a text that can't be parsed is read only once too."""
+    if len(sql) > MOST_CHARACTERS:
+        return TooComplex(f"too long, with more than {MOST_CHARACTERS:,} characters,")
+    try:
+        return _tree(sql)
+    except PlanError as error:
+        return error
+    except RecursionError:
+        return TooComplex()
+
+
+def _tree(sql: str) -> exp.Expr:
     try:
         statements = _HiveWithSpans().parse(sql)
     except (ParseError, TokenError) as error:
@@ -173,6 +196,14 @@ def identifier_span(identifier: exp.Identifier) -> Span:
     return Span(identifier.meta["start"], identifier.meta["end"] + 1)
 
 
+def table_span(table: exp.Table) -> Span | None:
+    """The position of a table's name with its database; ``None`` if it has other parts."""
+    parts = [part for part in table.parts if isinstance(part, exp.Identifier)]
+    if not parts or len(parts) < len(table.parts) or "start" not in parts[0].meta:
+        return None
+    return Span(identifier_span(parts[0]).start, identifier_span(parts[-1]).stop)
+
+
 def error_at(sql: str, node: exp.Expr, message: str) -> PlanError:
     """A ``SEMANTIC`` error that points at the first word of ``node``."""
     starts = [found.meta["start"] for found in node.find_all(exp.Expr) if "start" in found.meta]
@@ -195,6 +226,6 @@ def _parse_error(sql: str, error: ParseError | TokenError) -> PlanError:
     message = (
         f"incomplete {incomplete[1].upper()}"
         if incomplete
-        else first["description"].partition(" / ")[0].rstrip(".").lower()
+        else re.split(" / | but got <", first["description"])[0].rstrip(".").lower()
     )
     return PlanError("PARSE", f"{message} near {word!r}", first["line"], column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _SET = re.compile(
-    r"\s*(?:(?:--[^\n]*\n|/\*.*?\*/)\s*)*set\s+([\w.]+)\s*=\s*([^;]*?)\s*;",
+    r"\s*(?:(?:--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)\s*)*set\s+([\w.]+)\s*=\s*([^;]*?)\s*;",
     re.IGNORECASE | re.DOTALL,
 )
 

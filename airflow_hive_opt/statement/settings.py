@@ -11,7 +11,9 @@ from airflow_hive_opt.statement.lake_formats import UNTESTED_FORMATS
 PARTITION_PRUNING = "hive.optimize.mapjoin.partition.pruning"
 KEY_PREDICATE = "hive.optimize.mapjoin.key.predicate"
 CORRELATION = "hive.optimize.correlation"
+PLANNING_SECONDS = "hive.optimize.mapjoin.planning.seconds"
 UNTESTED = "hive.optimize.mapjoin.untested.formats"
+PYTHON_FUNCTIONS = "hive.optimize.mapjoin.python.functions"
 SMALL_TABLE_FILESIZE = "hive.mapjoin.smalltable.filesize"
 
 # Accepted because scripts for Hive set them. They change neither the plan nor the run.
@@ -33,8 +35,12 @@ DEFAULTS: Mapping[str, str] = {
     PARTITION_PRUNING: "true",
     # Not a setting of Hive. Off: it has only overhead if files are not clustered by the key.
     KEY_PREDICATE: "false",
+    # Not a setting of Hive. Processor seconds, after which a statement passes through.
+    PLANNING_SECONDS: "2",
     # Not a setting of Hive. Empty: no test has run against tables of these formats.
     UNTESTED: "",
+    # Not a setting of Hive. Off: an author may have forgotten to declare a function random.
+    PYTHON_FUNCTIONS: "false",
     SMALL_TABLE_FILESIZE: "25000000",
     "hive.auto.convert.join": "true",
     "hive.auto.convert.join.noconditionaltask": "true",

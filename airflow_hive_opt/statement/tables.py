@@ -5,15 +5,23 @@ No catalog is read, and no view is expanded.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.statement.script import split_settings
+
+_DEFINITIONS = (
+    *(exp.Alter, exp.Comment, exp.Create, exp.Describe, exp.Drop, exp.Grant, exp.Refresh, exp.Set),
+    *(exp.TruncateTable, exp.Use),
+)
+_WRITING = (exp.Insert, exp.Create)
+_CHANGING = (exp.Merge, exp.Update, exp.Delete)
+_COMMANDS = ("ALTER", "COMMENT", "GRANT", "MSCK", "REFRESH", "REVOKE", "SHOW")
 
 
 @dataclass(frozen=True)
@@ -37,13 +45,12 @@ def tables_of(script: str, database: str = "default") -> Tables:
     Tables(reads=('d.k', 'default.f'), writes=('dw.r',))
     >>> tables_of("MERGE INTO lake.dw.r USING dw.s ON r.k = s.k WHEN MATCHED THEN DELETE")
     Tables(reads=('dw.s', 'lake.dw.r'), writes=('lake.dw.r',))
+    >>> tables_of("WITH RECURSIVE a AS (SELECT 1 UNION SELECT n FROM a) SELECT * FROM a").reads
+    ()
     """
-    tree = parse(split_settings(script)[1])
-    reads = {_name(table, database) for table in _read(tree)}
-    targets = list(_targets(tree))
-    changed = (node.this for node in tree.find_all(exp.Merge, exp.Update, exp.Delete))
-    targets += [table for table in changed if isinstance(table, exp.Table)]
-    writes = {_name(table, database) for table in targets}
+    found = _mentions(split_settings(script)[1])
+    reads = {_name(table, database) for table in found.reads}
+    writes = {_name(table, database) for table in (*found.targets, *found.changed)}
     return Tables(tuple(sorted(reads)), tuple(sorted(writes)))
 
 
@@ -66,7 +73,7 @@ def references(sql: str) -> tuple[Reference, ...]:
     """
     return tuple(
         Reference(".".join(part.name for part in table.parts), bool(table.args.get("version")))
-        for table in _read(parse(sql))
+        for table in _mentions(sql).reads
     )
 
 
@@ -99,24 +106,68 @@ def table_of_a_partition(sql: str) -> str | None:
         tree = parse(sql)
     except (PlanError, RecursionError):
         return None
-    for target in _targets(tree):
+    for target in mentions(tree).targets:
         partition = target.args.get("partition")
         if partition and all(isinstance(each, exp.EQ) for each in partition.expressions):
             return exp.table_name(target)
     return None
 
 
-def _read(tree: exp.Expr) -> Iterator[exp.Table]:
-    """Every node that reads a table or view."""
-    targets = list(_targets(tree))
-    for table in tree.find_all(exp.Table, bfs=False):
-        named = isinstance(table.this, exp.Identifier)  # a function in FROM is not a table
-        if named and not any(table is target for target in targets) and not _names_a_cte(table):
-            yield table
+@dataclass(frozen=True)
+class Mentions:
+    """The nodes of a statement that name tables and views, in the order of the text.
+
+    ``reads`` has no names of CTEs. ``targets`` are of INSERT and CREATE, ``changed`` of MERGE,
+    UPDATE and DELETE; the latter are read too.
+    """
+
+    reads: tuple[exp.Table, ...]
+    targets: tuple[exp.Table, ...]
+    changed: tuple[exp.Table, ...]
 
 
-def _targets(tree: exp.Expr) -> Iterator[exp.Table]:
-    for statement in tree.find_all(exp.Insert, exp.Create):
+def mentions(tree: exp.Expr) -> Mentions:
+    """Finds them in one walk: the trees of long statements have many nodes."""
+    nodes = list(tree.find_all(exp.Table, exp.With, *_WRITING, *_CHANGING, bfs=False))
+    targets = tuple(_targets(node for node in nodes if isinstance(node, _WRITING)))
+    changed = tuple(node.this for node in nodes if isinstance(node, _CHANGING))
+    not_read = {id(target) for target in targets}
+    withs = {id(node): _Definitions(node) for node in nodes if isinstance(node, exp.With)}
+    reads = tuple(
+        table
+        for table in nodes
+        if isinstance(table, exp.Table)
+        and id(table) not in not_read
+        and isinstance(table.this, exp.Identifier)  # a function in FROM is not a table
+        and not (withs and _names_a_cte(table, withs))
+    )
+    return Mentions(reads, targets, tuple(node for node in changed if isinstance(node, exp.Table)))
+
+
+@lru_cache(maxsize=8)
+def _mentions(sql: str) -> Mentions:
+    return mentions(parse(sql))
+
+
+def reads_no_rows(sql: str) -> bool:
+    """Whether the statement only defines or shows something; false if it can't be parsed.
+
+    >>> reads_no_rows("CREATE TABLE t (a INT)"), reads_no_rows("CREATE TABLE t AS SELECT 1 FROM u")
+    (True, False)
+    """
+    try:
+        tree = parse(sql)
+    except (PlanError, RecursionError):
+        return False
+    if isinstance(tree, exp.Command):
+        return str(tree.this).upper() in _COMMANDS
+    return isinstance(tree, _DEFINITIONS) and (
+        tree.find(exp.Query) is None or (isinstance(tree, exp.Create) and tree.kind == "VIEW")
+    )
+
+
+def _targets(statements: Iterable[exp.Expr]) -> Iterator[exp.Table]:
+    for statement in statements:
         target = statement.this
         if isinstance(target, exp.Schema):  # a table with a column list
             target = target.this
@@ -124,25 +175,40 @@ def _targets(tree: exp.Expr) -> Iterator[exp.Table]:
             yield target
 
 
-def _names_a_cte(table: exp.Table) -> bool:
+class _Definitions:
+    """The CTEs of one WITH: where each name is first defined, and where each CTE is."""
+
+    def __init__(self, with_: exp.With) -> None:
+        self.recursive = bool(with_.args.get("recursive"))
+        self.names: dict[str, int] = {}
+        self.places: dict[int, int] = {}
+        for place, cte in enumerate(with_.expressions):
+            self.names.setdefault(cte.alias.lower(), place)
+            self.places[id(cte)] = place
+
+    def visible(self, name: str, inside: exp.Expr) -> bool:
+        """Whether ``inside`` can read a CTE of that name.
+
+        A CTE can read those before it, and with RECURSIVE itself.
+        """
+        place = self.names.get(name)
+        end = self.places.get(id(inside), len(self.places))
+        return place is not None and place < end + self.recursive
+
+
+def _names_a_cte(table: exp.Table, withs: Mapping[int, _Definitions]) -> bool:
     """Whether an enclosing WITH defines the name before the table reference."""
     if table.db:
         return False
+    name = table.name.lower()
     inside: exp.Expr = table
     while (around := inside.parent) is not None:
-        for cte in _visible(around, inside):
-            if cte.alias.lower() == table.name.lower():
-                return True
+        # a query's own WITH, or the WITH around a CTE
+        with_ = around if isinstance(around, exp.With) else around.args.get("with_")
+        if with_ is not None and with_ is not inside and withs[id(with_)].visible(name, inside):
+            return True
         inside = around
     return False
-
-
-def _visible(around: exp.Expr, inside: exp.Expr) -> list[exp.Expr]:
-    """The CTEs of ``around`` that ``inside`` can read; a CTE can read only those before it."""
-    if isinstance(around, exp.With):
-        return list(itertools.takewhile(lambda cte: cte is not inside, around.expressions))
-    defined = around.args.get("with_")
-    return defined.expressions if defined is not None and defined is not inside else []
 
 
 def _name(table: exp.Table, database: str) -> str:

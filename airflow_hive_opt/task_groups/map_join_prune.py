@@ -10,6 +10,7 @@ from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.provider.airflow_compat import TaskGroup, XComArg
 
 _OF_LOCAL_TASK = ("max_keys", "max_key_bytes", "hold_snapshots", "dry")
+_OF_MAP_JOIN = ("show_rows",)
 
 
 class MapJoinPruneTaskGroup(TaskGroup):
@@ -20,7 +21,7 @@ class MapJoinPruneTaskGroup(TaskGroup):
         :class:`~airflow_hive_opt.operators.map_join_prune.MapJoinPruneOperator`. All other
         arguments of that operator may be given too and apply to both tasks. Exceptions are
         ``max_keys``, ``max_key_bytes``, ``hold_snapshots`` and ``dry``, which apply to the local
-        task.
+        task, and ``show_rows``, which applies to the map join.
     :param local_task_args: arguments for the local task only, for example ``conn_id`` or ``pool``.
     :param map_join_args: arguments for the map join only.
     :param group_args: arguments of Airflow's ``TaskGroup``.
@@ -28,7 +29,10 @@ class MapJoinPruneTaskGroup(TaskGroup):
     A sensor between the two tasks can wait for the partitions that the keys require::
 
         sales = MapJoinPruneTaskGroup("sales", sql="sales.sql")
-        sales.local_task >> wait >> sales.map_join
+        wait = RequiredPartitionsSensor(
+            task_id="wait", sql="sales.sql", descriptor=sales.local_task.output
+        )
+        wait >> sales.map_join
     """
 
     def __init__(
@@ -42,16 +46,21 @@ class MapJoinPruneTaskGroup(TaskGroup):
         **arguments: Any,
     ) -> None:
         super().__init__(group_id, **(group_args or {}))
-        common = {name: value for name, value in arguments.items() if name not in _OF_LOCAL_TASK}
+        keys_only, join_only = (
+            {name: arguments.pop(name) for name in names if name in arguments}
+            for names in (_OF_LOCAL_TASK, _OF_MAP_JOIN)
+        )
         with self:
             self.local_task = LocalTaskOperator(
-                task_id="local_task", sql=sql, **{**arguments, **(local_task_args or {})}
+                task_id="local_task",
+                sql=sql,
+                **{**arguments, **keys_only, **(local_task_args or {})},
             )
             self.map_join = MapJoinOperator(
                 task_id="map_join",
                 sql=sql,
                 descriptor=self.local_task.output,
-                **{**common, **(map_join_args or {})},
+                **{**arguments, **join_only, **(map_join_args or {})},
             )
 
     @property

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from jinja2 import Template
 
+from tests.e2e.views import PICTURES
+from tests.services.airflow import USER
 from tests.services.java_options import SHORT_LIVED
 from tests.services.processes import HOST
 
@@ -71,6 +73,37 @@ def cluster_sales(airflow):
     run_id = airflow.trigger("cluster_sales", month=11)
     assert airflow.ended("cluster_sales", run_id) == "success"
     return run_id
+
+
+@pytest.fixture(scope="session")
+def user(airflow):
+    """A browser in which the user has logged in."""
+    pytest.importorskip("playwright", reason="playwright is not installed")
+    from tests.services.browser import browser, log_in, program
+
+    if program() is None:
+        pytest.skip("there is no Chromium: `make browser` unpacks Debian's, where apt-get is")
+    PICTURES.mkdir(exist_ok=True)
+    with browser() as started:
+        context = started.new_context(bypass_csp=False)
+        log_in(context.new_page(), airflow.address, USER, airflow.password)
+        yield context
+
+
+@pytest.fixture
+def page(user):
+    """A page that has not complained when the test ends; ``asked`` has what it has requested."""
+    page = user.new_page()
+    page.set_default_timeout(60_000)
+    complaints: list[str] = []
+    page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda asked: page.asked.append(asked.url))
+    page.asked = []
+    page.complaints = complaints
+    yield page
+    page.close()
+    assert complaints == []
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
 """One task in a shared Spark: ``python -m tests.e2e.shared_task WAREHOUSE JSON``.
 
-The JSON has ``statements``, Spark's ``conf``, ``hold``, the seconds after them, ``alarm``, the
-seconds after which the task is interrupted, and ``times``, how many sessions there are, one after
-the other. Prints one line before it waits for a session, one when it is ready, and one with the
-rows of each statement.
+The JSON has ``statements``, Spark's ``conf``, ``own`` for a Spark that is not shared, ``hold``,
+the seconds after them, ``alarm``, the seconds after which the task is interrupted, and ``times``,
+how many sessions there are, one after the other. Prints one line before it waits for a session, one
+when it is ready, and one with the rows of each statement.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.session.java import SparkStartError
-from airflow_hive_opt.spark.session.session import embedded_conf
+from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
 from airflow_hive_opt.spark.session.shared import shared_session
 from airflow_hive_opt.spark.session.shared_settings import Bounds
 
@@ -50,6 +50,9 @@ def run(given: dict) -> None:
     bounds, stopped = Bounds(**given.get("bounds", {})), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     say(waits=True)
+    if given.get("own"):
+        own(conf, given)
+        return
     try:
         with shared_session({**conf, **given.get("conf", {})}, bounds, stopped) as shared:
             signal.signal(signal.SIGTERM, lambda *_: shared.interrupt())
@@ -67,6 +70,17 @@ def run(given: dict) -> None:
             time.sleep(given.get("hold", 0))
     except SparkStartError as error:
         say(refused=str(error), kind=type(error).__name__)
+    except LateError:
+        say(late=True)
+
+
+def own(conf: dict, given: dict) -> None:
+    try:
+        with spark_session("own", conf) as session:
+            say(ready=True)
+            signal.alarm(given["alarm"])
+            for statement in given["statements"]:
+                say(rows=[list(row) for row in session.sql(statement).collect()])
     except LateError:
         say(late=True)
 

@@ -6,25 +6,7 @@ import json
 import re
 from urllib.parse import quote
 
-import pytest
-
-from tests.services.airflow import USER
-
 TASK = "sales_by_category"
-
-
-@pytest.fixture(scope="module")
-def page(airflow):
-    """A page whose user has logged in by the form."""
-    pytest.importorskip("playwright", reason="playwright is not installed")
-    from tests.services.browser import browser, log_in, program
-
-    if program() is None:
-        pytest.skip("there is no Chromium: `make browser` unpacks Debian's, where apt-get is")
-    with browser() as started:
-        page = started.new_page()
-        log_in(page, airflow.address, USER, airflow.password)
-        yield page
 
 
 def test_the_links_of_a_pruned_run_lead_to_pages_that_say_what_was_read(

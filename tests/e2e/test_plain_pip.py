@@ -105,7 +105,8 @@ def test_from_the_command_line(run):
     assert run("airflow-hive-opt", "--version").stdout.split()[-1] == __version__
     done = run("airflow-hive-opt", "run", JOIN)
     assert sorted(done.stdout.split("\n")[1:4]) == ["0\t0", "1\t1", "2\t2"]
-    assert "kept 3 of 10 partitions" in done.stderr
+    (told,) = done.stderr.splitlines()  # Spark's lines are left out by a file in the wheel
+    assert told.startswith("kept 3 of 10 partitions")
 
 
 def test_from_a_dag(run):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 from upath import UPath
 
 from airflow_hive_opt.runtime.descriptor import Descriptor, now, write
@@ -36,3 +39,18 @@ def test_sensors_are_deferred_until_what_is_missing_has_come(airflow, plain, tmp
     assert airflow.summary("waiting", run_id, "partitions") == {"required": 3}
     assert airflow.summary("waiting", run_id, "join")["kept"] == 3
     assert plain.table("late.result") == [(n, f"2026-01-0{n}") for n in (1, 2, 3)]
+    for task_id, last in (("partitions", None), ("join", "kept 3 of 4 partitions")):
+        lines = log_of(airflow, task_id)
+        assert {line["level"] for line in lines} <= {"debug", "info", "warning"}
+        assert not [line for line in lines if "TTransportException" in line["event"]]
+        own = [line for line in lines if not AIRFLOWS_OWN.match(line["logger"])]
+        assert 2 < len(own) <= 20
+        assert last is None or own[-1]["event"].startswith(last)
+
+
+AIRFLOWS_OWN = re.compile(r"task$|airflow\.dag_processing\.")
+
+
+def log_of(airflow, task_id):
+    (path,) = airflow.logs.glob(f"dag_id=waiting/run_id=*/task_id={task_id}/attempt=1.log")
+    return [{"logger": "", **json.loads(line)} for line in path.read_text().splitlines()]

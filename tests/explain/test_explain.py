@@ -19,8 +19,10 @@ def test_json_follows_the_contract():
     ]
     assert found["pruning"] == [
         {
+            "scan": "s",
             "alias": "s",
             "table": "default.sales",
+            "reference": [19, 24],
             "columns": ["ds"],
             "path": "fast",
             "sources": [
@@ -41,6 +43,14 @@ def test_text_shows_trees_and_decisions():
     assert "JOIN LEFT OUTER ON s.item = i.item" in text
     assert "s (default.sales): PRUNED" in text
     assert "and of the statement itself: s.ds > '2'" in text
+
+
+def test_a_scan_that_is_read_whole_has_advice():
+    found = plan("SELECT * FROM sales s LEFT JOIN days d ON s.ds = d.ds AND d.year = 2000", STAR)
+    advice = "Use an inner join if the result allows it."
+    assert f"    to do: {advice} More: docs/troubleshooting.md#nothing-is-pruned" in to_text(found)
+    (shown,) = to_json(found)["pruning"]
+    assert (shown["reason"], shown["advice"]) == ("PRESERVED_SIDE", advice)
 
 
 def test_text_of_what_passes_through():

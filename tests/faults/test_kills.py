@@ -1,4 +1,4 @@
-"""A run that is killed leaves what was there, or what a whole run leaves; the next attempt works.
+"""A killed write of one partition leaves the old rows or all new ones; the next attempt works.
 
 Where it is killed is a call to the metastore that is held, or a file that appears: no clock.
 """

@@ -1,4 +1,4 @@
-"""A full or read-only disk: one clear message, and tables that hold what they held, or all."""
+"""A full or read-only disk: one clear message, and partitions that hold what they held, or all."""
 
 from __future__ import annotations
 

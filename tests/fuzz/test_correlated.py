@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import replace
 
@@ -13,11 +12,11 @@ from airflow_hive_opt.rewriting import rewrite
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.statement.settings import Settings
 from tests.fuzz.correlated import query, setup
+from tests.fuzz.findings import SEED, case, count_of, differing, repeat, report
 
-SEED = int(os.environ.get("FUZZ_SEED", "1"))
-QUERIES = int(os.environ.get("FUZZ_QUERIES", "40"))
+QUERIES = count_of("FUZZ_QUERIES", 40)
 # A long run may be made in parts, with the same queries.
-FIRST = int(os.environ.get("FUZZ_FIRST", "0"))
+FIRST = count_of("FUZZ_FIRST", 0)
 PER_DATABASE = 500
 # Generated code takes longer to compile than these tables take to read; every eighth query has it.
 QUICK = {
@@ -50,8 +49,12 @@ def database(spark):
 
 
 def answer(spark, sql):
-    frame = spark.sql(sql)
-    return frame.dtypes, sorted(map(repr, frame.collect()))
+    """The rows with the columns' types first, or what Spark says against the statement."""
+    try:
+        frame = spark.sql(sql)
+        return [frame.dtypes, *sorted(map(repr, frame.collect()))]
+    except PySparkException as error:
+        return str(error)
 
 
 def test_rewritten_is_plain(spark, database):
@@ -66,21 +69,21 @@ def test_rewritten_is_plain(spark, database):
             else:
                 spark.conf.unset(name)
         sql = query(SEED * 1_000_003 + number)
-        rewriting = rewrite(sql, catalog, ON)
-        applied.update(rewriting.applied or ["none"])
-        refused.update(rewriting.refused)
-        if not rewriting.applied:
-            continue
-        try:
-            same = answer(spark, rewriting.sql) == answer(spark, sql)
-        except PySparkException as error:
-            same = False
-            print(str(error).splitlines()[0])
-        if not same:
-            wrong.append((sql, rewriting.sql))
-    print(f"{QUERIES} queries, {dict(applied)}")
+        settings = QUICK if number % 8 else {}
+        with case(f"query {number}", settings=settings, statement=sql) as finding:
+            rewriting = rewrite(sql, catalog, ON)
+            applied.update(rewriting.applied or ["none"])
+            refused.update(rewriting.refused)
+            if not rewriting.applied:
+                continue
+            plain, ours = answer(spark, sql), answer(spark, rewriting.sql)
+        if plain != ours or isinstance(plain, str):
+            wrong.append(finding(rewritten=rewriting.sql, **differing(plain, ours)))
+    counted = f"{QUERIES} queries, {repeat(FUZZ_FIRST=FIRST)}, {dict(applied)}"
+    print(counted)
     for (name, reason), times in refused.most_common():
         print(f"  {name}: {reason} {times}")
-    assert wrong == [], "\n\n".join(map("\n--> ".join, wrong[:5]))
-    assert applied["none"] < QUERIES * 0.6
-    assert set(applied) >= {"self_join_window", "aggregate_once", "merged_aggregates"}
+    assert not wrong, report(wrong, FUZZ_QUERIES=QUERIES, FUZZ_FIRST=FIRST)
+    assert applied["none"] < QUERIES * 0.6, counted
+    named = {"self_join_window", "aggregate_once", "merged_aggregates"}
+    assert set(applied) >= named, counted

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import resource
 import sys
 from collections import Counter
@@ -49,10 +48,10 @@ from airflow_hive_opt.spark.application.job import (
     write_job,
     write_outcome,
 )
+from tests.fuzz.findings import SEED, case, count_of, repeat
 from tests.runtime.test_descriptor import descriptor
 
-SEED = int(os.environ.get("FUZZ_SEED", "1"))
-DOCUMENTS = int(os.environ.get("FUZZ_DOCUMENTS", "600"))
+DOCUMENTS = count_of("FUZZ_DOCUMENTS", 600)
 MOST_GROWTH = 8 * MOST_BYTES
 """Of this process, in bytes; one document that is read without bounds takes more."""
 
@@ -72,7 +71,7 @@ def documents(folder: UPath) -> dict[str, tuple[UPath, Callable[[UPath], object]
     path = folder / "1.json"
     (target,) = descriptor().targets
     rows = RowFilter(
-        *("s", "default.sales", "sales", True, (14, 19), "day", "date"),
+        *(target.scan, "sales", True, "day", "date"),
         ("2026-01-01", "2026-01-31"),
         True,
         target.sources[0],
@@ -235,19 +234,20 @@ def test_a_mutated_document_is_read_or_refused(tmp_path, kind):
         way = ("bytes", "structure", "sealed", "sealed")[number % 4]
         data = mutated(random, valid, way)
         path.write_bytes(data)
-        try:
-            read(path)
-            told[way, "read"] += 1
-        except DescriptorError as error:
-            str(error).encode()  # a log must be able to hold it
-            told[way, "refused"] += 1
-        except BaseException as error:
-            error.add_note(f"seed {SEED}, {kind} {number}: {data[:2000]!r}")
-            raise
+        # the seed and the number make the whole document again
+        with case(f"{kind} {number}, {way}", size=len(data), start=data[:2000]):
+            try:
+                read(path)
+                told[way, "read"] += 1
+            except DescriptorError as error:
+                str(error).encode()  # a log must be able to hold it
+                told[way, "refused"] += 1
     growth = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-    print(kind, dict(sorted(told.items())), f"{growth:,} bytes more")
-    assert growth < MOST_GROWTH
-    assert told["bytes", "refused"] > told["bytes", "read"]
-    assert told["structure", "refused"] > told["structure", "read"]
-    assert told["sealed", "refused"] > 0
-    assert told["sealed", "read"] > 0
+    counted = f"{kind}, {repeat(FUZZ_DOCUMENTS=DOCUMENTS)}: {dict(sorted(told.items()))}"
+    counted = f"{counted}, {growth:,} bytes more"
+    print(counted)
+    assert growth < MOST_GROWTH, counted
+    assert told["bytes", "refused"] > told["bytes", "read"], counted
+    assert told["structure", "refused"] > told["structure", "read"], counted
+    assert told["sealed", "refused"] > 0, counted
+    assert told["sealed", "read"] > 0, counted

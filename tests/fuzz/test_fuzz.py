@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from statistics import median
@@ -16,24 +15,25 @@ from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.runtime.descriptor import Target
+from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
 from airflow_hive_opt.spark.application.application import prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
 from airflow_hive_opt.spark.local_task import data_column_keys as key_predicates
+from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
 from airflow_hive_opt.spark.restriction.restrict import restrict
 from airflow_hive_opt.spark.session.connect import remote_session
 from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
+from tests.fuzz.findings import SEED, Finding, case, count_of, differing, repeat, report
 from tests.fuzz.generator import Query, Scan, query
 from tests.fuzz.schema import FACTS, setup
 
-SEED = int(os.environ.get("FUZZ_SEED", "1"))
-QUERIES = int(os.environ.get("FUZZ_QUERIES", "100"))
+QUERIES = count_of("FUZZ_QUERIES", 100)
 PER_DATABASE = 500
 # Leaving out a partition that gave no row may make NULLs in its place.
 _OUTER = re.compile(r"(LEFT|RIGHT|FULL) JOIN")
-# Spark's dynamic pruning makes some plans invalid, of plain statements too.
-_SPARKS_PRUNING = "PLAN_VALIDATION_FAILED"
+_ALL_ROWS = 1_000_000
 # Tiny queries: planning and compiling would be nearly all of their time.
 SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
@@ -66,7 +66,7 @@ def _with_database(session):
 
 
 # Every second query: its keys go to data columns too, however little that saves.
-PREDICATES = Settings.of({KEY_PREDICATE: "true"})
+PREDICATES = {KEY_PREDICATE: "true"}
 
 
 def test_three_answers(fuzz, tmp_path, monkeypatch):
@@ -80,20 +80,48 @@ def test_three_answers_over_spark_connect(remote_fuzz, tmp_path, monkeypatch):
     _ask(remote_fuzz, tmp_path, QUERIES // 4)
 
 
+def test_a_finding_can_be_repeated(fuzz, tmp_path, monkeypatch):
+    """It has the seed, the settings, both statements and what differs in their rows."""
+    module = "tests.fuzz.test_fuzz"
+    for seed in (f"{module}.SEED", "tests.fuzz.findings.SEED"):
+        monkeypatch.setattr(seed, 1)
+    monkeypatch.setattr(f"{module}.restrict", lambda sql, *_: f"SELECT * FROM ({sql}) LIMIT 0")
+    with pytest.raises(AssertionError) as raised:
+        _ask(fuzz, tmp_path, 4)
+    message = str(raised.value)
+    for part in ("of FUZZ_SEED=1 FUZZ_QUERIES=4 differ", "query ", KEY_PREDICATE):
+        assert part in message
+    for part in ("statement: SELECT", "pruned: SELECT * FROM (", "only here [", "ours: 0 rows"):
+        assert part in message
+
+    def failing(*_):
+        raise RuntimeError("no such metastore")
+
+    monkeypatch.setattr(f"{module}.prune", failing)
+    with pytest.raises(RuntimeError) as raised:
+        _ask(fuzz, tmp_path, 4)
+    (note,) = raised.value.__notes__
+    assert note.startswith("FUZZ_SEED=1, query ")
+    assert "statement: " in note
+
+
 def _ask(session, tmp_path, queries):
     found = Findings()
     for number in range(queries):
         if number % PER_DATABASE == 0:
             setup(session, SEED + number)
-        settings = PREDICATES if number % 2 else Settings.of()
+        hive_conf = PREDICATES if number % 2 else {}
         asked = query(SEED * 1_000_003 + number)
-        found.ask(session, asked, UPath(tmp_path) / "1.json", settings)
-    print(found.summary())
-    assert found.wrong == []
-    assert found.paths.total() > queries / 3
-    assert found.eliminated > queries / 100
-    assert found.unplanned <= queries / 50
-    assert median(found.by_keys) == 1.0
+        with case(f"query {number}", hive_conf=hive_conf, statement=asked.sql) as finding:
+            path = UPath(tmp_path) / "1.json"
+            found.ask(session, asked, path, Settings.of(hive_conf), finding)
+    counted = f"{repeat(FUZZ_QUERIES=queries)}: {found.summary()}"
+    print(counted)
+    assert not found.wrong, report(found.wrong, FUZZ_QUERIES=queries)
+    assert found.paths.total() > queries / 3, counted
+    assert found.eliminated > queries / 100, counted
+    assert found.unplanned <= queries / 50, counted
+    assert median(found.by_keys) == 1.0, counted
 
 
 class Findings:
@@ -119,73 +147,83 @@ class Findings:
             f"{self.asked} queries ({self.failing} that plain Spark refuses too), "
             f"{len(self.wrong)} wrong; scans pruned {dict(self.paths)}; "
             f"left whole {dict(self.reasons)}; {self.eliminated} without some joins; "
-            f"{self.unplanned} that Spark's own pruning breaks; "
+            f"{self.unplanned} whose pruned text Spark can't plan; "
             f"{self.compared} compared with listed partitions; "
             f"kept / contributing, median: {every}, of equality joins by keys only {keys}"
         )
 
-    def ask(self, session, asked: Query, path: UPath, settings: Settings) -> None:
+    def ask(self, session, asked: Query, path: UPath, settings: Settings, finding: Finding) -> None:
         """Compares the three results of one query."""
         self.asked += 1
         plain = _rows(session, asked.sql)
-        if plain is None:
+        if isinstance(plain, str):
             self.failing += 1
             return
-        report = prune(session, Request(asked.sql, settings=settings), path)
-        descriptor = report.descriptor
+        pruned = prune(session, Request(asked.sql, settings=settings), path)
+        descriptor = pruned.descriptor
         filters = descriptor.row_filters
         self.paths.update({"predicate": len(filters)} if filters else {})
         self.paths.update(target.path for target in descriptor.targets)
-        pruned = {target.alias for target in descriptor.targets}
+        restricted = {target.scan for target in descriptor.targets}
         self.reasons.update(
-            found.reason for found in descriptor.decisions if found.alias not in pruned
+            found.reason for found in descriptor.decisions if found.scan not in restricted
         )
         targets = prelaunch(catalog_of(session), descriptor, {})
-        if report.fewer_joins:
+
+        def differs(**how: object) -> None:
+            self.wrong.append(finding(**how, descriptor=descriptor_to_text(descriptor)))
+
+        if pruned.fewer_joins:
             self.eliminated += 1
-            if _rows(session, report.fewer_joins.text) != plain:
-                self.wrong.append(f"without joins: {asked.sql} AS {report.fewer_joins}")
+            text = pruned.fewer_joins.text
+            if (rows := _rows(session, text)) != plain:
+                differs(without_joins=text, **differing(plain, rows))
         narrowed = restrict(asked.sql, targets, filters)
-        rows = _rows(session, narrowed)
-        if rows is None and _SPARKS_PRUNING in _failure(session, narrowed):
-            self.unplanned += 1  # a run falls back to the plain statement
+        rows, objection = _restricted(session, narrowed, asked.sql)
+        if objection and rows == plain:
+            self.unplanned += 1  # the run fell back to the plain statement
             return
         if rows != plain:
-            self.wrong.append(asked.sql)
+            differs(pruned=narrowed, **differing(plain, rows))
             return
         contributing = {scan.alias: _contributing(scan, plain) for scan in asked.scans}
         for target in targets:
-            if target.alias in contributing:
-                self._measure(asked, target, contributing[target.alias])
+            if (alias := target.scan.alias) in contributing:
+                missed = self._measure(asked, target, contributing[alias])
+                if missed:
+                    differs(pruned=narrowed, missed_partitions=missed)
         if asked.scans and targets and not _OUTER.search(asked.sql):
             self.compared += 1
             listed = {scan.alias: _listed(scan, contributing[scan.alias]) for scan in asked.scans}
-            if _rows(session, asked.literal(listed)) != plain:
-                self.wrong.append(f"listed: {asked.sql}")
+            text = asked.literal(listed)
+            if (rows := _rows(session, text)) != plain:
+                differs(listed=text, **differing(plain, rows))
 
-    def _measure(self, asked: Query, target: Target, contributing: set[tuple]) -> None:
+    def _measure(self, asked: Query, target: Target, contributing: set[tuple]) -> set[tuple]:
+        """Counts what is kept; returns the partitions that are not, although they give rows."""
         kept = {partition.values for partition in target.partitions}
-        if not contributing <= kept:
-            self.wrong.append(f"misses {contributing - kept}: {asked.sql}")
         if contributing:
             self.minimality.append(len(kept) / len(contributing))
             if asked.by_keys:
                 self.by_keys.append(len(kept) / len(contributing))
+        return contributing - kept
 
 
-def _failure(session, sql: str) -> str:
-    """The error of a statement that fails."""
-    with pytest.raises((PySparkException, Py4JJavaError)) as error:
-        session.sql(sql).collect()
-    return str(error.value)
-
-
-def _rows(session, sql: str) -> list[tuple] | None:
-    """The rows, sorted, or ``None`` where Spark refuses the statement."""
+def _rows(session, sql: str) -> list[tuple] | str:
+    """The rows, sorted, or what Spark says where it refuses the statement."""
     try:
         return sorted(map(tuple, session.sql(sql).collect()), key=repr)
-    except (PySparkException, Py4JJavaError):
-        return None
+    except (PySparkException, Py4JJavaError) as error:
+        return str(error)
+
+
+def _restricted(session, narrowed: str, sql: str) -> tuple[list[tuple] | str, str | None]:
+    """The rows as a run finds them, and why Spark can't plan the restricted text."""
+    try:
+        answer = execute(session, (narrowed, sql), {}, _ALL_ROWS)
+    except (PySparkException, Py4JJavaError) as error:
+        return str(error), None
+    return sorted(answer.rows, key=repr), answer.objection
 
 
 def _contributing(scan: Scan, rows: list[tuple]) -> set[tuple]:

@@ -5,7 +5,6 @@ moto evaluates the expressions. ``FUZZ_GLUE=2000 FUZZ_SEED=7`` asks for more key
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from datetime import date, timedelta
 from random import Random
@@ -17,12 +16,12 @@ from airflow_hive_opt.runtime.glue_metastore import GlueMetastore
 from airflow_hive_opt.runtime.metastore import KeySet
 from airflow_hive_opt.runtime.partitions import CastText, Partition, matching, typed
 from airflow_hive_opt.statement.types import family
+from tests.fuzz.findings import SEED, case, count_of, repeat, report
 from tests.services.glue_stand_in import REGION, glue_stand_in
 
 pytest.importorskip("moto")  # environments of other versions do not have it
 
-SEED = int(os.environ.get("FUZZ_SEED", "1"))
-QUESTIONS = int(os.environ.get("FUZZ_GLUE", "150"))
+QUESTIONS = count_of("FUZZ_GLUE", 150)
 DEFAULT = "__HIVE_DEFAULT_PARTITION__"
 TEXTS = (
     "a",
@@ -133,7 +132,7 @@ def glue():
 def test_random_keys_find_what_python_finds(glue, monkeypatch):
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
         monkeypatch.setenv(f"AWS_{name}", "x")
-    rng, seen = Random(SEED), Counter()
+    rng, seen, wrong = Random(SEED), Counter(), []
     metastore = GlueMetastore(GlueSettings(REGION, glue.endpoint), "fuzz")
     for number in range(QUESTIONS):
         if number % 10 == 0:
@@ -143,7 +142,6 @@ def test_random_keys_find_what_python_finds(glue, monkeypatch):
             types = [type_ for _, type_ in columns]
         keys = keys_of(rng, types, rows)
         before = metastore.work().partitions_fetched
-        found = {part.values for part in metastore.partitions_by_keys(table, keys, 0)}
         every = [Partition(tuple(None if v == DEFAULT else v for v in row)) for row in rows]
         allowed = {part.values for part in matching(every, types, keys)}
         needed = {
@@ -151,12 +149,15 @@ def test_random_keys_find_what_python_finds(glue, monkeypatch):
             for part, row in zip(every, rows, strict=True)
             if is_needed(row, types, keys)
         }
-        asked = (columns, keys, found, needed)
-        assert needed <= found, asked
-        assert found <= allowed, asked
+        with case(f"question {number}", columns=columns, partitions=rows, keys=keys) as finding:
+            found = {part.values for part in metastore.partitions_by_keys(table, keys, 0)}
+        if not needed <= found <= allowed:
+            wrong.append(finding(missing=needed - found, too_many=found - allowed))
         seen["equal" if found == allowed else "without what Spark can't match"] += 1
         seen["exactly fetched"] += metastore.work().partitions_fetched - before == len(found)
         seen["found"] += len(found)
-    assert seen["found"]
-    assert glue.longest_expression <= 2_048
-    print(dict(seen), dict(glue.calls), f"longest expression {glue.longest_expression}")
+    counted = f"{repeat(FUZZ_GLUE=QUESTIONS)}: {dict(seen)}, {dict(glue.calls)}"
+    print(f"{counted}, longest expression {glue.longest_expression}")
+    assert not wrong, report(wrong, FUZZ_GLUE=QUESTIONS)
+    assert seen["found"], counted
+    assert glue.longest_expression <= 2_048, counted

@@ -6,7 +6,6 @@ partitions that they select. This tests the planner alone, without Spark.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Sequence
 
@@ -17,11 +16,11 @@ from airflow_hive_opt.pruning.decisions import KeySource, Layer, ScanDecision
 from airflow_hive_opt.pruning.plan import Plan, plan
 from airflow_hive_opt.pruning.rules import into_subqueries, skeletons
 from airflow_hive_opt.statement.catalog import JsonCatalog, Table
+from tests.fuzz.findings import SEED, case, count_of, differing, repeat, report
 from tests.fuzz.star_statements import TABLES, Statements
 from tests.pruning.catalogs import columns
 
-SEED = int(os.environ.get("FUZZ_SEED", "1"))
-STATEMENTS = int(os.environ.get("FUZZ_STATEMENTS", "200"))
+STATEMENTS = count_of("FUZZ_STATEMENTS", 200)
 CONTENTS = 2  # databases for each statement
 CATALOG = JsonCatalog.of(
     [
@@ -38,25 +37,38 @@ CATALOG = JsonCatalog.of(
 
 def test_rows_are_the_same():
     pruned = dropped = 0
+    wrong: list[str] = []
     rows = duckdb.connect(config={"threads": 1})
     for seed in range(SEED, SEED + STATEMENTS):
         sql = Statements(random.Random(seed)).statement()
-        planned = plan(sql, CATALOG)
-        if not any(decision.pruned for decision in planned.decisions):
-            continue
-        pruned += 1
-        for number in range(CONTENTS):
-            fill(rows, random.Random(f"{seed} {number}"))
-            restricted = restrict(sql, planned, rows)
-            dropped += "/* fewer */" in restricted
-            assert answer(rows, restricted) == answer(rows, sql), f"{seed}: {sql}\n{restricted}"
-    print(f"{pruned} of {STATEMENTS} statements are pruned, {dropped} runs read fewer partitions")
-    assert pruned > 0.8 * STATEMENTS
-    assert dropped > pruned * CONTENTS / 2
+        with case(f"statement {seed}", statement=sql) as finding:
+            planned = plan(sql, CATALOG)
+            if not any(decision.pruned for decision in planned.decisions):
+                continue
+            pruned += 1
+            for number in range(CONTENTS):
+                filled = fill(rows, random.Random(f"{seed} {number}"))
+                restricted = restrict(sql, planned, rows)
+                dropped += "/* fewer */" in restricted
+                plain, ours = answer(rows, sql), answer(rows, restricted)
+                if plain != ours:
+                    shown = {"pruned": restricted, "tables": ";\n".join(filled)}
+                    wrong.append(finding(**shown, **differing(plain, ours)))
+    counted = (
+        f"{pruned} of {STATEMENTS} statements are pruned, {dropped} runs read less, {repeat()}"
+    )
+    print(counted)
+    assert not wrong, report(wrong, FUZZ_STATEMENTS=STATEMENTS)
+    assert pruned > 0.8 * STATEMENTS, counted
+    assert dropped > pruned * CONTENTS / 2, counted
 
 
-def fill(rows: duckdb.DuckDBPyConnection, rng: random.Random) -> None:
-    """Tables with up to nine rows; sometimes a table is empty, sometimes a value is NULL."""
+def fill(rows: duckdb.DuckDBPyConnection, rng: random.Random) -> list[str]:
+    """Tables with up to nine rows; sometimes a table is empty, sometimes a value is NULL.
+
+    Returns the statements that make them.
+    """
+    made = []
     for name, parts in TABLES.items():
         names = [column for part in parts for column in part]
         number = rng.choice([0, *range(1, 10)])
@@ -66,10 +78,12 @@ def fill(rows: duckdb.DuckDBPyConnection, rng: random.Random) -> None:
         )
         listed = ", ".join(f"({row})" for row in values)
         typed = ", ".join(f"{column}::INT AS {column}" for column in names)
-        rows.execute(
+        made.append(
             f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {typed} "
             f"FROM (VALUES {listed}) v({', '.join(names)}) LIMIT {number}"
         )
+        rows.execute(made[-1])
+    return made
 
 
 def answer(rows: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
@@ -155,5 +169,7 @@ def test_it_can_fail(monkeypatch):
     """It notices if conditions pass all columns of aggregates and window functions."""
     for module in (into_subqueries, skeletons):
         monkeypatch.setattr(module, "same_for_group", lambda *_: True)
-    with pytest.raises(AssertionError, match="SELECT"):
+    with pytest.raises(AssertionError, match=f"of FUZZ_SEED={SEED} FUZZ_STATEMENTS=") as raised:
         test_rows_are_the_same()
+    for part in ("statement: ", "pruned: ", "tables: CREATE", "plain: ", "ours: "):
+        assert part in str(raised.value)

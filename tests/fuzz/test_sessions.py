@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +16,15 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status, run_job
 from airflow_hive_opt.spark.session.error_text import in_words
-from tests.fuzz.sessions import DATABASE, DATABASES, OF_VIEWS, TABLES, Case, case
+from tests.fuzz.findings import SEED, case, count_of, repeat, report
+from tests.fuzz.sessions import DATABASE, DATABASES, OF_VIEWS, TABLES, Case
+from tests.fuzz.sessions import case as random_case
 from tests.fuzz.test_fuzz import SETTINGS as QUICK
 from tests.fuzz.test_writing import OURS, PLAIN, make, state
 from tests.fuzz.writing import Write
 from tests.spark.handed_over import map_join_of
 
-COUNT = int(os.environ.get("FUZZ_SESSIONS", "8"))
-SEED = int(os.environ.get("FUZZ_SEED", "1"))
+COUNT = count_of("FUZZ_SESSIONS", 8)
 WRITTEN = Write(
     (
         "CREATE TABLE {db}.t (id INT, p INT, ds STRING) PARTITIONED BY (day DATE) STORED AS ORC",
@@ -63,31 +63,35 @@ def test_another_session_gets_no_other_rows(spark, tmp_path):
     differing = []
     for number in range(SEED, SEED + COUNT):
         rng = Random(number)
-        asked = case(rng)
+        asked = random_case(rng)
         both = not asked.differing and rng.random() < 0.5
-        if asked.into:
-            for name in (OURS, PLAIN):
-                make(spark, name, WRITTEN)
-        plain = plainly(spark, asked)
-        outcome, ours = by_us(spark, asked, tmp_path / str(number), both)
-        wrong = difference(spark, asked, outcome, ours, plain)
-        if wrong is None and outcome.status is Status.DONE and plain.objection is None:
-            wrong = too_many(asked, outcome, plain, counts)
         form = "whole" if both else "unlike" if asked.differing else "alike"
+        with case(
+            f"statement {number}, {form}",
+            local_task=asked.there,
+            map_join=asked.here,
+            statement=f"{asked.head}{asked.into}{asked.query}",
+        ) as finding:
+            if asked.into:
+                for name in (OURS, PLAIN):
+                    make(spark, name, WRITTEN)
+            plain = plainly(spark, asked)
+            outcome, ours = by_us(spark, asked, tmp_path / str(number), both)
+            wrong = difference(spark, asked, outcome, ours, plain)
+            if wrong is None and outcome.status is Status.DONE and plain.objection is None:
+                wrong = too_many(asked, outcome, plain, counts)
         counts[f"{form}: {outcome.status}"] += 1
         counts["error in an unread row"] += (
             outcome.status is Status.DONE and plain.objection is not None
         )
         if wrong:
-            differing.append(
-                f"seed {number}, {form}: {wrong}\nlocal task {asked.there}\nmap join {asked.here}\n"
-                f"{asked.head}{asked.into}{asked.query}\n"
-                f"plain: {plain}\nours: {outcome.status}: {outcome.message}: {ours}"
-            )
+            said = {"wrong": wrong, "plain": plain, "ours": f"{outcome.status}: {outcome.message}"}
+            differing.append(finding(**said, ran=outcome.statement, found_by_ours=ours))
             print(differing[-1], flush=True)
-    print(f"\n{COUNT} statements from seed {SEED}: {dict(counts)}, {len(differing)} differ")
-    assert not differing, "\n\n".join(differing[:5])
-    assert counts["pruned"] > COUNT // 4
+    counted = f"{COUNT} statements, {repeat()}: {dict(counts)}, {len(differing)} differ"
+    print(f"\n{counted}")
+    assert not differing, report(differing, FUZZ_SESSIONS=COUNT)
+    assert counts["pruned"] > COUNT // 4, counted
 
 
 def session(spark, settings: dict[str, str]):

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -17,11 +16,11 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status, run_job
 from airflow_hive_opt.spark.session.error_text import in_words
+from tests.fuzz.findings import SEED, case, count_of, repeat, report
 from tests.fuzz.writing import SOURCE, Write, write
 from tests.spark.handed_over import map_join_of
 
-COUNT = int(os.environ.get("FUZZ_WRITES", "8"))
-SEED = int(os.environ.get("FUZZ_SEED", "1"))
+COUNT = count_of("FUZZ_WRITES", 8)
 OURS, PLAIN = "fuzz_ours", "fuzz_plain"
 
 
@@ -46,28 +45,34 @@ def test_tables_are_what_plain_spark_makes_of_them(spark, tmp_path):
     done = 0
     for number in range(SEED, SEED + COUNT):
         rng = Random(number)
-        case = write(rng)
+        made = write(rng)
         both = rng.random() < 0.7
-        for name in (OURS, PLAIN):
-            make(spark, name, case)
-        before = state(spark, OURS, case)
-        assert before == state(spark, PLAIN, case)
-        theirs = plainly(spark, case)
-        ours = by_us(spark, case, tmp_path / str(number), both)
-        after, plain = state(spark, OURS, case), state(spark, PLAIN, case)
+        with case(
+            f"statement {number}, {'one application' if both else 'two'}",
+            settings=made.settings,
+            statements=";\n".join((*made.before, made.sql)),
+        ) as finding:
+            for name in (OURS, PLAIN):
+                make(spark, name, made)
+            before = state(spark, OURS, made)
+            assert before == state(spark, PLAIN, made)
+            theirs = plainly(spark, made)
+            ours = by_us(spark, made, tmp_path / str(number), both)
+            after, plain = state(spark, OURS, made), state(spark, PLAIN, made)
         done += theirs is None
         allowed = (plain,) if theirs is None else (plain, before)
         if (theirs is None) != (ours.status is Status.DONE) or after not in allowed:
-            differing.append(
-                f"seed {number}, {'one application' if both else 'two'}, {case.settings}\n"
-                + ";\n".join((*case.before, case.sql))
-                + f"\nplain: {theirs}\nours: {ours.status}: {ours.message}"
-                + f"\nafter plain: {plain}\nafter ours: {after}\nbefore: {before}"
-            )
+            said = {
+                "plain": theirs,
+                "ours": f"{ours.status}: {ours.message}",
+                "ran": ours.statement,
+            }
+            differing.append(finding(**said, before=before, after_plain=plain, after_ours=after))
             print(differing[-1], flush=True)
-    print(f"\n{COUNT} statements from seed {SEED}: {done} write, {len(differing)} differ")
-    assert done >= COUNT // 3
-    assert not differing, "\n\n".join(differing[:5])
+    counted = f"{COUNT} statements, {repeat()}: {done} write, {len(differing)} differ"
+    print(f"\n{counted}")
+    assert done >= COUNT // 3, counted
+    assert not differing, report(differing, FUZZ_WRITES=COUNT)
 
 
 def make(spark, database: str, case: Write) -> None:

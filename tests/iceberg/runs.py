@@ -24,7 +24,7 @@ class Outcome:
     @property
     def reasons(self) -> dict[str, str]:
         """The reason codes by alias."""
-        return {found.alias: found.reason for found in self.report.descriptor.decisions}
+        return {found.scan.alias: found.reason for found in self.report.descriptor.decisions}
 
     @property
     def values(self) -> dict[str, tuple[str, ...]]:

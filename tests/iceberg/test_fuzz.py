@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 
@@ -14,14 +13,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.statement.errors import PlanError
+from tests.fuzz.findings import SEED, case, count_of, differing, repeat, report
 from tests.fuzz.generator import query
 from tests.fuzz.schema import DIMENSIONS, FACTS, setup
 from tests.iceberg.changes import change
 from tests.iceberg.runs import rows_of, run
 
-SEED = int(os.environ.get("FUZZ_SEED", "1"))
-QUERIES = int(os.environ.get("FUZZ_QUERIES", "40"))
-WRITES = int(os.environ.get("FUZZ_WRITES", "30"))
+QUERIES = count_of("FUZZ_QUERIES", 40)
+WRITES = count_of("FUZZ_WRITES", 30)
 # Tiny statements: planning and compiling would be nearly all of their time.
 SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
@@ -68,13 +67,16 @@ def test_queries(fuzz, tmp_path):
         except _FAILURES:
             failing += 1
             continue
-        found = run(fuzz, sql, tmp_path)
+        with case(f"query {number}", statement=sql) as finding:
+            found = run(fuzz, sql, tmp_path)
         reasons.update(found.reasons.values())
         if found.rows != plain:
-            wrong.append(sql)
-    print(f"{QUERIES} queries, {failing} that plain Spark refuses, {len(wrong)} wrong: {reasons}")
-    assert wrong == []
-    assert reasons["RESTRICTED"] > QUERIES / 4
+            said = {"ran": found.statement, "values": found.values, "reasons": found.reasons}
+            wrong.append(finding(**said, **differing(plain, found.rows)))
+    counted = f"{repeat(FUZZ_QUERIES=QUERIES)}: {failing} that plain Spark refuses, {reasons}"
+    print(f"{counted}, {len(wrong)} wrong")
+    assert not wrong, report(wrong, FUZZ_QUERIES=QUERIES)
+    assert reasons["RESTRICTED"] > QUERIES / 4, counted
 
 
 def test_changes(fuzz, tmp_path):
@@ -86,24 +88,30 @@ def test_changes(fuzz, tmp_path):
         for copy in ("plain", "ours"):
             _copy(fuzz, name, copy, mode)
         sql = change(rng, name, f"{name}_{{}}")
-        failed = []
-        for copy in ("plain", "ours"):
-            text = sql.replace("{}", copy)
-            try:
-                if copy == "plain":
-                    fuzz.sql(text)
-                else:
-                    reasons.update(run(fuzz, text, tmp_path).reasons.values())
-            except _FAILURES as error:
-                failed.append(_kind(error))
+        failed: dict[str, str] = {}
+        ran = None
+        with case(f"change {number}, {mode}", statement=sql) as finding:
+            for copy in ("plain", "ours"):
+                text = sql.replace("{}", copy)
+                try:
+                    if copy == "plain":
+                        fuzz.sql(text)
+                    else:
+                        found = run(fuzz, text, tmp_path)
+                        ran = found.statement
+                        reasons.update(found.reasons.values())
+                except _FAILURES as error:
+                    failed[copy] = str(error)
+            contents = [rows_of(fuzz, f"SELECT * FROM {name}_{copy}") for copy in ("plain", "ours")]
         failing += bool(failed)
-        contents = [rows_of(fuzz, f"SELECT * FROM {name}_{copy}") for copy in ("plain", "ours")]
-        if contents[0] != contents[1] or len(set(failed)) > 1 or len(failed) == 1:
-            wrong.append((number, mode, sql, failed))
-    print(f"{WRITES} changes, {failing} that plain Spark refuses, {len(wrong)} wrong: {reasons}")
-    assert wrong == []
-    assert reasons["RESTRICTED"] > WRITES / 5
-    assert failing < WRITES / 4
+        kinds = set(map(_kind, failed.values()))
+        if contents[0] != contents[1] or len(kinds) > 1 or len(failed) == 1:
+            wrong.append(finding(ran=ran, failed=failed, **differing(*contents)))
+    counted = f"{repeat(FUZZ_WRITES=WRITES)}: {failing} that plain Spark refuses, {reasons}"
+    print(f"{counted}, {len(wrong)} wrong")
+    assert not wrong, report(wrong, FUZZ_WRITES=WRITES)
+    assert reasons["RESTRICTED"] > WRITES / 5, counted
+    assert failing < WRITES / 4, counted
 
 
 def _copy(session, name: str, copy: str, mode: str) -> None:
@@ -118,7 +126,6 @@ def _copy(session, name: str, copy: str, mode: str) -> None:
     )
 
 
-def _kind(error: Exception) -> str:
+def _kind(text: str) -> str:
     """What is wrong, by Spark's name for it."""
-    text = str(error)
     return "CARDINALITY" if "CARDINALITY" in text else "refused"

@@ -54,7 +54,7 @@ def keys(session, sql: str, path) -> tuple[str, ...]:
 
 def values(found: Outcome) -> tuple[str, ...]:
     """The days that the scan of the big table is restricted to."""
-    (filter_,) = (each for each in found.report.descriptor.row_filters if each.alias == "b")
+    (filter_,) = (each for each in found.report.descriptor.row_filters if each.scan.alias == "b")
     return filter_.values
 
 
@@ -171,7 +171,8 @@ def test_a_join_that_hives_partitions_decide_reads_the_rows(days, tmp_path):
 def test_listed_keys_are_never_unique(days, listed, count, unique):
     """The list does not count rows, so it must not decide that a join is redundant."""
     days.sql("DELETE FROM lake.listed.days WHERE v > 2")  # one row a day
-    (decision,) = (each for each in plan(JOIN, SparkCatalog(days)).decisions if each.alias == "b")
+    decisions = plan(JOIN, SparkCatalog(days)).decisions
+    (decision,) = (each for each in decisions if each.scan.alias == "b")
     (source,) = decision.sources
     found = KeySets(days, KeyBounds(), {}, lambda _: (), listed).of(source)
     assert (found.count, found.unique) == (count, unique)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_hive_opt.statement.settings import Settings
+from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
 from tests.iceberg.runs import rows_of, run, run_apart
 
 DAYS = 20
@@ -234,3 +234,13 @@ def test_stages_apart(tables, tmp_path):
         assert found.files("lake.dw.by_day") == 3
     finally:
         tables.sql("DELETE FROM lake.dw.by_day WHERE id = 901")
+
+
+def test_keys_of_python_functions_are_used_only_if_allowed(tables, tmp_path):
+    tables.udf.register("doubled", lambda v: v * 2, "long")
+    sql = "SELECT b.id FROM lake.dw.by_day b JOIN picked p ON b.day = p.day WHERE doubled(p.v) = 4"
+    whole = run(tables, sql, tmp_path)
+    allowed = run(tables, sql, tmp_path, settings=Settings.of({PYTHON_FUNCTIONS: "true"}))
+    assert whole.rows == allowed.rows == rows_of(tables, sql)
+    assert (whole.reasons, allowed.reasons) == ({"b": "PYTHON_FUNCTION"}, {"b": "RESTRICTED"})
+    assert allowed.files("lake.dw.by_day") == 1

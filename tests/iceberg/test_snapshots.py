@@ -127,7 +127,7 @@ CHANGES = {
 @pytest.fixture
 def views(tables):
     tables.sql("CREATE VIEW held_view AS SELECT * FROM lake.held.changed")
-    tables.sql("CREATE OR REPLACE TEMPORARY VIEW held_temporary AS TABLE lake.held.changed")
+    tables.sql("CREATE OR REPLACE TEMPORARY VIEW held_temporary AS SELECT * FROM lake.held.changed")
     yield tables
     tables.sql("DROP VIEW held_view")
     tables.sql("DROP VIEW held_temporary")

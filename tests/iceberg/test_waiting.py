@@ -12,9 +12,12 @@ from datetime import date, datetime, timedelta, timezone
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowSensorTimeout, TaskDeferred
+from upath import UPath
 
 from airflow_hive_opt.runtime.iceberg_catalog import IcebergTables
+from airflow_hive_opt.runtime.required_keys import read_keys
 from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
+from airflow_hive_opt.spark.application.application import prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.application.required_partitions import required_partitions
 from airflow_hive_opt.statement.errors import PlanError
@@ -125,6 +128,16 @@ def test_spark_and_pyiceberg_find_the_same(tables, make, catalog, transform, zon
             assert tables.sql(one + value.format(shown)).head() is None
     finally:
         tables.conf.unset("spark.sql.session.timeZone")
+
+
+@pytest.mark.parametrize("column", ["day", "at", "id", "n", "name"])
+def test_a_local_task_leaves_the_same_keys(tables, make, tmp_path, column):
+    make(f"PARTITIONED BY ({column})")
+    sql = joined(column, condition="k.id < 40 AND k.n > 3")
+    path = UPath(tmp_path) / "1.json"
+    descriptor = prune(tables, Request(sql), path).descriptor
+    found = read_keys(path, descriptor.query_digest, descriptor.digest)
+    assert list(found.required()) == required_partitions(tables, Request(sql))
 
 
 def test_the_sensor_waits(tables, make, metastore_service, monkeypatch, tmp_path):

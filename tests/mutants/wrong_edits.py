@@ -29,15 +29,15 @@ WRONG_EDITS = (
     *_edits(
         "pruning/conditions.py",
         (
-            "bool(node.expressions) and constant and _is_strict(node.this)",
-            "bool(node.expressions) and _is_strict(node.this)",
+            "bool(node.expressions) and constant and is_strict(node.this)",
+            "bool(node.expressions) and is_strict(node.this)",
             "an IN list may be true although an item is NULL",
         ),
     ),
     *_edits(
         "pruning/scope.py",
         (
-            "        return name in self.nearest or self.nearest.isdisjoint(self._owners(name))",
+            "        return self.nearest.isdisjoint(self._owners(name))",
             "        return True",
             "a subquery's struct column hides the outer table of the same name",
         ),
@@ -136,6 +136,19 @@ WRONG_EDITS = (
             "if names.count(name) == 1 and same_for_group(select, projection):",
             "if names.count(name) == 1:",
             "an aggregate or a window function reads the rows that the condition drops",
+        ),
+    ),
+    *_edits(
+        "pruning/substitution.py",
+        (
+            " and not condition.implied and strict",
+            " and not condition.implied",
+            "an expression may have a value where its columns are NULL",
+        ),
+        (
+            " and not condition.implied and strict",
+            " and strict",
+            "a branch of an OR may be true of the NULLs that another one reads",
         ),
     ),
     *_edits(
@@ -321,8 +334,8 @@ WRONG_EDITS = (
             "a condition reads what gives no keys",
         ),
         (
-            "[group for group in groups if group & condition.aliases]",
-            "[group for group in groups if group <= condition.aliases]",
+            "            group_of.update(dict.fromkeys(met, met))",
+            "            group_of.update(dict.fromkeys(condition.aliases, met))",
             "a third relation's keys lose their connection",
         ),
         (
@@ -369,7 +382,7 @@ WRONG_EDITS = (
             "* shows the columns",
         ),
         (
-            "            _require_unread(block, table, answers)\n",
+            "            _require_unread(block, mentions, table, answers)\n",
             "",
             "the statement reads it elsewhere",
         ),
@@ -389,13 +402,13 @@ WRONG_EDITS = (
             "a key of two is not compared",
         ),
         (
-            "        other = bool(qualifiers) and first in block.factors and first != table",
-            "        other = bool(qualifiers) and first != table",
+            "            if qualifiers and first in self.of:\n",
+            "            if qualifiers:\n                self.of.setdefault(first, set())\n",
             "a struct's field, or a subquery's alias",
         ),
         (
-            "        if not other and (first in columns or called.intersection(qualifiers)):",
-            "        if not other and called.intersection(qualifiers):",
+            "    for name in columns:\n        places += mentions.first.get(name, ())\n",
+            "",
             "a name without a qualifier",
         ),
     ),

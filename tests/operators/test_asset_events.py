@@ -12,12 +12,17 @@ from airflow_hive_opt.provider.asset_events import (
 )
 from airflow_hive_opt.runtime.descriptor import Decision, Descriptor
 from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.statement.scan_ref import ScanRef
 from tests.operators.test_lineage import FACT
 
 
 def descriptor(*targets):
-    decisions = [Decision(each.alias, each.table, "PRUNED", "") for each in targets]
+    decisions = [Decision(each.scan, "PRUNED", "") for each in targets]
     return Descriptor("q", "2026-01-01T00:00:00+00:00", targets, tuple(decisions))
+
+
+def of_table(name):
+    return replace(FACT, scan=ScanRef("f", name, (40, 47), "f (line 2)"))
 
 
 @pytest.mark.parametrize("table", ["dw.fact", "FACT"])
@@ -49,8 +54,8 @@ def test_airflows_mappers_read_the_keys():
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        ((replace(FACT, table="dw.other"),), "its scan was not pruned"),
-        ((FACT, replace(FACT, table="x.fact")), "tables of this name were pruned"),
+        ((of_table("dw.other"),), "its scan was not pruned"),
+        ((FACT, of_table("x.fact")), "tables of this name were pruned"),
         ((replace(FACT, partitions=(Partition(("x" * 250, "1")),)),), "1 to 250 characters"),
         (
             (replace(FACT, partitions=tuple(Partition((str(n), "1")) for n in range(1001))),),

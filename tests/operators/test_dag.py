@@ -182,7 +182,7 @@ def test_the_links_lead_to_the_descriptor_and_what_it_says(run, web, tmp_path):
         name_descriptor(instance, uri)
         refused = client.get(links["Partition descriptor"], headers=user)
         assert refused.status_code == 404
-        assert "only descriptors below [hive_opt] descriptor_path" in refused.json()["detail"]
+        assert "the API server shows only partition lists below" in refused.json()["detail"]
     run_folder = mine.parents[2]
     for uri in (  # of another DAG, of another run, and what is no descriptor of a task's
         tmp_path / "another" / run_folder.name / "t" / "-1" / "1.json",

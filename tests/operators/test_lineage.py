@@ -12,15 +12,14 @@ from airflow_hive_opt.provider.lineage import MOST_PARTITIONS, lineage_of, names
 from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Target, decode, write
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.runtime.report import descriptor_summary
+from airflow_hive_opt.statement.scan_ref import ScanRef
 from tests.versions.installed import needs_airflow
 
 SQL = "INSERT INTO dw.result SELECT * FROM dw.fact f JOIN days d ON f.ds = d.ds"
 FACT = Target(
-    alias="f",
-    table="dw.fact",
+    scan=ScanRef("f", "dw.fact", (0, 7), "f"),
     text="dw.fact",
     aliased=True,
-    reference=(0, 7),
     columns=("ds", "n"),
     types=("string", "int"),
     pruned_columns=("ds",),
@@ -34,8 +33,11 @@ FACT = Target(
 )
 
 
-def pruned(alias):
-    return Decision(alias, "dw.fact", "PRUNED", "")
+OTHER = ScanRef("f", "dw.fact", (60, 67), "f (line 2)")
+
+
+def pruned(target):
+    return Decision(target.scan, "PRUNED", "")
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def told(tmp_path):
     from upath import UPath
 
     def tell(targets=(FACT,), decisions=None, sql=SQL, joined=True, namespace="hive://h"):
-        decisions = (pruned("f"),) if decisions is None else decisions
+        decisions = (pruned(FACT),) if decisions is None else decisions
         descriptor = Descriptor("q", "2026-01-01T00:00:00+00:00", targets, decisions)
         path = UPath(tmp_path / "1.json")
         write(descriptor, path)
@@ -80,13 +82,13 @@ def test_tables_and_the_partitions_that_were_read(told):
 
 
 def test_scans_of_one_table_are_put_together(told):
-    other = replace(FACT, alias="g", partitions=(Partition(("c", "2")), Partition(("d", "3"))))
-    event = told((FACT, other), (pruned("f"), pruned("g")))
+    other = replace(FACT, scan=OTHER, partitions=(Partition(("c", "2")), Partition(("d", "3"))))
+    event = told((FACT, other), (pruned(FACT), pruned(other)))
     assert len(partitions_of(event)) == 3
 
 
 def test_no_subset_is_claimed_of_a_table_that_one_scan_reads_whole(told):
-    event = told(decisions=(pruned("f"), Decision("g", "dw.fact", "PRESERVED_SIDE", "")))
+    event = told(decisions=(pruned(FACT), Decision(OTHER, "PRESERVED_SIDE", "")))
     assert partitions_of(event) is None
 
 

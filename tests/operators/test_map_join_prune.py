@@ -90,7 +90,7 @@ def test_a_file_is_a_template_too(context, tmp_path, name):
     assert operator.sql.endswith("k.id < 3")
 
 
-def test_parameters_and_confs(spark, context, tmp_path):
+def test_parameters_and_confs(spark, context, tmp_path, capsys):
     summary = run(
         context,
         tmp_path,
@@ -100,6 +100,9 @@ def test_parameters_and_confs(spark, context, tmp_path):
         hive_conf={"hive.mapjoin.smalltable.filesize": "{{ 1 }}"},
     )
     assert summary["reason"] == "KEY_SOURCE_NOT_SMALL"
+    (advice,) = [line for line in capsys.readouterr().out.splitlines() if "More: " in line]
+    assert "KEY_SOURCE_NOT_SMALL: Run ANALYZE TABLE ... COMPUTE STATISTICS on the small" in advice
+    assert "/hive_opt/pages/reasons#KEY_SOURCE_NOT_SMALL" in advice
 
 
 def test_on_empty(spark, context, tmp_path):
@@ -111,11 +114,17 @@ def test_on_empty(spark, context, tmp_path):
         run(context, tmp_path, on_empty="fail")
 
 
-def test_a_budget_fails_without_retries(spark, context, tmp_path):
+def test_a_budget_fails_without_retries(spark, context, tmp_path, capsys):
     with pytest.raises(AirflowFailException, match="max_partitions is 2"):
         run(context, tmp_path, max_partitions=2)
     # and what it would have read can be looked at
-    assert Path(context["ti"].pushed["hive_opt_descriptor"]).exists()
+    pushed = context["ti"].pushed
+    assert Path(pushed["hive_opt_descriptor"]).exists()
+    assert pushed["hive_opt_figures"]["stopped"] == "3 partitions, limit 2"
+    assert pushed["hive_opt_summary"]["decisions"][0]["kept"] == 3
+    assert "return_value" not in pushed
+    last = capsys.readouterr().out.strip().splitlines()[-1]
+    assert "kept 3 of 10 partitions (70.0 % pruned): fact.p by 3 keys of keys" in last
 
 
 @pytest.mark.parametrize(
@@ -206,7 +215,8 @@ def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
     operator = MapJoinPruneOperator(task_id="task", sql=SQL, **options)
     operator.render_template_fields(context)
     summary = operator.execute(context)
-    assert (summary["reason"], summary["kept"], summary["scans"]) == ("PASSED_THROUGH", 0, {})
+    assert (summary["reason"], summary["kept"]) == ("PASSED_THROUGH", 0)
+    assert ["way" in each for each in summary["decisions"]] == [False]
     assert operator.statement == operator.sql
     log = capsys.readouterr().out
     assert {f"{n}\t{n}" in log for n in range(3)} == {True}

@@ -134,7 +134,7 @@ def test_the_gates_stop_the_run_before_the_join(spark, tmp_path):
     with pytest.raises(AirflowSkipException, match="no partition of f"):
         prune(tmp_path, below=0, on_empty="skip")
     assert prune(tmp_path, max_bytes=10**9)["kept"] == 2
-    with pytest.raises(AirflowFailException, match="bytes, but max_bytes is 1:"):
+    with pytest.raises(AirflowFailException, match="bytes, but max_bytes is 1$"):
         prune(tmp_path, max_bytes=1)
 
 
@@ -145,8 +145,16 @@ def test_the_gates_hold_at_prelaunch_too(spark, tmp_path):
     pruned = prune(tmp_path, sql=only, on_empty="skip")
     assert pruned["kept"] == 1
     spark.sql("ALTER TABLE split.fact DROP PARTITION (p = 77)")
+    found = context("map_join")
+    options = {"sql": only, "descriptor": pruned, "descriptor_path": str(tmp_path)}
+    operator = MapJoinOperator(task_id="map_join", on_empty="skip", **options)
     with pytest.raises(AirflowSkipException):
-        join(tmp_path, pruned, sql=only, on_empty="skip")
+        rendered(operator, found).execute(found)
+    pushed = found["ti"].pushed  # for the page, which shows the list as it is now
+    assert pushed["hive_opt_figures"]["stopped"] == "the keys match no partition of f"
+    assert pushed["hive_opt_descriptor"] == pruned["uri"]
+    assert pushed["hive_opt_summary"]["decisions"][0]["kept"] == 0
+    assert pushed["hive_opt_summary"]["digest"] == pruned["digest"]
 
 
 @pytest.mark.parametrize("dry", [True, "{{ params.below == 2 }}"])
@@ -179,6 +187,7 @@ def test_the_group_gives_both_tasks_the_same_statement():
             parameters={"a": 1},
             max_keys=5,
             max_partitions=3,
+            show_rows=7,
             retries=2,
             map_join_args={"conn_id": "cluster"},
         )
@@ -189,12 +198,22 @@ def test_the_group_gives_both_tasks_the_same_statement():
     for name in ("sql", "parameters", "max_partitions", "retries"):
         assert getattr(local_task, name) == getattr(map_join, name)
     assert (local_task.max_keys, local_task.conn_id, map_join.conn_id) == (5, None, "cluster")
+    assert (local_task.show_rows, map_join.show_rows) == (None, 7)
 
 
 def test_the_group_knows_its_arguments():
     # before Airflow 3.0 it is an AirflowException
     with DAG("d"), pytest.raises((TypeError, AirflowException), match="max_partition"):
         MapJoinPruneTaskGroup("sales", sql=SQL, max_partition=3)
+
+
+def test_a_local_task_has_no_rows_to_show():
+    for make in (
+        lambda: LocalTaskOperator(task_id="t", sql=SQL, show_rows=0),
+        lambda: MapJoinPruneTaskGroup("sales", sql=SQL, local_task_args={"show_rows": 0}),
+    ):
+        with DAG("d"), pytest.raises(TypeError, match="show_rows can't be set: a local task"):
+            make()
 
 
 def test_the_decorator_runs_what_the_function_returns(spark, tmp_path):

@@ -17,21 +17,36 @@ _AT_ONCE = 5_000
 
 @dataclass(frozen=True)
 class Ran:
-    """A task instance with figures; ``hours`` ago."""
+    """A task instance, by default with figures; its run's date is ``hours`` ago.
+
+    It started at that date, or ``started`` hours ago.
+    """
 
     dag_id: str
     task_id: str
     hours: float
-    figures: Figures
+    figures: Figures | None
     map_index: int = -1
     kind: str = "scheduled"
     try_number: int = 1
     xcoms: Mapping[str, Any] = field(default_factory=dict)
     rendered: Mapping[str, Any] = field(default_factory=dict)
+    started: float | None = None
+    state: str = "success"
+    operator: str = "MapJoinPruneOperator"
 
     @property
     def run_after(self) -> datetime:
         return NOW - timedelta(hours=self.hours)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The XComs."""
+        return {**({FIGURES_KEY: self.figures.to_json()} if self.figures else {}), **self.xcoms}
+
+    @property
+    def start_date(self) -> datetime:
+        return self.run_after if self.started is None else NOW - timedelta(hours=self.started)
 
     @property
     def run_id(self) -> str:
@@ -78,8 +93,9 @@ def add(session, ran: Sequence[Ran]) -> None:
             "pool": "default_pool",
             "pool_slots": 1,
             "try_number": each.try_number,
-            "state": "success",
-            "start_date": each.run_after,
+            "state": each.state,
+            "operator": each.operator,
+            "start_date": each.start_date,
             "duration": 2.5,
         }
         for each, place in places
@@ -91,10 +107,10 @@ def add(session, ran: Sequence[Ran]) -> None:
             **place,
             "key": key,
             "value": value,
-            "timestamp": each.run_after,
+            "timestamp": each.start_date,
         }
         for each, place in places
-        for key, value in {FIGURES_KEY: each.figures.to_json(), **each.xcoms}.items()
+        for key, value in each.values.items()
     )
     _insert(session, insert(XComModel.__table__), xcoms)
     rendered = (

@@ -18,15 +18,17 @@ from airflow_hive_opt.runtime.descriptor import (
 )
 from airflow_hive_opt.runtime.figures import figures_of
 from airflow_hive_opt.runtime.report import Report
+from airflow_hive_opt.statement.scan_ref import ScanRef
 
+ORDERS = ScanRef("o", "lake.shop.orders", (14, 20), "o")
 KEYS = SourceKeys(("c",), "changed", "SELECT DISTINCT c.day FROM changed c", 5)
 DESCRIPTOR = Descriptor(
     "0" * 64,
     now(),
     (),
-    (Decision("o", "lake.shop.orders", "RESTRICTED", "by its files"),),
-    (RowFilter("o", "lake.shop.orders", "orders", True, (14, 20), "day", "date", (), False, KEYS),),
-    (PlannedFiles("o", "lake.shop.orders", (14, 20), "false", 5, 5, 40, 1000, 8000),),
+    (Decision(ORDERS, "RESTRICTED", "by its files"),),
+    (RowFilter(ORDERS, "orders", True, "day", "date", (), False, KEYS),),
+    (PlannedFiles(ORDERS, "false", 5, 5, 40, 1000, 8000),),
 )
 
 

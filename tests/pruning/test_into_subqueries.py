@@ -14,7 +14,7 @@ YEARS = f"SELECT d.year AS y, s.item AS i {INNER}"
 
 def keys_of(sql: str, alias: str = "s") -> str:
     """The queries for the keys of one scan."""
-    decision = next(found for found in plan(sql, STAR).decisions if found.alias == alias)
+    decision = next(found for found in plan(sql, STAR).decisions if found.scan.alias == alias)
     return " ; ".join(source.sql for source in decision.sources)
 
 

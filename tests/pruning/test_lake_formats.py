@@ -36,7 +36,7 @@ def planned(sql: str, provider: str = "delta", **conf: str) -> Plan:
 
 def reasons(sql: str, provider: str = "delta", **conf: str) -> dict[str, str]:
     found = planned(sql, provider, **conf).decisions
-    return {decision.alias: decision.reason.value for decision in found}
+    return {decision.scan.alias: decision.reason.value for decision in found}
 
 
 @pytest.mark.parametrize("provider", ["delta", "hudi"])

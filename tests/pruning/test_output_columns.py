@@ -34,7 +34,7 @@ def test_the_shared_column_is_that_of_one_side(kind, keys):
         inner = f"SELECT {listed} FROM sales s {kind} JOIN returns r USING (ds)"
         sql = f"SELECT 1 FROM ({inner}) q {DAYS}"
         found = {
-            decision.alias: any("days" in source.sql for source in decision.sources)
+            decision.scan.alias: any("days" in source.sql for source in decision.sources)
             for decision in plan(sql, STAR).decisions
         }
         assert found == keys

@@ -8,11 +8,11 @@ from tests.pruning.catalogs import STAR
 
 def reasons(sql: str, **conf) -> dict[str, str]:
     found = plan(sql, STAR, Settings.of(conf)).decisions
-    return {decision.alias: decision.reason.value for decision in found}
+    return {decision.scan.alias: decision.reason.value for decision in found}
 
 
 def sources(sql: str, alias: str = "s") -> list[str]:
-    (decision,) = [found for found in plan(sql, STAR).decisions if found.alias == alias]
+    (decision,) = [found for found in plan(sql, STAR).decisions if found.scan.alias == alias]
     return [source.sql for source in decision.sources]
 
 

@@ -36,7 +36,7 @@ DAYS = "WITH t AS (SELECT s.ds, s.item FROM sales s) "
 
 def decision(sql: str):
     """The one decision for the scan ``s``; a CTE's scan is decided once."""
-    (found,) = [each for each in plan(sql, STAR).decisions if each.alias == "s"]
+    (found,) = [each for each in plan(sql, STAR).decisions if each.scan.alias == "s"]
     return found
 
 

@@ -51,7 +51,7 @@ def run(tmp_path):
     path.parent.mkdir(parents=True)
     found = descriptor()
     write(found, path)
-    stages = (StageSummary("Stage-1", "MapReduce", (), ("f",), (EVIL,)),)
+    stages = (StageSummary("Stage-1", "MapReduce", (), (23,), (EVIL,)),)
     reads = (TableRead("dw.fact", 250, 250, 5, 7),)
     keep_report(Report(found, str(path), {"map join": 1.5}, {}, reads=reads, stages=stages), path)
     return path
@@ -65,7 +65,9 @@ def written(run, tmp_path):
 
 def test_in_the_terminal(run, capsys):
     assert main(["report", str(run)]) == 0
-    assert capsys.readouterr().out.startswith("kept 250 of 1,000 partitions")
+    printed = capsys.readouterr().out
+    assert printed.startswith("kept 250 of 1,000 partitions")
+    assert "  to do: Use an inner join if the result allows it. More: docs/" in printed
 
 
 def test_as_one_file_that_needs_no_server(run, tmp_path):
@@ -84,8 +86,10 @@ def test_as_one_file_that_needs_no_server(run, tmp_path):
     ids = [instance[name] for name in ("dag_id", "run_id", "task_id", "map_index", "try_number")]
     assert ids == ["dag", "run", "task", -1, 2]
     assert instance["stages"][0]["details"] == [EVIL]
+    assert instance["stages"][0]["scans"] == [0]
     assert instance["reads"][0]["total_bytes"] == 7
     (listed,) = found["partitions"]
+    assert listed["reference"] == instance["scans"][0]["reference"] == [23, 27]
     assert len(listed["partitions"]) == 250
     assert EVIL in listed["partitions"][-1]["values"]
 

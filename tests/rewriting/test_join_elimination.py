@@ -9,6 +9,7 @@ from airflow_hive_opt.rewriting.blocks import Text, spliced
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
 from airflow_hive_opt.statement.parse import identifier_span, parse
+from airflow_hive_opt.statement.scan_ref import ScanRef
 
 _DAYS = (
     Column("day", "int"),
@@ -32,16 +33,18 @@ STAR = "FROM fact f JOIN days d ON f.day = d.day"
 def left_out(sql, *joins, keys=("day",)):
     """The text, and the removed tables; a join is a scan, a table, and the conditions on it."""
     text = Text(sql, parse(sql), CATALOG)
-    places = {
-        node.alias_or_name: identifier_span(node.this) for node in text.tree.find_all(exp.Table)
+    scans = {
+        alias: ScanRef(alias, node.name, (at.start, at.stop), alias)
+        for node in text.tree.find_all(exp.Table)
+        if (alias := node.alias_or_name) and (at := identifier_span(node.this))
     }
     pairs = tuple((key, key) for key in keys)
     answered = [
-        RedundantJoin(places[scan], places[table], table, pairs, asked)
+        RedundantJoin(scans[scan], scans[table], pairs, asked)
         for scan, table, *asked in joins or [("f", "d", "d.week = 2")]
     ]
     edits, gone = eliminate_joins(text, answered, [])
-    return spliced(sql, edits), [join.name for join in gone]
+    return spliced(sql, edits), [join.table.alias for join in gone]
 
 
 def test_a_table_that_is_only_joined_is_left_out():

@@ -15,12 +15,13 @@ from airflow_hive_opt.rewriting.example import without_join
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.statement.catalog import JsonCatalog, ViewDefinition
 from airflow_hive_opt.statement.parse import parse
+from airflow_hive_opt.statement.scan_ref import ScanRef
 from tests.pruning.catalogs import STAR
 from tests.rewriting.test_rewriting import outcome, reasons
 
 
 def decision(sql: str, alias: str):
-    return next(found for found in plan(sql, STAR).decisions if found.alias == alias)
+    return next(found for found in plan(sql, STAR).decisions if found.scan.alias == alias)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,23 @@ def test_an_or_may_be_true_of_the_nulls_of_one_relation():
     assert [condition.sql for condition in found.alternatives[0].conditions] == [
         "((s.ds = 'x')) OR ((s.ds = 'y'))"
     ]
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("q.y = 2000", "PRUNED"),
+        ("q.filled = 2000", "PRESERVED_SIDE"),
+        ("(q.y = 1 AND i.category = 'a') OR (q.item = 2 AND i.category = 'b')", "PRESERVED_SIDE"),
+    ],
+)
+def test_what_nulls_fulfil_inside_a_subquery(condition, reason):
+    inner = (
+        "SELECT s.item, d.year AS y, coalesce(d.year, 2000) AS filled "
+        "FROM sales s LEFT JOIN days d ON s.ds = d.ds"
+    )
+    sql = f"SELECT 1 FROM ({inner}) q JOIN items i ON i.item = q.item WHERE {condition}"
+    assert decision(sql, "s").reason == reason
 
 
 OUTER = "days d LEFT JOIN sales s ON s.item = d.year"
@@ -170,11 +188,15 @@ def test_a_table_that_chose_partitions_is_not_left_out_after_its_own_join():
     sql = "SELECT f.item FROM facts f, days d, days e WHERE f.day = d.day AND d.day = e.day"
     text = Text(sql, parse(sql), EXAMPLE)
     (block,) = text.blocks()
-    places = {alias: factor.reference for alias, factor in block.factors.items()}
+    scans = {
+        alias: ScanRef(alias, "default.days", (at.start, at.stop), alias)
+        for alias, factor in block.factors.items()
+        if (at := factor.reference)
+    }
     key = (("day", "day"),)
     chain = [
-        RedundantJoin(places["f"], places["d"], "days", key, ()),
-        RedundantJoin(places["d"], places["e"], "days", key, ()),
+        RedundantJoin(scans["f"], scans["d"], key, ()),
+        RedundantJoin(scans["d"], scans["e"], key, ()),
     ]
     for answered in (chain, chain[::-1]):
         edits, left_out = eliminate_joins(text, answered, [])

@@ -10,6 +10,7 @@ from airflow_hive_opt.runtime.descriptor import (
     Decision,
     Descriptor,
     DescriptorError,
+    NewPartitions,
     RowFilter,
     SourceKeys,
     Target,
@@ -19,18 +20,19 @@ from airflow_hive_opt.runtime.descriptor import (
     read,
     write,
 )
+from airflow_hive_opt.runtime.key_tuples import KeyTuples
 from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.statement.scan_ref import ScanRef
 
 QUERY = query_digest("SELECT 1", {"a": 1})
+SALES = ScanRef("s", "default.sales", (14, 19), "s")
 
 
 def descriptor(partitions: int = 2) -> Descriptor:
     target = Target(
-        alias="s",
-        table="default.sales",
+        scan=SALES,
         text="sales",
         aliased=True,
-        reference=(14, 19),
         columns=("ds", "hr"),
         types=("string", "int"),
         pruned_columns=("ds",),
@@ -44,7 +46,7 @@ def descriptor(partitions: int = 2) -> Descriptor:
         total=10_000,
         sources=(SourceKeys(("d",), "days", "SELECT DISTINCT d.ds FROM days d", 3),),
     )
-    decision = Decision("s", "default.sales", "PRUNED", "why")
+    decision = Decision(SALES, "PRUNED", "why")
     return Descriptor(QUERY, "2026-01-31T00:00:00+00:00", (target,), (decision,))
 
 
@@ -107,7 +109,7 @@ def test_cut_short_when_compressed(length):
         ({"sha256": "0" * 64}, "digest does not match"),
         ({"created": "2027-01-01T00:00:00+00:00"}, "digest does not match"),
         ({"sha256": None}, "digest does not match"),
-        ({"version": 4}, "version is 4, this package reads version 8"),
+        ({"version": 4}, "version is 4, this package reads version 10"),
         ({"version": None}, "version is None"),
         ({"version": True}, "version is True"),
         ({"kind": "job"}, "kind is 'job', not 'descriptor'"),
@@ -133,6 +135,22 @@ def one(**changes) -> Descriptor:
     return dataclasses.replace(descriptor(), targets=(dataclasses.replace(target, **changes),))
 
 
+def new(column: str, *values: str) -> NewPartitions:
+    return NewPartitions((KeyTuples((column,), (values,)),), ())
+
+
+def test_what_to_read_of_new_partitions_comes_back_too(path):
+    added = dataclasses.replace(
+        new("ds", "a", "b"),
+        left_out=(("a", None),),
+        left_out_by_names=(("b", "1"),),
+        names={"t": "0"},
+    )
+    write(one(new_partitions=(added, new("hr", "7"))), path)
+    (target,) = read(path, QUERY).targets
+    assert target.new_partitions == (added, new("hr", "7"))
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -144,7 +162,7 @@ def one(**changes) -> Descriptor:
                 descriptor(),
                 row_filters=(
                     RowFilter(
-                        *("s", "default.sales", "sales", True, (14, 19), "day", "date"),
+                        *(SALES, "sales", True, "day", "date"),
                         ("2026-01-01",),
                         True,
                         SourceKeys(("d",), "days", "SELECT 1", 1),
@@ -153,6 +171,8 @@ def one(**changes) -> Descriptor:
             ),
             "the ranges of day do not have two values each",
         ),
+        (one(new_partitions=(new("day", "a"),)), "has keys of columns that it does not have"),
+        (one(new_partitions=(new("hr", "7", "x"),)), "a value is no int: 'x'"),
     ],
 )
 def test_fields_that_do_not_fit_each_other(wrong, message):

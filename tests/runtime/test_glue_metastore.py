@@ -66,8 +66,9 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def metastore(glue):
+    # A call that ran out of time would be repeated, and moto takes seconds for long expressions.
     glue.forget()
-    with GlueMetastore(GlueSettings(REGION, glue.endpoint), "odds", timeout=20) as client:
+    with GlueMetastore(GlueSettings(REGION, glue.endpoint), "odds", timeout=120) as client:
         yield client
 
 

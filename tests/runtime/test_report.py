@@ -16,21 +16,24 @@ from airflow_hive_opt.runtime.report import (
     unpruned,
 )
 from airflow_hive_opt.runtime.storage import DescriptorError
-from tests.runtime.test_descriptor import descriptor
+from airflow_hive_opt.statement.scan_ref import ScanRef
+from tests.runtime.test_descriptor import SALES, descriptor
+
+STORE_SALES = ScanRef("ss", "default.store_sales", (14, 25), "ss")
 
 
 def of(kept: int, total: int, keys: int):
     base = descriptor()
     target = dataclasses.replace(
         base.targets[0],
-        alias="ss",
-        table="default.store_sales",
+        scan=STORE_SALES,
         pruned_columns=("ss_sold_date_sk",),
         partitions=tuple(Partition((str(n),)) for n in range(kept)),
         total=total,
         sources=(SourceKeys(("d",), "date_dim", "SELECT", keys),),
     )
-    return dataclasses.replace(base, targets=(target,))
+    decision = Decision(STORE_SALES, "PRUNED", "why")
+    return dataclasses.replace(base, targets=(target,), decisions=(decision,))
 
 
 def test_the_logs_last_line():
@@ -51,13 +54,13 @@ def test_several_columns():
 
 
 def test_nothing_pruned():
-    whole = Decision("s", "default.sales", "PRESERVED_SIDE", "because")
+    whole = Decision(SALES, "PRESERVED_SIDE", "because")
     found = dataclasses.replace(descriptor(), targets=(), decisions=(whole,))
     line = "s reads all partitions, PRESERVED_SIDE: because"
     assert headline(found) == f"pruned nothing: {line}"
     assert unpruned(found) == [line]
     nothing = dataclasses.replace(found, decisions=())
-    assert headline(nothing) == "pruned nothing: the statement reads no partitioned table"
+    assert headline(nothing) == "nothing to prune: the statement reads no partitioned table"
 
 
 def test_the_summary_is_small_and_plain():
@@ -89,6 +92,6 @@ def test_a_report_that_can_not_be_kept_is_a_line_in_the_log(tmp_path, caplog):
     (tmp_path / "1.report.json").mkdir()
     keep_report(Report(of(1, 2, 3), "file:/x"), UPath(tmp_path) / "1.json")
     assert "the report can't be stored: can't write" in caplog.text
-    no_json = Report(of(1, 2, 3), "file:/x", scans={"s": object()})
+    no_json = Report(of(1, 2, 3), "file:/x", ways={STORE_SALES: object()})
     keep_report(no_json, UPath(tmp_path) / "2.json")
     assert "JSON can't represent" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import sys
@@ -38,6 +39,23 @@ def test_a_local_file_is_its_owners_alone(tmp_path, made):
         local = tmp_path / "a" / "b" / "x.json"
         assert stat.S_IMODE(local.stat().st_mode) == 0o600
         assert names(local.parent) == ["x.json"]
+
+
+@pytest.mark.parametrize("made", [UPath, ObjectStoragePath])
+def test_new_local_folders_are_their_owners_alone(tmp_path, made):
+    """Their names show DAGs, runs and tasks; a folder that is there keeps its permissions."""
+    there = tmp_path / "descriptors"
+    there.mkdir()
+    there.chmod(0o775)
+    before = os.umask(0)
+    try:
+        for name in ("1.json", "2.json"):
+            write_whole(GOOD, made(there / "dag" / "run" / "task" / name))
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE((there / each).stat().st_mode) for each in ("", "dag", "dag/run")]
+    assert modes == [0o775, 0o700, 0o700]
+    assert names(there / "dag" / "run" / "task") == ["1.json", "2.json"]
 
 
 def test_the_longest_name_that_a_file_may_have(tmp_path):

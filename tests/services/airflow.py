@@ -47,8 +47,8 @@ class Airflow:
 
     @property
     def descriptors(self) -> Path:
-        """What ``[hive_opt] descriptor_path`` names."""
-        return self.folder / "descriptors"
+        """The default of ``[hive_opt] descriptor_path``."""
+        return self.folder / "airflow" / "hive_opt_descriptors"
 
     @property
     def logs(self) -> Path:
@@ -87,14 +87,14 @@ class Airflow:
         runs: list[dict[str, Any]] = found["dag_runs"]
         return runs
 
-    def ended(self, dag_id: str, run_id: str) -> str:
+    def ended(self, dag_id: str, run_id: str, seconds: float = 240) -> str:
         """Waits for the end of a run; returns its state."""
 
         def state() -> str | None:
             found = self.ask(f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}")["state"]
             return found if found in ("success", "failed") else None
 
-        return wait_for(state)
+        return wait_for(state, seconds)
 
     def task(self, dag_id: str, run_id: str, task_id: str, what: str = "") -> dict[str, Any]:
         """A task instance, or ``what`` of it, such as ``/links``."""
@@ -143,7 +143,7 @@ def airflow(
         "API_SERVER_PORT": port,
         "API_SERVER_PUBLIC": f"{HOST}:{port}",
         "DAGS_FOLDER": folder / "dags",
-        "DESCRIPTORS": folder / "descriptors",
+        "DESCRIPTORS": "",
         "HERE": compose.DOCKER,
         "METASTORE_HOST": metastore_service.host,
         "METASTORE_PORT": metastore_service.port,
@@ -156,6 +156,8 @@ def airflow(
         "SPARK_CONF_DIR": str(_spark_conf(folder / "conf", metastore_service)),
         "SPARK_LOCAL_IP": HOST,
     }
+    # All services run on this machine, where the default folder is enough.
+    del environment["AIRFLOW__HIVE_OPT__DESCRIPTOR_PATH"]
 
     def run(service: str) -> None:
         """A service that does its work and ends."""

@@ -56,7 +56,7 @@ class Answer:
 
     @property
     def reasons(self) -> dict[str, str]:
-        return {found.alias: found.reason for found in self.descriptor.decisions}
+        return {found.scan.alias: found.reason for found in self.descriptor.decisions}
 
 
 def ask(
@@ -75,7 +75,7 @@ def ask(
     """
     request = Request(sql, parameters=dict(parameters or {}), **options)
     path = UPath(tmp_path) / "descriptor.json"
-    report = prune(spark, request, path)
+    report = prune(spark, request, path, hand_over=False)
     descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
     targets = prelaunch(SparkCatalog(spark), descriptor, request.parameters)
     frames = []

@@ -156,7 +156,9 @@ def test_a_view_with_another_text_is_refused(spark, tmp_path, read):
     spark.sql("CREATE OR REPLACE VIEW bound.changing AS SELECT id, p FROM unbound.fact")
     refused = run_job(spark, joined)
     assert refused.status is Status.REFUSED
-    assert "bound.changing is a view, and its text there is not the one here" in refused.message
+    assert (
+        "bound.changing is a view, and its definition there is not the one here" in refused.message
+    )
 
 
 def test_a_list_for_one_application_is_not_handed_over(spark, tmp_path):

@@ -24,7 +24,7 @@ from airflow_hive_opt.spark.session.connect import end, remote_session
 from airflow_hive_opt.spark.session.progress import progress
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.spark.session.spark_compat import settings_of
-from airflow_hive_opt.statement.settings import Settings
+from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
 from tests.spark.situations import SITUATIONS, setup
 
 
@@ -62,7 +62,7 @@ def pruned(remote, tmp_path, sql, **options):
     """The narrowed frame and the descriptor, as a map join in another task makes them."""
     request = Request(sql, **options)
     path = UPath(tmp_path) / "descriptor.json"
-    report = prune(remote, request, path)
+    report = prune(remote, request, path, hand_over=False)
     assert report.work == {"local task": None}
     descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
     targets = prelaunch(ConnectCatalog(remote), descriptor, request.parameters)
@@ -102,8 +102,8 @@ def test_situation(remote, tmp_path, situation):
         settings = Settings.of({"hive.mapjoin.smalltable.filesize": "100"})
     frame, descriptor = pruned(remote, tmp_path, situation.sql, settings=settings)
     assert rows(frame) == rows(remote.sql(situation.sql))
-    targets = {target.alias: target for target in descriptor.targets}
-    reasons = {found.alias: found.reason for found in descriptor.decisions}
+    targets = {target.scan.alias: target for target in descriptor.targets}
+    reasons = {found.scan.alias: found.reason for found in descriptor.decisions}
     target = targets.get(situation.alias)
     assert (target.path if target else reasons[situation.alias]) == situation.outcome
     assert (target.kept if target else situation.total) == situation.kept
@@ -215,3 +215,39 @@ def test_what_runs_is_told_until_it_is_stopped(connect_server, caplog):
         assert "SESSION_CLOSED" in failures[0]
         with pytest.raises(PySparkException, match="SESSION_CLOSED"):  # nothing more can begin
             mine.sql("SELECT 1")
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        "days k ON s.ds = k.ds WHERE next_week(k.week) = 2",
+        "next_weeks k ON s.ds = k.ds WHERE k.next = 2",
+        "days k ON s.ds = k.ds WHERE k.week = (SELECT min(next) FROM next_weeks)",
+    ],
+    ids=["condition", "view", "scalar subquery"],
+)
+def test_keys_of_python_functions(remote, tmp_path, join):
+    remote._client.register_udf(lambda week: week + 1, "int", "next_week")
+    remote.sql(
+        "CREATE OR REPLACE TEMPORARY VIEW next_weeks AS SELECT ds, next_week(week) AS next "
+        "FROM days WHERE week IS NOT NULL"
+    )
+    sql = f"SELECT s.id FROM sales s JOIN {join}"
+    frame, descriptor = pruned(remote, tmp_path, sql)
+    assert [each.reason for each in descriptor.decisions] == ["PYTHON_FUNCTION"]
+    allowed = Settings.of({PYTHON_FUNCTIONS: "true"})
+    fewer, descriptor = pruned(remote, tmp_path, sql, settings=allowed)
+    assert [target.kept for target in descriptor.targets] == [7]
+    literal = sql.replace(
+        "sales s", "(SELECT * FROM sales WHERE ds BETWEEN '2020-01-08' AND '2020-01-14') s"
+    )
+    assert rows(frame) == rows(fewer) == rows(remote.sql(sql)) == rows(remote.sql(literal))
+
+
+def test_a_column_that_is_named_like_a_call_of_python(remote, tmp_path):
+    sql = (
+        "SELECT s.id FROM sales s JOIN days k ON s.ds = k.ds "
+        "WHERE k.week = (SELECT min(week) + 1 FROM days)"
+    )
+    _, descriptor = pruned(remote, tmp_path, sql)
+    assert [target.kept for target in descriptor.targets] == [7]

@@ -100,8 +100,20 @@ def test_a_list_that_saves_partitions_or_a_join_is_made_again(spark, tmp_path):
     # each key once, and no other column is read: the join itself is removed
     unique = "SELECT f.id FROM fact f JOIN once d ON f.p = d.p WHERE d.p > 0"
     found = run_after(spark, tmp_path, unique, None, {})
-    assert found["eliminated"] == ["once"]
+    assert [each["table"] for each in found["eliminated"]] == ["earlier.once"]
     assert (found["kept"], "question" in found["decisions"][0]) == (19, False)
+
+
+def test_of_two_scans_that_ask_the_same_only_one_saves_a_join(spark, tmp_path):
+    """No join is removed where the scan is that of a view."""
+    spark.sql("CREATE OR REPLACE VIEW seen AS SELECT * FROM fact")
+    one = "SELECT f.id FROM {} f JOIN once d ON f.p = d.p WHERE d.p > 0"
+    sql = f"{one.format('fact')} UNION ALL {one.format('seen')}"
+    first = run_after(spark, tmp_path, sql, None, {})
+    assert ["question" in each for each in first["decisions"]] == [False, True]
+    second = run_after(spark, tmp_path, sql, first, {})
+    assert reasons(second) == ["PRUNED", "NOT_ASKED_AGAIN"]
+    assert len(second["eliminated"]) == 1
 
 
 @pytest.mark.parametrize("text", ["", "unasked"])

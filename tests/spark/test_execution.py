@@ -220,3 +220,37 @@ def test_literals_are_read_in_the_time_zone_of_the_run(spark, tmp_path, into):
     )
     assert ours == theirs
     assert len(ours) == 8
+
+
+@pytest.fixture
+def written_texts(spark):
+    """A partition's value that no key of ``numbers`` can be compared with."""
+    spark.sql("CREATE DATABASE texts")
+    for statement in (
+        "CREATE TABLE texts.fact (id INT) PARTITIONED BY (ds STRING) STORED AS PARQUET",
+        "INSERT INTO texts.fact VALUES (1, 'a b'), (2, '7'), (3, '8')",
+        "CREATE TABLE texts.days USING parquet AS SELECT 'a b' AS ds, 9 AS id",
+        "CREATE TABLE texts.numbers USING parquet AS SELECT 7 AS a",
+        "CREATE TABLE texts.result (id INT) USING parquet",
+    ):
+        spark.sql(statement)
+    yield spark
+    spark.sql("DROP DATABASE texts CASCADE")
+
+
+@pytest.mark.parametrize("into", ["", "INSERT INTO texts.result "])
+def test_a_list_that_makes_spark_compare_its_values_elsewhere(written_texts, tmp_path, into):
+    """Spark casts the one listed value to a number in the optimizer, which fails in ANSI mode."""
+    sql = (
+        f"{into}SELECT z.id FROM (SELECT f.id, f.ds FROM texts.fact f JOIN texts.days d "
+        "ON f.ds = d.ds AND f.id = d.id GROUP BY f.id, f.ds) z JOIN texts.numbers n ON n.a = z.ds"
+    )
+    plain = written_texts.sql(sql.removeprefix(into)).collect()
+    job = Job(sql, str(tmp_path / "1.json"), Stages.BOTH)
+    outcome = run_job(written_texts, job)
+    assert outcome.status is Status.DONE, outcome.message
+    assert list(outcome.rows) == plain == []
+    assert written_texts.table("texts.result").count() == 0
+    (decision,) = outcome.summary["decisions"]
+    ansi = written_texts.conf.get("spark.sql.ansi.enabled") == "true"  # not before Spark 4
+    assert decision["reason"] == ("PASSED_THROUGH" if ansi else "PRUNED")

@@ -68,7 +68,7 @@ def asked(spark, tmp_path, table: str, kind: str, column: str = "item"):
 def test_few_keys_of_a_sorted_table_skip_most_of_it(spark, tmp_path, table, column):
     answer = asked(spark, tmp_path, table, "few", column)
     (found,) = answer.descriptor.row_filters
-    assert (found.alias, found.column) == ("b", column)
+    assert (found.scan.alias, found.column) == ("b", column)
     assert answer.scanned.rows_scanned < answer.plain.rows_scanned
     assert answer.rows
 

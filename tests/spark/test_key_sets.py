@@ -33,7 +33,7 @@ def tables(spark):
 
 
 def kept(answer):
-    return [(target.alias, target.kept) for target in answer.report.descriptor.targets]
+    return [(target.scan.alias, target.kept) for target in answer.report.descriptor.targets]
 
 
 def test_all_key_queries_run_at_the_same_time(spark, tmp_path, monkeypatch):
@@ -66,7 +66,7 @@ def test_a_query_that_fails_costs_only_its_scan(spark, tmp_path, monkeypatch):
 
     monkeypatch.setattr(KeyQuery, "run", failing)
     answer = ask(spark, tmp_path, STATEMENT)
-    reasons = {found.alias: found.reason for found in answer.report.descriptor.decisions}
+    reasons = {found.scan.alias: found.reason for found in answer.report.descriptor.decisions}
     assert reasons == {"f": Reason.KEY_SOURCE_FAILED, "g": Reason.PRUNED}
     assert kept(answer) == [("g", 12)]
 

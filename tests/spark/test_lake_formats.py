@@ -63,7 +63,7 @@ def text(sql: str, report: Report) -> str:
 
 
 def reasons(report: Report) -> dict[str, str]:
-    return {found.alias: found.reason for found in report.descriptor.decisions}
+    return {found.scan.alias: found.reason for found in report.descriptor.decisions}
 
 
 @every_format
@@ -105,6 +105,18 @@ def test_the_text_of_a_join(entries, tmp_path, provider):
     rows = sorted(entries.sql(restricted).collect())
     assert rows == sorted(entries.sql(plain).collect())
     assert rows
+
+
+@pytest.mark.parametrize(
+    ("hand_over", "reason"), [(False, "RESTRICTED"), (True, "NOT_HANDED_OVER")]
+)
+def test_keys_from_partition_names_are_not_handed_over(entries, tmp_path, hand_over, reason):
+    """Partitions of the other table that are added before the map join would be more keys."""
+    sql = "SELECT o.id FROM of_delta o JOIN twin t ON o.day = t.day"
+    request = Request.of(sql, hive_conf={UNTESTED: "delta"})
+    report = prune(entries, request, UPath(tmp_path) / "1.json", hand_over=hand_over)
+    assert reasons(report)["o"] == reason
+    assert bool(report.descriptor.row_filters) == (not hand_over)
 
 
 def test_the_text_of_deltas_merge(entries, tmp_path):

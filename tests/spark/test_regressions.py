@@ -108,7 +108,7 @@ def test_a_fault_of_the_planner_passes_the_statement_through(spark, tmp_path, mo
     def fault(*_):
         raise IndexError("tuple index out of range")
 
-    monkeypatch.setattr("airflow_hive_opt.spark.application.application.plan", fault)
+    monkeypatch.setattr("airflow_hive_opt.spark.application.planning.plan", fault)
     answer = ask(spark, tmp_path, "SELECT s.item FROM sales s JOIN days d ON s.ds = d.ds")
     (decision,) = answer.descriptor.decisions
     assert decision.reason == "PASSED_THROUGH"

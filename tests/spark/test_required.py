@@ -2,7 +2,10 @@
 
 import pytest
 from pyspark.errors import PySparkException
+from upath import UPath
 
+from airflow_hive_opt.runtime.required_keys import keys_path, read_keys
+from airflow_hive_opt.spark.application.application import prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.application.required_partitions import required_partitions
 from airflow_hive_opt.statement.errors import PlanError
@@ -56,3 +59,53 @@ def test_each_reader_of_a_cte_requires_its_own_partitions(spark):
     )
     found = required_partitions(spark, Request(sql))
     assert [entry.tuples for entry in found] == [(("d1",),), (("d2",),)]
+
+
+OF_A_CTE = (
+    "WITH t AS (SELECT f.id, d.ds AS day FROM needed.fact f JOIN needed.days d ON f.ds = d.ds) "
+    "SELECT id FROM t WHERE day = 'd1' UNION ALL SELECT id FROM t WHERE day = 'd2'"
+)
+SKELETON = "SELECT f.id FROM needed.fact f JOIN needed.days d ON upper(f.ds) = d.ds"
+PRESERVED = "SELECT f.id FROM needed.fact f LEFT JOIN needed.days d ON f.ds = d.ds"
+NO_KEYS = f"{SQL} AND d.ds = 'none'"
+
+
+@pytest.mark.parametrize("sql", [SQL, OF_A_CTE, SKELETON, PRESERVED, NO_KEYS, "SELECT 1"])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_local_task_leaves_the_keys_that_a_sensor_would_read(spark, tmp_path, sql, exists):
+    """Also if it does not need them, as for a table without partitions."""
+    if exists:
+        spark.sql(
+            "INSERT INTO needed.fact SELECT 1, ds, 'n' FROM VALUES ('d1'), ('d3'), ('d4') AS t(ds)"
+        )
+    report, path = prune(spark, Request(sql), UPath(tmp_path) / "1.json"), UPath(tmp_path)
+    descriptor = report.descriptor
+    found = read_keys(path / "1.json", descriptor.query_digest, descriptor.digest)
+    for only in ([], ["DS"]):
+        if found.has_columns(only):
+            assert list(found.required(only)) == required_partitions(spark, Request(sql), only)
+    assert found.notes or found.scans or sql == "SELECT 1"
+    spark.sql("TRUNCATE TABLE needed.fact")
+    for p in ("d1", "d3", "d4"):
+        spark.sql(f"ALTER TABLE needed.fact DROP IF EXISTS PARTITION (ds = '{p}', region = 'n')")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request(SQL.replace("needed.days d", "(SELECT raise_error('no') ds FROM needed.days) d")),
+        Request(SQL, max_keys=1),
+    ],
+    ids=["its query fails", "there are too many"],
+)
+def test_a_local_task_that_has_not_read_all_keys_leaves_none(spark, tmp_path, request_):
+    path = UPath(tmp_path) / "1.json"
+    prune(spark, request_, path)
+    assert path.exists()
+    assert not keys_path(path).exists()
+
+
+def test_one_application_leaves_no_keys(spark, tmp_path):
+    path = UPath(tmp_path) / "1.json"
+    prune(spark, Request(SQL), path, hand_over=False)
+    assert not keys_path(path).exists()

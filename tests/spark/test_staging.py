@@ -377,6 +377,44 @@ def test_who_has_a_committer_keeps_it(spark, make):
     assert not Command(session, sql, {}).overwrites_one_partition()
 
 
+OLD = [(1, "a", 1), (2, "b", 1)]
+
+
+@pytest.mark.parametrize(
+    ("layout", "target", "others", "by_us", "by_spark"),
+    [
+        ("PARTITIONED BY (ds, n)", "PARTITION (ds = 'a', n = 1)", "", OLD, OLD[1:]),
+        ("PARTITIONED BY (ds, n)", "PARTITION (ds = 'a', n)", ", 1", OLD[1:], OLD[1:]),
+        ("PARTITIONED BY (ds, n)", "", ", 'a', 1", [], []),
+        ("", "", ", 'a', 1", [], []),
+    ],
+    ids=["one partition", "some partitions", "all partitions", "no partitions"],
+)
+def test_what_an_overwrite_leaves_that_fails(
+    spark, tmp_path, layout, target, others, by_us, by_spark
+):
+    """Spark deletes the old rows first; only one partition goes through a staging folder."""
+    sql = (
+        "INSERT OVERWRITE staged.{} "
+        f"{target} SELECT IF(s.amount < 6, 9L, CAST(raise_error('stopped') AS BIGINT)){others} "
+        "FROM staged.sales s JOIN staged.days d ON s.d = d.d"
+    )
+    found = []
+    for name, overwrite in (
+        ("result", lambda text: run(spark, tmp_path, text)),
+        ("plain", lambda text: spark.newSession().sql(text)),
+    ):
+        spark.sql(f"DROP TABLE IF EXISTS staged.{name}")
+        columns = "(amount BIGINT, ds STRING, n INT)"
+        spark.sql(f"CREATE TABLE staged.{name} {columns} USING parquet {layout}")
+        spark.sql(f"INSERT INTO staged.{name} VALUES (1, 'a', 1), (2, 'b', 1)")
+        with pytest.raises((PySparkException, Py4JJavaError), match="stopped"):
+            overwrite(sql.format(name))
+        spark.sql(f"REFRESH TABLE staged.{name}")
+        found.append(sorted(map(tuple, spark.table(f"staged.{name}").collect())))
+    assert found == [by_us, by_spark]
+
+
 def test_a_table_that_is_read_is_not_overwritten(spark, tmp_path, make):
     make()
     run(

@@ -67,13 +67,6 @@ def test_a_new_partition_that_one_reader_of_a_cte_needs_is_read(spark, tmp_path,
     assert (result.report.appeared, result.report.vanished) == (1, 0)
 
 
-def test_a_new_partition_is_not_seen_where_names_were_matched(spark, tmp_path, tables):
-    """This is documented: finding it would need all names from Spark again."""
-    result = between(spark, tmp_path, SKELETON, "INSERT INTO fact PARTITION (p = 8) VALUES (80)")
-    assert sorted(result.rows) == [(1, 1), (2, 2)]
-    assert result.report.appeared == 0
-
-
 @pytest.mark.parametrize("sql", [FAST, SKELETON])
 def test_a_partition_that_goes(spark, tmp_path, tables, sql):
     result = between(spark, tmp_path, sql, "ALTER TABLE fact DROP PARTITION (p = 1)")

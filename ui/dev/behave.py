@@ -98,7 +98,10 @@ def embedded(page: Page, origin: str) -> None:
 
 def alone(page: Page, folder: Path) -> None:
     """A run's page without a server."""
-    lists = [partition_page({"scan": "0", "limit": "1000"}), partition_page({"scan": "1"})]
+    pruned = [scan for scan in sample("instance")["scans"] if scan["reason"] == "PRUNED"]
+    lists = [
+        partition_page({"scan": str(scan["reference"][0]), "limit": "1000"}) for scan in pruned
+    ]
     data = json.dumps({"kind": "instance", "data": sample("instance"), "partitions": lists})
     file = folder / "run.html"
     file.write_text(

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 UI = Path(__file__).parents[1]
 sys.path[:0] = [str(UI.parent), str(UI / "dev")]
 
-from serve import BASE, server  # noqa: E402
+from serve import BASE, sample, server  # noqa: E402
 
 from tests.services.browser import browser  # noqa: E402
 
@@ -35,6 +35,10 @@ PAGES = {
     "whole": "/pages/dags/nightly/runs/backfill__2026-01-15/tasks/customers_without_orders",
     "unauthorized": "/pages/dags/unknown",
     "forbidden": "/pages/dags/forbidden",
+    "stopped": "/pages/dags/sales/runs/stopped/tasks/" + sample("stopped")["task_id"],
+    "sensor": "/pages/dags/sales/runs/r/tasks/a_sensor",
+    "reasons": "/pages/reasons#PRESERVED_SIDE",
+    "link": "/dags/sales/descriptor?run_id=stopped&task_id=t",
     "missing": "/pages/dags/a/runs/b/tasks/c",
     "lost": "/pages/nothing/here",
 }

@@ -14,6 +14,12 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 UI = Path(__file__).parents[1]
+sys.path.insert(0, str(UI.parent))
+
+from airflow_hive_opt.pages.absent import why_nothing  # noqa: E402
+from airflow_hive_opt.pruning.advice import advice_on  # noqa: E402
+from airflow_hive_opt.pruning.reasons import Reason  # noqa: E402
+
 STATIC = UI.parent / "airflow_hive_opt" / "pages" / "static"
 BASE = "/base/hive_opt"
 POLICY = (
@@ -37,12 +43,12 @@ def sample(name: str) -> dict:
     return json.loads((UI / "sample" / f"{name}.json").read_text())
 
 
-def partitions(scan: int) -> list[dict]:
-    """Partitions of one scan; the first is the NULL partition."""
+def partitions(first: bool) -> list[dict]:
+    """Partitions of the first or the second scan; the first is the NULL partition."""
     found = []
     for day in range(366):
         values = [None if day == 0 else f"2024-{day // 31 + 1:02}-{day % 31 + 1:02}"]
-        if scan == 0:
+        if first:
             values.append(("EU", "NA", "<b>APAC</b>", "São Paulo")[day % 4])
         name = "/".join(
             f"{column}={value or '__HIVE_DEFAULT_PARTITION__'}"
@@ -62,14 +68,15 @@ def partitions(scan: int) -> list[dict]:
 
 def partition_page(query: dict[str, str]) -> dict:
     """The answer to a request for partitions."""
-    scan, offset = int(query.get("scan", 0)), int(query.get("offset", 0))
-    listed = partitions(scan)
+    pruned = [scan for scan in sample("instance")["scans"] if scan["reason"] == "PRUNED"]
+    (scan,) = [each for each in pruned if str(each["reference"][0]) == query["scan"]]
+    first, offset = scan == pruned[0], int(query.get("offset", 0))
+    listed = partitions(first)
     search = query.get("search", "").lower()
     found = [each for each in listed if search in each["name"].lower()]
     return {
-        "alias": "ss",
-        "table": "tpcds.store_sales",
-        "columns": ["ds", "region"] if scan == 0 else ["ds"],
+        **{name: scan[name] for name in ("scan", "table", "reference")},
+        "columns": ["ds", "region"] if first else ["ds"],
         "found": len(found),
         "total": len(listed),
         "partitions": found[offset : offset + int(query.get("limit", 100))],
@@ -100,11 +107,18 @@ def answer(path: str, query: dict[str, str]) -> tuple[int, object]:
         return 200, history(query)
     if re.search(r"/partitions(\.\w+)?$", path):
         return 200, partition_page({**query, "limit": query.get("limit", "1000")})
-    for name in ("instance", "simple", "whole"):
+    if path == "reasons":
+        return 200, [
+            {"code": reason, "sentence": reason.sentence, "advice": advice_on(reason)}
+            for reason in Reason
+        ]
+    if path.endswith("/tasks/a_sensor"):
+        return 200, {"note": why_nothing("RequiredPartitionsSensor", "success")}
+    for name in ("instance", "simple", "whole", "stopped"):
         data = sample(name)
         if path == f"dags/{data['dag_id']}/runs/{data['run_id']}/tasks/{data['task_id']}":
             return 200, data
-    return 404, {"detail": "this task instance has written no partition descriptor"}
+    return 404, {"detail": "not found: the run b of the DAG a has no task c"}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -121,6 +135,10 @@ class Handler(BaseHTTPRequestHandler):
         elif path in (f"{BASE}/static/pages.js", f"{BASE}/static/pages.css"):
             kind = "text/javascript" if path.endswith(".js") else "text/css"
             self.reply(200, (STATIC / Path(path).name).read_text(), kind)
+        elif path.startswith(f"{BASE}/dags"):
+            message = sample("whole")["descriptor_note"]
+            page = SHELL.replace(f'"{BASE}">', f'"{BASE}" data-message="{message}">')
+            self.reply(404, page, "text/html", POLICY)
         elif path.startswith(f"{BASE}/pages"):
             self.reply(200, SHELL, "text/html", POLICY)
         elif path == "/embedding":

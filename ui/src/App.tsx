@@ -8,20 +8,31 @@ import { Header } from "./components/Header";
 import { Message } from "./components/Message";
 import { HistoryPage } from "./pages/HistoryPage";
 import { OverviewPage } from "./pages/OverviewPage";
+import { ReasonsPage } from "./pages/ReasonsPage";
 import { RunPage, RunView } from "./pages/RunPage";
-import { pageOf, type Page } from "./router";
+import { instanceOfLink, pageOf, pagePath, type Page } from "./router";
 import { SurroundingsContext } from "./surroundings";
 
 interface Props {
   base: string | null;
   file: FileData | null;
+  /** why the server has nothing to show */
+  message: string | null;
 }
 
-export function App({ base, file }: Props) {
+export function App({ base, file, message }: Props) {
   const surroundings = useMemo(() => ({ base: file === null ? base : null }), [base, file]);
   return (
     <SurroundingsContext value={surroundings}>
-      <Guard>{file !== null ? <FileView file={file} /> : <ServerView base={base ?? ""} />}</Guard>
+      <Guard>
+        {file !== null ? (
+          <FileView file={file} />
+        ) : message !== null ? (
+          <Refusal base={base ?? ""} message={message} />
+        ) : (
+          <ServerView base={base ?? ""} />
+        )}
+      </Guard>
     </SurroundingsContext>
   );
 }
@@ -29,6 +40,23 @@ export function App({ base, file }: Props) {
 function FileView({ file }: { file: FileData }) {
   const reader = useMemo(() => fromFile(file.partitions), [file]);
   return <RunView instance={file.data} reader={reader} hasRun={file.kind === "instance"} />;
+}
+
+/** What a link says that finds nothing, with the way to the run's page. */
+function Refusal({ base, message }: { base: string; message: string }) {
+  const { pathname, search } = window.location;
+  const id = instanceOfLink(base, pathname, search);
+  return (
+    <>
+      <Header title="Nothing to show" crumbs={toAll(base)} />
+      <main>
+        <Message kind="info">
+          <p>{message}</p>
+        </Message>
+        {id !== null && <a href={pagePath.run(base, id)}>The page of this run</a>}
+      </main>
+    </>
+  );
 }
 
 function ServerView({ base }: { base: string }) {
@@ -46,6 +74,8 @@ function viewOf(base: string, page: Page): ReactNode {
       return <HistoryPage base={base} dagId={page.dagId} taskId={page.taskId} />;
     case "run":
       return <RunPage base={base} id={page.id} />;
+    case "reasons":
+      return <ReasonsPage base={base} />;
     case "unknown":
       return (
         <>

@@ -13,6 +13,14 @@ export function parentWindow(): OuterWindow | null {
   }
 }
 
+/** The last parts of the addresses of Airflow's tabs, as the plugin names them. */
+export type Tab = "pruning" | "pruning-of-task" | "pruning-of-dag";
+
+/** Whether the page is in this tab of Airflow's UI, whose header names what the page is about. */
+export function isInTab(tab: Tab): boolean {
+  return parentWindow()?.location.pathname.endsWith(`/plugin/${tab}`) ?? false;
+}
+
 /** Airflow's own base path: `data-base` without its last part. */
 export function airflowBase(base: string): string {
   return base.replace(/\/[^/]*$/, "");

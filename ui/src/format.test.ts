@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { bytes, count, counted, localTime, prunedPercent, seconds } from "./format";
+import { bytes, count, counted, estimatedBytes, localTime, prunedPercent, seconds } from "./format";
 
 describe("numbers", () => {
   it("has separators and plurals", () => {
@@ -46,6 +46,10 @@ describe("numbers", () => {
   ])("says that %d of %d kept are %s pruned", (kept, total, text) => {
     expect(prunedPercent(kept, total)).toBe(text);
   });
+});
+
+it("marks estimates", () => {
+  expect([estimatedBytes(1000, true), estimatedBytes(1000, false)]).toEqual(["≈ 1.0 kB", "1.0 kB"]);
 });
 
 describe("times", () => {

@@ -70,11 +70,17 @@ export function localTime(iso: string): string {
   return `${date} ${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
 }
 
-/** Month and day for the axis of a chart: "11-24 08:40". */
-export function shortTime(iso: string): string {
-  return localTime(iso).slice(5, 16);
+/** For the axis of a chart: "11-24 08:40", or of another year than this one "2000-11-24". */
+export function shortTime(iso: string, now = new Date()): string {
+  const text = localTime(iso);
+  return text.startsWith(String(now.getFullYear())) ? text.slice(5, 16) : text.slice(0, 10);
 }
 
-export function orUnknown<T>(value: T | null, format: (value: T) => string): string {
-  return value === null ? "not known" : format(value);
+export function ifKnown<T>(value: T | null, format: (value: T) => string): string | null {
+  return value === null ? null : format(value);
+}
+
+/** "≈ 1.2 GB" of an estimate. */
+export function estimatedBytes(value: number, estimated: boolean): string {
+  return estimated ? `≈ ${bytes(value)}` : bytes(value);
 }

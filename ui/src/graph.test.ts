@@ -8,10 +8,13 @@ const SOURCE = { name: "days", aliases: ["d"], sql: "SELECT 1", keys: 30 };
 
 function scan(change: Partial<Scan>): Scan {
   return {
+    scan: "s",
     alias: "s",
     table: "sales",
+    reference: [14, 19],
     reason: "PRUNED",
     sentence: "",
+    advice: null,
     path: "fast",
     kept: 30,
     total: 1824,
@@ -73,7 +76,7 @@ describe("graphOf", () => {
 describe("place", () => {
   it("puts no two nodes on one another, and each after those before it", () => {
     const model = graphOf({ scans: [scan({}), scan({ alias: "s2" })], stages: STAGES });
-    const boxes = place(model, "LR");
+    const boxes = place(model, "LR", 1400);
     const all = [...boxes.values()];
     for (const [index, a] of all.entries()) {
       for (const b of all.slice(index + 1)) {
@@ -87,20 +90,24 @@ describe("place", () => {
     }
   });
 
-  it("puts parts that are not connected below one another", () => {
+  it("puts parts that are not connected below or beside one another", () => {
     const model = graphOf({ scans: [scan({})], stages: STAGES });
     expect(connectedParts(model).map((part) => [part.nodes.length, part.edges.length])).toEqual([
       [3, 2],
       [2, 1],
     ]);
-    const boxes = place(model, "TB");
+    const boxes = place(model, "TB", 300);
     expect(boxes.get("stage Stage-4")?.y).toBeGreaterThan(boxes.get("scan 0")?.y ?? 0);
+    const beside = place(model, "TB", 900);
+    expect(beside.get("stage Stage-4")?.x).toBeGreaterThan(beside.get("scan 0")?.x ?? 0);
+    expect(beside.get("stage Stage-4")?.y).toBe(0);
   });
 
   it("leads from a scan to the stages that read it", () => {
-    const stages = STAGES.map((stage) => ({ ...stage, scans: [scan({}).alias] }));
-    const { edges } = graphOf({ scans: [scan({})], stages });
+    const stages = STAGES.map((stage) => ({ ...stage, scans: [0] }));
+    const { edges } = graphOf({ scans: [scan({}), scan({ scan: "s (line 2)" })], stages });
     expect(edges).toContainEqual({ from: "scan 0", to: "stage Stage-3" });
+    expect(edges).not.toContainEqual({ from: "scan 1", to: "stage Stage-3" });
   });
 
   it("survives a circle", () => {
@@ -108,6 +115,6 @@ describe("place", () => {
       { id: "A", kind: "Move", depends_on: ["B"], scans: [], details: [] },
       { id: "B", kind: "Move", depends_on: ["A", "B"], scans: [], details: [] },
     ];
-    expect(place(graphOf({ scans: [], stages }), "TB").size).toBe(2);
+    expect(place(graphOf({ scans: [], stages }), "TB", 300).size).toBe(2);
   });
 });

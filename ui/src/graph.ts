@@ -1,6 +1,6 @@
 import type { Instance, Scan } from "./api/types";
 import { count, counted } from "./format";
-import { isPlanned, isPruned, isRestricted } from "./statement";
+import { isNamedBy, isPlanned, isPruned, isRestricted } from "./statement";
 
 export type NodeKind = "table" | "keys" | "pruned" | "whole" | "stage";
 
@@ -65,8 +65,8 @@ export function graphOf(instance: Pick<Instance, "scans" | "stages">): GraphMode
       label: stage.kind,
       details: stage.details,
     });
-    instance.scans.forEach((scan, index) => {
-      if (stage.scans.includes(scan.alias)) connect(`scan ${index}`, id);
+    instance.scans.forEach((_, index) => {
+      if (stage.scans.includes(index)) connect(`scan ${index}`, id);
     });
     for (const before of stage.depends_on) {
       if (known.has(before)) connect(`stage ${before}`, id);
@@ -81,7 +81,7 @@ function scanNode(scan: Scan, index: number): GraphNode {
     id: `scan ${index}`,
     kind: pruned ? "pruned" : "whole",
     title: scan.table,
-    label: `scan ${index + 1}${scan.alias === scan.table ? "" : `, alias ${scan.alias}`}`,
+    label: `scan ${index + 1}${isNamedBy(scan) ? "" : `, alias ${scan.scan}`}`,
     details: [scanInWords(scan)],
   };
 }

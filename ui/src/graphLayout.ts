@@ -9,33 +9,38 @@ export interface Box {
   height: number;
 }
 
-export const NODE_WIDTH = 232;
 const GAP = 28;
+const PHONE = 700;
 
 /**
  * Places the nodes; the upper left corner of each by its ID. Each connected part of the graph is
- * laid out alone, and the parts are put below one another.
+ * laid out alone. From left to right, the parts are put below one another; from top to bottom,
+ * beside one another in rows that are at most `width` wide.
  */
-export function place(model: GraphModel, direction: "LR" | "TB"): Map<string, Box> {
+export function place(model: GraphModel, direction: "LR" | "TB", width: number): Map<string, Box> {
   const placed = new Map<string, Box>();
-  let top = 0;
+  let [left, top, bottom] = [0, 0, 0];
   for (const part of connectedParts(model)) {
-    let bottom = top;
-    for (const [id, box] of placePart(part, direction)) {
-      placed.set(id, { ...box, y: box.y + top });
+    const boxes = placePart(part, direction, width < PHONE ? 176 : 200);
+    const partWidth = Math.max(...[...boxes.values()].map((box) => box.x + box.width));
+    if (left > 0 && (direction === "LR" || left + partWidth > width)) {
+      [left, top] = [0, bottom + GAP];
+    }
+    for (const [id, box] of boxes) {
+      placed.set(id, { ...box, x: box.x + left, y: box.y + top });
       bottom = Math.max(bottom, box.y + top + box.height);
     }
-    top = bottom + GAP;
+    left += partWidth + GAP;
   }
   return placed;
 }
 
-function placePart(part: GraphModel, direction: "LR" | "TB"): Map<string, Box> {
+function placePart(part: GraphModel, direction: "LR" | "TB", nodeWidth: number): Map<string, Box> {
   const graph = new Graph();
-  graph.setGraph({ rankdir: direction, nodesep: 20, ranksep: 44 });
+  graph.setGraph({ rankdir: direction, nodesep: 20, ranksep: 36 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const node of part.nodes) {
-    graph.setNode(node.id, { width: NODE_WIDTH, height: nodeHeight(node) });
+    graph.setNode(node.id, { width: nodeWidth, height: nodeHeight(node) });
   }
   for (const edge of part.edges) graph.setEdge(edge.from, edge.to);
   layout(graph);

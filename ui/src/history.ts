@@ -15,8 +15,9 @@ export interface Point {
   seconds: Record<string, number>;
 }
 
-export function timeOf(run: Run): string | null {
-  return run.start_date ?? run.logical_date;
+/** The date of the run's data, which for a backfill is long before its start. */
+export function dateOf(run: Run): string {
+  return run.logical_date ?? run.run_after;
 }
 
 /** Mapped task instances of one run differ in the map index only. */
@@ -31,12 +32,11 @@ export function keyOf(run: Run): string {
 /** The runs from the oldest to the newest. */
 export function points(runs: Run[]): Point[] {
   return runs.toReversed().map((run) => {
-    const time = timeOf(run);
     const isPruned = run.reason === "PRUNED";
     const index = run.map_index < 0 ? "" : ` [${run.map_index}]`;
     return {
       key: keyOf(run),
-      label: `${time === null ? run.run_id.slice(0, 12) : shortTime(time)}${index}`,
+      label: `${shortTime(dateOf(run))}${index}`,
       run,
       kept: isPruned ? run.kept : 0,
       pruned: isPruned ? Math.max(0, run.total - run.kept) : 0,
@@ -46,6 +46,15 @@ export function points(runs: Run[]): Point[] {
       seconds: run.seconds,
     };
   });
+}
+
+const NEARLY_ALL = 0.9;
+
+/** Whether the kept partitions would be too low to see beside the pruned ones. */
+export function nearlyAllIsPruned(runs: Point[]): boolean {
+  const sum = (of: (point: Point) => number) => runs.reduce((all, point) => all + of(point), 0);
+  const pruned = sum((point) => point.pruned);
+  return pruned > NEARLY_ALL * (pruned + sum((point) => point.kept + point.whole));
 }
 
 /** The phases of a run in their order. */

@@ -25,6 +25,7 @@ if (root !== null) {
       <App
         base={base === undefined ? null : basePath(base, window.location.href)}
         file={dataInFile()}
+        message={root.dataset["message"] ?? null}
       />
     </StrictMode>,
   );

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { airflowBase, taskInstancePath, webAddress } from "./airflowLinks";
-import { apiPath, basePath, mapIndexOf, pageOf, pagePath, segment } from "./router";
+import { apiPath, basePath, instanceOfLink, mapIndexOf, pageOf, pagePath, segment } from "./router";
 
 const BASE = "/base/hive_opt";
 const RUN = "manual__2026-01-31T00:00:00+00:00";
@@ -30,6 +30,13 @@ describe("pageOf", () => {
   it("reads encoded colons and pluses", () => {
     const path = `${BASE}/pages/dags/sales/runs/${encodeURIComponent(RUN)}/tasks/group.join`;
     expect(pageOf(BASE, path, "?map_index=3")).toEqual({ kind: "run", id: ID });
+  });
+
+  it("knows the run of a link of Airflow", () => {
+    const query = `?run_id=${encodeURIComponent(RUN)}&task_id=group.join&map_index=3`;
+    expect(instanceOfLink(BASE, `${BASE}/dags/sales/descriptor`, query)).toEqual(ID);
+    expect(instanceOfLink(BASE, `${BASE}/dags/sales/descriptor`, "")).toBeNull();
+    expect(instanceOfLink(BASE, `${BASE}/pages/`, query)).toBeNull();
   });
 
   it("rejects other addresses", () => {

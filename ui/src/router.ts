@@ -13,6 +13,7 @@ export type Page =
   | { kind: "dag"; dagId: string }
   | { kind: "history"; dagId: string; taskId: string }
   | { kind: "run"; id: InstanceId }
+  | { kind: "reasons" }
   | { kind: "unknown" };
 
 /** The page of a path below `base`, which is the path of `data-base`. */
@@ -22,6 +23,7 @@ export function pageOf(base: string, path: string, query: string): Page {
   const parts = path.slice(prefix.length).split("/").filter(Boolean).map(decoded);
   const [first, dagId, second, third, fourth, taskId] = parts;
   if (first === undefined) return { kind: "overview" };
+  if (first === "reasons" && parts.length === 1) return { kind: "reasons" };
   if (first !== "dags" || dagId === undefined) return { kind: "unknown" };
   if (parts.length === 2) return { kind: "dag", dagId };
   if (parts.length === 4 && second === "tasks" && third !== undefined) {
@@ -37,6 +39,15 @@ export function pageOf(base: string, path: string, query: string): Page {
     return { kind: "run", id: { dagId, runId: third, taskId, mapIndex: mapIndexOf(query) } };
   }
   return { kind: "unknown" };
+}
+
+/** The task instance of a link of Airflow's page, such as `/dags/a/descriptor?run_id=b&task_id=c`. */
+export function instanceOfLink(base: string, path: string, query: string): InstanceId | null {
+  const [first, dagId] = path.slice(base.length).split("/").filter(Boolean).map(decoded);
+  const asked = new URLSearchParams(query);
+  const [runId, taskId] = [asked.get("run_id"), asked.get("task_id")];
+  if (first !== "dags" || dagId === undefined || runId === null || taskId === null) return null;
+  return { dagId, runId, taskId, mapIndex: mapIndexOf(query) };
 }
 
 /** -1 for everything but a number: Airflow leaves `{MAP_INDEX}` as it is if a task is not mapped. */
@@ -82,6 +93,7 @@ export const pagePath = {
   history: (base: string, dagId: string, taskId: string) =>
     `${base}/pages/dags/${segment(dagId)}/tasks/${segment(taskId)}`,
   run: (base: string, id: InstanceId) => `${base}/pages/${instancePath(id)}${mapped(id)}`,
+  reason: (base: string, code: string) => `${base}/pages/reasons#${segment(code)}`,
 };
 
 export interface PartitionQuery {
@@ -98,6 +110,7 @@ export type LastRun = Pick<Run, "run_after" | "run_id" | "map_index">;
 export const apiPath = {
   overview: (base: string, dagId: string | null) =>
     `${base}/api/tasks${dagId === null ? "" : `?${query({ dag_id: dagId })}`}`,
+  reasons: (base: string) => `${base}/api/reasons`,
   history: (base: string, dagId: string, taskId: string, last: LastRun | null) =>
     `${base}/api/dags/${segment(dagId)}/tasks/${segment(taskId)}?` +
     query(

@@ -20,9 +20,14 @@ export function isRestricted(scan: Scan): boolean {
   return scan.reason === "RESTRICTED" || scan.reason === "OWN_CONDITION";
 }
 
-/** Whether the alias is the table's own name, so that it says nothing more. */
-export function isNamedBy(scan: Pick<Scan, "alias" | "table">): boolean {
-  return scan.alias === scan.table || scan.table.endsWith(`.${scan.alias}`);
+/** Whether the scan's name is the table's own name, so that it says nothing more. */
+export function isNamedBy({ scan, table }: Pick<Scan, "scan" | "table">): boolean {
+  return scan === table || table.endsWith(`.${scan}`);
+}
+
+/** Where the reference of a pruned scan starts, which tells its partition list from others. */
+export function startOf({ reference }: Pick<Scan, "reference">): number {
+  return reference === null ? -1 : reference[0];
 }
 
 interface Range {

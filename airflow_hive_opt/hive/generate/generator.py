@@ -53,6 +53,7 @@ class _Generator:
     def __init__(self, sql: str, catalog: Catalog, settings: Settings) -> None:
         self.generation = Generation(sql, catalog, settings, self._subquery)
         self._views: list[str] = []
+        self._view_at: int | None = None  # in a view's text: the position of its name
 
     def _subquery(self, query: Query, path: str) -> Operator:
         return self.query(query, path, nested=True)
@@ -153,6 +154,7 @@ class _Generator:
             alias=factor.alias,
             path=inner,
             table=table,
+            at=self._at(factor),
             sampled=bool(factor.sample),
         )
         return self._scan(scan)
@@ -169,14 +171,19 @@ class _Generator:
             )
             raise PlanError("INPUT", message, *position(self.generation.sql, factor.at))
         outer, self.generation.sql = self.generation.sql, text
+        outer_at, self._view_at = self._view_at, self._at(factor)
         found = self._renamed(self.query(parse_hive(text).query, path), factor.alias)
-        self.generation.sql = outer
+        self.generation.sql, self._view_at = outer, outer_at
         names = [column.name for column in table.columns]
         if names:
             found.columns = [
                 replace(info, name=name) for info, name in zip_strict(found.columns, names)
             ]
         return found
+
+    def _at(self, factor: TableSource) -> int:
+        """The position in the statement of a table's name, or of the view that reads it."""
+        return factor.at if self._view_at is None else self._view_at
 
     def _scan(self, scan: TableScan) -> TableScan:
         self.generation.scans.append(scan)

@@ -84,12 +84,14 @@ class TableScan(Operator):
     """Reads a table or, if ``table`` is ``None``, a temporary file or nothing.
 
     ``path`` is Hive's path of aliases, outermost subquery first: ``t:a``. ``partitions`` are those
-    left after pruning; ``None`` means all.
+    left after pruning; ``None`` means all. ``at`` is the position of the table's name in the
+    statement, or of the view around it; ``None`` without a table.
     """
 
     alias: str = ""
     path: str = ""
     table: Table | None = None
+    at: int | None = None
     partitions: tuple[str, ...] | None = None
     sampled: bool = False
 

@@ -34,9 +34,10 @@ from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.rules.listed_partitions import listed_partitions
 from airflow_hive_opt.pruning.rules.skeletons import VisibleBlock, column_type
 from airflow_hive_opt.pruning.scope import UNNAMED
+from airflow_hive_opt.statement.budget import check_budget
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.parse import Span
+from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE, Settings
 from airflow_hive_opt.statement.types import TIMESTAMP, family
 from airflow_hive_opt.statement.zip_strict import zip_strict
@@ -126,13 +127,18 @@ def components(
         and condition.aliases <= small.keys()
         and all(small[alias].provides(condition.columns) for alias in condition.aliases)
     ]
-    groups = [frozenset({alias}) for alias in small]
+    group_of = {alias: frozenset({alias}) for alias in small}
     for condition in own:
         scalar = any(small[alias].single_row for alias in condition.aliases)
         if (condition.comparison == "=" or scalar) and len(condition.aliases) > 1:
-            met = [group for group in groups if group & condition.aliases]
-            groups = [group for group in groups if group not in met] + [frozenset().union(*met)]
-    return [(group, tuple(c for c in own if c.aliases <= group)) for group in groups]
+            met = frozenset().union(*(group_of[alias] for alias in condition.aliases))
+            group_of.update(dict.fromkeys(met, met))
+    conditions: dict[frozenset[str], list[Condition]] = {group: [] for group in group_of.values()}
+    for condition in own:
+        group = group_of[next(iter(condition.aliases))]
+        if condition.aliases <= group:
+            conditions[group].append(condition)
+    return [(group, tuple(found)) for group, found in conditions.items()]
 
 
 def key_source(
@@ -149,6 +155,7 @@ def key_source(
     conditions on ``group`` alone. ``by_values`` says that the table finds its files by values,
     not by the texts of a metastore, so that keys may be timestamps.
     """
+    check_budget()
     aliases = tuple(alias for alias in small if alias in group)
     pairs = [_pair(place, link, small, by_values) for link in links]
     columns: list[ColumnRef] = []
@@ -191,7 +198,7 @@ def key_source(
             for alias in aliases
             if small[alias].names and (table := small[alias].table) is not None
         ),
-        _reference([small[alias] for alias in aliases]),
+        _scan([small[alias] for alias in aliases]),
         tuple(dict.fromkeys(condition.text for condition in own)),
         tuple(dict.fromkeys(condition.sql for condition in own)),
         f"SELECT DISTINCT {', '.join(keys)} FROM {listed}{condition}" if listed else "",
@@ -278,10 +285,10 @@ def _from_item(small: Small) -> str:
     raise TypeError(f"no relation: {small.operator}")
 
 
-def _reference(group: Sequence[Small]) -> Span | None:
-    """The position of the table if the group is exactly one table, read as rows; or ``None``."""
+def _scan(group: Sequence[Small]) -> ScanRef | None:
+    """The scan of the table if the group is exactly one table, read as rows; or ``None``."""
     relation = None if len(group) > 1 or group[0].names else _relation(group[0].operator)
-    return relation.reference if isinstance(relation, TableRelation) else None
+    return relation.scan if isinstance(relation, TableRelation) else None
 
 
 def _name(small: Small) -> str:

@@ -22,7 +22,7 @@ p: PRUNED, static by SELECT DISTINCT `s`.`ds` FROM `__partitions_of_s` AS `s` WH
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_hive_opt.pruning.decisions import (
@@ -45,6 +45,9 @@ from airflow_hive_opt.pruning.rules.weakening import weaken
 from airflow_hive_opt.statement.settings import PARTITION_PRUNING, Settings
 
 _STEPS = list(Reason)
+# Key queries, and evaluations of conditions, for one scan as one reader reads it. Each is a query
+# of Spark's. The first few exclude nearly all partitions that can be excluded.
+_MOST_QUESTIONS = 16
 
 
 @dataclass
@@ -108,9 +111,16 @@ def _examine(place: VisibleBlock, findings: _Findings, settings: Settings) -> No
     others = weakened.real - {place.alias}
     small, unfit = small_relations(place.tree, others, settings, scanned.total_bytes)
     answered = set()
-    for group, own in components(small, weakened.holding):
-        mine = [link for link in links if link.aliases - {place.alias} <= group]
-        mine = [link for link in mine if all(small[a].provides(link.columns) for a in group)]
+    groups = components(small, weakened.holding)
+    group_of = {alias: group for group, _ in groups for alias in group}
+    provided: dict[frozenset[str], list[Condition]] = {}
+    for link in links:
+        theirs = link.aliases - {place.alias}
+        group = group_of.get(min(theirs), frozenset())
+        if theirs <= group and all(small[alias].provides(link.columns) for alias in theirs):
+            provided.setdefault(group, []).append(link)
+    for group, own in groups:
+        mine = provided.get(group, [])
         if mine and _can_exclude_partitions(group, own, small, findings.scan):
             source = key_source(place, mine, group, own, small, bool(scanned.provider))
             findings.sources[source] = None
@@ -175,15 +185,31 @@ def _decide(findings: _Findings, settings: Settings) -> ScanDecision:
     else:
         reason = findings.furthest
     if reason is not Reason.PRUNED:
-        return ScanDecision(relation.alias, table, reason, relation)
+        return ScanDecision(relation.scan, table, reason, relation)
     if table.provider:
         found = _by_values(findings)
         if not found.pruned or settings.restricts(table.provider):
             return found
-        return ScanDecision(relation.alias, table, Reason.FORMAT_NOT_TESTED, relation)
-    both = tuple(findings.sources), tuple(findings.conditions)
+        return ScanDecision(relation.scan, table, Reason.FORMAT_NOT_TESTED, relation)
+    both = _asked(findings.sources), _evaluated(findings.conditions)
     alternative = Alternative(*both, frozenset(findings.columns))
-    return ScanDecision(relation.alias, table, reason, relation, (alternative,))
+    return ScanDecision(relation.scan, table, reason, relation, (alternative,))
+
+
+def _asked(sources: Iterable[KeySource]) -> tuple[KeySource, ...]:
+    """The sources whose keys are read, in the statement's order.
+
+    Those with conditions of their own come first: all keys of a table rarely exclude a partition.
+    """
+    best = sorted(sources, key=lambda source: not source.asked)[:_MOST_QUESTIONS]
+    chosen = set(map(id, best))
+    return tuple(source for source in sources if id(source) in chosen)
+
+
+def _evaluated(conditions: Iterable[PartitionCondition]) -> tuple[PartitionCondition, ...]:
+    """The conditions that Spark evaluates: those of one place in one question."""
+    places = list(dict.fromkeys(condition.layers for condition in conditions))[:_MOST_QUESTIONS]
+    return tuple(condition for condition in conditions if condition.layers in places)
 
 
 def _by_values(findings: _Findings) -> ScanDecision:
@@ -192,13 +218,13 @@ def _by_values(findings: _Findings) -> ScanDecision:
     Only an equality gives such a list. Spark passes the statement's own conditions on.
     """
     relation = findings.scan.relation
-    sources = tuple(source for source in findings.sources if source.partition_columns)
+    sources = _asked([source for source in findings.sources if source.partition_columns])
     table, columns = relation.table.scanned, frozenset[str]()
     if not sources:
         no_link = findings.furthest is Reason.NO_CONDITION_ON_PARTITION_COLUMN
         alone = findings.conditions and not findings.sources and no_link
         why = Reason.OWN_CONDITION if alone else Reason.KEYS_NOT_COMPARED_AS_COLUMNS
-        return ScanDecision(relation.alias, table, why, relation)
+        return ScanDecision(relation.scan, table, why, relation)
     columns = columns.union(*(source.partition_columns for source in sources))
     alternative = Alternative(sources, (), columns)
-    return ScanDecision(relation.alias, table, Reason.PRUNED, relation, (alternative,))
+    return ScanDecision(relation.scan, table, Reason.PRUNED, relation, (alternative,))

@@ -30,7 +30,7 @@ FS
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import replace
 
 from airflow_hive_opt.pruning.operators import (
@@ -51,6 +51,7 @@ from airflow_hive_opt.pruning.operators import (
 from airflow_hive_opt.pruning.query import Condition, JoinKind
 from airflow_hive_opt.pruning.rules.into_subqueries import into_branch, into_select
 from airflow_hive_opt.pruning.rules.transitive_conditions import derived, true_for_rows
+from airflow_hive_opt.statement.budget import check_budget
 
 _Conditions = tuple[Condition, ...]
 # The kinds of joins of which a side's rows matter only if they match a row of the other side.
@@ -65,6 +66,7 @@ def push_down(root: Operator) -> Operator:
 
 def _push(operator: Operator, falling: _Conditions) -> Operator:
     """``operator`` with the ``falling`` conditions, which hold for its output, at or below it."""
+    check_budget()
     if isinstance(operator, (TableScan, PassedThrough)):
         return _filtered(operator, falling)
     if isinstance(operator, Union):
@@ -126,28 +128,28 @@ def _push_join(join: Join, after: _Conditions) -> Operator:
     if not kind.preserves_right:
         moved, during = _split(during, right_names)
         to_right += moved
-    leaves = relations(join)
-    left_rows = to_left + true_for_rows(join.left)
-    right_rows = to_right + true_for_rows(join.right)
-    # above an outer join, a condition does not tell which rows match: NULLs may fulfil it
-    met = join.conditions + (after if kind in (JoinKind.INNER, JoinKind.LEFT_SEMI) else ())
-    if kind in _MATCHED_RIGHT:
-        to_right += derived(leaves, left_rows + met, frozenset(right_names))
-    if kind in _MATCHED_LEFT:
-        to_left += derived(leaves, right_rows + met, frozenset(left_names))
+    if join.subqueries:  # only conditions on subqueries are derived
+        leaves = relations(join)
+        left_rows = to_left + true_for_rows(join.left)
+        right_rows = to_right + true_for_rows(join.right)
+        # above an outer join, a condition does not tell which rows match: NULLs may fulfil it
+        met = join.conditions + (after if kind in (JoinKind.INNER, JoinKind.LEFT_SEMI) else ())
+        if kind in _MATCHED_RIGHT:
+            to_right += derived(leaves, left_rows + met, frozenset(right_names))
+        if kind in _MATCHED_LEFT:
+            to_left += derived(leaves, right_rows + met, frozenset(left_names))
     joined = Join(_push(join.left, to_left), _push(join.right, to_right), kind, during)
     return _filtered(joined, after)
 
 
-def _split(conditions: _Conditions, names: Iterable[str]) -> tuple[_Conditions, _Conditions]:
+def _split(conditions: _Conditions, names: Container[str]) -> tuple[_Conditions, _Conditions]:
     """The conditions that read only relations of ``names`` and may move, and the others."""
-    inside = frozenset(names)
-    moving = tuple(
-        condition
-        for condition in conditions
-        if _may_move(condition) and condition.aliases and condition.aliases <= inside
-    )
-    return moving, tuple(condition for condition in conditions if condition not in moving)
+    moving: list[Condition] = []
+    staying: list[Condition] = []
+    for condition in conditions:
+        inside = condition.aliases and all(alias in names for alias in condition.aliases)
+        (moving if inside and _may_move(condition) else staying).append(condition)
+    return tuple(moving), tuple(staying)
 
 
 def _may_move(condition: Condition) -> bool:

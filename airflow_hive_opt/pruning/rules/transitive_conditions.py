@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from airflow_hive_opt.pruning.operators import Filter, Join, Operator, subquery_of
+from airflow_hive_opt.pruning.output_columns import unchanged
 from airflow_hive_opt.pruning.query import ColumnRef, Condition, JoinKind
 from airflow_hive_opt.pruning.rules.skeletons import column_type
-from airflow_hive_opt.pruning.substitution import as_projection, substituted
+from airflow_hive_opt.pruning.substitution import substituted
 from airflow_hive_opt.statement.types import family
 
 _BOTH = (JoinKind.INNER, JoinKind.LEFT_SEMI)
@@ -43,7 +44,7 @@ def derived(
             continue
         for alias in wanted - condition.aliases:
             by = {
-                column: as_projection(other)
+                column: unchanged(other.name, other)
                 for column in condition.columns
                 for other in equal.get(column, ())
                 if other.alias == alias

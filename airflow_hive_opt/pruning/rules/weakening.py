@@ -31,7 +31,7 @@ dropped, NULLS_MAY_MATCH: s.ds <=> d.ds
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from airflow_hive_opt.pruning.operators import (
@@ -43,6 +43,7 @@ from airflow_hive_opt.pruning.operators import (
 )
 from airflow_hive_opt.pruning.query import Condition, JoinKind
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.statement.budget import check_budget
 
 _BOTH = (JoinKind.INNER, JoinKind.LEFT_SEMI)
 _LEFT_ALWAYS = (JoinKind.LEFT_OUTER, JoinKind.LEFT_ANTI)
@@ -98,12 +99,16 @@ def _block(operator: Operator) -> Iterator[Operator]:
             yield from _block(input_)
 
 
-def _real(operators: list[Operator], leaves: dict[str, Operator], relation: Operator) -> set[int]:
+def _real(
+    operators: list[Operator], leaves: Mapping[str, Operator], relation: Operator
+) -> set[int]:
     real = {id(relation)}
     size = 0
+    both_ways = (*reversed(operators), *operators)  # realness spreads up a chain of joins, and down
     while size < len(real):
         size = len(real)
-        for operator in operators:
+        for operator in both_ways:
+            check_budget()
             if not isinstance(operator, (Filter, Join, LateralView)):
                 continue
             if any(id(input_) in real for input_ in operator.inputs):

@@ -7,14 +7,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-
-from airflow_hive_opt.pruning.plan import Plan, passing_through, plan
+from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime.binding import Binding, OtherSession, check_same
 from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Snapshot, query_digest
 from airflow_hive_opt.runtime.report import (
     LOCAL_TASK,
@@ -25,38 +21,49 @@ from airflow_hive_opt.runtime.report import (
     changes,
     unpruned,
 )
+from airflow_hive_opt.runtime.required_keys import FoundKeys, keep_keys
 from airflow_hive_opt.runtime.storage import StoragePath
+from airflow_hive_opt.spark.application.planning import plan_on_spark, rewritten_on_spark
 from airflow_hive_opt.spark.application.request import Request, Result
-from airflow_hive_opt.spark.application.session_binding import binding
+from airflow_hive_opt.spark.application.session_binding import binding, check_binding
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog, catalog_of
 from airflow_hive_opt.spark.catalog.lake_files import counted
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
+from airflow_hive_opt.spark.catalog.resolved_names import Names
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
-from airflow_hive_opt.spark.local_task.correlate import broadcasting, correlate
 from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
 from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns
+from airflow_hive_opt.spark.local_task.handed_over import only_identified
 from airflow_hive_opt.spark.local_task.local_task import run_local_task
 from airflow_hive_opt.spark.local_task.redundant_joins import without_joins
 from airflow_hive_opt.spark.local_task.snapshots import hold, key_snapshots, log_newer
 from airflow_hive_opt.spark.map_join.execution import execute
-from airflow_hive_opt.spark.map_join.prelaunch import accepts, check_tables, prelaunch
+from airflow_hive_opt.spark.map_join.prelaunch import check_tables, prelaunch
 from airflow_hive_opt.spark.restriction.restrict import restrict, scan_way
 from airflow_hive_opt.spark.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.restriction.scan import scanning
 from airflow_hive_opt.spark.session.best_effort import best_effort
 from airflow_hive_opt.spark.session.clock import Clock
-from airflow_hive_opt.spark.session.dialect import other_reading
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
-from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.spark.session.progress import progress
-from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.tables import tables_of
+from airflow_hive_opt.statement.budget import Budget
+from airflow_hive_opt.statement.scan_ref import ScanRef
+from airflow_hive_opt.statement.settings import PLANNING_SECONDS
+from airflow_hive_opt.statement.tables import reads_no_rows, tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
+# What a decision is about if the planner knows no scan.
+_WHOLE_STATEMENT = ScanRef("the statement", "", None, "the statement")
+
+_OWN_CODES = {
+    SOURCE_CHANGED: Reason.SOURCE_CHANGED,
+    Reason.PLANNING_TOO_LONG.sentence: Reason.PLANNING_TOO_LONG,
+}
+"""The reason codes of statements that pass through for other reasons than their form."""
 
 
 def prune(
@@ -77,19 +84,21 @@ def prune(
     for name, value in request.session_conf.items():
         session.conf.set(name, value)
     catalog = catalog or catalog_of(session)
+    budget = Budget(request.settings.number(PLANNING_SECONDS))
     with PartitionsOf(session, catalog) as metastore:
         clock = Clock(metastore.work)
         with clock.phase(LOCAL_TASK), progress(session, LOCAL_TASK):
-            descriptor, answered = _descriptor(session, catalog, metastore, request)
-            if hand_over:
-                descriptor = replace(
-                    descriptor, binding=_binding(session, catalog, request, descriptor)
-                )
+            descriptor, answered, keys = _descriptor(
+                session, catalog, metastore, request, hand_over, budget
+            )
             sql = descriptor.statement or request.sql
             on_glue = bool(answered) and is_on_glue(session)
-            fewer_joins = without_joins(sql, catalog, descriptor, answered, on_glue)
+            with budget:
+                fewer_joins = without_joins(sql, catalog, descriptor, answered, on_glue)
     descriptors.write(descriptor, path)
     log.info("descriptor written to %s", path)
+    if keys is not None:
+        keep_keys(keys, descriptor.query_digest, descriptor.digest, path)
     for line in unpruned(descriptor):
         log.info("%s", line)
     return Report(
@@ -135,7 +144,7 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     catalog = catalog_of(session)
     clock = Clock(catalog.work)
     with clock.phase(PRELAUNCH):
-        _check_binding(session, catalog, request, descriptor)
+        check_binding(session, catalog, request.sql, descriptor)
         check_tables(session, catalog, descriptor)
         targets = prelaunch(catalog, descriptor, request.parameters)
         if request.max_bytes is not None:
@@ -153,28 +162,6 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
         appeared=appeared,
     )
     return replace(result, report=report)
-
-
-def _binding(
-    session: SparkSession, catalog: SessionCatalog, request: Request, descriptor: Descriptor
-) -> Binding:
-    scanned = {target.table for target in descriptor.targets}
-    scanned |= {found.table for found in descriptor.row_filters}
-    return binding(session, catalog, request.sql, scanned)
-
-
-def _check_binding(
-    session: SparkSession, catalog: SessionCatalog, request: Request, descriptor: Descriptor
-) -> None:
-    """Raises ``OtherSession`` for another session's descriptor, unless it prunes nothing."""
-    if not (descriptor.targets or descriptor.row_filters or descriptor.statement):
-        return
-    if descriptor.binding is None:
-        raise OtherSession(
-            "the partition list is refused: it belongs to an application that also ran the join. "
-            "Pass the output of a local task to this task"
-        )
-    check_same(descriptor.binding, _binding(session, catalog, request, descriptor))
 
 
 def _application_id(session: SparkSession) -> str | None:
@@ -206,9 +193,9 @@ def _run(
     on_glue = is_on_glue(session)
     restricted = restrict(sql, targets, filters, descriptor.changes, on_glue)
     fewest_joins = fewer_joins.text if fewer_joins else restricted
-    ways = {target.alias: scan_way(target, on_glue) for target in targets}
-    for alias, way in ways.items():
-        log.info("Spark looks up the partitions of %s by %s: %s", alias, way.value, way.cost)
+    ways = {target.scan: scan_way(target, on_glue) for target in targets}
+    for scan, way in ways.items():
+        log.info("Spark looks up the partitions of %s by %s: %s", scan.name, way.value, way.cost)
     texts = (fewest_joins, restricted, request.sql)
     application_id = _application_id(session)
     with (
@@ -217,9 +204,9 @@ def _run(
         scanning(session, set(ways.values()), {t.location for t in targets}, longest_list(filters)),
     ):
         answer = execute(session, texts, request.parameters, request.show_rows)
-    eliminated = fewer_joins.tables if fewer_joins and answer.text == fewer_joins.text else ()
-    for table in eliminated:
-        log.info("%s has each key once, so its join was removed", table)
+    eliminated = fewer_joins.scans if fewer_joins and answer.text == fewer_joins.text else ()
+    for scan in eliminated:
+        log.info("%s (%s) has each key once, so its join was removed", scan.name, scan.table)
     fell_back = answer.objection if answer.text not in (fewest_joins, restricted) else None
     report = Report(
         _passed_through(request, fell_back) if fell_back else descriptor,
@@ -227,32 +214,11 @@ def _run(
         clock.seconds,
         clock.work,
         application_id,
-        scans={} if fell_back else {alias: way.value for alias, way in ways.items()},
+        ways={} if fell_back else {scan: way.value for scan, way in ways.items()},
         driver_peak_heap=best_effort(lambda: peak_heap(session)),
         eliminated=eliminated,
     )
     return Result(report, answer.columns, answer.rows, answer.text, answer.plan)
-
-
-def plan_on_spark(session: SparkSession, catalog: SessionCatalog, request: Request) -> Plan:
-    """Plans the request's statement; a statement that only Spark understands passes through.
-
-    Raises ``PlanError`` if Spark rejects the statement too.
-    """
-    sql = request.sql
-    if setting := other_reading(session, sql):
-        return passing_through(sql, f"{setting} changes how the statement is read")
-    try:
-        return plan(sql, catalog, request.settings)
-    except PlanError as error:
-        if not accepts(session, sql, request.parameters):
-            raise
-        return passing_through(sql, f"the planner says {error}, but Spark accepts it")
-    except (PySparkException, Py4JJavaError) as error:
-        return passing_through(sql, f"a table can't be looked up: {in_words(error)}")
-    except Exception as error:
-        log.warning("the planner fails on this statement", exc_info=True)
-        return passing_through(sql, f"the planner fails on it ({type(error).__name__})")
 
 
 def _descriptor(
@@ -260,27 +226,38 @@ def _descriptor(
     catalog: SessionCatalog,
     metastore: PartitionsOf,
     request: Request,
-) -> tuple[Descriptor, tuple[RedundantJoin, ...]]:
+    hand_over: bool,
+    budget: Budget,
+) -> tuple[Descriptor, tuple[RedundantJoin, ...], FoundKeys | None]:
     digest = query_digest(request.sql, request.parameters)
-    if isinstance(catalog, SparkCatalog):
-        database = str(session.catalog.currentDatabase())
-        with suppress(Exception):  # the planner says what is wrong with the statement
-            catalog.look_up_together(tables_of(request.sql, database).reads)
-    user_sql, rewritten = request.sql, _rewritten(session, catalog, request)
-    if rewritten is not None:
-        request = replace(request, sql=rewritten)
-    planned = plan_on_spark(session, catalog, request)
+    user_sql = request.sql
+    names = Names(session, catalog) if hand_over else None
+    with budget:
+        if isinstance(catalog, SparkCatalog):
+            database = str(session.catalog.currentDatabase())
+            with suppress(Exception):  # the planner says what is wrong with the statement
+                catalog.look_up_together(tables_of(request.sql, database).reads)
+        # Before the keys are read: the map join notices what changes in between.
+        of_statement = names.resolve([user_sql]) if names else None
+        if of_statement is None or not of_statement.unidentified:
+            rewritten = rewritten_on_spark(session, catalog, request)
+            request = replace(request, sql=rewritten or user_sql)
+        planned = plan_on_spark(session, catalog, request)
     for warning in planned.warnings:
         log.warning("%s", warning)
     answered: tuple[RedundantJoin, ...] = ()
+    keys: FoundKeys | None = None
     if planned.passed_through:
         found = _passed_through(request, planned.passed_through)
     else:
         snapshots = key_snapshots(session, catalog, planned)
         if request.hold_snapshots:
             planned, snapshots = _held(session, catalog, request, planned, snapshots)
+        asked = planned.decisions
+        if names is not None:
+            planned = only_identified(planned, lambda texts: names.resolve(texts).unidentified)
         metastore.prefetch(found.table for found in planned.decisions if found.pruned)
-        found, answered = run_local_task(
+        found, answered, keys = run_local_task(
             session,
             catalog,
             metastore,
@@ -288,12 +265,17 @@ def _descriptor(
             request.bounds,
             request.parameters,
             EarlierRuns(request.unasked),
+            hand_over,
         )
         found = replace(found, snapshots=snapshots)
+        if request.sql != user_sql or planned.decisions != asked:
+            keys = None  # those of the user's statement may be others
+        if of_statement is not None:
+            found = replace(found, binding=binding(session, catalog, of_statement))
     if request.max_bytes is not None:
         found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
     statement = planned.sql if planned.sql != user_sql else None
-    return replace(found, query_digest=digest, statement=statement), answered
+    return replace(found, query_digest=digest, statement=statement), answered, keys
 
 
 def _held(
@@ -316,29 +298,11 @@ def _held(
     return replanned, holding.snapshots
 
 
-def _rewritten(session: SparkSession, catalog: SessionCatalog, request: Request) -> str | None:
-    """Applies the correlation rules and map join sizes; ``None`` if the statement is unchanged."""
-    if other_reading(session, request.sql):
-        return None
-    try:
-        found = correlate(session, catalog, request.sql, request.settings, request.parameters)
-        sql = broadcasting(session, catalog, found.sql, request.settings, request.parameters)
-    except (PySparkException, Py4JJavaError) as error:  # a table can't be looked up
-        log.info("not rewritten: %s", in_words(error))
-        return None
-    except Exception:
-        log.warning("the rewriting fails on this statement", exc_info=True)
-        return None
-    if found.applied:
-        log.info("rewritten by the Correlation Optimizer: %s", ", ".join(found.applied))
-    for name, reason in found.refused:
-        log.debug("not rewritten (%s): %s", name, reason.sentence)
-    return sql if sql != request.sql else None
-
-
 def _passed_through(request: Request, why: str) -> Descriptor:
-    reason = Reason.SOURCE_CHANGED if why == SOURCE_CHANGED else Reason.PASSED_THROUGH
-    message = reason.sentence if why == SOURCE_CHANGED else f"{reason.sentence}: {why}"
+    reason = _OWN_CODES.get(why, Reason.PASSED_THROUGH)
+    message = reason.sentence if why in _OWN_CODES else f"{reason.sentence}: {why}"
     digest = query_digest(request.sql, request.parameters)
-    decision = Decision("the statement", "", reason, message)
+    if reads_no_rows(request.sql):
+        return Descriptor(digest, descriptors.now(), (), ())
+    decision = Decision(_WHOLE_STATEMENT, reason, message)
     return Descriptor(digest, descriptors.now(), (), (decision,))

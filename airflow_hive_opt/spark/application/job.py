@@ -21,8 +21,8 @@ from airflow_hive_opt.runtime import required
 from airflow_hive_opt.runtime.binding import OtherSession
 from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
 from airflow_hive_opt.runtime.documents import Format
-from airflow_hive_opt.runtime.gates import GateClosed, Gates, NothingToDo
-from airflow_hive_opt.runtime.report import headline, keep_report
+from airflow_hive_opt.runtime.gates import Gates, JoinStopped, NothingToDo
+from airflow_hive_opt.runtime.report import Report, headline, keep_report
 from airflow_hive_opt.runtime.required import RequiredPartitions, TooManyRequiredPartitions
 from airflow_hive_opt.spark.application.application import join, map_join, prune
 from airflow_hive_opt.spark.application.completion import completed
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from airflow_hive_opt.runtime.descriptor import StoragePath
-    from airflow_hive_opt.runtime.report import Report
 
 log = logging.getLogger(__name__)
 
@@ -189,9 +188,9 @@ def _run(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath
                 return Outcome(Status.DONE, headline(pruned.descriptor), pruned.summary())
             result = join(session, request, pruned, path)
             announced = pruned.descriptor.digest
-    except NothingToDo as nothing:
-        return _stopped(Status.NOTHING_TO_DO, nothing, pruned)
-    except (PlanError, GateClosed, OtherSession, TooManyRequiredPartitions) as error:
+    except JoinStopped as stop:
+        return _before_the_join(stop, pruned or Report(stop.descriptor, str(descriptor)), job)
+    except (PlanError, OtherSession, TooManyRequiredPartitions) as error:
         return _stopped(Status.REFUSED, error, pruned)
     except (DescriptorError, PySparkException, Py4JError, ConnectionError) as error:
         status = Status.REFUSED if is_refusal(error) else Status.FAILED
@@ -275,16 +274,24 @@ def _in_effect(report: Report, announced: str | None, path: StoragePath) -> Repo
 def _call_for(session: SparkSession, job: Job, request: Request, path: StoragePath) -> Outcome:
     found = tuple(required_partitions(session, request, job.columns))
     digest = query_digest(request.sql, request.parameters)
-    required.write(RequiredPartitions(digest, job.columns, job.token, found), path)
-    count = sum(len(entry.tuples) for entry in found)
-    tables = ", ".join(entry.table for entry in found) or "no table"
-    message = f"the keys call for {count:,} partitions of {tables}"
-    return Outcome(Status.DONE, message, {"uri": str(path), "required": count})
+    called_for = RequiredPartitions(digest, job.columns, job.token, found)
+    required.write(called_for, path)
+    summary = {"uri": str(path), "required": called_for.count}
+    return Outcome(Status.DONE, called_for.in_words, summary)
 
 
 def _stopped(status: Status, error: Exception, pruned: Report | None) -> Outcome:
     message = in_words(error)
     return Outcome(status, message, pruned.summary() if pruned else None)
+
+
+def _before_the_join(stop: JoinStopped, report: Report, job: Job) -> Outcome:
+    """The outcome of a run that a gate has stopped, with all that the local task found."""
+    status = Status.NOTHING_TO_DO if isinstance(stop, NothingToDo) else Status.REFUSED
+    found = {"stopped": stop.short, "headline": headline(stop.descriptor)}
+    if job.digest:
+        found["digest"] = job.digest  # of the list as the local task wrote it
+    return Outcome(status, str(stop), {**report.summary(), **found})
 
 
 def _text(value: object) -> str:

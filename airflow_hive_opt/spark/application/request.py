@@ -11,7 +11,7 @@ from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
 from airflow_hive_opt.runtime.report import Report
 from airflow_hive_opt.spark.keys.key_set import MAX_KEY_BYTES, MAX_KEYS, KeyBounds
 from airflow_hive_opt.statement.script import split_settings
-from airflow_hive_opt.statement.settings import Settings
+from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,9 @@ class Request:
 
     @property
     def bounds(self) -> KeyBounds:
-        """The limits for the keys of one small table."""
-        return KeyBounds(self.max_keys, self.max_key_bytes)
+        """What the keys of one small table may be."""
+        allowed = self.settings.is_on(PYTHON_FUNCTIONS)
+        return KeyBounds(self.max_keys, self.max_key_bytes, allowed)
 
     @property
     def gates(self) -> Gates:

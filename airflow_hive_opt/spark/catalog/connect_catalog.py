@@ -94,8 +94,13 @@ class ConnectCatalog:
 
     def location(self, name: str) -> str | None:
         """A table's location; ``None`` for a view and for a name that does not exist."""
+        told = self.description(name)
+        return None if told is None else told.get("location")
+
+    def description(self, name: str) -> Mapping[str, Any] | None:
+        """What DESCRIBE AS JSON says of a table or view; ``None`` if there is none."""
         try:
-            return self._described(quote_table(name)).get("location")
+            return self._described(quote_table(name))
         except AnalysisException as error:
             if condition_of(error) in NOT_FOUND:
                 return None
@@ -157,7 +162,7 @@ class ConnectCatalog:
 
     def with_bytes(self, target: Target) -> Target:
         """The target with the metastore's size for each partition, one call for each."""
-        table = self.table(target.table)
+        table = self.table(target.scan.table)
         if table is None:
             return target
         sized = (
@@ -179,12 +184,9 @@ class ConnectCatalog:
         return
 
     def _look_up(self, name: str) -> Table | None:
-        try:
-            told = self._described(quote_table(name))
-        except AnalysisException as error:
-            if condition_of(error) in NOT_FOUND:
-                return None
-            raise
+        told = self.description(name)
+        if told is None:
+            return None
         full = f"{told['schema_name']}.{told['table_name']}".lower()
         if told["catalog_name"] != "spark_catalog":  # a temporary view
             full = name

@@ -22,9 +22,10 @@ def expression_of(filters: Sequence[tuple[str, RowFilter]]) -> str:
     """Conditions on columns of one table in Iceberg's JSON; each pair begins with a column's name.
 
     >>> from airflow_hive_opt.runtime.descriptor import SourceKeys
+    >>> from airflow_hive_opt.statement.scan_ref import ScanRef
     >>> keys = SourceKeys(("c",), "c", "", 1)
-    >>> at, days = (0, 3), ("2026-01-05",)
-    >>> days = RowFilter("t", "l.t", "l.t", False, at, "d", "date", days, False, keys)
+    >>> scan, days = ScanRef("t", "l.t", (0, 3), "t"), ("2026-01-05",)
+    >>> days = RowFilter(scan, "l.t", False, "d", "date", days, False, keys)
     >>> expression_of([("day", days)])
     '{"type": "in", "term": "day", "values": ["2026-01-05"]}'
     """
@@ -67,14 +68,14 @@ def _combined(operator: str, conditions: Sequence[object]) -> object:
 
 def counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles:
     """``found`` with the numbers that Iceberg has now; they are ``None`` if it does not tell."""
-    unknown = PlannedFiles(found.alias, found.table, found.reference, found.expression)
+    unknown = PlannedFiles(found.scan, found.expression)
     return best_effort(lambda: _counted(session, found)) or unknown
 
 
 def _counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles | None:
     if found.expression is None:
         return None
-    loaded = load(session, Place.of(found.table))
+    loaded = load(session, Place.of(found.scan.table))
     if reads_a_version(session, loaded):
         return None  # its name is that of a snapshot or branch, and the counts are the main one's
     table = loaded.table()

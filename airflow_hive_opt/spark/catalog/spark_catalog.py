@@ -116,9 +116,16 @@ class SparkCatalog:
             return None
         if self._lake.place(name) is not None:
             return table.location if (table := self.table(name)) is not None else None
-        database = database or self._catalog.getCurrentDatabase()
-        metadata = self._found.get(f"{database}.{short}") or self._metadata(short, database)
+        metadata = self.metadata(name)
         return location_of(metadata) if metadata is not None else None
+
+    def metadata(self, name: str) -> Any | None:
+        """The JVM's description of a table or view of the metastore; ``None`` if there is none."""
+        if self._lake.place(name) is not None:
+            return None
+        database, _, short = name.lower().removeprefix(f"{SESSION_CATALOG}.").rpartition(".")
+        database = database or self._catalog.getCurrentDatabase()
+        return self._found.get(f"{database}.{short}") or self._metadata(short, database)
 
     def default_location(self) -> str | None:
         """The location of the metastore's database ``default``."""
@@ -216,7 +223,7 @@ class SparkCatalog:
 
     def with_bytes(self, target: Target) -> Target:
         """The target with every partition's size in bytes: the metastore's, else its files'."""
-        table = self.table(target.table)
+        table = self.table(target.scan.table)
         bare = [part for part in target.partitions if part.bytes is None and part.location is None]
         if table is None or all(part.bytes is not None for part in target.partitions):
             return target

@@ -13,7 +13,7 @@ from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
 from airflow_hive_opt.spark.keys.local_rows import WHOLE_CALENDAR, LocalRows
-from airflow_hive_opt.spark.keys.stability import analysed_operators
+from airflow_hive_opt.spark.keys.stability import stable_plan
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.spark.session.threads import in_session
@@ -79,9 +79,12 @@ def key_query(
     A text longer than :data:`MOST_BYTES_OF_A_KEY` will not reach the driver. Raises Spark's errors.
     """
     frame = session.sql(source.counting_sql, args=dict(parameters))
-    operators = analysed_operators(frame)
-    if operators is None:
+    plan = stable_plan(frame)
+    if plan is None:
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
+    if plan.calls_python and not bounds.python_functions:
+        return Reason.PYTHON_FUNCTION
+    operators = plan.operators
     own = operators[len(COUNTING) :] if operators[: len(COUNTING)] == COUNTING else operators
     texts = [name for name, type_ in frame.dtypes if type_.startswith(_TEXT_TYPES)]
     if texts:

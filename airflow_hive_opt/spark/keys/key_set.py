@@ -24,10 +24,15 @@ MAX_KEY_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class KeyBounds:
-    """The maximum number of one small table's distinct keys, and their maximum total bytes."""
+    """What the keys of one small table may be.
+
+    The maximum number of distinct keys, their maximum total bytes, and whether they may depend on
+    Python functions.
+    """
 
     max_keys: int = MAX_KEYS
     max_key_bytes: int = MAX_KEY_BYTES
+    python_functions: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from airflow_hive_opt.pruning.decisions import Layer
+from airflow_hive_opt.pruning.decisions import (
+    Layer,
+)
 from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.keys.local_rows import LocalRows
@@ -34,17 +36,6 @@ _NAMES_IN_THE_SQL = 1000
 def unique_view(name: str) -> str:
     """A name for a temporary view that no other run in the session uses."""
     return f"{name}_{uuid4().hex}"
-
-
-def typed_nulls(table: Table) -> str:
-    """A relation with the table's partition columns, for the analysis of conditions.
-
-    Over the table itself Spark would look up the table again.
-    """
-    columns = (
-        f"CAST(NULL AS {column.type}) AS {quote(column.name)}" for column in table.partition_columns
-    )
-    return f"(SELECT {', '.join(columns)})"
 
 
 @contextmanager

@@ -1,13 +1,19 @@
-"""Whether a query returns the same rows each time, by Spark's analysis."""
+"""Whether a query returns the same rows each time, by Spark's analysis.
+
+Functions of SQL, Scala, Java and Hive are what they declare. Spark takes a Python function for
+deterministic unless its author declares otherwise, which is easily forgotten. So the analysis says
+whether a query calls Python functions.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.pruning.conditions import NOT_DETERMINISTIC
 from airflow_hive_opt.spark.session import connect_frames
 from airflow_hive_opt.spark.session.connect import is_remote
-from airflow_hive_opt.spark.session.spark_compat import plan_text
+from airflow_hive_opt.spark.session.spark_compat import calls_python, plan_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -16,9 +22,31 @@ if TYPE_CHECKING:
 _UNSTABLE_OPERATORS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Sample", "Window"})
 
 
+@dataclass(frozen=True)
+class StablePlan:
+    """Spark's analysed plan of a query whose rows never change, views and functions included.
+
+    ``operators`` are those of the plan, top down. ``calls_python`` says that the rows depend on
+    Python functions.
+    """
+
+    operators: tuple[str, ...]
+    calls_python: bool
+
+
+def stable_plan(frame: DataFrame) -> StablePlan | None:
+    """The analysed plan of a query; ``None`` if its rows may differ each time."""
+    text, python = _deterministic(frame)
+    if text is None or NOT_DETERMINISTIC.search(text):
+        return None
+    operators = tuple(line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())
+    return None if _UNSTABLE_OPERATORS.intersection(operators) else StablePlan(operators, python)
+
+
 def is_stable(frame: DataFrame) -> bool:
-    """Whether Spark's analysis, views and UDFs included, finds that the rows never change."""
-    return analysed_operators(frame) is not None
+    """Whether the rows of a query never change, and do not depend on Python functions."""
+    plan = stable_plan(frame)
+    return plan is not None and not plan.calls_python
 
 
 def deterministic_plan(frame: DataFrame) -> str | None:
@@ -27,17 +55,15 @@ def deterministic_plan(frame: DataFrame) -> str | None:
     Over Spark Connect the plan's text decides, because the protocol gives no other answer. It does
     not tell apart an expression that differs by day and one that differs by row.
     """
+    return _deterministic(frame)[0]
+
+
+def _deterministic(frame: DataFrame) -> tuple[str | None, bool]:
+    """The text of :func:`deterministic_plan`, and whether the query calls Python functions."""
     if is_remote(frame):
-        text = connect_frames.analyzed_plan(frame)
-        return None if text is None or NOT_DETERMINISTIC.search(text) else text
+        text, python = connect_frames.analyzed_plan(frame)
+        return (None if text is None or NOT_DETERMINISTIC.search(text) else text), python
     plan = frame._jdf.queryExecution().analyzed()
-    return plan_text(plan) if plan.deterministic() else None
-
-
-def analysed_operators(frame: DataFrame) -> tuple[str, ...] | None:
-    """The operators of Spark's analysed plan, top down; ``None`` if its rows may differ."""
-    text = deterministic_plan(frame)
-    if text is None or NOT_DETERMINISTIC.search(text):
-        return None
-    operators = tuple(line.lstrip(" :+-").partition(" ")[0] for line in text.splitlines())
-    return None if _UNSTABLE_OPERATORS.intersection(operators) else operators
+    if not plan.deterministic():
+        return None, False
+    return plan_text(plan), calls_python(frame.sparkSession._jvm, plan)

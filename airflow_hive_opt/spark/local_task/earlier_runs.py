@@ -49,7 +49,10 @@ def is_for_nothing(kept: int, total: int) -> bool:
 
 
 def digest_of(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
-    """SHA-256 of all that decides which partitions the scan reads, but for the tables' rows."""
+    """SHA-256 of all that decides which partitions the scan reads, but for the tables' rows.
+
+    Two scans that ask the same have different digests: the answer may save only one of them a join.
+    """
     asked = [
         (
             [(s.sql, s.conditions, [table.name for _, table in s.skeletons]) for s in each.sources],
@@ -57,5 +60,5 @@ def digest_of(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
         )
         for each in decision.alternatives
     ]
-    text = repr((decision.table.name, asked, sorted(parameters.items())))
+    text = repr((decision.scan.name, decision.table.name, asked, sorted(parameters.items())))
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()

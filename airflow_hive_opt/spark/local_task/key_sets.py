@@ -108,6 +108,11 @@ class KeySets:
         log.info("%s gives %d keys", source.name, found.count)
         return replace(found, source=source)
 
+    def known(self, source: KeySource) -> Keys | None:
+        """The source's keys if they have been read."""
+        found = self._found.get(_asked(source))
+        return replace(found, source=source) if isinstance(found, Keys) else None
+
     def collect(self, source: KeySource) -> Keys | Reason:
         """The source's keys, or why they can't be used; raises errors of Spark and metastore."""
         with ExitStack() as views:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,10 @@ from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.runtime.descriptor import Decision, PlannedFiles, RowFilter
 from airflow_hive_opt.spark.catalog.lake_files import counted, expression_of
 from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
+from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.local_task.changes import merged_into
 from airflow_hive_opt.spark.local_task.earlier_runs import is_for_nothing
-from airflow_hive_opt.spark.local_task.key_sets import FAILURES, KeySets, failed
+from airflow_hive_opt.spark.local_task.key_sets import FAILURES, failed
 from airflow_hive_opt.spark.local_task.value_lists import value_filters
 from airflow_hive_opt.statement.lake_formats import ICEBERG
 
@@ -37,14 +38,14 @@ class LakeScan:
 
 def whole(decision: ScanDecision, reason: Reason) -> LakeScan:
     """A scan without conditions, for ``reason``."""
-    return LakeScan(Decision(decision.alias, decision.table.name, reason, reason.sentence))
+    return LakeScan(Decision(decision.scan, reason, reason.sentence))
 
 
 def lake_scan(
     session: SparkSession,
     decision: ScanDecision,
     plan: Plan,
-    keys: KeySets,
+    keys_of: Callable[[KeySource], Keys | Reason],
     parameters: Mapping[str, object],
 ) -> LakeScan:
     """The conditions on the scan and the files that they leave; a failure leaves it whole."""
@@ -53,9 +54,9 @@ def lake_scan(
         return [] if source.skeletons else key_ends(session, source, parameters)
 
     try:
-        found = value_filters(decision, keys.of, ends, merged_into(plan, decision))
+        found = value_filters(decision, keys_of, ends, merged_into(plan, decision))
     except FAILURES as error:
-        found = failed(f"{decision.alias} can't be restricted", error)
+        found = failed(f"{decision.scan.name} can't be restricted", error)
     if isinstance(found, Reason):
         return whole(decision, found)
     relation = decision.relation
@@ -63,9 +64,7 @@ def lake_scan(
     names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
     expressed = decision.table.provider == ICEBERG
     planned = PlannedFiles(
-        decision.alias,
-        decision.table.name,
-        (relation.reference.start, relation.reference.stop),
+        decision.scan,
         expression_of([(names[each.column], each) for each in found]) if expressed else None,
     )
     planned = counted(session, planned)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from airflow_hive_opt.pruning.decisions import (
     KeyPredicate,
-    Layer,
-    PartitionCondition,
+    KeySource,
     ScanDecision,
 )
 from airflow_hive_opt.pruning.plan import Plan
@@ -29,17 +28,13 @@ from airflow_hive_opt.runtime.descriptor import (
     query_digest,
 )
 from airflow_hive_opt.runtime.metastore import MetastoreError, PartitionCatalog
-from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.runtime.partitions import (
-    DEFAULT_PARTITION,
     Partition,
     comparable,
-    matching,
 )
+from airflow_hive_opt.runtime.required_keys import FoundKeys
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
-from airflow_hive_opt.spark.keys.skeleton import fulfilling, typed_nulls
-from airflow_hive_opt.spark.keys.stability import is_stable
 from airflow_hive_opt.spark.local_task.changes import changes_of
 from airflow_hive_opt.spark.local_task.data_column_keys import promising_row_groups, row_filter
 from airflow_hive_opt.spark.local_task.earlier_runs import (
@@ -50,26 +45,24 @@ from airflow_hive_opt.spark.local_task.earlier_runs import (
 )
 from airflow_hive_opt.spark.local_task.key_sets import FAILURES, KeySets, failed
 from airflow_hive_opt.spark.local_task.lake_scans import LakeScan, lake_scan, whole
+from airflow_hive_opt.spark.local_task.partition_search import PartitionSearch
 from airflow_hive_opt.spark.local_task.redundant_joins import redundant_joins
+from airflow_hive_opt.spark.local_task.required_keys import collected_keys
 from airflow_hive_opt.spark.local_task.selection import (
     Selection,
-    filter_of,
-    is_long_on_glue,
     is_too_long,
     target_of,
     union_of,
 )
+from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.statement.catalog import Table
-from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.scan_ref import ScanRef
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
-
-# Partition names times keys that Spark may compare pair by pair; that takes some seconds.
-_COMPARISONS = 50_000_000
 
 
 def run_local_task(
@@ -80,14 +73,16 @@ def run_local_task(
     bounds: KeyBounds,
     parameters: Mapping[str, object] | None,
     earlier: EarlierRuns,
-) -> tuple[Descriptor, tuple[RedundantJoin, ...]]:
+    hand_over: bool,
+) -> tuple[Descriptor, tuple[RedundantJoin, ...], FoundKeys | None]:
     """Collects the keys of every prunable scan and finds the partitions that match them.
 
-    ``metastore`` looks up partitions; ``catalog`` only gives the location of files. Returns the
-    descriptor and the joins that the keys decide completely. These joins may be left out only as
-    long as the small tables do not change.
+    ``metastore`` looks up partitions; ``catalog`` only gives the location of files. ``hand_over``
+    says that other applications read the results. Returns the descriptor and the joins that the
+    keys decide completely. These joins may be left out only as long as the small tables do not
+    change. Then the keys for sensors, if ``hand_over`` asks for them and all of them were read.
     """
-    task = LocalTask(session, catalog, metastore, bounds, parameters or {}, earlier)
+    task = LocalTask(session, catalog, metastore, bounds, parameters or {}, earlier, hand_over)
     task.collect_keys(plan.decisions)
     targets = []
     decisions = []
@@ -105,15 +100,13 @@ def run_local_task(
             targets.append(outcome)
         reason = Reason.PRUNED if isinstance(outcome, Target) else outcome
         question = task.question(decision, outcome)
-        decisions.append(
-            Decision(decision.alias, decision.table.name, reason, reason.sentence, question)
-        )
+        decisions.append(Decision(decision.scan, reason, reason.sentence, question))
     for predicate in plan.predicates:
         row_filter = task.row_filter(predicate, targets)
         if isinstance(row_filter, RowFilter):
             row_filters.append(row_filter)
         else:
-            column = f"{predicate.relation.alias}.{predicate.column}"
+            column = f"{predicate.relation.scan.name}.{predicate.column}"
             log.info("the keys do not go to %s, %s: %s", column, row_filter, row_filter.sentence)
     descriptor = Descriptor(
         query_digest(plan.sql, parameters),
@@ -125,7 +118,8 @@ def run_local_task(
         changes=changes_of(plan),
     )
     written = (plan.target or "").rpartition(".")[2]  # Spark may refuse to write a table it reads
-    return descriptor, tuple(found for found in task.answered if found.name != written)
+    redundant = tuple(each for each in task.answered if each.table.short_name != written)
+    return descriptor, redundant, task.keys_for_sensors(plan) if hand_over else None
 
 
 def _is_prunable(decision: ScanDecision) -> bool:
@@ -144,17 +138,20 @@ class LocalTask:
         bounds: KeyBounds,
         parameters: Mapping[str, object],
         earlier: EarlierRuns,
+        hand_over: bool,
     ) -> None:
         self._session = session
         self._catalog = catalog
         self._metastore = metastore
         self._parameters = parameters
         self._earlier = earlier
+        self._hand_over = hand_over
         self._metastore_failed = False  # whether a metastore call has failed: no further calls then
         self._names: dict[str, list[Partition]] = {}
         self._totals: dict[str, int] = {}
         self.answered: list[RedundantJoin] = []
-        self._with_fewer_joins: set[str] = set()  # the scans' aliases
+        self._with_fewer_joins: set[ScanRef] = set()
+        self._search = PartitionSearch(session, metastore, self._partition_names, parameters)
         self._keys = KeySets(session, bounds, parameters, self._partition_names, from_metadata=True)
 
     @cached_property
@@ -186,28 +183,44 @@ class LocalTask:
             return Reason.ALL_PARTITIONS_MATCH
         if not is_worth_pruning(len(partitions), total):
             return Reason.MOST_PARTITIONS_MATCH
-        if is_too_long(partitions):
+        target = target_of(decision, decision.relation, selections, total, self._hand_over)
+        if is_too_long(target):
             return Reason.LIST_TOO_LARGE
-        target = target_of(decision, decision.relation, selections, total)
         if len(selections) == 1:
             fewer = list(redundant_joins(decision, target, selections[0].tuples, self._on_glue))
             self.answered += fewer
-            self._with_fewer_joins |= {decision.alias} if fewer else set()
+            self._with_fewer_joins |= {decision.scan} if fewer else set()
         return target
+
+    def keys_for_sensors(self, plan: Plan) -> FoundKeys | None:
+        """The keys of all scans, as far as they have been read; an error costs only a sensor."""
+        try:
+            return collected_keys(plan, self._keys)
+        except FAILURES as error:
+            log.info("a sensor will have to read the keys again: %s", in_words(error))
+            return None
 
     def lake_scan(self, decision: ScanDecision, plan: Plan) -> LakeScan:
         """What :func:`lake_scan` finds out, or that an earlier run has settled it."""
         if self._is_settled(decision):
             found = whole(decision, Reason.NOT_ASKED_AGAIN)
         else:
-            found = lake_scan(self._session, decision, plan, self._keys, self._parameters)
+            found = lake_scan(
+                self._session, decision, plan, self._keys_of_lake_scan, self._parameters
+            )
         question = self.question(decision, Reason(found.decision.reason))
         return replace(found, decision=replace(found.decision, question=question))
+
+    def _keys_of_lake_scan(self, source: KeySource) -> Keys | Reason:
+        """The source's keys, unless partitions that are added before the map join may be more."""
+        if self._hand_over and source.skeletons:
+            return Reason.NOT_HANDED_OVER
+        return self._keys.of(source)
 
     def question(self, decision: ScanDecision, outcome: Target | Reason) -> Question | None:
         """What the next run need not ask; ``None`` if the answer saves time."""
         if isinstance(outcome, Target):
-            saves = decision.alias in self._with_fewer_joins
+            saves = decision.scan in self._with_fewer_joins
             asked = not saves and is_for_nothing(outcome.kept, outcome.total)
         else:
             asked = outcome in FOR_NOTHING
@@ -224,7 +237,7 @@ class LocalTask:
         """The partitions for one alternative, or why the scan must read all partitions."""
         if self._metastore_failed:
             return Reason.KEY_SOURCE_FAILED
-        selection = Selection(decision)
+        selection = Selection(decision, self._hand_over)
         failure = Reason.KEY_SOURCE_FAILED
         try:
             for source in decision.sources:
@@ -238,11 +251,11 @@ class LocalTask:
             total = self._total(decision.table)  # last: the background thread may still count
             if total < 2:
                 return Reason.TOO_FEW_PARTITIONS
-            if not self._find_partitions(selection, total):
+            if not self._search.find(selection, total):
                 return selection.failure or failure
         except FAILURES as error:
             self._metastore_failed |= isinstance(error, MetastoreError)
-            return failed(f"{decision.alias} can't be pruned", error)
+            return failed(f"{decision.scan.name} can't be pruned", error)
         return selection
 
     def _total(self, table: Table, beyond: int = 1) -> int:
@@ -254,12 +267,12 @@ class LocalTask:
 
     def row_filter(self, predicate: KeyPredicate, targets: Sequence[Target]) -> RowFilter | Reason:
         """The keys as a condition on a data column, or why not; samples the files first."""
-        table, at = predicate.relation.table, predicate.relation.reference
+        table, scan = predicate.relation.table, predicate.relation.scan
         if table.partition_columns and not table.partitions_in_metastore:
             return Reason.PARTITIONS_NOT_IN_METASTORE
         if self._metastore_failed:
             return Reason.KEY_SOURCE_FAILED
-        target = next((found for found in targets if found.reference == (at.start, at.stop)), None)
+        target = next((found for found in targets if found.scan == scan), None)
         try:
             partitions = target.partitions if target else None
             if target is None and table.partition_columns:
@@ -271,7 +284,7 @@ class LocalTask:
             return keys if isinstance(keys, Reason) else row_filter(predicate, keys, groups)
         except FAILURES as error:
             self._metastore_failed |= isinstance(error, MetastoreError)
-            return failed(f"the files of {predicate.relation.alias} can't be read", error)
+            return failed(f"the files of {scan.name} can't be read", error)
 
     def _partition_names(self, table: Table) -> list[Partition]:
         if table.name not in self._names:
@@ -281,69 +294,3 @@ class LocalTask:
                 self._metastore_failed = True
                 raise
         return self._names[table.name]
-
-    def _find_partitions(self, selection: Selection, total: int) -> bool:
-        """Finds the selection's partitions; returns whether any key or condition was evaluated."""
-        decision = selection.decision
-        (alternative,) = decision.alternatives
-        conditions = [c for c in alternative.conditions if self._is_stable(decision, c)]
-        if len(conditions) < len(alternative.conditions):
-            selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
-        if any(not keys.count for keys in selection.keys):
-            selection.asked([], selection.keys)
-            return True
-        kept = self._candidates(selection, total)
-        if selection.tuples:
-            selection.asked(kept, [keys for keys, _ in selection.tuples])
-            if not (self._on_glue and is_long_on_glue(selection)):
-                selection.filter = filter_of(selection, conditions)
-        by_layers: dict[tuple[Layer, ...], list[str]] = {}
-        for condition in conditions:
-            by_layers.setdefault(condition.layers, []).append(f"({condition.sql})")
-        questions: list[tuple[Sequence[Layer], Sequence[str], Keys | None]] = [
-            *((layers, texts, None) for layers, texts in by_layers.items()),
-            *((k.source.layers, k.source.conditions, k) for k in selection.compared),
-        ]
-        for layers, texts, keys in questions:
-            if keys and not keys.source.hashable and len(kept) * keys.count > _COMPARISONS:
-                selection.failure = Reason.TOO_MANY_KEYS
-                continue
-            try:
-                answer = fulfilling(
-                    self._session,
-                    decision.table,
-                    layers,
-                    kept,
-                    texts,
-                    self._parameters,
-                    keys,
-                )
-            except FAILURES as error:
-                selection.failure = failed(f"{decision.alias} can't be pruned by this", error)
-                selection.filter = None  # it would fail in the map join stage too
-                continue
-            if answer is None:
-                selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
-                selection.filter = None
-                continue
-            kept = answer
-            selection.asked(kept, [keys] if keys else [])
-        return selection.answered
-
-    def _candidates(self, selection: Selection, total: int) -> list[Partition]:
-        """The partitions that match the keys' tuples; all partitions if there are no tuples."""
-        table, wanted = selection.decision.table, selection.wanted()
-        names_the_null = table.by_serde and DEFAULT_PARTITION in selection.values
-        few = len(selection.values) <= VALUES_A_FILTER or not self._metastore.names_are_cheap
-        if wanted and few and not names_the_null:
-            return self._metastore.partitions_by_keys(table, wanted, total)
-        names = self._partition_names(table)
-        return list(matching(names, selection.types, wanted, table.by_serde))
-
-    def _is_stable(self, decision: ScanDecision, condition: PartitionCondition) -> bool:
-        """Whether Spark's analysis finds a condition of the statement deterministic."""
-        if len(condition.layers) > 1:
-            return True  # checked with its layers when it is evaluated
-        nulls = typed_nulls(decision.table)
-        sql = f"SELECT 1 FROM {nulls} AS {quote(decision.alias)} WHERE {condition.sql}"
-        return is_stable(self._session.sql(sql, args=dict(self._parameters)))

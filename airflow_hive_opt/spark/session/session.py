@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.spark.session.interrupted_calls import leave_interrupted_calls
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java
+from airflow_hive_opt.spark.session.spark_log import SparkLog
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -31,6 +33,9 @@ SHARED = "spark.airflow_hive_opt.shared"
 _WAREHOUSE_DIR = "spark.sql.warehouse.dir"
 _METASTORE_URIS = ("hive.metastore.uris", "spark.hadoop.hive.metastore.uris")
 _DERBY_URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
+_FILTER_HOOK = (
+    "org.apache.hadoop.hive.ql.security.authorization.plugin.AuthorizationMetaStoreFilterHook"
+)
 
 
 def default_warehouse() -> Path:
@@ -56,6 +61,9 @@ def embedded_conf(warehouse: Path, master: str = "local[*]") -> dict[str, str]:
         "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
         # Dynamic partitions in INSERT OVERWRITE, as Hive users expect them.
         "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+        # Hive sets this hook when it first needs the user's name, then closes the connection to the
+        # metastore because a setting has changed, and the call that is about to be sent fails.
+        "spark.hadoop.hive.metastore.filter.hook": _FILTER_HOOK,
     }
 
 
@@ -84,6 +92,7 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
     if has_spark():
         log.info("using the Spark session of this process")
         session = SparkSession.builder.getOrCreate().newSession()
+        leave_interrupted_calls(session)
         for key, value in conf.items():
             if session.conf.isModifiable(key):
                 set_setting(session, key, value)
@@ -94,9 +103,10 @@ def spark_session(name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
     check_versions()
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with without_pandas():
-        session = _start(name, conf)
+    with without_pandas(), closing(SparkLog(conf)) as spark_log:
+        session = _start(name, conf, spark_log)
         try:
+            leave_interrupted_calls(session)
             yield session
         finally:
             stop_spark()
@@ -164,25 +174,25 @@ def kill_spark() -> None:
             gateway.proc.kill()
 
 
-def _start(name: str, conf: Mapping[str, str]) -> SparkSession:
+def _start(name: str, conf: Mapping[str, str], spark_log: SparkLog) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     from airflow_hive_opt.spark.session.spark_compat import root_cause
     from airflow_hive_opt.spark.session.statement_errors import is_refusal
 
+    if not any(key in conf for key in _METASTORE_URIS) and _WAREHOUSE_DIR in conf:
+        try:
+            Path(conf[_WAREHOUSE_DIR].removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SparkStartError(f"the warehouse folder can't be created: {error}") from None
     builder = SparkSession.builder.appName(name).enableHiveSupport()
     for key, value in conf.items():
         builder = builder.config(key, value)
     try:
-        if not any(key in conf for key in _METASTORE_URIS) and _WAREHOUSE_DIR in conf:
-            Path(conf[_WAREHOUSE_DIR].removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+        spark_log.launch()
         session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("WARN")
         session.catalog.databaseExists("default")  # opens the metastore now, not later
-    except OSError as error:
-        stop_spark()
-        raise SparkStartError(f"the warehouse folder can't be created: {error}") from error
     except PySparkException as error:
         # read the message before the JVM ends
         kind, words = root_cause(error)
@@ -191,20 +201,26 @@ def _start(name: str, conf: Mapping[str, str]) -> SparkSession:
         stop_spark()
         if refused:
             raise WrongSettingError(f"conf: {words}") from None
+        if "JAVA_GATEWAY_EXITED" in message and (said := spark_log.last_words()):
+            message = f"Spark could not start: {said}"
         raise SparkStartError(message) from None
     except Exception as error:  # noqa: BLE001 - Py4J has no class for a driver that ends at once
         message = in_words(error)
         stop_spark()
+        if isinstance(error, OSError):
+            message = f"its Java process has ended: {message}"
         raise SparkStartError(f"Spark could not start: {message}") from None
     return session
 
 
 def _start_failure(message: str, cause: str, conf: Mapping[str, str]) -> str:
-    if (
-        "XSDB6" in message
-        or "another instance of Derby" in message
-        or "SessionHiveMetaStore" in message
-    ):
+    no_metastore = "SessionHiveMetaStore" in message
+    if no_metastore and (uris := _metastore_uris(conf)):
+        return (
+            f"no answer from {uris}, which is hive.metastore.uris. Is the metastore running, can "
+            "this machine connect to it, does it require Kerberos or TLS?"
+        )
+    if no_metastore or "XSDB6" in message or "another instance of Derby" in message:
         return (
             f"the embedded metastore of {conf.get(_WAREHOUSE_DIR)} can't be opened. Another Spark "
             "application is probably using it: Derby serves one at a time. Wait for it, let the "
@@ -213,6 +229,15 @@ def _start_failure(message: str, cause: str, conf: Mapping[str, str]) -> str:
             "ends a shared Spark that no task uses"
         )
     return f"Spark could not start: {cause}"
+
+
+def _metastore_uris(conf: Mapping[str, str]) -> str:
+    """``hive.metastore.uris`` of this process's Spark, also from its configuration files."""
+    from pyspark import SparkContext
+
+    context: Any = SparkContext._active_spark_context
+    found = context._jsc.hadoopConfiguration().get("hive.metastore.uris") if context else None
+    return str(found or conf.get("hive.metastore.uris") or "").strip()
 
 
 def check_versions() -> None:

@@ -26,10 +26,12 @@ from uuid import uuid4
 
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.spark.session.file_locks import wait_or_stop
+from airflow_hive_opt.spark.session.interrupted_calls import leave_interrupted_calls
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java
 from airflow_hive_opt.spark.session.session import check_versions, set_setting
 from airflow_hive_opt.spark.session.shared_folder import Address, SharedFolder, starting
 from airflow_hive_opt.spark.session.shared_settings import Bounds, of_a_session, of_the_whole
+from airflow_hive_opt.spark.session.spark_log import is_configured, quiet_py4j
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,6 +95,8 @@ def shared_session(
 
     check_versions()
     ensure_java()
+    if not is_configured(conf):
+        quiet_py4j()
     tag = f"airflow-hive-opt-{uuid4().hex}"
     try:
         folder = SharedFolder.of(conf, bounds)
@@ -108,9 +112,8 @@ def shared_session(
                     set_setting(session, name, value)
                 yield shared
             except BaseException:
-                # a timeout may have interrupted a call: this thread's connection still waits for
-                # its answer, so the server cancels the jobs, and this process frees nothing in the
-                # JVM
+                # a timeout may have interrupted a call, which goes on in the JVM: the server
+                # cancels its jobs, and this process frees nothing there
                 shared.left.set()
                 place.close()
                 _forget(session)
@@ -247,6 +250,7 @@ def _connected(address: Address, tag: str, pool: str) -> SparkSession:
         connected.addJobTag(tag)
         connected.setLocalProperty("spark.scheduler.pool", pool)
         session = SparkSession(connected, java.newSession())
+        leave_interrupted_calls(session)
     except (PySparkException, Py4JError, OSError) as error:
         SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
         raise SparkStartError(f"the shared Spark does not answer: {in_words(error)}") from None

@@ -32,7 +32,7 @@ _FULL = 0.5  # of the heap
 
 def main() -> int:
     """Serves until the shared Spark is no longer needed; returns 1 if it could not start."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     shared = SharedFolder(Path(sys.argv[1]))
     given = json.load(sys.stdin)
     alive = shared.hold()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import JavaPackage
@@ -58,6 +59,16 @@ def plan_text(plan: Any) -> str:
         raise
     except Py4JError:  # before Spark 4.0 the method has no last parameter
         return str(plan.treeString(True, False, _ALL_FIELDS, False))
+
+
+def calls_python(jvm: Any, plan: Any) -> bool:
+    """Whether a plan of the JVM, subqueries included, calls Python functions; one JVM call."""
+    return bool(plan.containsPattern(_python_call(jvm)))
+
+
+@lru_cache(maxsize=1)
+def _python_call(jvm: Any) -> Any:
+    return jvm.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()
 
 
 def frame_of(session: SparkSession, execution: Any) -> Any:
@@ -206,6 +217,16 @@ def settings_of(session: SparkSession) -> dict[str, str]:
     own: Any = session._jsparkSession  # before Spark 4.0
     entries = own.conf().getAll().mkString("\0").split("\0")
     return dict(entry.split(" -> ", 1) for entry in entries if " -> " in entry)
+
+
+def variables_of(state: Any) -> Any | None:
+    """The session variables of a JVM's session state; ``None`` if this Spark has none."""
+    try:
+        return state.catalogManager().tempVariableManager()
+    except Py4JJavaError:
+        raise
+    except Py4JError:  # before Spark 4.0
+        return None
 
 
 def is_known_setting(session: SparkSession, name: str) -> bool:

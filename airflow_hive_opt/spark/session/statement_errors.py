@@ -15,6 +15,7 @@ _WRAPPED = re.compile(r"\s*(\[\w+\]\s*)?(org\.apache\.(hadoop|thrift)|javax?)\."
 _ENVIRONMENT = ("PATH_NOT_FOUND",)
 _NOT_PLANNED = "Error occurred during query planning"
 _SYSTEM_ERROR = "58"  # the SQL standard's class for system errors
+_DATA_EXCEPTION = "22"  # its class for values that an expression can't compute with
 _SETTINGS = ("INVALID_CONF_VALUE", "CANNOT_MODIFY")
 # Before Spark 4.0 the error for a wrong value has no condition.
 _WRONG_SETTING = re.compile(r"(\[\w+\]\s*)?(spark\.\S+ should be |'.*' in spark\.\S+ is invalid)")
@@ -50,3 +51,10 @@ def is_refusal(error: BaseException) -> bool:
     if (error.getSqlState() or "").startswith(_SYSTEM_ERROR):
         return False
     return _WRAPPED.match(str(error)) is None
+
+
+def is_data_exception(error: BaseException) -> bool:
+    """Whether Spark could not compute an expression: a cast that fails, a division by zero."""
+    return isinstance(error, PySparkException) and (error.getSqlState() or "").startswith(
+        _DATA_EXCEPTION
+    )

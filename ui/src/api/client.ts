@@ -1,5 +1,5 @@
 import { apiPath, type InstanceId, type LastRun } from "../router";
-import type { Instance, Overview, TaskHistory } from "./types";
+import type { Instance, Note, Overview, ReasonCode, TaskHistory } from "./types";
 
 /** An answer other than 200, in words. */
 export class ApiError extends Error {
@@ -74,5 +74,9 @@ export function getHistory(
 }
 
 export function getInstance(base: string, id: InstanceId, signal: AbortSignal) {
-  return getJson<Instance>(apiPath.instance(base, id), signal);
+  return getJson<Instance | Note>(apiPath.instance(base, id), signal);
+}
+
+export function getReasons(base: string, signal: AbortSignal) {
+  return getJson<ReasonCode[]>(apiPath.reasons(base), signal);
 }

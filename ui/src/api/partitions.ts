@@ -2,7 +2,10 @@ import { apiPath, type InstanceId } from "../router";
 import { getJson } from "./client";
 import type { Partition, PartitionPage } from "./types";
 
-/** Reads the partition lists of one run: from the API, or from the data in the file. */
+/**
+ * Reads the partition lists of one run: from the API, or from the data in the file. `scan` is the
+ * start of the scan's reference.
+ */
 export interface PartitionReader {
   page(
     scan: number,
@@ -34,16 +37,17 @@ export function fromApi(base: string, id: InstanceId): PartitionReader {
 }
 
 export function fromFile(lists: PartitionPage[]): PartitionReader {
+  const listOf = (scan: number) => lists.find((list) => list.reference?.[0] === scan);
   return {
     page: (scan, search, offset, limit) => {
-      const list = lists[scan];
+      const list = listOf(scan);
       if (list === undefined) {
         return Promise.reject(new Error("This file does not contain the list of this scan."));
       }
       return Promise.resolve(select(list, search, offset, limit));
     },
     downloads: (scan) => {
-      const list = lists[scan];
+      const list = listOf(scan);
       const csv = blob(list === undefined ? "" : toCsv(list), "text/csv");
       const json = blob(JSON.stringify(list?.partitions ?? [], null, 1), "application/json");
       return {

@@ -34,10 +34,16 @@ export interface Place {
  * keeps its own list of files has `files` and `total_files` instead.
  */
 export interface Scan {
+  /** its name for people, which no other scan of the statement has */
+  scan: string;
   alias: string;
   table: string;
+  /** the table's name in the statement that ran, start and stop in characters */
+  reference: [number, number] | null;
   reason: string;
   sentence: string;
+  /** what to do about the reason */
+  advice: string | null;
   path: string | null;
   kept: number | null;
   total: number | null;
@@ -52,11 +58,18 @@ export interface Scan {
 
 /** Keys that became a condition on a data column. */
 export interface KeyPredicate {
+  scan: string;
   alias: string;
   table: string;
   column: string;
   keys: number;
   range: boolean;
+}
+
+/** A small table that was left out with its join. */
+export interface EliminatedJoin {
+  scan: string;
+  table: string;
 }
 
 /** What Spark read of a table, from its own metrics. */
@@ -72,8 +85,8 @@ export interface Stage {
   id: string;
   kind: string;
   depends_on: string[];
-  /** aliases of the tables that the stage scans */
-  scans: string[];
+  /** the numbers of the stage's scans in the list of the instance, from 0 */
+  scans: number[];
   details: string[];
 }
 
@@ -94,6 +107,8 @@ export interface Instance {
   start_date: string | null;
   duration: number | null;
   headline: string;
+  /** why a gate ended the run before its join */
+  stopped: string | null;
   reason: string;
   kept: number;
   total: number;
@@ -103,13 +118,25 @@ export interface Instance {
   phases: Phase[];
   statement: Statement;
   stages: Stage[];
-  eliminated: string[];
+  eliminated: EliminatedJoin[];
   vanished: number;
   appeared: number;
   driver_peak_heap: number | null;
   application_id: string | null;
   spark_ui_url: string | null;
-  descriptor: "there" | "deleted" | "unreadable" | "outside";
+  descriptor: "there" | "deleted" | "elsewhere" | "unreadable" | "outside";
+  descriptor_note: string;
+}
+
+/** In place of a task instance that has nothing to show. */
+export interface Note {
+  note: string;
+}
+
+export interface ReasonCode {
+  code: string;
+  sentence: string;
+  advice: string | null;
 }
 
 export interface Partition {
@@ -122,8 +149,9 @@ export interface Partition {
 }
 
 export interface PartitionPage {
-  alias: string;
+  scan: string;
   table: string;
+  reference: [number, number] | null;
   columns: string[];
   found: number;
   total: number;
@@ -145,6 +173,9 @@ export interface Run {
   seconds: Record<string, number>;
   read_bytes: number | null;
   pruned_bytes: number | null;
+  /** whether `pruned_bytes` is */
+  estimated: boolean;
+  stopped: string | null;
   change: string | null;
 }
 
@@ -153,6 +184,8 @@ export interface TaskHistory {
   task_id: string;
   runs: Run[];
   more: boolean;
+  /** why there are no runs */
+  note: string | null;
 }
 
 export type Trend = "pruned" | "worse" | "nothing pruned";
@@ -160,10 +193,13 @@ export type Trend = "pruned" | "worse" | "nothing pruned";
 export interface TaskSummary {
   dag_id: string;
   task_id: string;
+  /** the task group whose two tasks are this row */
+  group: string | null;
   last: Run;
   runs: number;
   pruned_partitions: number;
   pruned_bytes: number | null;
+  estimated: boolean;
   read_bytes: number | null;
   trend: Trend;
 }
@@ -172,6 +208,7 @@ export interface Overview {
   days: number;
   pruned_partitions: number;
   pruned_bytes: number | null;
+  estimated: boolean;
   runs: number;
   tasks: TaskSummary[];
 }

@@ -15,10 +15,12 @@ interface Props {
   series: Series[];
   format: (value: number) => string;
   axis?: (value: number) => string;
+  /** whether the values are counts */
+  whole?: boolean;
 }
 
 /** Stacked bars, one for each run. The table of the runs has the same figures. */
-export function Chart({ title, points, series, format, axis = format }: Props) {
+export function Chart({ title, points, series, format, axis = format, whole = false }: Props) {
   const labels = new Map(points.map((point) => [point.key, point.label]));
   return (
     <figure className="chart">
@@ -51,6 +53,7 @@ export function Chart({ title, points, series, format, axis = format }: Props) {
           />
           <YAxis
             tickFormatter={axis}
+            allowDecimals={!whole}
             tickLine={false}
             axisLine={false}
             stroke="var(--fg-muted)"

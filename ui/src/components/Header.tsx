@@ -1,5 +1,7 @@
 import { useEffect, type ReactNode } from "react";
 
+import { isInTab, type Tab } from "../airflowLinks";
+
 export interface Crumb {
   label: string;
   href: string | null;
@@ -8,13 +10,17 @@ export interface Crumb {
 interface Props {
   title: string;
   crumbs?: Crumb[];
+  /** the tab of Airflow's UI whose own header says the same */
+  tab?: Tab;
   children?: ReactNode;
 }
 
-export function Header({ title, crumbs = [], children }: Props) {
+/** The title and the way to it; in Airflow's tab only screen readers have it, as Airflow says it too. */
+export function Header({ title, crumbs = [], tab, children }: Props) {
   useEffect(() => {
     document.title = `${title} - partition pruning`;
   }, [title]);
+  if (tab !== undefined && isInTab(tab)) return <h1 className="hidden">{title}</h1>;
   return (
     <header className="header">
       {crumbs.length > 0 && (

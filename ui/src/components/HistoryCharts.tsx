@@ -2,7 +2,7 @@ import { useId, useMemo, useState } from "react";
 
 import type { Run } from "../api/types";
 import { axisBytes, axisSeconds, bytes, count, seconds } from "../format";
-import { phasesOf, points } from "../history";
+import { nearlyAllIsPruned, phasesOf, points } from "../history";
 import { Chart, type Series } from "./Chart";
 import { phaseColour } from "./Phases";
 
@@ -20,9 +20,9 @@ const BYTES: Series[] = [
 
 /** Partitions, seconds and bytes of the runs, from the oldest to the newest. */
 export function HistoryCharts({ runs }: { runs: Run[] }) {
-  const [keptOnly, setKeptOnly] = useState(false);
   const id = useId();
   const data = useMemo(() => points(runs), [runs]);
+  const [keptOnly, setKeptOnly] = useState(() => nearlyAllIsPruned(data));
   const phases = useMemo(
     () =>
       phasesOf(runs).map((name) => ({
@@ -41,6 +41,7 @@ export function HistoryCharts({ runs }: { runs: Run[] }) {
           points={data}
           series={keptOnly ? [KEPT] : [KEPT, WHOLE, PRUNED]}
           format={count}
+          whole
         />
         <p className="check">
           <input

@@ -1,3 +1,4 @@
+import { ApiError } from "../api/client";
 import { Header, type Crumb } from "./Header";
 import { Message } from "./Message";
 
@@ -10,6 +11,13 @@ export function Loading({ what }: { what: string }) {
 }
 
 export function Failed({ error, again }: { error: Error; again: () => void }) {
+  if (error instanceof ApiError && error.status === 404) {
+    return (
+      <Message kind="info">
+        <p>{error.message}</p>
+      </Message>
+    );
+  }
   return (
     <Message kind="error">
       <p>{error.message}</p>

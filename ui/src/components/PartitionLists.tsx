@@ -19,28 +19,14 @@ export function PartitionLists({ instance, reader }: Props) {
   if (pruned.length === 0) return null;
   return (
     <Section title="Partitions">
-      {instance.descriptor === "deleted" && (
+      {instance.descriptor !== "there" && (
         <Message kind="info">
-          The partition lists of this run are not there: they were deleted, or{" "}
-          <code>[hive_opt] descriptor_path</code> is a folder of another machine. The figures above
-          remain.
-        </Message>
-      )}
-      {instance.descriptor === "unreadable" && (
-        <Message kind="info">
-          The API server can't read the partition lists: they were changed, another version of the
-          package wrote them, or the storage does not answer. The server's log says more.
-        </Message>
-      )}
-      {instance.descriptor === "outside" && (
-        <Message kind="info">
-          The partition lists are not below <code>[hive_opt] descriptor_path</code> of the API
-          server, so this page does not show them.
+          <p>{instance.descriptor_note}.</p>
         </Message>
       )}
       {instance.descriptor === "there" &&
         pruned.map((scan, number) => (
-          <List key={number} scan={scan} number={number} reader={reader} open={number === 0} />
+          <List key={number} scan={scan} reader={reader} open={number === 0} />
         ))}
     </Section>
   );
@@ -48,13 +34,12 @@ export function PartitionLists({ instance, reader }: Props) {
 
 interface ListProps {
   scan: Scan;
-  number: number;
   reader: PartitionReader;
   open: boolean;
 }
 
 /** A list is loaded when it is opened for the first time. */
-function List({ scan, number, reader, open }: ListProps) {
+function List({ scan, reader, open }: ListProps) {
   const [opened, setOpened] = useState(open);
   return (
     <details
@@ -66,9 +51,9 @@ function List({ scan, number, reader, open }: ListProps) {
     >
       <summary>
         {scan.table}
-        {!isNamedBy(scan) && ` (${scan.alias})`}: {count(scan.kept ?? 0)} kept
+        {!isNamedBy(scan) && ` (${scan.scan})`}: {count(scan.kept ?? 0)} kept
       </summary>
-      {opened && <Partitions scan={scan} number={number} reader={reader} />}
+      {opened && <Partitions scan={scan} reader={reader} />}
     </details>
   );
 }

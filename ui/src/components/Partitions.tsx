@@ -1,28 +1,28 @@
 import { useCallback, useEffect, useId, useState } from "react";
 
 import type { Downloads, PartitionReader } from "../api/partitions";
-import type { PartitionPage, Scan } from "../api/types";
-import { bytes, count, counted, orUnknown } from "../format";
+import type { Partition, PartitionPage, Scan } from "../api/types";
+import { bytes, count, counted, ifKnown } from "../format";
+import { startOf } from "../statement";
 import { useLoaded } from "../useLoaded";
 import { DownloadLink } from "./AirflowLink";
+import { DataTable } from "./DataTable";
 import { Failed, Loading } from "./Loading";
-import { Table } from "./Table";
 
 const PAGE = 100;
 const PAUSE = 300;
 
 interface Props {
   scan: Scan;
-  /** the scan's number among the pruned scans, from 0 */
-  number: number;
   reader: PartitionReader;
 }
 
 /** The partition list of one pruned scan: pages of 100, search and downloads. */
-export function Partitions({ scan, number, reader }: Props) {
+export function Partitions({ scan, reader }: Props) {
   const [typed, setTyped] = useState("");
   const [{ search, offset }, setWanted] = useState({ search: "", offset: 0 });
   const id = useId();
+  const start = startOf(scan);
 
   useEffect(() => {
     const timer = setTimeout(() => {
@@ -33,8 +33,8 @@ export function Partitions({ scan, number, reader }: Props) {
   }, [typed]);
 
   const load = useCallback(
-    (signal: AbortSignal) => reader.page(number, search, offset, PAGE, signal),
-    [reader, number, search, offset],
+    (signal: AbortSignal) => reader.page(start, search, offset, PAGE, signal),
+    [reader, start, search, offset],
   );
   const [loaded, again] = useLoaded(load);
   const page = loaded.status === "done" ? loaded.value : loaded.status === "loading" ? loaded.last : null;
@@ -50,7 +50,7 @@ export function Partitions({ scan, number, reader }: Props) {
           placeholder="part of a name"
           onChange={(event) => setTyped(event.target.value)}
         />
-        <DownloadLinks scan={scan} number={number} reader={reader} />
+        <DownloadLinks scan={scan} reader={reader} />
       </div>
       {loaded.status === "failed" && <Failed error={loaded.error} again={again} />}
       {page === null && loaded.status === "loading" && <Loading what="partitions" />}
@@ -64,13 +64,14 @@ export function Partitions({ scan, number, reader }: Props) {
   );
 }
 
-function DownloadLinks({ scan, number, reader }: Props) {
+function DownloadLinks({ scan, reader }: Props) {
+  const start = startOf(scan);
   const [links, setLinks] = useState<Downloads | null>(null);
   useEffect(() => {
-    const made = reader.downloads(number);
+    const made = reader.downloads(start);
     setLinks(made);
     return () => made.release();
-  }, [reader, number]);
+  }, [reader, start]);
   if (links === null) return null;
   const name = `${scan.table}-partitions`.replace(/[^\w.-]+/g, "_");
   return (
@@ -90,28 +91,21 @@ function Rows({ page }: { page: PartitionPage }) {
     return <p className="muted">{page.total === 0 ? "The list is empty." : "No partition matches."}</p>;
   }
   return (
-    <Table
-      caption={`Kept partitions of ${page.table} (${page.alias})`}
-      head={[
-        ...page.columns.map((label) => ({ label })),
-        { label: "Rows", numeric: true },
-        { label: "Size", numeric: true },
-        { label: "Location" },
+    <DataTable
+      caption={`Kept partitions of ${page.table} (${page.scan})`}
+      rows={page.partitions}
+      keyOf={(partition, index) => `${index} ${partition.name}`}
+      columns={[
+        ...page.columns.map((label, number) => ({
+          label,
+          className: "value",
+          cell: ({ values }: Partition) => values[number] ?? <span className="null">NULL</span>,
+        })),
+        { label: "Rows", numeric: true, cell: ({ rows }) => ifKnown(rows, count) },
+        { label: "Size", numeric: true, cell: (partition) => ifKnown(partition.bytes, bytes) },
+        { label: "Location", className: "location", cell: ({ location }) => location },
       ]}
-    >
-      {page.partitions.map((partition, index) => (
-        <tr key={`${index} ${partition.name}`}>
-          {partition.values.map((value, column) => (
-            <td key={column} className="value">
-              {value ?? <span className="null">NULL</span>}
-            </td>
-          ))}
-          <td className="numeric">{orUnknown(partition.rows, count)}</td>
-          <td className="numeric">{orUnknown(partition.bytes, bytes)}</td>
-          <td className="location">{partition.location ?? "not known"}</td>
-        </tr>
-      ))}
-    </Table>
+    />
   );
 }
 

@@ -1,7 +1,7 @@
-import type { Phase } from "../api/types";
+import type { Phase, Work } from "../api/types";
 import { count, seconds } from "../format";
 import { PHASES } from "../history";
-import { NumberCell, Table } from "./Table";
+import { DataTable, type Column } from "./DataTable";
 
 /** The colour of a phase, by its usual place in a run. */
 export function phaseColour(name: string): string {
@@ -18,32 +18,27 @@ export function Phases({ phases }: { phases: Phase[] }) {
   return (
     <>
       <Stack phases={phases} />
-      <Table
+      <DataTable
         caption="Seconds and work of each phase"
         stacking
-        head={[
-          { label: "Phase" },
-          { label: "Time", numeric: true },
-          { label: "Metastore calls", numeric: true },
-          { label: "Partitions fetched", numeric: true },
-          { label: "Files listed", numeric: true },
-        ]}
-      >
-        {phases.map((phase, index) => (
-          <tr key={index}>
-            <th scope="row">
+        rows={phases}
+        keyOf={(_, index) => index}
+        heading={{
+          label: "Phase",
+          cell: (phase) => (
+            <>
               <span className="swatch" style={{ background: phaseColour(phase.name) }} />
               {phase.name}
-            </th>
-            <NumberCell label="Time">{seconds(phase.seconds)}</NumberCell>
-            <NumberCell label="Metastore calls">{known(phase.work?.metastore_calls)}</NumberCell>
-            <NumberCell label="Partitions fetched">
-              {known(phase.work?.partitions_fetched)}
-            </NumberCell>
-            <NumberCell label="Files listed">{known(phase.work?.files_listed)}</NumberCell>
-          </tr>
-        ))}
-      </Table>
+            </>
+          ),
+        }}
+        columns={[
+          { label: "Time", numeric: true, cell: (phase) => seconds(phase.seconds) },
+          work("Metastore calls", (counted) => counted.metastore_calls),
+          work("Partitions fetched", (counted) => counted.partitions_fetched),
+          work("Files listed", (counted) => counted.files_listed),
+        ]}
+      />
     </>
   );
 }
@@ -74,6 +69,7 @@ function Stack({ phases }: { phases: Phase[] }) {
   );
 }
 
-function known(value: number | undefined): string {
-  return value === undefined ? "not counted" : count(value);
+function work(label: string, of: (counted: Work) => number): Column<Phase> {
+  const cell = (phase: Phase) => (phase.work === null ? null : count(of(phase.work)));
+  return { label, numeric: true, cell };
 }

@@ -15,7 +15,7 @@ export function Plan({ instance }: { instance: Instance }) {
       note={
         instance.stages.length > 0
           ? "The small tables, their keys, the scans that they prune, and the stages that Hive would run."
-          : "The small tables, their keys and the scans that they prune. Hive's stages are not known."
+          : "The small tables, their keys and the scans that they prune."
       }
     >
       <PlanGraph model={model} />

@@ -1,9 +1,10 @@
 import {
-  Controls,
   Handle,
   MarkerType,
   Position,
   ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
   type Edge,
   type Node,
   type NodeProps,
@@ -13,7 +14,6 @@ import { useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { inWords, SHOWN_DETAILS, type GraphModel, type GraphNode } from "../graph";
 import { place } from "../graphLayout";
-import { useNarrow } from "../useNarrow";
 
 type Shown = Node<{ node: GraphNode; across: boolean }, "box">;
 
@@ -43,14 +43,20 @@ const NODE_TYPES = { box: BoxNode };
 
 /** The graph, and the same as a list. */
 export function PlanGraph({ model }: { model: GraphModel }) {
-  const narrow = useNarrow();
   const [frame, width] = useWidth();
-  const drawing = useMemo(() => drawn(model, !narrow), [model, narrow]);
-  const view = viewOf(drawing, width, narrow);
+  const drawing = useMemo(() => fitting(model, width), [model, width]);
+  const view = viewOf(drawing, width);
   return (
     <>
-      <div ref={frame} className="graph" style={{ height: view.height }}>
-        {width > 0 && <Flow key={`${narrow} ${width}`} drawing={drawing} viewport={view.viewport} />}
+      <div ref={frame}>
+        {width > 0 && (
+          <ReactFlowProvider key={width}>
+            <Zoom />
+            <div className="graph" style={{ height: view.height }}>
+              <Flow drawing={drawing} viewport={view.viewport} />
+            </div>
+          </ReactFlowProvider>
+        )}
       </div>
       <details>
         <summary>The graph as text</summary>
@@ -82,9 +88,25 @@ function Flow({ drawing, viewport }: { drawing: Drawing; viewport: Viewport }) {
       zoomOnScroll={false}
       preventScrolling={false}
       proOptions={{ hideAttribution: true }}
-    >
-      <Controls showInteractive={false} position="top-right" orientation="horizontal" />
-    </ReactFlow>
+    />
+  );
+}
+
+/** The buttons are above the graph, where they cover no node. */
+function Zoom() {
+  const { zoomIn, zoomOut, fitView } = useReactFlow();
+  return (
+    <div className="zoom" role="group" aria-label="Size of the graph">
+      <button type="button" onClick={() => void zoomOut()} aria-label="Smaller">
+        −
+      </button>
+      <button type="button" onClick={() => void zoomIn()} aria-label="Larger">
+        +
+      </button>
+      <button type="button" onClick={() => void fitView()}>
+        Whole graph
+      </button>
+    </div>
   );
 }
 
@@ -95,8 +117,8 @@ interface Drawing {
   height: number;
 }
 
-function drawn(model: GraphModel, across: boolean): Drawing {
-  const boxes = place(model, across ? "LR" : "TB");
+function drawn(model: GraphModel, across: boolean, width: number): Drawing {
+  const boxes = place(model, across ? "LR" : "TB", width);
   const nodes: Shown[] = model.nodes.map((node) => {
     const box = boxes.get(node.id) ?? { x: 0, y: 0, width: 0, height: 0 };
     return {
@@ -124,18 +146,25 @@ function drawn(model: GraphModel, across: boolean): Drawing {
 }
 
 const MARGIN = 16;
-const SMALLEST = 0.6;
-/** On phones, the controls have a row of their own. */
-const CONTROLS = 36;
+/** Below this zoom the text of a node is too small to read. */
+const READABLE = 0.9;
+
+function zoomOf(drawing: Drawing, width: number): number {
+  return Math.min(1, (width - 2 * MARGIN) / Math.max(1, drawing.width));
+}
+
+/** From left to right if that is readable in this width, else from top to bottom. */
+function fitting(model: GraphModel, width: number): Drawing {
+  const across = drawn(model, true, width);
+  if (zoomOf(across, width) >= READABLE) return across;
+  return drawn(model, false, (width - 2 * MARGIN) / READABLE);
+}
 
 /** Fits the graph's width as long as its text stays readable; the rest is a matter of dragging. */
-function viewOf(drawing: Drawing, width: number, narrow: boolean) {
-  const fitting = (width - 2 * MARGIN) / Math.max(1, drawing.width);
-  const zoom = Math.min(1, Math.max(SMALLEST, fitting));
-  const most = narrow ? 440 : 640;
-  const top = MARGIN + (narrow ? CONTROLS : 0);
-  const height = Math.min(most, Math.max(140, drawing.height * zoom + top + MARGIN));
-  return { height, viewport: { x: MARGIN, y: top, zoom } };
+function viewOf(drawing: Drawing, width: number) {
+  const zoom = Math.max(READABLE, zoomOf(drawing, width));
+  const height = drawing.height * zoom + 2 * MARGIN;
+  return { height, viewport: { x: MARGIN, y: MARGIN, zoom } };
 }
 
 function useWidth() {

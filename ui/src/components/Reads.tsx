@@ -1,31 +1,33 @@
 import type { KeyPredicate, TableRead } from "../api/types";
-import { bytes, count, orUnknown } from "../format";
+import { bytes, count, ifKnown } from "../format";
+import { DataTable } from "./DataTable";
 import { Cell, NumberCell, Table } from "./Table";
+
+/** Spark counts the partitions of partitioned tables only, and the files of all that it counts. */
+function partitions({ partitions, files }: TableRead): string | null {
+  return partitions === null && files !== null ? "–" : ifKnown(partitions, count);
+}
 
 /** What Spark read of each table. */
 export function Reads({ reads }: { reads: TableRead[] }) {
   return (
-    <Table
+    <DataTable
       caption="What Spark read of each table"
       stacking
-      head={[
-        { label: "Table" },
-        { label: "Partitions", numeric: true },
-        { label: "Files", numeric: true },
-        { label: "Bytes read", numeric: true },
-        { label: "Size of the table", numeric: true },
+      rows={reads}
+      keyOf={(_, index) => index}
+      heading={{ label: "Table", cell: (read) => read.table }}
+      columns={[
+        { label: "Partitions", numeric: true, cell: partitions },
+        { label: "Files", numeric: true, cell: (read) => ifKnown(read.files, count) },
+        { label: "Bytes read", numeric: true, cell: (read) => ifKnown(read.bytes, bytes) },
+        {
+          label: "Size of the table",
+          numeric: true,
+          cell: (read) => ifKnown(read.total_bytes, bytes),
+        },
       ]}
-    >
-      {reads.map((read, index) => (
-        <tr key={index}>
-          <th scope="row">{read.table}</th>
-          <NumberCell label="Partitions">{orUnknown(read.partitions, count)}</NumberCell>
-          <NumberCell label="Files">{orUnknown(read.files, count)}</NumberCell>
-          <NumberCell label="Bytes read">{orUnknown(read.bytes, bytes)}</NumberCell>
-          <NumberCell label="Size of the table">{orUnknown(read.total_bytes, bytes)}</NumberCell>
-        </tr>
-      ))}
-    </Table>
+    />
   );
 }
 
@@ -47,7 +49,7 @@ export function KeyPredicates({ predicates }: { predicates: KeyPredicate[] }) {
       {predicates.map((predicate, index) => (
         <tr key={index}>
           <th scope="row">{predicate.table}</th>
-          <Cell label="Alias">{predicate.alias}</Cell>
+          <Cell label="Alias">{predicate.scan}</Cell>
           <Cell label="Column">
             <code>{predicate.column}</code>
           </Cell>

@@ -7,10 +7,9 @@ import { Facts } from "./Facts";
 import { State } from "./State";
 import { Time } from "./Time";
 
-/** Airflow's facts of the run, with links to Airflow's and Spark's own pages. */
+/** Airflow's facts of the run, with a link to Airflow's own page. Airflow's tabs show the same. */
 export function RunFacts({ instance }: { instance: Instance }) {
   const base = useBase();
-  const spark = webAddress(instance.spark_ui_url);
   const id = {
     dagId: instance.dag_id,
     runId: instance.run_id,
@@ -28,19 +27,29 @@ export function RunFacts({ instance }: { instance: Instance }) {
           ["Logical date", instance.logical_date && <Time iso={instance.logical_date} />],
           ["Started", instance.start_date && <Time iso={instance.start_date} />],
           ["Duration", instance.duration !== null && seconds(instance.duration)],
-          [
-            "Driver's peak heap",
-            instance.driver_peak_heap !== null && bytes(instance.driver_peak_heap),
-          ],
-          ["Application", instance.application_id],
         ]}
       />
-      <p className="links">
-        {base !== null && (
+      {base !== null && (
+        <p>
           <AirflowLink href={taskInstancePath(base, id)}>Task instance in Airflow</AirflowLink>
-        )}
-        {spark !== null && <OuterLink href={spark}>Spark UI</OuterLink>}
-      </p>
+        </p>
+      )}
     </>
+  );
+}
+
+/** The facts of the run's Spark; nothing if none is known. */
+export function SparkFacts({ instance }: { instance: Instance }) {
+  const spark = webAddress(instance.spark_ui_url);
+  const { application_id: application, driver_peak_heap: heap } = instance;
+  if (application === null && heap === null && spark === null) return null;
+  return (
+    <Facts
+      facts={[
+        ["Application", application],
+        ["Driver's peak heap", heap !== null && bytes(heap)],
+        ["Spark's own page", spark !== null && <OuterLink href={spark}>Spark UI</OuterLink>],
+      ]}
+    />
   );
 }

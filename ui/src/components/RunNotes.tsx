@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
 
-import type { Instance } from "../api/types";
+import type { EliminatedJoin, Instance } from "../api/types";
 import { counted } from "../format";
+import { isNamedBy } from "../statement";
 import { Message } from "./Message";
 
 /** Facts that only some runs have. */
@@ -10,7 +11,7 @@ export function RunNotes({ instance }: { instance: Instance }) {
   if (instance.eliminated.length > 0) {
     notes.push(
       <>
-        The run left out the join with {instance.eliminated.join(", ")}, because the keys already
+        The run left out the join with {instance.eliminated.map(inWords).join(", ")}, because the keys already
         filter the rows in the same way.
       </>,
     );
@@ -35,6 +36,10 @@ export function RunNotes({ instance }: { instance: Instance }) {
       </ul>
     </Message>
   );
+}
+
+function inWords(join: EliminatedJoin): string {
+  return isNamedBy(join) ? join.table : `${join.table} (${join.scan})`;
 }
 
 function was(number: number): string {

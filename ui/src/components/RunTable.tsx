@@ -1,10 +1,11 @@
 import type { Run } from "../api/types";
-import { bytes, count, orUnknown, prunedPercent, seconds } from "../format";
-import { keyOf, timeOf } from "../history";
+import { bytes, count, ifKnown, prunedPercent, seconds } from "../format";
+import { keyOf } from "../history";
 import { pagePath } from "../router";
+import { DataTable } from "./DataTable";
+import { Estimate } from "./Estimate";
 import { KeptBar } from "./KeptBar";
 import { State } from "./State";
-import { Cell, NumberCell, Table } from "./Table";
 import { Time } from "./Time";
 
 interface Props {
@@ -20,49 +21,63 @@ export function RunTable({ base, dagId, taskId, runs }: Props) {
   const href = (run: Run) =>
     pagePath.run(base, { dagId, runId: run.run_id, taskId, mapIndex: run.map_index });
   return (
-    <Table
+    <DataTable
       caption={`Runs of ${taskId}, newest first`}
       stacking
-      head={[
-        { label: "Run" },
-        ...(mapped ? [{ label: "Map index", numeric: true }] : []),
-        { label: "Started" },
-        { label: "State" },
-        { label: "Kept" },
-        { label: "Time", numeric: true },
-        { label: "Read", numeric: true },
-        { label: "Pruned", numeric: true },
-      ]}
-    >
-      {runs.map((run) => (
-        <tr key={keyOf(run)} className={run.change === null ? undefined : "changed"}>
-          <th scope="row">
+      rows={runs}
+      keyOf={keyOf}
+      rowClass={(run) => (run.change === null ? undefined : "changed")}
+      heading={{
+        label: "Run",
+        cell: (run) => (
+          <>
             <a href={href(run)}>{run.run_id}</a>
             {run.change !== null && <div className="change">Changed: {run.change}</div>}
-          </th>
-          {mapped && (
-            <NumberCell label="Map index">{run.map_index < 0 ? "–" : run.map_index}</NumberCell>
-          )}
-          <Cell label="Started" className="nowrap">
-            <Time iso={timeOf(run)} />
-          </Cell>
-          <Cell label="State">
-            <State state={run.state} />
-            {(run.try_number ?? 1) > 1 && (
-              <div className="muted nowrap">try {run.try_number}</div>
-            )}
-          </Cell>
-          <Cell label="Kept" className="kept">
-            <KeptInWords run={run} />
-          </Cell>
-          <NumberCell label="Time">
-            {seconds(Object.values(run.seconds).reduce(sum, 0))}
-          </NumberCell>
-          <NumberCell label="Read">{orUnknown(run.read_bytes, bytes)}</NumberCell>
-          <NumberCell label="Pruned">{orUnknown(run.pruned_bytes, bytes)}</NumberCell>
-        </tr>
-      ))}
-    </Table>
+          </>
+        ),
+      }}
+      columns={[
+        {
+          label: "Map index",
+          numeric: true,
+          cell: (run) => (mapped ? (run.map_index < 0 ? "–" : run.map_index) : null),
+        },
+        {
+          label: "Logical date",
+          className: "nowrap",
+          cell: (run) => run.logical_date && <Time iso={run.logical_date} />,
+        },
+        {
+          label: "Started",
+          className: "nowrap",
+          cell: (run) => run.start_date && <Time iso={run.start_date} />,
+        },
+        {
+          label: "State",
+          cell: (run) => (
+            <>
+              <State state={run.state} />
+              {(run.try_number ?? 1) > 1 && <div className="muted nowrap">try {run.try_number}</div>}
+            </>
+          ),
+        },
+        { label: "Kept", className: "kept", cell: (run) => <KeptInWords run={run} /> },
+        {
+          label: "Time",
+          numeric: true,
+          cell: (run) => seconds(Object.values(run.seconds).reduce(sum, 0)),
+        },
+        { label: "Read", numeric: true, cell: (run) => ifKnown(run.read_bytes, bytes) },
+        {
+          label: "Pruned",
+          numeric: true,
+          cell: (run) =>
+            run.pruned_bytes === null ? null : (
+              <Estimate bytes={run.pruned_bytes} estimated={run.estimated} />
+            ),
+        },
+      ]}
+    />
   );
 }
 
@@ -72,6 +87,19 @@ function sum(a: number, b: number): number {
 
 /** A small bar, and the same in words. */
 export function KeptInWords({ run }: { run: Run }) {
+  return (
+    <>
+      {run.stopped !== null && (
+        <div className={run.state === "skipped" ? "muted" : "stopped"}>
+          stopped before the join: {run.stopped}
+        </div>
+      )}
+      <Kept run={run} />
+    </>
+  );
+}
+
+function Kept({ run }: { run: Run }) {
   if (run.reason !== "PRUNED") {
     return (
       <>

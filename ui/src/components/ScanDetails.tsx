@@ -52,7 +52,7 @@ function Codes({ values }: { values: string[] }) {
 function Sources({ scan }: { scan: Scan }) {
   return (
     <Table
-      caption={`Small tables that prune ${scan.table} (${scan.alias})`}
+      caption={`Small tables that prune ${scan.table} (${scan.scan})`}
       stacking
       head={[
         { label: "Small table" },

@@ -1,6 +1,7 @@
 import type { Scan, TableRead } from "../api/types";
 import { bytes, count, counted, prunedPercent } from "../format";
 import { isNamedBy, isPlanned, isPruned, isRestricted } from "../statement";
+import { Advice } from "./Advice";
 import { KeptBar } from "./KeptBar";
 import { ScanDetails } from "./ScanDetails";
 
@@ -19,7 +20,7 @@ export function ScanList({ scans, reads }: Props) {
             <span className="number">{index + 1}</span>
             <span>
               {scan.table}
-              {!isNamedBy(scan) && <span className="muted"> alias {scan.alias}</span>}
+              {!isNamedBy(scan) && <span className="muted"> alias {scan.scan}</span>}
             </span>
           </h3>
           {!isPlanned(scan) && (
@@ -60,6 +61,7 @@ function Outcome({ scan, read }: { scan: Scan; read: TableRead | null }) {
         <>
           <strong>All partitions</strong> read: <code className="reason">{scan.reason}</code>,{" "}
           {scan.sentence}
+          {scan.advice !== null && <Advice code={scan.reason} advice={scan.advice} />}
         </>
       )}
       {read !== null && readInWords(read) !== "" && (

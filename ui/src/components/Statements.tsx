@@ -1,8 +1,8 @@
 import { Fragment } from "react";
 
 import type { Scan, Statement } from "../api/types";
-import { counted } from "../format";
-import { isPruned, parts, type Part } from "../statement";
+import { count, counted } from "../format";
+import { isPlanned, isPruned, parts, type Part } from "../statement";
 import { Message } from "./Message";
 import { Code } from "./Scrollable";
 
@@ -10,10 +10,11 @@ interface Props {
   statement: Statement;
   scans: Scan[];
   hasRun: boolean;
+  stopped: boolean;
 }
 
 /** The user's statement with its scans marked, beside the statement that Spark ran. */
-export function Statements({ statement, scans, hasRun }: Props) {
+export function Statements({ statement, scans, hasRun, stopped }: Props) {
   return (
     <>
       {statement.cut && (
@@ -31,14 +32,20 @@ export function Statements({ statement, scans, hasRun }: Props) {
             <Marked statement={statement.user} scans={scans} />
           )}
         </div>
-        {hasRun && <div>
-          <h3>What Spark ran</h3>
-          {statement.ran === null ? (
-            <p className="muted">The statement that Spark ran is not stored.</p>
-          ) : (
-            <Code label="The statement that Spark ran">{statement.ran}</Code>
-          )}
-        </div>}
+        {hasRun && (
+          <div>
+            <h3>What Spark ran</h3>
+            {statement.ran === null ? (
+              <p className="muted">
+                {stopped
+                  ? "Spark has not run the statement."
+                  : "The statement that Spark ran is not stored."}
+              </p>
+            ) : (
+              <Code label="The statement that Spark ran">{statement.ran}</Code>
+            )}
+          </div>
+        )}
       </div>
     </>
   );
@@ -62,7 +69,7 @@ function Marked({ statement, scans }: { statement: string; scans: Scan[] }) {
                 {index + 1}
               </a>
               <span className={isPruned(scan) ? "mark mark-pruned" : "mark mark-whole"}>
-                {isPruned(scan) ? "pruned" : "read whole"}
+                {isPlanned(scan) ? "will be pruned" : isPruned(scan) ? "pruned" : "read whole"}
               </span>{" "}
               {note(scan)}
             </li>
@@ -88,6 +95,6 @@ function note(scan: Scan): string {
   const where =
     scan.place === null ? "not in this text" : `line ${scan.place.line}, column ${scan.place.column}`;
   const kept =
-    isPruned(scan) && `${scan.kept} of ${counted(scan.total ?? 0, "partition")}, `;
-  return `${scan.table} (${where}): ${kept || ""}${scan.reason}, ${scan.sentence}`;
+    scan.kept === null ? "" : `${count(scan.kept)} of ${counted(scan.total ?? 0, "partition")}, `;
+  return `${scan.table} (${where}): ${kept}${scan.reason}, ${scan.sentence}`;
 }

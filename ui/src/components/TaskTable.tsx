@@ -1,11 +1,12 @@
 import type { TaskSummary } from "../api/types";
-import { bytes, count, orUnknown } from "../format";
-import { timeOf } from "../history";
+import { bytes, count, ifKnown } from "../format";
+import { dateOf } from "../history";
 import { pagePath } from "../router";
 import { trendInWords } from "../words";
+import { DataTable } from "./DataTable";
+import { Estimate } from "./Estimate";
 import { KeptInWords } from "./RunTable";
 import { State } from "./State";
-import { Cell, NumberCell, Table } from "./Table";
 import { Time } from "./Time";
 
 interface Props {
@@ -18,49 +19,57 @@ interface Props {
 /** The tasks in the order of the API, with their last runs and totals. */
 export function TaskTable({ base, tasks, days, withDag }: Props) {
   return (
-    <Table
+    <DataTable
       caption={`Tasks, with the totals of the last ${days} days`}
       stacking
-      head={[
-        { label: "Task" },
-        ...(withDag ? [{ label: "DAG" }] : []),
-        { label: "Pruning" },
-        { label: "Last run" },
-        { label: "Kept by the last run" },
-        { label: "Runs", numeric: true },
-        { label: "Partitions pruned", numeric: true },
-        { label: "Bytes read", numeric: true },
-        { label: "Bytes pruned", numeric: true },
-      ]}
-    >
-      {tasks.map((task) => (
-        <tr key={JSON.stringify([task.dag_id, task.task_id])}>
-          <th scope="row">
-            <a href={pagePath.history(base, task.dag_id, task.task_id)}>{task.task_id}</a>
-          </th>
-          {withDag && (
-            <Cell label="DAG" className="name">
-              <a href={pagePath.dag(base, task.dag_id)}>{task.dag_id}</a>
-            </Cell>
-          )}
-          <Cell label="Pruning">
+      rows={tasks}
+      keyOf={(task) => JSON.stringify([task.dag_id, task.task_id])}
+      heading={{
+        label: "Task",
+        cell: (task) => (
+          <a href={pagePath.history(base, task.dag_id, task.task_id)}>
+            {task.group ?? task.task_id}
+          </a>
+        ),
+      }}
+      columns={[
+        {
+          label: "DAG",
+          className: "name",
+          cell: (task) =>
+            withDag ? <a href={pagePath.dag(base, task.dag_id)}>{task.dag_id}</a> : null,
+        },
+        {
+          label: "Pruning",
+          cell: (task) => (
             <span className="trend nowrap" data-trend={task.trend}>
               {trendInWords(task.trend)}
             </span>
-          </Cell>
-          <Cell label="Last run">
-            <LastRun base={base} task={task} />
-          </Cell>
-          <Cell label="Kept by the last run" className="kept">
-            <KeptInWords run={task.last} />
-          </Cell>
-          <NumberCell label="Runs">{count(task.runs)}</NumberCell>
-          <NumberCell label="Partitions pruned">{count(task.pruned_partitions)}</NumberCell>
-          <NumberCell label="Bytes read">{orUnknown(task.read_bytes, bytes)}</NumberCell>
-          <NumberCell label="Bytes pruned">{orUnknown(task.pruned_bytes, bytes)}</NumberCell>
-        </tr>
-      ))}
-    </Table>
+          ),
+        },
+        { label: "Last run", cell: (task) => <LastRun base={base} task={task} /> },
+        {
+          label: "Kept by the last run",
+          className: "kept",
+          cell: (task) => <KeptInWords run={task.last} />,
+        },
+        { label: "Runs", numeric: true, cell: (task) => count(task.runs) },
+        {
+          label: "Partitions pruned",
+          numeric: true,
+          cell: (task) => count(task.pruned_partitions),
+        },
+        { label: "Bytes read", numeric: true, cell: (task) => ifKnown(task.read_bytes, bytes) },
+        {
+          label: "Bytes pruned",
+          numeric: true,
+          cell: (task) =>
+            task.pruned_bytes === null ? null : (
+              <Estimate bytes={task.pruned_bytes} estimated={task.estimated} />
+            ),
+        },
+      ]}
+    />
   );
 }
 
@@ -72,11 +81,10 @@ function LastRun({ base, task }: { base: string; task: TaskSummary }) {
     taskId: task.task_id,
     mapIndex: last.map_index,
   });
-  const time = timeOf(last);
   return (
     <>
-      <a href={href} className={time === null ? undefined : "nowrap"}>
-        {time === null ? last.run_id : <Time iso={time} />}
+      <a href={href} className="nowrap">
+        <Time iso={last.start_date ?? dateOf(last)} />
       </a>
       <div className="nowrap">
         <State state={last.state} />

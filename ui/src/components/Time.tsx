@@ -1,7 +1,6 @@
 import { localTime } from "../format";
 
-export function Time({ iso }: { iso: string | null }) {
-  if (iso === null) return <>not known</>;
+export function Time({ iso }: { iso: string }) {
   return (
     <time dateTime={iso} title={iso}>
       {localTime(iso)}

@@ -1,11 +1,14 @@
+import type { ReactNode } from "react";
+
 import type { Overview } from "../api/types";
-import { bytes, count } from "../format";
+import { count } from "../format";
+import { Estimate } from "./Estimate";
 
 /** What pruning left unread in the last days. */
 export function Totals({ overview }: { overview: Overview }) {
-  const figures: [string, string][] = [
+  const figures: [string, ReactNode][] = [
     ["Partitions pruned", count(overview.pruned_partitions)],
-    ["Bytes pruned", overview.pruned_bytes === null ? "not known" : bytes(overview.pruned_bytes)],
+    ...(overview.pruned_bytes === null ? [] : [bytesPruned(overview.pruned_bytes, overview)]),
     ["Runs", count(overview.runs)],
     ["Tasks", count(overview.tasks.length)],
   ];
@@ -22,4 +25,8 @@ export function Totals({ overview }: { overview: Overview }) {
       </dl>
     </section>
   );
+}
+
+function bytesPruned(bytes: number, { estimated }: Overview): [string, ReactNode] {
+  return ["Bytes pruned", <Estimate key="bytes" bytes={bytes} estimated={estimated} />];
 }

@@ -12,10 +12,7 @@ export function toDag(base: string, dagId: string): Crumb[] {
 /** The way to a task's history; without a base the names only. */
 export function toTask(base: string | null, dagId: string, taskId: string): Crumb[] {
   if (base === null) {
-    return [
-      { label: dagId, href: null },
-      { label: taskId, href: null },
-    ];
+    return [dagId, taskId].filter(Boolean).map((label) => ({ label, href: null }));
   }
   return [...toDag(base, dagId), { label: taskId, href: pagePath.history(base, dagId, taskId) }];
 }

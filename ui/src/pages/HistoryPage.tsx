@@ -39,12 +39,11 @@ function History({ base, first }: { base: string; first: TaskHistory }) {
   const { runs, more, load, loading, error } = useOlder(base, first);
   return (
     <>
-      <Header title={taskId} crumbs={toDag(base, dagId)} />
+      <Header title={taskId} crumbs={toDag(base, dagId)} tab="pruning-of-task" />
       <main>
         {runs.length === 0 ? (
           <Message kind="info">
-            No run of this task has published a summary yet. After its next run, this page shows how
-            many partitions each run kept, how long it took and what changed.
+            <p>{first.note}.</p>
           </Message>
         ) : (
           <>

@@ -35,7 +35,7 @@ export function OverviewPage({ base, dagId }: Props) {
   }
   return (
     <>
-      <Header title={title} crumbs={crumbs} />
+      <Header title={title} crumbs={crumbs} tab={dagId === null ? undefined : "pruning-of-dag"} />
       <main>
         {loaded.value.tasks.length === 0 ? (
           <Message kind="info">

@@ -6,10 +6,11 @@ import type { Instance } from "../api/types";
 import { toTask } from "../components/crumbs";
 import { Header } from "../components/Header";
 import { Waiting } from "../components/Loading";
+import { Message } from "../components/Message";
 import { KeyPredicates, Reads } from "../components/Reads";
 import { Phases } from "../components/Phases";
 import { Plan } from "../components/Plan";
-import { RunFacts } from "../components/RunFacts";
+import { RunFacts, SparkFacts } from "../components/RunFacts";
 import { RunNotes } from "../components/RunNotes";
 import { PartitionLists } from "../components/PartitionLists";
 import { ScanList } from "../components/ScanList";
@@ -42,6 +43,18 @@ export function RunPage({ base, id }: Props) {
       <Waiting title={taskId} crumbs={crumbs} what="the run" error={error} again={again} />
     );
   }
+  if ("note" in loaded.value) {
+    return (
+      <>
+        <Header title={taskId} crumbs={toTask(base, dagId, taskId)} tab="pruning" />
+        <main>
+          <Message kind="info">
+            <p>{loaded.value.note}.</p>
+          </Message>
+        </main>
+      </>
+    );
+  }
   return <RunView instance={loaded.value} reader={reader} />;
 }
 
@@ -57,22 +70,22 @@ export function RunView({ instance, reader, hasRun = true }: ViewProps) {
   const base = useBase();
   const { dag_id: dagId, task_id: taskId } = instance;
   const mapped = instance.map_index < 0 ? "" : ` [${instance.map_index}]`;
+  const crumbs = hasRun ? toTask(base, dagId, taskId) : [];
   return (
     <>
-      <Header title={`${taskId}${mapped}`} crumbs={toTask(base, dagId, taskId)}>
+      <Header title={`${taskId}${mapped}`} crumbs={crumbs} tab="pruning">
         {hasRun && <RunFacts instance={instance} />}
       </Header>
       <main>
-        <p className={instance.reason === "PRUNED" ? "headline" : "headline headline-whole"}>
-          {instance.headline}
-        </p>
+        <Headline instance={instance} />
         <RunNotes instance={instance} />
-        <Section title="Scans" note={instance.scans.length > 0 ? undefined : NO_SCANS}>
+        <Section title="Scans" note={instance.scans.length > 0 ? undefined : noScans(instance)}>
           <ScanList scans={instance.scans} reads={instance.reads} />
         </Section>
         {instance.phases.length > 0 && (
           <Section title="Time and work">
             <Phases phases={instance.phases} />
+            <SparkFacts instance={instance} />
           </Section>
         )}
         {(instance.reads.length > 0 || instance.predicates.length > 0) && (
@@ -82,7 +95,12 @@ export function RunView({ instance, reader, hasRun = true }: ViewProps) {
           </Section>
         )}
         <Section title="Statement">
-          <Statements statement={instance.statement} scans={instance.scans} hasRun={hasRun} />
+          <Statements
+            statement={instance.statement}
+            scans={instance.scans}
+            hasRun={hasRun}
+            stopped={instance.stopped !== null}
+          />
         </Section>
         <Plan instance={instance} />
         {hasRun && <PartitionLists instance={instance} reader={reader} />}
@@ -91,4 +109,24 @@ export function RunView({ instance, reader, hasRun = true }: ViewProps) {
   );
 }
 
-const NO_SCANS = "The statement reads no partitioned table.";
+/** What the run kept, or in red what stopped it. */
+function Headline({ instance }: { instance: Instance }) {
+  const { stopped, state, reason, headline } = instance;
+  const kind = stopped !== null && state !== "skipped" ? "stopped" : reason === "PRUNED" ? "" : "whole";
+  return (
+    <>
+      {state === "failed" && stopped === null && (
+        <Message kind="error">
+          <p>The task failed after its local task. The task&apos;s log says why.</p>
+        </Message>
+      )}
+      <p className={`headline ${kind && `headline-${kind}`}`}>{headline}</p>
+    </>
+  );
+}
+
+function noScans({ reason }: Instance): string {
+  return reason === "NO_PARTITIONED_TABLE"
+    ? "The statement reads no partitioned table."
+    : "The scans of this run are not stored any more.";
+}

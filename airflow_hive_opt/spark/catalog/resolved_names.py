@@ -1,0 +1,187 @@
+"""Everything that the names in a statement stand for, also below views and inside functions.
+
+Another session reads the statement in the same way only if all of it is the same there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+
+from airflow_hive_opt.runtime.binding import TEMPORARY_VIEW, VIEW
+from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.catalog.connect_definitions import ConnectDefinitions
+from airflow_hive_opt.spark.catalog.definitions import (
+    GLOBAL_TEMPORARY,
+    Definition,
+    Definitions,
+)
+from airflow_hive_opt.spark.catalog.session_definitions import SessionDefinitions
+from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.parse import why_unsupported
+from airflow_hive_opt.statement.tables import references
+from airflow_hive_opt.statement.words import words
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+# The user, by three names, and Spark's version.
+_OF_THE_SESSION = ("current_user", "session_user", "user", "version")
+_NO_ANSWER = (PySparkException, Py4JJavaError)
+
+
+@dataclass(frozen=True)
+class ResolvedNames:
+    """The names in a text, each with what identifies it.
+
+    ``tables`` has locations and, for views, digests; a value is ``None`` if the lookup fails or the
+    table has no location. ``functions`` and ``variables`` have digests. ``unidentified`` has the
+    views and functions by which another session may mean something else without a difference here.
+    """
+
+    tables: Mapping[str, str | None]
+    functions: Mapping[str, str | None]
+    variables: Mapping[str, str]
+    unidentified: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text whose names are looked up in ``database``, and the view or function that it defines.
+
+    ``arguments`` is the declaration of a function's arguments.
+    """
+
+    query: str
+    database: str
+    of: str = ""
+    arguments: str = ""
+
+
+class Names:
+    """Looks up names of a session; use it for one run."""
+
+    def __init__(self, session: SparkSession, catalog: SessionCatalog) -> None:
+        self._session = session
+        self._catalog = catalog
+        self._database = str(session.catalog.currentDatabase())
+        self._definitions: Definitions = (
+            SessionDefinitions(session, catalog)
+            if isinstance(catalog, SparkCatalog)
+            else ConnectDefinitions(session, catalog)
+        )
+
+    def resolve(self, texts: Iterable[str]) -> ResolvedNames:
+        """What the names in the texts stand for; a table that does not exist is left out.
+
+        If functions can't be looked up, all that may be one are unidentified.
+        """
+        located: dict[str, str | None] = {}
+        functions: dict[str, str | None] = {}
+        variables: dict[str, str] = {}
+        unidentified: set[str] = set()
+        seen: set[_Text | str] = set()
+        waiting: list[_Text | str] = [_Text(text, self._database) for text in texts]
+        while waiting:
+            one = waiting.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            if isinstance(one, _Text):
+                calls = f"{one.query} {one.arguments}"
+                named = words(calls)
+                variables |= self._definitions.variables(named) | self._of_the_session(named)
+                found = self._functions(named, one.database, unidentified)
+                functions |= {name: definition.digest for name, definition in found}
+                tables = _tables_in(one)
+                waiting += tables or ()
+                if tables is None:
+                    unidentified.add(one.of or "statement")
+            else:
+                found = list(self._view(one, located))
+            for name, definition in found:
+                if definition.digest is None:
+                    unidentified.add(name)
+                waiting += (
+                    _Text(definition.query, inside, name, definition.arguments)
+                    for inside in definition.databases
+                )
+        return ResolvedNames(located, functions, variables, frozenset(unidentified))
+
+    def _functions(
+        self, names: frozenset[str], database: str, unidentified: set[str]
+    ) -> list[tuple[str, Definition]]:
+        try:
+            return list(self._definitions.functions(names, database))
+        except _NO_ANSWER as error:  # a vendor's metastore may have no functions
+            log.warning("the functions of %s can't be looked up: %s", database, in_words(error))
+            unidentified |= names
+            return []
+
+    def _of_the_session(self, names: frozenset[str]) -> dict[str, str]:
+        """Digests of what some functions of Spark's own say of the session, if ``names`` has them.
+
+        They may be called without a parenthesis.
+        """
+        found = {}
+        for function in names.intersection(_OF_THE_SESSION):
+            try:
+                ((value,),) = self._session.sql(f"SELECT {function}()").collect()
+            except AnalysisException:  # before Spark 4.0 there is no session_user
+                continue
+            found[function] = sha256(str(value).encode()).hexdigest()
+        return found
+
+    def _view(self, name: str, located: dict[str, str | None]) -> Iterator[tuple[str, Definition]]:
+        """Notes where the table or view is; gives the definition of a view."""
+        try:
+            if (view := self._definitions.temporary_view(name)) is not None:
+                located[name] = f"{TEMPORARY_VIEW}{view.digest or ''}"
+                yield name, view
+            elif _is_temporary(name):
+                return
+            elif (location := self._catalog.location(name)) is not None:
+                located[name] = location
+            elif (view := self._definitions.view(name)) is not None:
+                located[name] = f"{VIEW}{view.digest or ''}"
+                yield name, view
+            elif self._catalog.table(name) is not None:
+                located[name] = None
+        except _NO_ANSWER:  # the statement itself will fail with the reason
+            located[name] = None
+
+
+def _is_temporary(name: str) -> bool:
+    """Whether only a temporary view can have the name.
+
+    >>> _is_temporary("d"), _is_temporary("global_temp.d"), _is_temporary("session.d")
+    (True, True, False)
+    """
+    return name.rpartition(".")[0] in ("", GLOBAL_TEMPORARY)
+
+
+def _tables_in(text: _Text) -> Iterable[str] | None:
+    """The tables and views that the text may read; ``None`` if they are not known.
+
+    A name without a database may be a temporary view or a table of the current database.
+    """
+    try:
+        if why_unsupported(text.query):
+            return None
+        named = {reference.name.lower() for reference in references(text.query)}
+    except (PlanError, RecursionError):  # Spark may support syntax that the planner does not
+        return None
+    unqualified = {name for name in named if "." not in name}
+    if unqualified and not text.database:
+        return None
+    return sorted(named | {f"{text.database}.{name}" for name in unqualified})

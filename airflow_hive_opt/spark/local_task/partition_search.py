@@ -1,0 +1,124 @@
+"""Finds the partitions that match a scan's keys and fulfil its conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.pruning.decisions import Layer
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.runtime.metastore import PartitionCatalog
+from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
+from airflow_hive_opt.runtime.partitions import (
+    DEFAULT_PARTITION,
+    Partition,
+    digest_of_values,
+    matching,
+)
+from airflow_hive_opt.spark.keys.key_set import Keys
+from airflow_hive_opt.spark.keys.skeleton import fulfilling
+from airflow_hive_opt.spark.local_task.key_sets import FAILURES, failed
+from airflow_hive_opt.spark.local_task.selection import Selection, filter_of, is_long_on_glue
+from airflow_hive_opt.spark.session.glue import is_on_glue
+from airflow_hive_opt.statement.catalog import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Partition names times keys that Spark may compare pair by pair; that takes some seconds.
+_COMPARISONS = 50_000_000
+
+
+class PartitionSearch:
+    """The search in one metastore. ``names`` lists a table's partition names."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        metastore: PartitionCatalog,
+        names: Callable[[Table], list[Partition]],
+        parameters: Mapping[str, object],
+    ) -> None:
+        self._session = session
+        self._metastore = metastore
+        self._names = names
+        self._parameters = parameters
+
+    def find(self, selection: Selection, total: int) -> bool:
+        """Finds the selection's partitions; returns whether any key or condition was evaluated.
+
+        Raises Spark's errors and ``MetastoreError``.
+        """
+        decision = selection.decision
+        (alternative,) = decision.alternatives
+        if any(not keys.count for keys in selection.keys if not selection.may_grow(keys)):
+            selection.asked([], selection.keys)
+            return True
+        kept = selection.candidates = self._candidates(selection, total)
+        if selection.growing:
+            wanted = selection.wanted(selection.growing)
+            kept = list(matching(kept, selection.types, wanted, decision.table.by_serde))
+            selection.leave_out_by_names(selection.candidates, kept)
+        if tuples := [*selection.tuples, *selection.growing]:
+            selection.asked(kept, [keys for keys, _ in tuples])
+        filters = bool(tuples) and not (is_on_glue(self._session) and is_long_on_glue(selection))
+        by_layers: dict[tuple[Layer, ...], list[str]] = {}
+        for condition in alternative.conditions:
+            by_layers.setdefault(condition.layers, []).append(f"({condition.sql})")
+        questions: list[tuple[Sequence[Layer], Sequence[str], Keys | None]] = [
+            *((layers, texts, None) for layers, texts in by_layers.items()),
+            *((k.source.layers, k.source.conditions, k) for k in selection.compared),
+        ]
+        unstable: set[str] = set()
+        for layers, texts, keys in questions:
+            if keys and not keys.source.hashable and len(kept) * keys.count > _COMPARISONS:
+                selection.failure = Reason.TOO_MANY_KEYS
+                continue
+            try:
+                nothing = keys is not None and not keys.count
+                answer = [] if nothing else self._fulfilling(selection, layers, kept, texts, keys)
+            except FAILURES as error:
+                selection.failure = failed(f"{decision.scan.name} can't be pruned by this", error)
+                filters = False  # the filter would fail in the map join stage too
+                continue
+            if answer is None and keys is None and len(texts) > 1:
+                questions += [(layers, [text], None) for text in texts]  # some may be deterministic
+                continue
+            if answer is None:
+                selection.failure = Reason.CONDITION_NOT_DETERMINISTIC
+                unstable.update(texts)
+                filters = filters and keys is None and len(layers) == 1
+                continue
+            if keys and selection.may_grow(keys):
+                selection.leave_out_by_names(kept, answer)
+            kept = answer
+            selection.asked(kept, [keys] if keys else [])
+        if filters:
+            stable = [each for each in alternative.conditions if f"({each.sql})" not in unstable]
+            selection.filter = filter_of(selection, stable)
+        for table in selection.tables_of_names():
+            selection.names[table.name] = digest_of_values(self._names(table))
+        return selection.answered
+
+    def _fulfilling(
+        self,
+        selection: Selection,
+        layers: Sequence[Layer],
+        partitions: list[Partition],
+        conditions: Sequence[str],
+        keys: Keys | None,
+    ) -> list[Partition] | None:
+        table = selection.decision.table
+        return fulfilling(
+            self._session, table, layers, partitions, conditions, self._parameters, keys
+        )
+
+    def _candidates(self, selection: Selection, total: int) -> list[Partition]:
+        """The partitions that match the keys' tuples; all partitions if there are no tuples."""
+        table, wanted = selection.decision.table, selection.wanted(selection.tuples)
+        names_the_null = table.by_serde and DEFAULT_PARTITION in selection.values
+        few = len(selection.values) <= VALUES_A_FILTER or not self._metastore.names_are_cheap
+        if wanted and few and not names_the_null:
+            return self._metastore.partitions_by_keys(table, wanted, total)
+        names = self._names(table)
+        return list(matching(names, selection.types, wanted, table.by_serde))

@@ -1,0 +1,120 @@
+"""The keys of a statement's scans by which a sensor can wait for partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
+from airflow_hive_opt.pruning.plan import Plan
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.runtime.key_tuples import KeyTuples
+from airflow_hive_opt.runtime.partitions import Value
+from airflow_hive_opt.runtime.required_keys import FoundKeys, ScanKeys
+from airflow_hive_opt.spark.keys.key_set import Keys
+from airflow_hive_opt.spark.local_task.key_sets import KeySets
+
+
+class _NotCollected(Exception):
+    """The local task has not read all keys of a source, or perhaps some more."""
+
+
+def collected_keys(plan: Plan, key_sets: KeySets) -> FoundKeys | None:
+    """The keys of all scans if the local task has read them all, else ``None``; reads nothing."""
+
+    def collected(source: KeySource) -> Keys:
+        keys = key_sets.known(source)
+        if keys is None or not keys.exact:
+            raise _NotCollected
+        return keys
+
+    try:
+        return required_keys(plan, collected)
+    except _NotCollected:
+        return None
+
+
+def required_keys(
+    plan: Plan, keys_of: Callable[[KeySource], Keys | Reason], only: Collection[str] = ()
+) -> FoundKeys:
+    """The keys of every scan that keys prune, with one entry for each of its alternatives.
+
+    Only keys that a plain equality compares with a partition column count. ``only`` names partition
+    columns; keys of no such column are left out. The target of MERGE, UPDATE and DELETE has no
+    entry: the statement may itself add what is missing there.
+    """
+    scans: list[ScanKeys] = []
+    notes: dict[str, None] = {}
+    for decision in plan.decisions:
+        if is_target(decision, plan):
+            notes[
+                f"{decision.scan.name} requires no partitions: the statement changes its rows"
+            ] = None
+            continue
+        if not decision.pruned:
+            notes[f"{decision.scan.name} requires no partitions: {decision.reason.sentence}"] = None
+        for one in decision.separate():
+            scans += _scan_keys(one, keys_of, only, notes.setdefault)
+    return FoundKeys(tuple(scans), tuple(notes))
+
+
+def is_target(decision: ScanDecision, plan: Plan) -> bool:
+    """Whether the scan is that of the table whose rows the statement changes."""
+    if plan.row_level is None or decision.relation is None:
+        return False
+    return decision.relation.reference == plan.row_level.target
+
+
+def types_of(decision: ScanDecision) -> dict[str, str]:
+    """The types of the columns from whose values the table makes its partitions."""
+    table = decision.table
+    if not table.provider:
+        return {column.name: column.type for column in table.partition_columns}
+    columns = {column.name: column.type for column in table.columns}
+    return {name: columns[name] for name in table.partitioned_by}
+
+
+def _scan_keys(
+    decision: ScanDecision,
+    keys_of: Callable[[KeySource], Keys | Reason],
+    only: Collection[str],
+    note: Callable[[str], object],
+) -> Sequence[ScanKeys]:
+    types = types_of(decision)
+    usable: list[KeyTuples] = []
+    for source in decision.sources:
+        names = source.partition_columns
+        if not names or source.skeletons:  # its keys alone do not determine the partitions
+            note(f"the keys of {source.name} are not waited for: no bare equalities")
+            continue
+        if only and set(only).isdisjoint(names):
+            continue
+        if sorted_by := [name for name in names if name not in types]:
+            what = f"{decision.scan.name} only sorts by it, and has no partitions of it"
+            note(f"{', '.join(sorted_by)} is not waited for: {what}")
+        if len(sorted_by) == len(names):
+            continue
+        tuples = _tuples(keys_of(source), source, decision, types)
+        if isinstance(tuples, Reason):
+            note(f"the keys of {source.name} are not waited for: {tuples.sentence}")
+        else:
+            usable.append(KeyTuples.of((name for name in names if name in types), tuples))
+    if not usable:
+        return ()
+    table = decision.table
+    return [
+        ScanKeys(table.name, tuple(types), tuple(types.values()), table.provider, tuple(usable))
+    ]
+
+
+def _tuples(
+    keys: Keys | Reason, source: KeySource, decision: ScanDecision, types: Mapping[str, str]
+) -> frozenset[tuple[Value, ...]] | Reason:
+    """The keys of the columns in ``types``, or why they can't be used."""
+    if isinstance(keys, Reason):
+        return keys
+    names = source.partition_columns
+    if decision.table.provider:
+        found = keys.tuples_of({at: types[name] for at, name in enumerate(names) if name in types})
+    else:
+        found = keys.tuples([types[name] for name in names])
+    return Reason.TYPE_NOT_COMPARABLE if found is None else found

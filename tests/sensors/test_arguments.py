@@ -1,0 +1,66 @@
+"""Arguments of a sensor that would have no effect: refused where the DAG is parsed."""
+
+from __future__ import annotations
+
+import pytest
+from airflow.providers.common.compat.sdk import DAG, conf
+
+from airflow_hive_opt.sensors.partition_descriptor import PartitionDescriptorSensor
+from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
+
+
+def required(**arguments):
+    return RequiredPartitionsSensor(**{"task_id": "wait", "sql": "SELECT 1", **arguments})
+
+
+def descriptor(**arguments):
+    return PartitionDescriptorSensor(**{"task_id": "wait", "uri": "/1.json", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_partitions", 3),
+        ("max_bytes", 10**9),
+        ("on_empty", "skip"),
+        ("on_no_prune", "run"),  # the operator's default has no effect either
+        ("partition_keys_of", "db.t"),
+        ("show_rows", 0),
+        ("durable", True),
+    ],
+)
+def test_arguments_of_the_run(name, value):
+    with pytest.raises(TypeError, match=f"{name} can't be set: the sensor does not run"):
+        required(**{name: value})
+
+
+def test_all_of_them_are_named():
+    with pytest.raises(TypeError, match="max_partitions, on_empty can't be set"):
+        required(on_empty="fail", max_partitions=3)
+
+
+@pytest.mark.parametrize("make", [required, descriptor])
+@pytest.mark.parametrize(
+    "argument",
+    [{"mode": "reschedule"}, {"exponential_backoff": True}, {"max_wait": 5}, {"silent_fail": True}],
+    ids=lambda argument: next(iter(argument)),
+)
+def test_arguments_of_pokes_with_a_deferred_wait(make, argument, monkeypatch):
+    (name,) = argument
+    with pytest.raises(TypeError, match=f"{name} can't be set with deferrable=True"):
+        make(**argument, deferrable=True)
+    assert not make(**argument, deferrable=False).deferrable
+    # the configuration is for all sensors of an Airflow, and may change
+    monkeypatch.setattr(conf, "getboolean", lambda *_, **__: True)
+    assert make(**argument).deferrable
+
+
+def test_parameters_without_a_statement():
+    with pytest.raises(ValueError, match="parameters are those of a statement: set sql too"):
+        descriptor(parameters={"a": 1})
+    assert descriptor(parameters={"a": 1}, sql="SELECT :a").parameters == {"a": 1}
+
+
+def test_defaults_of_a_dag_may_name_gates_for_its_operators():
+    with DAG("d", default_args={"max_partitions": 3, "show_rows": 0, "mode": "reschedule"}):
+        assert required(deferrable=True).mode == "reschedule"
