@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from upath import UPath
 
-from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime.descriptor import query_digest
+from airflow_hive_opt.documents import descriptor as descriptors
+from airflow_hive_opt.documents.descriptor import query_digest
 from airflow_hive_opt.spark.application.application import join, map_join, prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.session.session_conf import conf_set

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from functools import partial
 
-from airflow_hive_opt.runtime.glue_connection import GlueSettings
-from airflow_hive_opt.runtime.glue_metastore import GlueMetastore
-from airflow_hive_opt.runtime.metastore import KeySet
+from airflow_hive_opt.metastores.glue.connection import GlueSettings
+from airflow_hive_opt.metastores.glue.metastore import GlueMetastore
+from airflow_hive_opt.metastores.metastore import KeySet
 from airflow_hive_opt.statement.catalog import Table
 from tests.services.glue_stand_in import REGION, GlueStandIn, glue_stand_in
 

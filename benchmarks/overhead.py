@@ -150,8 +150,9 @@ def first_job(log: Path) -> float:
 
 def waiting(service: MetastoreService, folder: Path, pokes: int) -> list[Record]:
     """Checks for 1 and for 1,000 existing partitions; raises unless each makes one call."""
+    from airflow_hive_opt.documents.required import RequiredPartitions, write
+    from airflow_hive_opt.metastores.required import Required
     from airflow_hive_opt.provider.waiting import statement_digest
-    from airflow_hive_opt.runtime.required import Required, RequiredPartitions, write
     from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
     from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
 
@@ -199,7 +200,7 @@ def waiting(service: MetastoreService, folder: Path, pokes: int) -> list[Record]
 @contextmanager
 def counted() -> Iterator[list[str]]:
     """The names of the metastore calls that any client in this process makes."""
-    from airflow_hive_opt.runtime.thrift_connection import ThriftConnection
+    from airflow_hive_opt.metastores.thrift.connection import ThriftConnection
 
     calls: list[str] = []
     real = ThriftConnection.call

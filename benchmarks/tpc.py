@@ -199,7 +199,7 @@ def _listed(
     ``unasked`` takes what the next run need not ask; the tables of a benchmark do not change, so
     its count stays 0.
     """
-    from airflow_hive_opt.runtime.descriptor import decode
+    from airflow_hive_opt.documents.descriptor import decode
 
     found = decode((folder / "descriptor.json").read_bytes())
     kept: dict[str, list[int]] = {}

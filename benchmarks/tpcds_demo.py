@@ -16,7 +16,7 @@ from pathlib import Path
 
 from upath import UPath
 
-from airflow_hive_opt.runtime.report import read_report
+from airflow_hive_opt.documents.report import read_report
 from benchmarks import demo_pages
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
-from airflow_hive_opt.runtime import descriptor, report, required, required_keys
-from airflow_hive_opt.runtime.documents import Format
-from airflow_hive_opt.runtime.typed_json import _UNIONS, NoneType
+from airflow_hive_opt.documents import descriptor, report, required, required_keys
+from airflow_hive_opt.documents.format import Format
+from airflow_hive_opt.documents.typed_json import _UNIONS, NoneType
 from airflow_hive_opt.spark.application import job
 
 FORMATS: tuple[Format[Any], ...] = (
@@ -70,7 +70,7 @@ def _name(type_: type) -> str:
 
 
 def _words(hint: Any) -> str:
-    """A type of :mod:`~airflow_hive_opt.runtime.typed_json`, as the page calls it."""
+    """A type of :mod:`~airflow_hive_opt.documents.typed_json`, as the page calls it."""
     if hint in _WORDS:
         return _WORDS[hint]
     origin, arguments = get_origin(hint), get_args(hint)

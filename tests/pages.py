@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from airflow_hive_opt.cli import _parser
+from airflow_hive_opt.commands.main import _parser
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.parse import parse, why_unsupported
 from airflow_hive_opt.statement.script import split_settings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 from benchmarks import correlation_report, key_predicate, overhead, planning
 from benchmarks.report import spread, write_growth
 from benchmarks.suites import SUITES, TPCDS, TPCH, query_texts

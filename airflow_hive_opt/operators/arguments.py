@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException
 from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
-from airflow_hive_opt.runtime.arguments import named_values, whole_number
+from airflow_hive_opt.statement.arguments import named_values, whole_number
 
 SHOW_ROWS = 5
 """How many rows of a SELECT the log shows, unless argument or configuration set another number."""

@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException
 from airflow_hive_opt.provider.earlier_runs import unasked_of
-from airflow_hive_opt.runtime.arguments import whole_number
-from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.statement.arguments import whole_number
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context

@@ -6,6 +6,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.documents.figures import FIGURES_KEY, SUMMARY_KEY, figures_of
+from airflow_hive_opt.documents.log_text import plain
+from airflow_hive_opt.documents.report import decision_lines
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY, reason_page
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
@@ -14,10 +17,6 @@ from airflow_hive_opt.provider.airflow_compat import (
     redact,
 )
 from airflow_hive_opt.provider.without_stack import without_stack
-from airflow_hive_opt.pruning.advice import advice_on
-from airflow_hive_opt.runtime.figures import FIGURES_KEY, SUMMARY_KEY, figures_of
-from airflow_hive_opt.runtime.log_text import plain
-from airflow_hive_opt.runtime.report import decision_lines
 
 if TYPE_CHECKING:
     from airflow_hive_opt.spark.application.job import Outcome, Status
@@ -98,6 +97,9 @@ def _push_for_pages(instance: Any, summary: Mapping[str, Any], status: Status) -
 
 def _log_decisions(log: Any, decisions: Sequence[Mapping[str, Any]]) -> None:
     """Logs a summary's decisions as a table, then what to do about each reason not to prune."""
+    # late: the DAG file imports this module, and only a run needs the advice
+    from airflow_hive_opt.pruning.advice import advice_on
+
     for line in decision_lines(decisions):
         log.info("%s", line)
     for code in dict.fromkeys(str(found["reason"]) for found in decisions):

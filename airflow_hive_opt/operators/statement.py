@@ -9,6 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from uuid import uuid4
 
+from airflow_hive_opt.documents.descriptor import DescriptorError
+from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
 from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
@@ -41,9 +43,7 @@ from airflow_hive_opt.provider.submission import (
     prepare_environment,
     resumption_key,
 )
-from airflow_hive_opt.runtime.arguments import whole_number
-from airflow_hive_opt.runtime.descriptor import DescriptorError
-from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.statement.arguments import whole_number
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,10 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from airflow_hive_opt.explain.stages import StageSummary
+from airflow_hive_opt.documents.descriptor import Descriptor, PlannedFiles, Target
+from airflow_hive_opt.documents.figures import SUMMARY_KEY
+from airflow_hive_opt.documents.report import PHASES, StageSummary, StoredReport, headline, scans
+from airflow_hive_opt.metastores.partition_names import partition_name
 from airflow_hive_opt.pages.models import (
     EliminatedJoin,
     Instance,
@@ -30,10 +33,6 @@ from airflow_hive_opt.pages.places import places_of
 from airflow_hive_opt.pages.task_run import TaskRun
 from airflow_hive_opt.pruning.advice import advice_on
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.runtime.descriptor import Descriptor, PlannedFiles, Target
-from airflow_hive_opt.runtime.figures import SUMMARY_KEY
-from airflow_hive_opt.runtime.partition_names import partition_name
-from airflow_hive_opt.runtime.report import PHASES, StoredReport, headline, scans
 from airflow_hive_opt.statement.script import split_settings
 
 log = logging.getLogger(__name__)

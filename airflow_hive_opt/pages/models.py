@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from airflow_hive_opt.explain.stages import StageSummary
+from airflow_hive_opt.documents.report import StageSummary
 
 Trend = Literal["pruned", "worse", "nothing pruned"]
 Whereabouts = Literal["there", "deleted", "elsewhere", "unreadable", "outside"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from airflow_hive_opt.runtime.figures import Figures
+from airflow_hive_opt.documents.figures import Figures
 
 
 class InstanceKey(NamedTuple):

@@ -4,6 +4,3 @@
 Airflow's database (``queries``) and from storage (``stored``). ``found`` finds what a request
 names. ``shell`` serves the pages, and ``access`` says who may open them.
 """
-
-PREFIX = "/hive_opt"
-"""The path of the pages on the API server."""

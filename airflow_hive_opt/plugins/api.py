@@ -23,6 +23,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import AwareDatetime
 
+from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
 from airflow_hive_opt.pages.absent import why_nothing
 from airflow_hive_opt.pages.history import history, overview
@@ -44,7 +45,6 @@ from airflow_hive_opt.plugins.stored import NotShownError, descriptor_at, report
 from airflow_hive_opt.provider.airflow_compat import conf
 from airflow_hive_opt.pruning.advice import advice_on
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.runtime.descriptor import Descriptor
 
 DAYS = 30
 _IN_A_PAGE = 100

@@ -7,10 +7,10 @@ from typing import Annotated
 from airflow.api_fastapi.common.db.common import SessionDep
 from fastapi import Depends, HTTPException, Query, status
 
+from airflow_hive_opt.documents.descriptor import Descriptor, Target
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
 from airflow_hive_opt.plugins import queries
 from airflow_hive_opt.plugins.stored import NotShownError, descriptor_at
-from airflow_hive_opt.runtime.descriptor import Descriptor, Target
 
 MapIndex = Annotated[int, Query(ge=-1)]
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
-from airflow_hive_opt.plugins import PREFIX
-
 _NAME = "Pruning"  # a longer name does not fit Airflow's menu
 # By Airflow's page: the last part of the tab's address, and our page in the tab. Airflow puts its
 # own ids in place of the words in braces.
@@ -23,13 +21,14 @@ _VIEWS = {
 
 
 class HiveOptPlugin(AirflowPlugin):
-    """Serves the pages below :data:`PREFIX` on the API server, and as tabs of Airflow's pages."""
+    """Serves the pages below ``/hive_opt`` on the API server, and as tabs of Airflow's pages."""
 
     name = "hive_opt"
 
     @property
     def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]
         """The application, created only on access, because workers load plugins too."""
+        from airflow_hive_opt.links.pages import PREFIX
         from airflow_hive_opt.plugins.pages import application
 
         return [{"app": application(), "url_prefix": PREFIX, "name": "Hive Opt"}]
@@ -37,7 +36,7 @@ class HiveOptPlugin(AirflowPlugin):
     @property
     def external_views(self) -> list[dict[str, Any]]:  # type: ignore[override]
         """The tabs, which Airflow has since 3.1."""
-        from airflow_hive_opt.links.pages import base_path
+        from airflow_hive_opt.links.pages import PREFIX, base_path
 
         below = f"{base_path()}{PREFIX}/pages"
         return [

@@ -7,11 +7,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from airflow_hive_opt.documents.descriptor import to_json
+from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
 from airflow_hive_opt.plugins import api, shell
 from airflow_hive_opt.plugins.access import LOGIN, MAY_READ
 from airflow_hive_opt.plugins.found import FoundDescriptor
-from airflow_hive_opt.runtime.descriptor import to_json
-from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
 
 
 def application() -> FastAPI:

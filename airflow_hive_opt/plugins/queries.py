@@ -15,10 +15,10 @@ from sqlalchemy import Text, and_, cast, or_, select, tuple_
 from sqlalchemy.orm import Session
 from sqlalchemy.sql import Select
 
+from airflow_hive_opt.documents.figures import FIGURES_KEY, SUMMARY_KEY, figures_in
 from airflow_hive_opt.links.pages import DESCRIPTOR_KEY
 from airflow_hive_opt.pages.instance import RETURN_VALUE
 from airflow_hive_opt.pages.task_run import BriefRun, InstanceKey, TaskRun
-from airflow_hive_opt.runtime.figures import FIGURES_KEY, SUMMARY_KEY, figures_in
 
 _AT_ONCE = 2_000
 _OF_THE_INSTANCE = and_(

@@ -15,9 +15,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
-from airflow_hive_opt.links.pages import base_path
+from airflow_hive_opt.links.pages import PREFIX, base_path
 from airflow_hive_opt.pages.static_files import STATIC
-from airflow_hive_opt.plugins import PREFIX
 from airflow_hive_opt.plugins.access import LOGIN, MAY_READ
 
 _FILES = {"pages.js": "text/javascript", "pages.css": "text/css"}

@@ -10,12 +10,12 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from airflow_hive_opt.documents.descriptor import Descriptor, DescriptorError, load
+from airflow_hive_opt.documents.report import StoredReport, read_report, report_path
+from airflow_hive_opt.documents.storage import NothingThereError
 from airflow_hive_opt.pages.models import Whereabouts
 from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath, conf
 from airflow_hive_opt.provider.attempts import default_root, instance_path, is_of_run
-from airflow_hive_opt.runtime.descriptor import Descriptor, DescriptorError, load
-from airflow_hive_opt.runtime.report import StoredReport, read_report, report_path
-from airflow_hive_opt.runtime.storage import NothingThereError
 
 log = logging.getLogger(__name__)
 

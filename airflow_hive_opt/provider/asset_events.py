@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.documents.descriptor import Descriptor, DescriptorError, load
+from airflow_hive_opt.documents.partitions_read import partitions_read
 from airflow_hive_opt.provider.airflow_compat import TAKES_PARTITIONS, Asset, ObjectStoragePath
-from airflow_hive_opt.runtime.descriptor import Descriptor, DescriptorError, load
-from airflow_hive_opt.runtime.partitions_read import partitions_read
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException, boto3_session
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.metastores.glue.connection import GlueSettings
+    from airflow_hive_opt.metastores.glue.metastore import GlueMetastore
     from airflow_hive_opt.provider.airflow_compat import Connection
-    from airflow_hive_opt.runtime.glue_connection import GlueSettings
-    from airflow_hive_opt.runtime.glue_metastore import GlueMetastore
 
 _FACTORY = "com.amazonaws.glue.catalog.metastore.AWSGlueDataCatalogHiveClientFactory"
 
@@ -32,8 +32,8 @@ def is_glue(connection: Connection) -> bool:
 
 def glue_metastore(connection: Connection, timeout: float) -> GlueMetastore:
     """The client for a connection; raises ``AirflowFailException`` if there can't be one."""
-    from airflow_hive_opt.runtime.glue_metastore import GlueMetastore
-    from airflow_hive_opt.runtime.metastore import MetastoreError
+    from airflow_hive_opt.metastores.glue.metastore import GlueMetastore
+    from airflow_hive_opt.metastores.metastore import MetastoreError
 
     try:
         session = _session(connection)
@@ -57,7 +57,7 @@ def glue_spark_conf(connection: Connection) -> dict[str, str]:
 
 
 def _settings(connection: Connection) -> GlueSettings:
-    from airflow_hive_opt.runtime.glue_connection import GlueSettings
+    from airflow_hive_opt.metastores.glue.connection import GlueSettings
 
     extra = connection.extra_dejson
     for_glue = (extra.get("service_config") or {}).get("glue") or {}

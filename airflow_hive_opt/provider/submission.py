@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.documents.storage import DescriptorError, remove
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
     ObjectStoragePath,
 )
-from airflow_hive_opt.runtime.storage import DescriptorError, remove
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.documents.descriptor import StoragePath
     from airflow_hive_opt.provider.airflow_compat import Context
-    from airflow_hive_opt.runtime.descriptor import StoragePath
     from airflow_hive_opt.spark.application.job import Job, Outcome
 
 NO_CLUSTER_MODE = (

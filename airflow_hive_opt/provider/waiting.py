@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.documents import descriptor as descriptors
+from airflow_hive_opt.documents.log_text import plain
+from airflow_hive_opt.documents.report import descriptor_summary
+from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError
+from airflow_hive_opt.metastores.required import Required, Tuples, missing, name_of
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException, ObjectStoragePath
-from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime.log_text import plain
-from airflow_hive_opt.runtime.report import descriptor_summary
-from airflow_hive_opt.runtime.required import Required, Tuples, missing, name_of
-from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
 from airflow_hive_opt.statement.catalog import Column, Table
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.runtime.iceberg_catalog import IcebergTables
-    from airflow_hive_opt.runtime.metastore import Metastore
-    from airflow_hive_opt.runtime.partitions import Partition
+    from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
+    from airflow_hive_opt.metastores.metastore import Metastore
+    from airflow_hive_opt.metastores.partitions import Partition
 
 _SHOWN = 10
 
@@ -113,7 +113,7 @@ def poll_partitions(
 
 
 def _missing_of_metastore(metastore: Metastore, entry: Required) -> Tuples:
-    from airflow_hive_opt.runtime.metastore import MetastoreError
+    from airflow_hive_opt.metastores.metastore import MetastoreError
 
     try:
         present = _present(metastore, entry)

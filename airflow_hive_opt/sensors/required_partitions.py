@@ -8,8 +8,14 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 
+from airflow_hive_opt.documents import required
+from airflow_hive_opt.documents.log_text import plain
+from airflow_hive_opt.documents.required import RequiredPartitions
+from airflow_hive_opt.documents.required_keys import read_keys
+from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError
 from airflow_hive_opt.hooks.hive_metastore import DEFAULT_CONN_ID, HiveMetastoreHook
 from airflow_hive_opt.hooks.iceberg_catalog import IcebergCatalogHook
+from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
 from airflow_hive_opt.operators.outcome import raise_unless_done
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import (
@@ -27,17 +33,12 @@ from airflow_hive_opt.provider.waiting import (
     poll_partitions,
     statement_digest,
 )
-from airflow_hive_opt.runtime import required
-from airflow_hive_opt.runtime.log_text import plain
-from airflow_hive_opt.runtime.required import RequiredPartitions, TooManyRequiredPartitions
-from airflow_hive_opt.runtime.required_keys import read_keys
-from airflow_hive_opt.runtime.storage import DescriptorError, NothingThereError
 from airflow_hive_opt.sensors.deferring import deadline_in, is_deferrable, summary_in
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
+    from airflow_hive_opt.metastores.required import Required
     from airflow_hive_opt.provider.airflow_compat import Context
-    from airflow_hive_opt.runtime.iceberg_catalog import IcebergTables
-    from airflow_hive_opt.runtime.required import Required
     from airflow_hive_opt.spark.application.job import Job
 
 
@@ -171,8 +172,8 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         return PokeReturnValue(result.found, result.summary)
 
     def _poll(self, context: Context) -> PollResult:
-        from airflow_hive_opt.runtime.iceberg_catalog import CatalogError
-        from airflow_hive_opt.runtime.metastore import MetastoreError
+        from airflow_hive_opt.metastores.iceberg.catalog import CatalogError
+        from airflow_hive_opt.metastores.metastore import MetastoreError
 
         found = self._required(context)
         check_connections(found, self.metastore_conn_id, self.catalog_conn_id)

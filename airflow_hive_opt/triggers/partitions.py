@@ -10,6 +10,7 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.documents import required
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     BaseTrigger,
@@ -23,12 +24,11 @@ from airflow_hive_opt.provider.waiting import (
     poll_descriptor,
     poll_partitions,
 )
-from airflow_hive_opt.runtime import required
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.runtime.iceberg_catalog import IcebergTables
-    from airflow_hive_opt.runtime.metastore import Remote
-    from airflow_hive_opt.runtime.required import Required
+    from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
+    from airflow_hive_opt.metastores.metastore import Remote
+    from airflow_hive_opt.metastores.required import Required
 
 
 class PollingTrigger(BaseTrigger):
@@ -143,8 +143,8 @@ class RequiredPartitionsTrigger(PollingTrigger):
 
     async def poll(self) -> PollResult:
         """Checks the metastore and the catalog, in a thread; raises ``AirflowException``."""
-        from airflow_hive_opt.runtime.iceberg_catalog import CatalogError
-        from airflow_hive_opt.runtime.metastore import MetastoreError
+        from airflow_hive_opt.metastores.iceberg.catalog import CatalogError
+        from airflow_hive_opt.metastores.metastore import MetastoreError
 
         if self._required is None:
             self._required = await self._connect(await asyncio.to_thread(self._read))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
+from airflow_hive_opt.documents.descriptor import decode
 from airflow_hive_opt.provider.attempts import safe_part
-from airflow_hive_opt.runtime.descriptor import decode
 from tests.services.airflow import wait_for
 
 DAYS = [str(date(2000, 11, 1) + timedelta(days=n)) for n in range(14)]

@@ -16,7 +16,7 @@ from signal import SIGKILL
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.runtime.descriptor import decode
+from airflow_hive_opt.documents.descriptor import decode
 from tests.services.airflow import wait_for
 from tests.services.processes import HOST
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from airflow_hive_opt.cli import main
+from airflow_hive_opt.commands.main import main
 from tests.e2e.test_backfill import backfill
 from tests.e2e.views import COLOURS, PICTURES, WIDTHS, is_fine, opened
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from airflow_hive_opt.cli import main
+from airflow_hive_opt.commands.main import main
 from airflow_hive_opt.spark.session.shared_folder import FOLDER_VARIABLE, SharedFolder
 from tests.services.disk import fill, small_disk
 

@@ -7,7 +7,7 @@ import re
 
 from upath import UPath
 
-from airflow_hive_opt.runtime.descriptor import Descriptor, now, write
+from airflow_hive_opt.documents.descriptor import Descriptor, now, write
 from tests.services.airflow import wait_for
 
 

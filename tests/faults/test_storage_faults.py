@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.runtime.descriptor import load
+from airflow_hive_opt.documents.descriptor import load
 from airflow_hive_opt.spark.application.job import Job, Stages, Status, run_job
 from tests.services.disk import fill, small_disk
 

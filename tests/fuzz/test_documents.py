@@ -21,22 +21,23 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime import required
-from airflow_hive_opt.runtime.descriptor import RowFilter
-from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
-from airflow_hive_opt.runtime.documents import MOST_BYTES
-from airflow_hive_opt.runtime.gates import Gates
-from airflow_hive_opt.runtime.report import (
+from airflow_hive_opt.documents import descriptor as descriptors
+from airflow_hive_opt.documents import required
+from airflow_hive_opt.documents.descriptor import RowFilter
+from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
+from airflow_hive_opt.documents.format import MOST_BYTES
+from airflow_hive_opt.documents.gates import Gates
+from airflow_hive_opt.documents.report import (
     Report,
-    Work,
     descriptor_summary,
     keep_report,
     read_report,
     report_path,
 )
-from airflow_hive_opt.runtime.required import Required, RequiredPartitions
-from airflow_hive_opt.runtime.storage import DescriptorError
+from airflow_hive_opt.documents.required import RequiredPartitions
+from airflow_hive_opt.documents.storage import DescriptorError
+from airflow_hive_opt.metastores.required import Required
+from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.spark.application.job import (
     Job,
     Outcome,
@@ -48,8 +49,8 @@ from airflow_hive_opt.spark.application.job import (
     write_job,
     write_outcome,
 )
+from tests.documents.test_descriptor import descriptor
 from tests.fuzz.findings import SEED, case, count_of, repeat
-from tests.runtime.test_descriptor import descriptor
 
 DOCUMENTS = count_of("FUZZ_DOCUMENTS", 600)
 MOST_GROWTH = 8 * MOST_BYTES

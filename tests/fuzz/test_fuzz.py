@@ -14,8 +14,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from upath import UPath
 
-from airflow_hive_opt.runtime.descriptor import Target
-from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
+from airflow_hive_opt.documents.descriptor import Target
+from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
 from airflow_hive_opt.spark.application.application import prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of

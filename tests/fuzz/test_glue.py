@@ -11,10 +11,10 @@ from random import Random
 
 import pytest
 
-from airflow_hive_opt.runtime.glue_connection import GlueSettings
-from airflow_hive_opt.runtime.glue_metastore import GlueMetastore
-from airflow_hive_opt.runtime.metastore import KeySet
-from airflow_hive_opt.runtime.partitions import CastText, Partition, matching, typed
+from airflow_hive_opt.metastores.glue.connection import GlueSettings
+from airflow_hive_opt.metastores.glue.metastore import GlueMetastore
+from airflow_hive_opt.metastores.metastore import KeySet
+from airflow_hive_opt.metastores.partitions import CastText, Partition, matching, typed
 from airflow_hive_opt.statement.types import family
 from tests.fuzz.findings import SEED, case, count_of, repeat, report
 from tests.services.glue_stand_in import REGION, glue_stand_in

@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
+from airflow_hive_opt.commands.explain import explain_batch, stage_by_rule
 from airflow_hive_opt.explain.plan_text import (
     explain,
     explanation_to_json,
     explanation_to_mermaid,
     explanation_to_text,
 )
-from airflow_hive_opt.explain_command import explain_batch, stage_by_rule
 from airflow_hive_opt.statement.catalog import JsonCatalog
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.example_catalog import CATALOG

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from upath import UPath
 
-from airflow_hive_opt.runtime.report import Report
+from airflow_hive_opt.documents.report import Report
 from airflow_hive_opt.spark.application.application import join, map_join, prune
 from airflow_hive_opt.spark.application.completion import completed
 from airflow_hive_opt.spark.application.request import Request, Result

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_hive_opt.runtime.descriptor_text import descriptor_to_text
-from airflow_hive_opt.runtime.gates import GateClosed, NothingToDo
-from airflow_hive_opt.runtime.report import decision_lines, headline
+from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
+from airflow_hive_opt.documents.gates import GateClosed, NothingToDo
+from airflow_hive_opt.documents.report import decision_lines, headline
 from tests.iceberg.runs import rows_of, run, run_apart
 
 JOIN = "SELECT b.id FROM lake.counts.by_day b JOIN counts_days p ON b.day = p.day"

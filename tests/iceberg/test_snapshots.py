@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import IllegalArgumentException
 
-from airflow_hive_opt.runtime.gates import GateClosed
+from airflow_hive_opt.documents.gates import GateClosed
 from tests.iceberg.runs import rows_of, run, run_apart
 
 JOIN = "SELECT b.id, c.v FROM lake.held.big b JOIN lake.held.changed c ON b.day = c.day"

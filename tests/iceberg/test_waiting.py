@@ -14,8 +14,8 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowSensorTimeout, TaskDeferred
 from upath import UPath
 
-from airflow_hive_opt.runtime.iceberg_catalog import IcebergTables
-from airflow_hive_opt.runtime.required_keys import read_keys
+from airflow_hive_opt.documents.required_keys import read_keys
+from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
 from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
 from airflow_hive_opt.spark.application.application import prune
 from airflow_hive_opt.spark.application.request import Request

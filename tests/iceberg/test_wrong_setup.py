@@ -27,7 +27,7 @@ def said(tmp_path, sql: str, conf: dict[str, str]) -> list[str]:
 def run(tmp_path, sql: str, conf: dict[str, str]) -> subprocess.CompletedProcess:
     settings = {**conf, "spark.log.level": "OFF", "spark.ui.enabled": "false"}
     given = [word for pair in settings.items() for word in ("--conf", "=".join(pair))]
-    command = [sys.executable, "-m", "airflow_hive_opt.cli", "run", *given, sql]
+    command = [sys.executable, "-m", "airflow_hive_opt.commands.main", "run", *given, sql]
     return subprocess.run(
         [*command, "--warehouse", str(tmp_path)],
         check=False,

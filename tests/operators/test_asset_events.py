@@ -5,13 +5,13 @@ from urllib.parse import unquote
 
 import pytest
 
+from airflow_hive_opt.documents.descriptor import Decision, Descriptor
+from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.provider.asset_events import (
     MOST_KEYS,
     NoPartitionKeysError,
     partition_keys_in,
 )
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor
-from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.statement.scan_ref import ScanRef
 from tests.operators.test_lineage import FACT
 

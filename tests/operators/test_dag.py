@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_hive_opt.runtime.descriptor import decode, encode
+from airflow_hive_opt.documents.descriptor import decode, encode
 from tests.services.processes import HOST
 from tests.versions.installed import needs_airflow
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from openlineage.client.serde import Serde
 
+from airflow_hive_opt.documents.descriptor import Decision, Descriptor, Target, decode, write
+from airflow_hive_opt.documents.report import descriptor_summary
+from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.provider.lineage import MOST_PARTITIONS, lineage_of, namespace_of
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Target, decode, write
-from airflow_hive_opt.runtime.partitions import Partition
-from airflow_hive_opt.runtime.report import descriptor_summary
 from airflow_hive_opt.statement.scan_ref import ScanRef
 from tests.versions.installed import needs_airflow
 

@@ -13,10 +13,10 @@ from airflow.providers.common.compat.sdk import (
     AirflowSkipException,
 )
 
+from airflow_hive_opt.documents.descriptor import decode
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import TAKES_PARTITIONS
 from airflow_hive_opt.provider.connections import deployment_of
-from airflow_hive_opt.runtime.descriptor import decode
 from tests.versions.installed import needs_airflow
 
 RUN_ID = "manual__2026-01-31T00:00:00+00:00"

@@ -24,11 +24,11 @@ from airflow.providers.common.compat.sdk import (
 )
 from upath import UPath
 
+from airflow_hive_opt.documents.gates import Gates
+from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import RESUMES
 from airflow_hive_opt.provider.submission import prepare_environment, resumption_key
-from airflow_hive_opt.runtime.gates import Gates
-from airflow_hive_opt.runtime.storage import DescriptorError
 from airflow_hive_opt.spark.application.job import (
     Job,
     Outcome,

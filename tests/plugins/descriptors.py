@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, SourceKeys, Target, now
-from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.documents.descriptor import Decision, Descriptor, SourceKeys, Target, now
+from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
 FACT2 = ScanRef("g", "dw.fact2", (62, 67), "g")

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from airflow_hive_opt.runtime.figures import FIGURES_KEY, Figures
+from airflow_hive_opt.documents.figures import FIGURES_KEY, Figures
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 _AT_ONCE = 5_000

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from airflow_hive_opt.runtime.descriptor import write
+from airflow_hive_opt.documents.descriptor import write
 from tests.plugins.descriptors import EVIL, descriptor
 from tests.plugins.rows import Ran, add, add_dags, figures
 from tests.versions.installed import needs_airflow

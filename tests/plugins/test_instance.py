@@ -6,9 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from airflow_hive_opt.pages.instance import Known, instance_of
-from airflow_hive_opt.pages.task_run import InstanceKey, TaskRun
-from airflow_hive_opt.runtime.descriptor import (
+from airflow_hive_opt.documents.descriptor import (
     Decision,
     Descriptor,
     PlannedFiles,
@@ -16,8 +14,10 @@ from airflow_hive_opt.runtime.descriptor import (
     SourceKeys,
     now,
 )
-from airflow_hive_opt.runtime.figures import figures_of
-from airflow_hive_opt.runtime.report import Report
+from airflow_hive_opt.documents.figures import figures_of
+from airflow_hive_opt.documents.report import Report
+from airflow_hive_opt.pages.instance import Known, instance_of
+from airflow_hive_opt.pages.task_run import InstanceKey, TaskRun
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
 ORDERS = ScanRef("o", "lake.shop.orders", (14, 20), "o")

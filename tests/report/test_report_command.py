@@ -10,11 +10,10 @@ from html.parser import HTMLParser
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.cli import main
-from airflow_hive_opt.explain.stages import StageSummary
+from airflow_hive_opt.commands.main import main
+from airflow_hive_opt.documents.descriptor import write
+from airflow_hive_opt.documents.report import Report, StageSummary, TableRead, keep_report
 from airflow_hive_opt.pages import html_file as html_files
-from airflow_hive_opt.runtime.descriptor import write
-from airflow_hive_opt.runtime.report import Report, TableRead, keep_report
 from tests.plugins.descriptors import EVIL, descriptor
 
 

@@ -15,12 +15,13 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 from upath import UPath
 
+from airflow_hive_opt.documents import required
+from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook, spark_conf_of
+from airflow_hive_opt.metastores.glue.metastore import GlueMetastore
+from airflow_hive_opt.metastores.required import Required
 from airflow_hive_opt.provider import airflow_compat
 from airflow_hive_opt.provider.waiting import poll_partitions
-from airflow_hive_opt.runtime import required
-from airflow_hive_opt.runtime.glue_metastore import GlueMetastore
-from airflow_hive_opt.runtime.required import Required, RequiredPartitions
 from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
 from tests.services.glue_stand_in import REGION, glue_stand_in
 

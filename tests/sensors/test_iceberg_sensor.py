@@ -16,10 +16,12 @@ from airflow.providers.common.compat.sdk import (
 )
 from upath import UPath
 
+from airflow_hive_opt.documents import required
+from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.hooks.iceberg_catalog import IcebergCatalogHook
+from airflow_hive_opt.metastores.iceberg import catalog as iceberg_catalog
+from airflow_hive_opt.metastores.required import Required
 from airflow_hive_opt.provider.waiting import statement_digest
-from airflow_hive_opt.runtime import iceberg_catalog, required
-from airflow_hive_opt.runtime.required import Required, RequiredPartitions
 from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
 from tests.sensors.polling import event_when_landed
 from tests.sensors.test_sensors import SQL, context, event_of

@@ -10,16 +10,17 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowSensorTimeout, TaskDeferred
 from upath import UPath
 
+from airflow_hive_opt.documents import descriptor as descriptors
+from airflow_hive_opt.documents import required
+from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
+from airflow_hive_opt.metastores.required import Required
+from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 from airflow_hive_opt.provider.waiting import poll_partitions
-from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime import required
-from airflow_hive_opt.runtime.required import Required, RequiredPartitions
-from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 from airflow_hive_opt.sensors.partition_descriptor import PartitionDescriptorSensor
 from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
 from airflow_hive_opt.triggers.partitions import RequiredPartitionsTrigger
-from tests.runtime.test_descriptor import descriptor
+from tests.documents.test_descriptor import descriptor
 from tests.sensors.polling import event_when_landed
 from tests.services.processes import free_port
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from upath import UPath
 
-from airflow_hive_opt.runtime.descriptor import Descriptor, Target, query_digest, read
-from airflow_hive_opt.runtime.report import Report
+from airflow_hive_opt.documents.descriptor import Descriptor, Target, query_digest, read
+from airflow_hive_opt.documents.report import Report
 from airflow_hive_opt.spark.application.application import prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog

@@ -8,8 +8,8 @@ import pytest
 from pyspark.errors import PySparkException
 from upath import UPath
 
+from airflow_hive_opt.documents.binding import OtherSession
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.runtime.binding import OtherSession
 from airflow_hive_opt.spark.application.application import map_join, prune
 from airflow_hive_opt.spark.application.job import Job, Stages, Status, run_job
 from airflow_hive_opt.spark.application.request import Request

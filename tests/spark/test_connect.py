@@ -11,8 +11,8 @@ import pytest
 from pyspark.errors import PySparkException
 from upath import UPath
 
-from airflow_hive_opt.runtime.descriptor import query_digest, read
-from airflow_hive_opt.runtime.gates import GateClosed
+from airflow_hive_opt.documents.descriptor import query_digest, read
+from airflow_hive_opt.documents.gates import GateClosed
 from airflow_hive_opt.spark.application.application import map_join, prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.connect_catalog import ConnectCatalog

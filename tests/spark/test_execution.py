@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from upath import UPath
 
-from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.spark.application.application import prune
 from airflow_hive_opt.spark.application.job import Job, Stages, Status, run_job
 from airflow_hive_opt.spark.application.request import Request

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.types import DateType, IntegerType, StructType
 from upath import UPath
 
-from airflow_hive_opt.runtime.report import Report
+from airflow_hive_opt.documents.report import Report
 from airflow_hive_opt.spark.application.application import prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog import lake_tables

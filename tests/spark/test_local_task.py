@@ -9,10 +9,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.functions import udf
 from upath import UPath
 
-from airflow_hive_opt.runtime.descriptor import DescriptorError
-from airflow_hive_opt.runtime.gates import GateClosed, NothingToDo, OnEmpty, OnNoPrune
-from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
-from airflow_hive_opt.runtime.report import keep_report, read_report
+from airflow_hive_opt.documents.descriptor import DescriptorError
+from airflow_hive_opt.documents.gates import GateClosed, NothingToDo, OnEmpty, OnNoPrune
+from airflow_hive_opt.documents.report import keep_report, read_report
+from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.spark.application.application import join, map_join, prune
 from airflow_hive_opt.spark.application.completion import completed
 from airflow_hive_opt.spark.application.request import Request

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.runtime.descriptor import load
-from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
+from airflow_hive_opt.documents.descriptor import load
+from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.spark.application.application import join, map_join, prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.local_task import selection

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 import pytest
 from upath import UPath
 
+from airflow_hive_opt.metastores.json_file import JsonMetastore
+from airflow_hive_opt.metastores.metastore import MetastoreError
+from airflow_hive_opt.metastores.partitions import Partition
+from airflow_hive_opt.metastores.thrift.connection import ThriftConnection
+from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 from airflow_hive_opt.pruning import scan_way
 from airflow_hive_opt.pruning.scan_way import Way
-from airflow_hive_opt.runtime.json_metastore import JsonMetastore
-from airflow_hive_opt.runtime.metastore import MetastoreError
-from airflow_hive_opt.runtime.partitions import Partition
-from airflow_hive_opt.runtime.thrift_connection import ThriftConnection
-from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
 from airflow_hive_opt.spark.application.application import join, prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.spark.catalog import remote_metastore
 from airflow_hive_opt.statement.catalog import Column, Table
 

@@ -4,7 +4,7 @@ import pytest
 from pyspark.errors import PySparkException
 from upath import UPath
 
-from airflow_hive_opt.runtime.required_keys import keys_path, read_keys
+from airflow_hive_opt.documents.required_keys import keys_path, read_keys
 from airflow_hive_opt.spark.application.application import prune
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.application.required_partitions import required_partitions

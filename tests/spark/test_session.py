@@ -136,7 +136,7 @@ def test_runs_on_the_java_of_the_extra_where_the_machine_has_none(tmp_path):
 
 FAILURES = """
 import sys
-from airflow_hive_opt.cli import main
+from airflow_hive_opt.commands.main import main
 folder = sys.argv[1]
 for arguments in (
     ["--conf", "spark.sql.shuffle.partitions=abc", "SELECT 1"],

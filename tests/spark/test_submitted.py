@@ -9,8 +9,8 @@ from pathlib import Path
 
 from upath import UPath
 
-from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime.gates import Gates
+from airflow_hive_opt.documents import descriptor as descriptors
+from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.spark.application.job import (
     Job,
     Stages,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_hive_opt.runtime.partitions import Partition
+from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.spark.local_task.selection import union_of
 
 

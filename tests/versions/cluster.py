@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 
 from upath import UPath
 
+from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.provider.submission import prepare_environment
-from airflow_hive_opt.runtime.storage import DescriptorError
 from airflow_hive_opt.spark.application.job import (
     Job,
     Outcome,

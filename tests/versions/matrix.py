@@ -28,7 +28,8 @@ UV = Path(sys.executable).with_name("uv")
 TESTS = (
     "tests/operators",
     "tests/sensors",
-    "tests/runtime",
+    "tests/documents",
+    "tests/metastores",
     "tests/spark/test_dialect.py",
     "tests/spark/test_execution.py",
     "tests/spark/test_joins.py",

@@ -7,12 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.pruning.plan import Plan
-from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
-from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime.descriptor import Decision, Descriptor, Snapshot, query_digest
-from airflow_hive_opt.runtime.report import (
+from airflow_hive_opt.documents import descriptor as descriptors
+from airflow_hive_opt.documents.descriptor import Decision, Descriptor, Snapshot, query_digest
+from airflow_hive_opt.documents.report import (
     LOCAL_TASK,
     MAP_JOIN,
     PRELAUNCH,
@@ -21,8 +18,11 @@ from airflow_hive_opt.runtime.report import (
     changes,
     unpruned,
 )
-from airflow_hive_opt.runtime.required_keys import FoundKeys, keep_keys
-from airflow_hive_opt.runtime.storage import StoragePath
+from airflow_hive_opt.documents.required_keys import FoundKeys, keep_keys
+from airflow_hive_opt.documents.storage import StoragePath
+from airflow_hive_opt.pruning.plan import Plan
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.spark.application.planning import plan_on_spark, rewritten_on_spark
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.application.session_binding import binding, check_binding
@@ -133,9 +133,9 @@ def map_join(session: SparkSession, request: Request, path: StoragePath, digest:
     """Runs the map join: prelaunch from the descriptor at ``path``, gates, then the statement.
 
     ``digest`` is the descriptor's digest as the local task returned it. Raises
-    :class:`~airflow_hive_opt.runtime.gates.GateClosed`,
-    :class:`~airflow_hive_opt.runtime.gates.NothingToDo`, ``DescriptorError``, and
-    :class:`~airflow_hive_opt.runtime.binding.OtherSession` if this session reads the statement
+    :class:`~airflow_hive_opt.documents.gates.GateClosed`,
+    :class:`~airflow_hive_opt.documents.gates.NothingToDo`, ``DescriptorError``, and
+    :class:`~airflow_hive_opt.documents.binding.OtherSession` if this session reads the statement
     differently from the local task's session.
     """
     descriptor = _verified(request, path, digest)

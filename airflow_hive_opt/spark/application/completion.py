@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from airflow_hive_opt.explain.stages import StageSummary, stages_of
-from airflow_hive_opt.runtime.report import REPORT, Report
+from airflow_hive_opt.documents.report import REPORT, Report, StageSummary
+from airflow_hive_opt.explain.stages import stages_of
 from airflow_hive_opt.spark.application.request import Request, Result
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.correlate import StatisticsCatalog

@@ -16,14 +16,15 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from upath import UPath
 
-from airflow_hive_opt.runtime import descriptor as descriptors
-from airflow_hive_opt.runtime import required
-from airflow_hive_opt.runtime.binding import OtherSession
-from airflow_hive_opt.runtime.descriptor import DescriptorError, query_digest
-from airflow_hive_opt.runtime.documents import Format
-from airflow_hive_opt.runtime.gates import Gates, JoinStopped, NothingToDo
-from airflow_hive_opt.runtime.report import Report, headline, keep_report
-from airflow_hive_opt.runtime.required import RequiredPartitions, TooManyRequiredPartitions
+from airflow_hive_opt.documents import descriptor as descriptors
+from airflow_hive_opt.documents import required
+from airflow_hive_opt.documents.binding import OtherSession
+from airflow_hive_opt.documents.descriptor import DescriptorError, query_digest
+from airflow_hive_opt.documents.format import Format
+from airflow_hive_opt.documents.gates import Gates, JoinStopped, NothingToDo
+from airflow_hive_opt.documents.report import Report, headline, keep_report
+from airflow_hive_opt.documents.required import RequiredPartitions
+from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
 from airflow_hive_opt.spark.application.application import join, map_join, prune
 from airflow_hive_opt.spark.application.completion import completed
 from airflow_hive_opt.spark.application.request import Request, Result
@@ -39,7 +40,7 @@ from airflow_hive_opt.statement.text_enum import StrEnum
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from airflow_hive_opt.runtime.descriptor import StoragePath
+    from airflow_hive_opt.documents.descriptor import StoragePath
 
 log = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_hive_opt.runtime.arguments import named_values, parameters_of_sql, whole_number
-from airflow_hive_opt.runtime.gates import Gates, OnEmpty, OnNoPrune
-from airflow_hive_opt.runtime.report import Report
+from airflow_hive_opt.documents.gates import Gates, OnEmpty, OnNoPrune
+from airflow_hive_opt.documents.report import Report
 from airflow_hive_opt.spark.keys.key_set import MAX_KEY_BYTES, MAX_KEYS, KeyBounds
+from airflow_hive_opt.statement.arguments import named_values, parameters_of_sql, whole_number
 from airflow_hive_opt.statement.script import split_settings
 from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
 
@@ -21,7 +21,7 @@ class Request:
     - ``max_keys`` and ``max_key_bytes`` limit the number and the total bytes of one small table's
       keys.
     - ``max_partitions``, ``max_bytes``, ``on_empty`` and ``on_no_prune`` are those of
-      :class:`~airflow_hive_opt.runtime.gates.Gates`.
+      :class:`~airflow_hive_opt.documents.gates.Gates`.
     - ``hold_snapshots`` says that the statement reads small Iceberg tables at the snapshots from
       which their keys come.
     - ``unasked`` is what an earlier run of the statement found out; see

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.runtime.required import Required
+from airflow_hive_opt.metastores.required import Required
 from airflow_hive_opt.spark.application.planning import plan_on_spark
 from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of

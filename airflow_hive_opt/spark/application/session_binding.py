@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.runtime.binding import Binding, OtherSession, check_same
-from airflow_hive_opt.runtime.descriptor import Descriptor
+from airflow_hive_opt.documents.binding import Binding, OtherSession, check_same
+from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.catalog.resolved_names import Names, ResolvedNames
 from airflow_hive_opt.spark.session.connect import is_remote

@@ -12,7 +12,7 @@ import importlib.util
 import zipfile
 from pathlib import Path
 
-_OWN = ("statement", "pruning", "rewriting", "hive", "explain", "runtime", "spark")
+_OWN = ("statement", "pruning", "rewriting", "hive", "metastores", "documents", "explain", "spark")
 _IN_FRONT = ("sqlglot",)
 _BEHIND = ("fsspec", "upath", "pymetastore", "thrift")
 _OF_NEWER_UPATH = "pathlib_abc"

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 from upath import UPath
 
-from airflow_hive_opt.runtime.storage import DescriptorError
+from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.spark.application.job import Outcome, Status, read_job, run_job, write_outcome
 
 TASK_PID_VARIABLE = "AIRFLOW_HIVE_OPT_TASK_PID"

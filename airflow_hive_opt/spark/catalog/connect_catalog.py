@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Union
 
 from pyspark.errors import AnalysisException
 
+from airflow_hive_opt.documents.descriptor import Target
+from airflow_hive_opt.metastores.metastore import KeySet
+from airflow_hive_opt.metastores.partitions import Partition, matching, parse_name
 from airflow_hive_opt.pruning.decisions import Layer
-from airflow_hive_opt.runtime.descriptor import Target
-from airflow_hive_opt.runtime.metastore import KeySet
-from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name
 from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, UNKNOWN_SIZE
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.catalog.table_facts import (
@@ -41,7 +41,7 @@ _POWERS = {prefix: 1 << 10 * power for power, prefix in enumerate(("", *"KMGTPE"
 
 
 class ConnectCatalog:
-    """A :class:`~airflow_hive_opt.runtime.metastore.Metastore` over Spark Connect.
+    """A :class:`~airflow_hive_opt.metastores.metastore.Metastore` over Spark Connect.
 
     Tables come from ``DESCRIBE ... AS JSON``. Partitions come from ``SHOW PARTITIONS``, which gives
     their names without location and statistics. An instance looks up each table once and lists its
@@ -115,11 +115,11 @@ class ConnectCatalog:
         table: Table,
         beyond: int = 1,  # noqa: ARG002 - all names are listed, once
     ) -> int:
-        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; SQL can only list names."""
+        """The number of names, because SQL can only list them."""
         return len(self.partition_names(table))
 
     def partition_names(self, table: Table) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         if table.name not in self._names:
             rows = self._session.sql(f"SHOW PARTITIONS {quote_table(table.name)}").collect()
             self._names[table.name] = [parse_name(name) for (name,) in rows]
@@ -131,19 +131,19 @@ class ConnectCatalog:
         keys: Sequence[KeySet],
         total: int,  # noqa: ARG002 - the names are here already: counting listed them
     ) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         types = [column.type for column in table.partition_columns]
         return list(matching(self.partition_names(table), types, keys))
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         wanted = {part.values for part in partitions}
         return [part for part in self.partition_names(table) if part.values in wanted]
 
     def existing(
         self, table: Table, partitions: Iterable[Partition]
     ) -> frozenset[tuple[str | None, ...]]:
-        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         return frozenset(part.values for part in self.partitions_by_names(table, partitions))
 
     def partitions_by_filter(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.runtime.descriptor import PlannedFiles, RowFilter
+from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
 from airflow_hive_opt.spark.catalog.lake_tables import Place, load, reads_a_version
 from airflow_hive_opt.spark.session.best_effort import best_effort
 from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
@@ -21,7 +21,7 @@ _NOT_SPLIT = 1 << 62  # bytes
 def expression_of(filters: Sequence[tuple[str, RowFilter]]) -> str:
     """Conditions on columns of one table in Iceberg's JSON; each pair begins with a column's name.
 
-    >>> from airflow_hive_opt.runtime.descriptor import SourceKeys
+    >>> from airflow_hive_opt.documents.descriptor import SourceKeys
     >>> from airflow_hive_opt.statement.scan_ref import ScanRef
     >>> keys = SourceKeys(("c",), "c", "", 1)
     >>> scan, days = ScanRef("t", "l.t", (0, 3), "t"), ("2026-01-05",)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.runtime.glue_connection import GlueSettings
-from airflow_hive_opt.runtime.metastore import KeySet, Metastore, MetastoreError, Remote
-from airflow_hive_opt.runtime.partitions import Partition, matching
-from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.metastores.glue.connection import GlueSettings
+from airflow_hive_opt.metastores.metastore import KeySet, Metastore, MetastoreError, Remote
+from airflow_hive_opt.metastores.partitions import Partition, matching
+from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.glue import glue_settings, is_on_glue
@@ -38,7 +38,7 @@ _PREFETCHED_NAMES = 5_000
 class PartitionsOf:
     """Where a statement's local task looks up partitions; a context manager.
 
-    A :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`. It uses Thrift if Spark's
+    A :class:`~airflow_hive_opt.metastores.metastore.PartitionCatalog`. It uses Thrift if Spark's
     metastore is a remote one with plain Thrift, because Thrift counts partitions without listing
     their names, and AWS Glue's API if that is Spark's metastore. Otherwise it uses ``catalog``. A
     server takes some ten milliseconds to accept a client, and as long to count and to list names. A
@@ -72,7 +72,7 @@ class PartitionsOf:
 
     @property
     def names_are_cheap(self) -> bool:
-        """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
+        """See :class:`~airflow_hive_opt.metastores.metastore.PartitionCatalog`."""
         return not self._is_glue
 
     def prefetch(self, tables: Iterable[Table]) -> None:
@@ -82,14 +82,14 @@ class PartitionsOf:
                 self._prefetched[table.name] = self._background.submit(self._ask, table)
 
     def partition_count(self, table: Table, beyond: int = 1) -> int:
-        """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
+        """See :class:`~airflow_hive_opt.metastores.metastore.PartitionCatalog`."""
         ahead = self._answered(table)
         if ahead and (ahead.names is not None or self.names_are_cheap or ahead.count > beyond):
             return ahead.count
         return self._answering(table).partition_count(table, beyond)
 
     def partition_names(self, table: Table) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
+        """See :class:`~airflow_hive_opt.metastores.metastore.PartitionCatalog`."""
         ahead = self._answered(table)
         if ahead and ahead.names is not None:
             return ahead.names
@@ -98,7 +98,7 @@ class PartitionsOf:
     def partitions_by_keys(
         self, table: Table, keys: Sequence[KeySet], total: int
     ) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.runtime.metastore.PartitionCatalog`."""
+        """See :class:`~airflow_hive_opt.metastores.metastore.PartitionCatalog`."""
         ahead = self._answered(table)
         if ahead and ahead.names is not None:
             types = [column.type for column in table.partition_columns]
@@ -142,7 +142,7 @@ class _Prefetched:
 def _connected(uris: str) -> Remote | None:
     """A client that the server answers, else ``None``: Spark may have settings we do not know."""
     # imported late: it needs a package that Spark's own catalog does not
-    from airflow_hive_opt.runtime.thrift_metastore import ThriftMetastore
+    from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 
     try:
         metastore = ThriftMetastore(uris)
@@ -155,7 +155,7 @@ def _connected(uris: str) -> Remote | None:
 
 def _glue_client(settings: GlueSettings) -> Remote | None:
     """A client of the Data Catalog, or ``None`` without boto3 or a region."""
-    from airflow_hive_opt.runtime.glue_metastore import GlueMetastore
+    from airflow_hive_opt.metastores.glue.metastore import GlueMetastore
 
     try:
         return GlueMetastore(settings)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from airflow_hive_opt.runtime.binding import TEMPORARY_VIEW, VIEW
+from airflow_hive_opt.documents.binding import TEMPORARY_VIEW, VIEW
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.catalog.connect_definitions import ConnectDefinitions
 from airflow_hive_opt.spark.catalog.definitions import (

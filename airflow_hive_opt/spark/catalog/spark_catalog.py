@@ -11,10 +11,10 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 
-from airflow_hive_opt.runtime.descriptor import Target
-from airflow_hive_opt.runtime.metastore import KeySet
-from airflow_hive_opt.runtime.partitions import Partition, matching, parse_name, typed_row
-from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.documents.descriptor import Target
+from airflow_hive_opt.metastores.metastore import KeySet
+from airflow_hive_opt.metastores.partitions import Partition, matching, parse_name, typed_row
+from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, LakeTables, is_iceberg
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
 from airflow_hive_opt.spark.catalog.table_facts import (
@@ -46,7 +46,7 @@ _ALIAS = "__partitions"
 
 
 class SparkCatalog:
-    """Spark's session catalog, a :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
+    """Spark's session catalog, a :class:`~airflow_hive_opt.metastores.metastore.Metastore`.
 
     Works with any metastore that Spark has: embedded, secured, or a vendor's. An instance looks up
     each table once and lists its names once, so use one instance for one run. The session
@@ -136,11 +136,11 @@ class SparkCatalog:
         table: Table,
         beyond: int = 1,  # noqa: ARG002 - all names are listed, once
     ) -> int:
-        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`; Spark can only list names."""
+        """The number of names, because Spark can only list them."""
         return len(self.partition_names(table))
 
     def partition_names(self, table: Table) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         if table.name not in self._names:
             names = self._external.listPartitionNames(
                 *self._database_and_name(table), self._jvm.scala.Option.empty()
@@ -156,12 +156,12 @@ class SparkCatalog:
         keys: Sequence[KeySet],
         total: int,  # noqa: ARG002 - the names are here already: counting listed them
     ) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         types = [column.type for column in table.partition_columns]
         return list(matching(self.partition_names(table), types, keys))
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`.
+        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`.
 
         Spark has no such call, so this passes a condition on the values. A partition whose value
         can't be read as its column's type is returned by name only, without details.
@@ -189,7 +189,7 @@ class SparkCatalog:
     def existing(
         self, table: Table, partitions: Iterable[Partition]
     ) -> frozenset[tuple[str | None, ...]]:
-        """See :class:`~airflow_hive_opt.runtime.metastore.Metastore`."""
+        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         wanted = {part.values for part in partitions}
         return frozenset(part.values for part in self.partition_names(table)) & wanted
 

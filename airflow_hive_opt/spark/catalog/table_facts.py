@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from pyspark.sql.types import StructType
 
-from airflow_hive_opt.runtime.hive_tables import PROJECTED
-from airflow_hive_opt.runtime.partitions import Partition, value_of
+from airflow_hive_opt.metastores.hive_tables import PROJECTED
+from airflow_hive_opt.metastores.partitions import Partition, value_of
 from airflow_hive_opt.statement.catalog import Column, Table, ViewDefinition
 from airflow_hive_opt.statement.lake_formats import LAKE_FORMATS
 

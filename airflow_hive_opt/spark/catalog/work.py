@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.metastores.work import Work
 
 
 def work_of(jvm: Any) -> Work:
@@ -15,7 +15,7 @@ def work_of(jvm: Any) -> Work:
 
 @lru_cache(maxsize=1)
 def _counters(jvm: Any) -> tuple[Any, ...]:
-    """The JVM's counters, in the order of :class:`~airflow_hive_opt.runtime.report.Work`.
+    """The JVM's counters, in the order of :class:`~airflow_hive_opt.metastores.work.Work`.
 
     Cached, because Py4J makes one call for each part of a class's name.
     """

@@ -8,8 +8,8 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from airflow_hive_opt.metastores.partitions import Value, fits
 from airflow_hive_opt.pruning.decisions import KeySource
-from airflow_hive_opt.runtime.partitions import Value, fits
 from airflow_hive_opt.spark.keys.local_rows import LocalRows
 from airflow_hive_opt.statement.types import TIMESTAMP, family
 

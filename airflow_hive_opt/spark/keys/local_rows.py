@@ -7,7 +7,7 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.runtime.partitions import Value
+from airflow_hive_opt.metastores.partitions import Value
 from airflow_hive_opt.spark.session import connect_frames
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.spark_compat import active

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.pruning.decisions import (
     Layer,
 )
-from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.keys.local_rows import LocalRows
 from airflow_hive_opt.spark.keys.stability import is_stable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from airflow_hive_opt.documents.descriptor import Changes, Insertion
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
-from airflow_hive_opt.runtime.descriptor import Changes, Insertion
 from airflow_hive_opt.statement.parse import Span
 
 

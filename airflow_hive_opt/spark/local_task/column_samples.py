@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from airflow_hive_opt.runtime.partitions import Partition, typed_row
+from airflow_hive_opt.metastores.partitions import Partition, typed_row
 from airflow_hive_opt.spark.local_task.row_groups import FILES, RowGroup, spread
 from airflow_hive_opt.spark.restriction.scan import list_condition, partition_lookup, way
 from airflow_hive_opt.spark.session.glue import is_on_glue

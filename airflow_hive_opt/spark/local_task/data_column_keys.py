@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
+from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
+from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.pruning.decisions import KeyPredicate
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.runtime.descriptor import RowFilter, SourceKeys
-from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.local_task.column_samples import sampled_by_query

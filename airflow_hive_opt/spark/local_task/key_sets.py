@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.metastores.metastore import MetastoreError
+from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.runtime.metastore import MetastoreError
-from airflow_hive_opt.runtime.partitions import Partition
 from airflow_hive_opt.spark.keys.key_query import KeyQuery, key_query, run_alone, run_together
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
 from airflow_hive_opt.spark.keys.skeleton import skeleton_view, unique_view

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from airflow_hive_opt.documents.descriptor import Decision, PlannedFiles, RowFilter
 from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.runtime.descriptor import Decision, PlannedFiles, RowFilter
 from airflow_hive_opt.spark.catalog.lake_files import counted, expression_of
 from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
 from airflow_hive_opt.spark.keys.key_set import Keys

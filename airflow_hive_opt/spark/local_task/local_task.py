@@ -8,16 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.pruning.decisions import (
-    KeyPredicate,
-    KeySource,
-    ScanDecision,
-)
-from airflow_hive_opt.pruning.plan import Plan
-from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.pruning.scan_way import is_worth_pruning
-from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
-from airflow_hive_opt.runtime.descriptor import (
+from airflow_hive_opt.documents.descriptor import (
     Decision,
     Descriptor,
     PlannedFiles,
@@ -27,12 +18,21 @@ from airflow_hive_opt.runtime.descriptor import (
     now,
     query_digest,
 )
-from airflow_hive_opt.runtime.metastore import MetastoreError, PartitionCatalog
-from airflow_hive_opt.runtime.partitions import (
+from airflow_hive_opt.documents.required_keys import FoundKeys
+from airflow_hive_opt.metastores.metastore import MetastoreError, PartitionCatalog
+from airflow_hive_opt.metastores.partitions import (
     Partition,
     comparable,
 )
-from airflow_hive_opt.runtime.required_keys import FoundKeys
+from airflow_hive_opt.pruning.decisions import (
+    KeyPredicate,
+    KeySource,
+    ScanDecision,
+)
+from airflow_hive_opt.pruning.plan import Plan
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.pruning.scan_way import is_worth_pruning
+from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
 from airflow_hive_opt.spark.local_task.changes import changes_of

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.pruning.decisions import Layer
-from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.runtime.metastore import PartitionCatalog
-from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
-from airflow_hive_opt.runtime.partitions import (
+from airflow_hive_opt.metastores.metastore import PartitionCatalog
+from airflow_hive_opt.metastores.partitions import (
     DEFAULT_PARTITION,
     Partition,
     digest_of_values,
     matching,
 )
+from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
+from airflow_hive_opt.pruning.decisions import Layer
+from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.keys.skeleton import fulfilling
 from airflow_hive_opt.spark.local_task.key_sets import FAILURES, failed

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 
+from airflow_hive_opt.documents.descriptor import Descriptor, Target
+from airflow_hive_opt.documents.report import EliminatedJoins
+from airflow_hive_opt.metastores.partitions import Value, matching
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.rewriting.blocks import Text, spliced
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
-from airflow_hive_opt.runtime.descriptor import Descriptor, Target
-from airflow_hive_opt.runtime.partitions import Value, matching
-from airflow_hive_opt.runtime.report import EliminatedJoins
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.restriction.restrict import is_exact, restrictions
 from airflow_hive_opt.statement.budget import OverBudget

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.pruning.query import TableRelation
-from airflow_hive_opt.runtime.descriptor import RowFilter, SourceKeys
 
 
 def row_filter_on(

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from airflow_hive_opt.documents.descriptor import (
+    NewPartitions,
+    SourceKeys,
+    Target,
+)
+from airflow_hive_opt.documents.key_tuples import KeyTuples
+from airflow_hive_opt.metastores.partitions import (
+    DEFAULT_PARTITION,
+    Partition,
+    Value,
+)
+from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.pruning.decisions import (
     PartitionCondition,
     Path,
@@ -12,18 +24,6 @@ from airflow_hive_opt.pruning.decisions import (
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.scan_way import FILTER_ON_GLUE
-from airflow_hive_opt.runtime.descriptor import (
-    NewPartitions,
-    SourceKeys,
-    Target,
-)
-from airflow_hive_opt.runtime.key_tuples import KeyTuples
-from airflow_hive_opt.runtime.partition_filter import VALUES_A_FILTER
-from airflow_hive_opt.runtime.partitions import (
-    DEFAULT_PARTITION,
-    Partition,
-    Value,
-)
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.restriction.literals import is_plain, tuples_condition
 from airflow_hive_opt.statement.catalog import Table

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from airflow_hive_opt.runtime.descriptor import Descriptor, Target
-from airflow_hive_opt.runtime.partitions import Partition, digest_of_values, matching
+from airflow_hive_opt.documents.descriptor import Descriptor, Target
+from airflow_hive_opt.metastores.partitions import Partition, digest_of_values, matching
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.spark_compat import parsed, unexecuted

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from airflow_hive_opt.runtime.report import TableRead
+from airflow_hive_opt.documents.report import TableRead
 from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.physical_operators import operators
 

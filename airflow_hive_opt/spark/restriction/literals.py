@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 
-from airflow_hive_opt.runtime.partitions import CastText, Value
+from airflow_hive_opt.metastores.partitions import CastText, Value
 from airflow_hive_opt.statement.identifiers import quote
 
 # No quote, no escape, and nothing that Spark would read as a ${variable}.

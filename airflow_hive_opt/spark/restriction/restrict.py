@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from airflow_hive_opt.documents.descriptor import Changes, RowFilter, Target
+from airflow_hive_opt.metastores.partitions import Value, typed
 from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.rewriting.blocks import Edit, spliced
-from airflow_hive_opt.runtime.descriptor import Changes, RowFilter, Target
-from airflow_hive_opt.runtime.partitions import Value, typed
 from airflow_hive_opt.spark.restriction.row_changes import change_edits, values_condition
 from airflow_hive_opt.spark.restriction.scan import list_condition, way
 from airflow_hive_opt.statement.identifiers import quote

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from airflow_hive_opt.documents.descriptor import Changes, RowFilter
+from airflow_hive_opt.metastores.partitions import typed
 from airflow_hive_opt.rewriting.blocks import Edit
-from airflow_hive_opt.runtime.descriptor import Changes, RowFilter
-from airflow_hive_opt.runtime.partitions import typed
 from airflow_hive_opt.spark.restriction.literals import literal
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span

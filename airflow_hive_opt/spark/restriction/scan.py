@@ -26,8 +26,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from airflow_hive_opt.metastores.partitions import Value
 from airflow_hive_opt.pruning.scan_way import VALUES_A_SCAN, Way, way_for, way_on_glue
-from airflow_hive_opt.runtime.partitions import Value
 from airflow_hive_opt.spark.restriction.literals import (
     is_plain,
     literal,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from airflow_hive_opt.runtime.report import Work
+from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.spark.session.best_effort import best_effort
 
 

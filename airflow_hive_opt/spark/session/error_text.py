@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from airflow_hive_opt.runtime.log_text import plain
+from airflow_hive_opt.documents.log_text import plain
 
 _RPC = re.compile(r'<\w*RPC\w* of RPC .*?^\s*details = "(.*?)"$', re.DOTALL | re.MULTILINE | re.I)
 _JAVA = re.compile(

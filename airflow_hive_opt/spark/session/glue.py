@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.runtime.glue_connection import GlueSettings
+from airflow_hive_opt.metastores.glue.connection import GlueSettings
 from airflow_hive_opt.spark.session.connect import is_remote
 
 if TYPE_CHECKING:

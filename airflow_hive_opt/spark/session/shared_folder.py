@@ -25,7 +25,7 @@ from typing import IO
 
 from upath import UPath
 
-from airflow_hive_opt.runtime.storage import write_whole
+from airflow_hive_opt.documents.storage import write_whole
 from airflow_hive_opt.spark.session.file_locks import open_private, try_lock, wait_for_lock
 from airflow_hive_opt.spark.session.java import SparkStartError
 from airflow_hive_opt.spark.session.shared_settings import Bounds, digest_of

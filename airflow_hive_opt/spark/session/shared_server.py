@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from airflow_hive_opt.runtime.storage import DescriptorError
+from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
 from airflow_hive_opt.spark.session.session import SHARED, spark_session
 from airflow_hive_opt.spark.session.shared_folder import Address, SharedFolder

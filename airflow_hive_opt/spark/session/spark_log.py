@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Optional
 
-from airflow_hive_opt.runtime.log_text import plain
+from airflow_hive_opt.documents.log_text import plain
 
 LOGGER = "spark"
 LOG_LEVEL = "spark.log.level"

@@ -1,0 +1,58 @@
+"""``airflow-hive-opt prune`` and ``run``: a statement on the embedded Spark, as a task runs it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from airflow_hive_opt.commands.statement_check import show_error
+from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status, run_job
+from airflow_hive_opt.spark.session.java import SparkStartError
+from airflow_hive_opt.spark.session.session import default_warehouse, embedded_conf, spark_session
+
+_FAILED, _REFUSED = 1, 2
+
+
+def run(job: Job, warehouse: Path | None, conf: Mapping[str, str], rows: int) -> int:
+    """Runs ``job`` and prints its outcome or its error; returns the exit code.
+
+    The descriptor of a job without a ``path`` goes to a folder of the warehouse, under the
+    statement's digest. ``warehouse`` is the default one if it is ``None``. ``conf`` are Spark's
+    settings. ``rows`` is how many rows of a SELECT are printed.
+    """
+    warehouse = warehouse or default_warehouse()
+    job = dataclasses.replace(job, show_rows=rows + 1)
+    try:
+        default = warehouse / "descriptors" / f"{job.query_digest()[:16]}.json"
+    except ValueError as error:
+        return _refused(str(error))
+    job = dataclasses.replace(job, path=job.path or str(default))
+    try:
+        with spark_session("airflow-hive-opt", {**embedded_conf(warehouse), **conf}) as session:
+            outcome = run_job(session, job)
+    except SparkStartError as error:
+        return _refused(str(error))
+    if outcome.status is not Status.DONE:
+        show_error(outcome.message, job.sql)
+        return _REFUSED if outcome.status is Status.REFUSED else _FAILED
+    if job.stages is Stages.LOCAL_TASK:
+        print(json.dumps(outcome.summary, indent=1))
+    else:
+        _print_rows(outcome, rows)
+    print(outcome.message, file=sys.stderr)
+    return 0
+
+
+def _refused(message: str) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return _REFUSED
+
+
+def _print_rows(outcome: Outcome, rows: int) -> None:
+    for row in (outcome.columns, *outcome.rows[:rows]) if outcome.columns else ():
+        print("\t".join(row))
+    if len(outcome.rows) > rows:
+        print(f"... and more: these are the first {rows}", file=sys.stderr)

@@ -1,0 +1,13 @@
+"""The documents that the stages, the sensors and the pages exchange.
+
+- ``descriptor`` is the partition list, ``binding`` the tables and settings for which it is valid,
+  ``gates`` the limits before the join. ``descriptor_text`` shows a descriptor as text.
+- ``report`` is a run's summary, ``figures`` its short form for lists of runs, and
+  ``partitions_read`` the partitions that a run reads.
+- ``required`` is what sensors wait for, ``required_keys`` the keys that a local task leaves for
+  them, ``key_tuples`` how documents write keys.
+- ``format`` is the common format of these files, ``typed_json`` checks their types, ``storage``
+  writes them, ``cleaning`` deletes them.
+
+This package needs neither Spark, nor Airflow, nor Hive's compiler.
+"""

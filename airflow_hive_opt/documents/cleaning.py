@@ -1,0 +1,48 @@
+"""Finds the files of old attempts, so that a cleaning job can delete them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+
+from airflow_hive_opt.documents.storage import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, StoragePath
+
+# <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.keys|.job|.outcome].json
+_OWN = re.compile(
+    r"-?\d+/(\d+(\.(report|keys|job|outcome))?\.json|"
+    rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]+{re.escape(TEMPORARY_SUFFIX)})"
+)
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def age(text: str) -> timedelta:
+    """Parses an age such as ``36h``; raises ``ValueError`` for any other form.
+
+    >>> str(age("36h")), str(age("30d")), str(age("2w"))
+    ('1 day, 12:00:00', '30 days, 0:00:00', '14 days, 0:00:00')
+    """
+    found = re.fullmatch(r"(\d+)([hdw])", text.strip())
+    if found is None:
+        raise ValueError(f"an age is a number and h, d or w, such as 30d, not {text!r}")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def older_than(root: StoragePath, limit: timedelta, now: datetime) -> Iterator[StoragePath]:
+    """The attempts' files under ``root`` that were last written before ``now - limit``.
+
+    They include temporary files of unfinished writes, but no files with other names or at other
+    depths. Raises ``OSError``.
+    """
+    for pattern in ("*.json", f"{TEMPORARY_PREFIX}*{TEMPORARY_SUFFIX}"):
+        for path in root.glob(f"*/*/*/*/{pattern}"):
+            own = _OWN.fullmatch("/".join(path.parts[-2:]))
+            if own and (written := _written(path)) and written < now - limit:
+                yield path
+
+
+def _written(path: StoragePath) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
+    except FileNotFoundError:  # a write has renamed its temporary file meanwhile
+        return None

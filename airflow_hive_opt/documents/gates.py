@@ -1,0 +1,158 @@
+"""Gates between the local task and the map join: budgets, and the reaction to empty results."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+from airflow_hive_opt.documents.descriptor import Descriptor
+from airflow_hive_opt.documents.report import counted, reason
+from airflow_hive_opt.statement.arguments import whole_number
+from airflow_hive_opt.statement.text_enum import StrEnum
+
+log = logging.getLogger(__name__)
+
+
+class OnEmpty(StrEnum):
+    """The reaction if a pruned table keeps no partition."""
+
+    RUN = "run"
+    SKIP = "skip"
+    FAIL = "fail"
+
+
+class OnNoPrune(StrEnum):
+    """The reaction if no scan could be pruned."""
+
+    RUN = "run"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class JoinStopped(Exception):
+    """The join must not run, according to ``descriptor``; the message says why.
+
+    ``short`` is the same in few words, for lists of runs.
+    """
+
+    def __init__(self, message: str, descriptor: Descriptor, short: str = "") -> None:
+        super().__init__(message)
+        self.descriptor = descriptor
+        self.short = short or message
+
+
+class GateClosed(JoinStopped):
+    """A limit is exceeded, or the arguments ask for a failure in this case."""
+
+
+class NothingToDo(JoinStopped):
+    """There is no partition to read, and ``on_empty`` is ``skip``."""
+
+
+@dataclass(frozen=True)
+class Gates:
+    """The conditions that a descriptor must fulfil before its join runs.
+
+    ``max_partitions`` and ``max_bytes`` limit what all pruned scans together keep.
+    Raises ``ValueError`` for limits that are not whole numbers of at least 0, and for unknown
+    choices.
+    """
+
+    max_partitions: Optional[int] = None
+    max_bytes: Optional[int] = None
+    on_empty: str = OnEmpty.RUN
+    on_no_prune: str = OnNoPrune.RUN
+
+    def __post_init__(self) -> None:
+        """Checks the limits and the choices."""
+        for name in ("max_partitions", "max_bytes"):
+            bound = getattr(self, name)
+            if bound is not None:
+                whole_number(name, bound)
+        for name, choices in (("on_empty", OnEmpty), ("on_no_prune", OnNoPrune)):
+            value = getattr(self, name)
+            if value not in list(choices):
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+    def check(self, descriptor: Descriptor) -> None:
+        """Raises :class:`GateClosed` or :class:`NothingToDo` if the join must not run."""
+        if not descriptor.targets and not descriptor.row_filters:
+            self._nothing_pruned(descriptor)
+            return
+        empty = list(_empty(descriptor))
+        if empty and self.on_empty != OnEmpty.RUN:
+            sentence = f"the keys match no partition of {', '.join(empty)}"
+            if self.on_empty == OnEmpty.SKIP:
+                message = f"{sentence}, so the join is skipped (on_empty is 'skip')"
+                raise NothingToDo(message, descriptor, sentence)
+            raise GateClosed(f"{sentence} (on_empty is 'fail')", descriptor)
+        if self.max_partitions is not None:
+            self._partitions(descriptor, self.max_partitions)
+        if self.max_bytes is not None:
+            self._bytes(descriptor, self.max_bytes)
+
+    def _nothing_pruned(self, descriptor: Descriptor) -> None:
+        sentence = f"no scan could be pruned ({reason(descriptor)})"
+        if self.on_no_prune == OnNoPrune.FAIL:
+            raise GateClosed(f"{sentence} and on_no_prune is 'fail'", descriptor)
+        if self.on_no_prune == OnNoPrune.WARN:
+            log.warning("%s: the statement runs unpruned", sentence)
+
+    def _partitions(self, descriptor: Descriptor, allowed: int) -> None:
+        """Checks ``max_partitions``; a limit that can't be verified counts as exceeded."""
+        counts = [found.partitions for found in descriptor.planned_files]
+        known = descriptor.kept + sum(count for count in counts if count is not None)
+        if known > allowed:
+            raise GateClosed(
+                f"the statement would read {known:,} partitions, but max_partitions is {allowed:,}",
+                descriptor,
+                f"{counted(known, 'partition')}, limit {allowed:,}",
+            )
+        _check_known("max_partitions", counts, descriptor)
+
+    def _bytes(self, descriptor: Descriptor, allowed: int) -> None:
+        """Checks ``max_bytes``; a limit that can't be verified counts as exceeded."""
+        sizes = [part.bytes for target in descriptor.targets for part in target.partitions]
+        of_files = [found.bytes for found in descriptor.planned_files]
+        known = sum(size for size in (*sizes, *of_files) if size is not None)
+        if known > allowed:
+            raise GateClosed(
+                f"the statement would read {known:,} bytes, but max_bytes is {allowed:,}",
+                descriptor,
+                f"{counted(known, 'byte')}, limit {allowed:,}",
+            )
+        _check_known("max_bytes", of_files, descriptor)
+        if unknown := sizes.count(None):
+            raise GateClosed(
+                f"max_bytes can't be checked: the metastore does not know the size of {unknown:,} "
+                f"of {len(sizes):,} partitions. ANALYZE TABLE ... PARTITION (...) COMPUTE "
+                "STATISTICS NOSCAN tells it; max_partitions needs no sizes",
+                descriptor,
+            )
+
+
+def _check_known(limit: str, counts: Sequence[int | None], descriptor: Descriptor) -> None:
+    """Raises :class:`GateClosed` if a count of ``descriptor.planned_files`` is not known."""
+    scans = zip(counts, descriptor.planned_files)
+    if unknown := [found.scan.table for count, found in scans if count is None]:
+        raise GateClosed(
+            f"{limit} can't be checked: the metadata of {', '.join(unknown)} does not tell how "
+            "much of it the statement would read. Leave the limit out",
+            descriptor,
+        )
+
+
+def _empty(descriptor: Descriptor) -> Iterator[str]:
+    """The scans that read nothing; of a statement that changes rows, only its target counts.
+
+    MERGE may insert rows if it reads nothing of its target.
+    """
+    changes = descriptor.changes
+    if changes is None:
+        yield from (target.scan.name for target in descriptor.targets if not target.kept)
+    for found in descriptor.planned_files:
+        counts = changes is None or (found.scan.reference == changes.target and not changes.inserts)
+        if found.files == 0 and counts:
+            yield found.scan.name

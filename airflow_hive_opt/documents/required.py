@@ -1,0 +1,111 @@
+"""The list of the partitions that the keys of a statement require, from one process to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from airflow_hive_opt.documents.format import Format
+from airflow_hive_opt.documents.key_tuples import KeyTuples
+from airflow_hive_opt.documents.storage import DescriptorError, StoragePath
+from airflow_hive_opt.metastores.required import Required
+
+
+@dataclass(frozen=True)
+class RequiredPartitions:
+    """The partitions that the keys of one statement require, as one attempt of a task found them.
+
+    ``query_digest`` is the statement's digest. ``columns`` are the requested columns, or empty for
+    all. ``token`` is the attempt's token, see
+    :attr:`~airflow_hive_opt.spark.application.job.Job.token`.
+    """
+
+    query_digest: str
+    columns: tuple[str, ...]
+    token: str
+    tables: tuple[Required, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of required partitions."""
+        return sum(len(entry.tuples) for entry in self.tables)
+
+    @property
+    def in_words(self) -> str:
+        """A line for the log."""
+        tables = ", ".join(entry.table for entry in self.tables) or "no table"
+        return f"the keys call for {self.count:,} partitions of {tables}"
+
+
+def write(found: RequiredPartitions, path: StoragePath) -> None:
+    """Writes the list atomically; raises :class:`DescriptorError`."""
+    tables = tuple(_as_texts(entry) for entry in found.tables)
+    _FORMAT.write(_Document(found.query_digest, found.columns, found.token, tables), path)
+
+
+def read(
+    path: StoragePath, query_digest: str, columns: Sequence[str], token: str
+) -> tuple[Required, ...]:
+    """The tables of the list at ``path``.
+
+    Raises :class:`~airflow_hive_opt.documents.storage.NothingThereError` if there is no file, and
+    :class:`DescriptorError` for all other failures. Among these is a list of another statement,
+    other columns or another attempt.
+    """
+    found = _FORMAT.read(path)
+    for own, expected, whose in (
+        (found.query_digest, query_digest, "another statement"),
+        (found.columns, tuple(columns), "other columns"),
+        (found.token, token, "another attempt"),
+    ):
+        if own != expected:
+            raise DescriptorError(f"the {_FORMAT.kind} {path} is refused: it belongs to {whose}")
+    return tuple(_as_values(table) for table in found.tables)
+
+
+@dataclass(frozen=True)
+class _RequiredTable:
+    """A :class:`Required` with values as text."""
+
+    table: str
+    all_columns: tuple[str, ...]
+    types: tuple[str, ...]
+    columns: tuple[str, ...]
+    tuples: tuple[tuple[str, ...], ...]
+    provider: str
+
+
+@dataclass(frozen=True)
+class _Document:
+    query_digest: str
+    columns: tuple[str, ...]
+    token: str
+    tables: tuple[_RequiredTable, ...]
+
+
+def _as_texts(entry: Required) -> _RequiredTable:
+    tuples = tuple(tuple(map(str, row)) for row in entry.tuples)
+    return _RequiredTable(
+        entry.table, entry.all_columns, entry.types, entry.columns, tuples, entry.provider
+    )
+
+
+def _as_values(entry: _RequiredTable) -> Required:
+    found = Required(entry.table, entry.all_columns, entry.types, entry.columns, (), entry.provider)
+    keys = KeyTuples.of(entry.columns, entry.tuples)
+    return replace(found, tuples=keys.tuples(found.types_of_columns, bool(entry.provider)))
+
+
+def _check(found: _Document) -> None:
+    """Raises ``ValueError`` if its fields contradict each other."""
+    for entry in found.tables:
+        if len(entry.types) != len(entry.all_columns):
+            raise ValueError(f"{entry.table} does not have one type for each column")
+        if not set(entry.all_columns).issuperset(entry.columns):
+            raise ValueError(f"{entry.table} does not have all the requested columns")
+        if any(len(row) != len(entry.columns) for row in entry.tuples):
+            raise ValueError(f"{entry.table} does not have one value for each column")
+        _as_values(entry)
+
+
+_FORMAT = Format("list of required partitions", 2, _Document, _check)

@@ -1,0 +1,1 @@
+"""AWS Glue's Data Catalog: ``metastore`` is the client, ``expression`` writes its filters."""

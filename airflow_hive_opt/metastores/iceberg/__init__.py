@@ -1,0 +1,1 @@
+"""Iceberg tables: ``catalog`` is the client, ``partitions`` reads a table's manifests."""

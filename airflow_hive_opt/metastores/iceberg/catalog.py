@@ -1,0 +1,143 @@
+"""An Iceberg catalog that PyIceberg reads: the required partitions that its tables do not have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+from airflow_hive_opt.metastores.iceberg.partitions import missing_from
+from airflow_hive_opt.metastores.required import Required, Tuples
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+NO_PYICEBERG = (
+    "Iceberg tables need PyIceberg to be waited for: pip install 'airflow-hive-opt[iceberg]'"
+)
+# These metastores store names in lower case. PyIceberg passes them on as they are written.
+_LOWER_CASE = ("hive", "glue")
+_SECRET = re.compile(r"secret|token|password|credential|key|auth|sas|connection|header", re.I)
+
+
+class CatalogError(Exception):
+    """The catalog does not answer, or one of its tables can't be read.
+
+    The message is one line without secrets.
+    """
+
+
+@dataclass(frozen=True)
+class Absent:
+    """The required tuples that a table does not have; ``note`` says why it has none at all."""
+
+    tuples: Tuples
+    note: str = ""
+
+
+class IcebergTables:
+    """The tables of one catalog.
+
+    :param properties: PyIceberg's properties of the catalog. They may contain secrets.
+
+    Raises :class:`CatalogError` if PyIceberg is not installed. Connects at the first call.
+    """
+
+    def __init__(self, properties: Mapping[str, Any]) -> None:
+        if find_spec("pyiceberg") is None:
+            raise CatalogError(NO_PYICEBERG)
+        self._properties = dict(properties)
+        self._catalogs: dict[str, Catalog] = {}
+        self._earlier: dict[Required, tuple[str, Absent]] = {}
+
+    def check(self) -> None:
+        """Asks the catalog for its namespaces; raises :class:`CatalogError`."""
+        try:
+            self._catalog("default").list_namespaces()
+        except Exception as error:  # noqa: BLE001 - of the catalog's client, whichever it is
+            raise self._in_words(error) from None
+
+    def close(self) -> None:
+        """Closes the connections to the catalog; the next call opens new ones."""
+        for catalog in self._catalogs.values():
+            catalog.close()
+        self._catalogs.clear()
+
+    def absent(self, required: Required) -> Absent:
+        """The required tuples that the table does not have at this time.
+
+        A table that does not exist has none. Reads the files of the table's metadata only if the
+        table has changed since the last call. Raises :class:`CatalogError`.
+        """
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+        name, *identifier = required.table.split(".")
+        if self._properties.get("type") in _LOWER_CASE:
+            identifier = [part.lower() for part in identifier]
+        try:
+            table = self._catalog(name).load_table(tuple(identifier))
+            known = self._earlier.get(required)
+            if known is not None and known[0] == table.metadata_location:
+                return known[1]
+            empty = table.current_snapshot() is None
+            found = Absent(
+                missing_from(table, required), f"{required.table} is empty" if empty else ""
+            )
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return Absent(
+                required.tuples,
+                f"the catalog has no Iceberg table {'.'.join(identifier)}",
+            )
+        except Exception as error:  # noqa: BLE001 - of the catalog's client or of the storage
+            raise self._in_words(error) from None
+        self._earlier[required] = table.metadata_location, found
+        return found
+
+    def _catalog(self, name: str) -> Catalog:
+        """The catalog. A database of the type ``sql`` has tables by the name of their catalog."""
+        from pyiceberg.catalog import load_catalog
+
+        if name not in self._catalogs:
+            self._catalogs[name] = load_catalog(name, **self._properties)
+        return self._catalogs[name]
+
+    def _in_words(self, error: Exception) -> CatalogError:
+        """The first line of the error's text, with stars in place of secrets."""
+        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        for secret in sorted(set(_secrets(self._properties)), key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return CatalogError(text if len(text) <= 500 else f"{text[:500]}...")
+
+
+def _secrets(properties: Any, inside: bool = False) -> Iterator[str]:
+    """The values of properties that may be secrets, and the passwords in URIs."""
+    if isinstance(properties, Mapping):
+        for name, value in properties.items():
+            yield from _secrets(value, inside or _SECRET.search(str(name)) is not None)
+    elif isinstance(properties, Sequence) and not isinstance(properties, str):
+        for value in properties:
+            yield from _secrets(value, inside)
+    elif inside and (text := str(properties)) and text.lower() not in ("true", "false"):
+        for part in (text, *(part for part in re.split(r"[:\s]+", text) if len(part) > 3)):
+            yield from (part, quote(part, safe=""), quote_plus(part))
+    elif isinstance(properties, str):
+        for secret in _secrets_of_uri(properties):
+            yield from (secret, unquote(secret))
+
+
+def _secrets_of_uri(uri: str) -> Iterator[str]:
+    """The password, and the parameters that may be secrets, as the URI has them."""
+    try:
+        parts = urlsplit(uri)
+        password = parts.password
+    except ValueError:  # it is no URI
+        return
+    if password:
+        yield password
+    for pair in parts.query.split("&"):
+        name, _, value = pair.partition("=")
+        if value and _SECRET.search(name):
+            yield value

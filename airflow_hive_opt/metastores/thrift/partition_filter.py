@@ -1,0 +1,89 @@
+"""Writes key sets in the metastore's filter language.
+
+This is the language as Hive 2.3 parses it: ``(column) in (...)`` with the parentheses, text in
+double quotes without any escape, integers without quotes, no ``IS NULL``, and dates as text, not as
+``DATE '...'``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date
+
+from airflow_hive_opt.metastores.metastore import KeySet
+from airflow_hive_opt.metastores.partitions import Value
+from airflow_hive_opt.statement.catalog import Column
+from airflow_hive_opt.statement.types import family
+
+# For earlier years, the metastore uses another calendar.
+_FIRST_YEAR = 1583
+# An embedded Derby's stack overflows at about 600 values; Oracle's limit is 1,000.
+VALUES_A_FILTER = 400
+
+_TEXT = re.compile(r'[^"\\\x00-\x1f\x7f]+')
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+def filters(columns: Sequence[Column], keys: Sequence[KeySet]) -> list[str] | None:
+    """Filters whose results together contain the wanted partitions, or ``None`` if impossible.
+
+    The largest key set is split into pieces of a size that servers accept; every filter has one
+    piece and all the other key sets. Three cases have no filter and are matched locally: types that
+    the metastore does not compare as Spark does, text that the language can't quote, and two large
+    key sets at once.
+
+    >>> two = (Column("a", "string"), Column("n", "int"))
+    >>> filters(two, [((0, 1), frozenset({("x", 1), ("x", 2)}))])
+    ['((a = "x") and ((n) in (1, 2)))']
+    >>> filters(two, [((0,), frozenset({("x",)})), ((1,), frozenset({(3,), (4,)}))])
+    ['((n) in (3, 4)) and ((a) in ("x"))']
+    >>> filters(two, [((0,), frozenset({('"',)}))])
+    >>> filters((Column("d", "date"),), [((0,), frozenset({(date(1500, 1, 1),)}))])
+    """
+    if not all(_expressible(columns, *found) for found in keys):
+        return None
+    *others, (positions, tuples) = sorted(keys, key=lambda found: len(found[1]))
+    room = VALUES_A_FILTER - sum(len(rows) * len(at) for at, rows in others)
+    if room < VALUES_A_FILTER // 2:
+        return None
+    rest = [f" and ({_condition(columns, at, sorted(rows))})" for at, rows in others]
+    wanted = sorted(tuples)
+    step = room // len(positions)
+    pieces = (wanted[start : start + step] for start in range(0, len(wanted), step))
+    conditions = (_condition(columns, positions, piece) for piece in pieces)
+    return [f"({text}){''.join(rest)}" if rest else text for text in conditions]
+
+
+def _expressible(
+    columns: Sequence[Column], positions: Sequence[int], tuples: Iterable[tuple[Value, ...]]
+) -> bool:
+    return all(
+        family(columns[at].type) and _NAME.fullmatch(columns[at].name) for at in positions
+    ) and all(_plain(value) for row in tuples for value in row)
+
+
+def _condition(
+    columns: Sequence[Column], positions: Sequence[int], rows: Sequence[tuple[Value, ...]]
+) -> str:
+    """A condition such as ``(a) in (1, 2)``; several columns are grouped by the leading ones."""
+    name = columns[positions[0]].name
+    if len(positions) == 1:
+        return f"({name}) in ({', '.join(_literal(row[0]) for row in rows)})"
+    groups: dict[Value, list[tuple[Value, ...]]] = {}
+    for row in rows:
+        groups.setdefault(row[0], []).append(row[1:])
+    return " or ".join(
+        f"(({name} = {_literal(value)}) and ({_condition(columns, positions[1:], rest)}))"
+        for value, rest in groups.items()
+    )
+
+
+def _plain(value: Value) -> bool:
+    if isinstance(value, date):
+        return value.year >= _FIRST_YEAR
+    return not isinstance(value, str) or _TEXT.fullmatch(value) is not None
+
+
+def _literal(value: Value) -> str:
+    return str(value) if isinstance(value, int) else f'"{value}"'
