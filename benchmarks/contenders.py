@@ -12,10 +12,10 @@ from upath import UPath
 
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.descriptor import query_digest
-from airflow_hive_opt.spark.application.application import join, map_join, prune
-from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.measure import Cost, Meter
+from tests.spark.stages import join, map_join, prune
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -137,5 +137,5 @@ def split_join(session: SparkSession, sql: str, path: UPath) -> Rows:
     return list(map_join(session, request, path, found.digest).rows)
 
 
-def _request(sql: str) -> Request:
-    return Request.of(sql, show_rows=1_000_000)
+def _request(sql: str) -> Job:
+    return Job(sql, show_rows=1_000_000)

@@ -23,8 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 from upath import UPath
 
-from airflow_hive_opt.spark.application.application import join, prune
-from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.session.physical_operators import operators
 from airflow_hive_opt.spark.session.session import embedded_conf
 from airflow_hive_opt.spark.session.session_conf import conf_set
@@ -32,6 +30,7 @@ from benchmarks.contenders import EVERY_SWITCH, FLOOR, OURS, SWITCHED
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread, table_row
 from tests.services.iceberg_runtime import iceberg_jars
+from tests.spark.stages import job_of, join, prune
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -177,7 +176,7 @@ def _run(
             rows = [tuple(row) for row in frame.collect()]
         return rows, lambda: frame._jdf.queryExecution().executedPlan()
     path = UPath(folder / "descriptor.json")
-    request = Request(sql, unasked=unasked)  # as a scheduled task knows it from the run before
+    request = job_of(sql, unasked=unasked)  # as a scheduled task knows it from the run before
     with conf_set(session, _RUNTIME_FILTERS):
         pruned = prune(session, request, path, hand_over=False)
         result = join(session, request, pruned, path)

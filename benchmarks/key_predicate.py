@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING
 from matplotlib import pyplot
 from upath import UPath
 
-from airflow_hive_opt.spark.application.application import join, prune
-from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.session.session import embedded_conf
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.contenders import FLOOR, OURS, SPARK
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread
+from tests.spark.stages import join, prune
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,7 +126,7 @@ def compare(
 
 
 def _ours(session: SparkSession, sql: str, scratch: Path, used: dict[str, object]) -> object:
-    request = Request.of(sql, {"hive.optimize.mapjoin.key.predicate": "true"})
+    request = Job(sql, hive_conf={"hive.optimize.mapjoin.key.predicate": "true"})
     path = UPath(scratch / "descriptor.json")
     pruned = prune(session, request, path)
     filters = pruned.descriptor.row_filters

@@ -28,8 +28,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from upath import UPath
 
-from airflow_hive_opt.spark.application.application import prune
-from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task import key_sets
@@ -37,6 +36,7 @@ from airflow_hive_opt.spark.session.session import embedded_conf
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread, table_row
 from tests.long_statements import SHAPES
+from tests.spark.stages import prune
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -169,7 +169,7 @@ def _plain(session: SparkSession, sql: str) -> Record:
 def _local_task(session: SparkSession, sql: str, scratch: Path) -> Record:
     began = time.monotonic()
     with waits() as waited:
-        report = prune(session.newSession(), Request.of(sql), UPath(scratch / "descriptor.json"))
+        report = prune(session.newSession(), Job(sql), UPath(scratch / "descriptor.json"))
     seconds = time.monotonic() - began
     reasons = sorted({str(decision.reason) for decision in report.descriptor.decisions})
     return {"planning": seconds - sum(waited), "reason": ", ".join(reasons)}

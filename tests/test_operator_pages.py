@@ -129,13 +129,12 @@ def handed_over(spark, tables, tmp_path, monkeypatch):
     """A descriptor of another system, at the place that the page's variable names."""
     from upath import UPath
 
-    from airflow_hive_opt.spark.application.application import prune
-    from airflow_hive_opt.spark.application.request import Request
+    from tests.spark.stages import job_of, prune
 
     (example,) = (b.text for b in blocks(text_of("map-join")) if b.language == "python")
     sql = re.search(r'SQL = """(.*?)"""', example, re.DOTALL)[1]
     path = tmp_path / "list.json"
-    prune(spark, Request(sql), UPath(path))
+    prune(spark, job_of(sql), UPath(path))
     monkeypatch.setenv("AIRFLOW_VAR_VISITS_LIST", str(path))
 
 

@@ -190,8 +190,8 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
 
     If Hive rejects a statement that Spark accepts, prints the plan of a run, without Hive's stages.
     """
+    from airflow_hive_opt.spark.application.job import Job
     from airflow_hive_opt.spark.application.planning import plan_on_spark
-    from airflow_hive_opt.spark.application.request import Request
     from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
     from airflow_hive_opt.spark.local_task.correlate import (
         StatisticsCatalog,
@@ -224,10 +224,10 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
                 )
             except PlanError as error:
                 try:
-                    request = Request.of(sql, overrides)
+                    job = Job(sql, hive_conf=overrides)
                 except ValueError as wrong:
                     raise _UsageError(str(wrong)) from wrong
-                planned = plan_on_spark(session, catalog, request)
+                planned = plan_on_spark(session, catalog, job)
                 print(f"note: Hive would reject this, Spark runs it: {error}", file=sys.stderr)
                 as_json = options.format == "json"
                 print(json.dumps(to_json(planned), indent=1) if as_json else to_text(planned))
@@ -273,16 +273,20 @@ def _run(options: argparse.Namespace, stages: str) -> int:
     from airflow_hive_opt.commands.run import run
     from airflow_hive_opt.spark.application.job import Job, Stages
 
-    job = Job(
-        sql,
-        options.descriptor or "",
-        Stages(stages),
-        parameters=parameters,
-        hive_conf=_pairs(options.set),
-        max_keys=options.max_keys,
-        max_key_bytes=options.max_key_bytes,
-        hold_snapshots=options.hold_snapshots,
-    )
+    try:
+        job = Job(
+            sql,
+            options.descriptor or "",
+            Stages(stages),
+            parameters=parameters,
+            hive_conf=_pairs(options.set),
+            max_keys=options.max_keys,
+            max_key_bytes=options.max_key_bytes,
+            show_rows=options.rows + 1,
+            hold_snapshots=options.hold_snapshots,
+        )
+    except ValueError as error:
+        raise _UsageError(str(error)) from error
     conf = {**_whole_log(options), **_pairs(options.conf)}
     return run(job, options.warehouse, conf, options.rows)
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from airflow_hive_opt.commands.statement_check import show_error
-from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status, run_job
+from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status
+from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.java import SparkStartError
 from airflow_hive_opt.spark.session.session import default_warehouse, embedded_conf, spark_session
 
@@ -24,17 +25,14 @@ def run(job: Job, warehouse: Path | None, conf: Mapping[str, str], rows: int) ->
     settings. ``rows`` is how many rows of a SELECT are printed.
     """
     warehouse = warehouse or default_warehouse()
-    job = dataclasses.replace(job, show_rows=rows + 1)
-    try:
-        default = warehouse / "descriptors" / f"{job.query_digest()[:16]}.json"
-    except ValueError as error:
-        return _refused(str(error))
+    default = warehouse / "descriptors" / f"{job.query_digest[:16]}.json"
     job = dataclasses.replace(job, path=job.path or str(default))
     try:
         with spark_session("airflow-hive-opt", {**embedded_conf(warehouse), **conf}) as session:
             outcome = run_job(session, job)
     except SparkStartError as error:
-        return _refused(str(error))
+        print(f"error: {error}", file=sys.stderr)
+        return _REFUSED
     if outcome.status is not Status.DONE:
         show_error(outcome.message, job.sql)
         return _REFUSED if outcome.status is Status.REFUSED else _FAILED
@@ -44,11 +42,6 @@ def run(job: Job, warehouse: Path | None, conf: Mapping[str, str], rows: int) ->
         _print_rows(outcome, rows)
     print(outcome.message, file=sys.stderr)
     return 0
-
-
-def _refused(message: str) -> int:
-    print(f"error: {message}", file=sys.stderr)
-    return _REFUSED
 
 
 def _print_rows(outcome: Outcome, rows: int) -> None:

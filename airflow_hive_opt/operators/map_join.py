@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
-from airflow_hive_opt.provider.airflow_compat import AirflowFailException
 from airflow_hive_opt.provider.handed_over import check_local_task, check_statement
 
 if TYPE_CHECKING:
@@ -46,9 +45,5 @@ class MapJoinOperator(StatementOperator):
         """See :meth:`StatementOperator.job`; skips the task after a dry local task."""
         found = check_local_task(self.descriptor, "nothing is joined")
         job = super().job(context)
-        try:
-            digest = job.query_digest()
-        except ValueError as error:
-            raise AirflowFailException(str(error)) from None
-        check_statement(found, digest)
+        check_statement(found, job.query_digest)
         return dataclasses.replace(job, descriptor=str(found["uri"]), digest=str(found["digest"]))

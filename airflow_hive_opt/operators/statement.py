@@ -15,7 +15,7 @@ from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
 from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
 from airflow_hive_opt.operators.arguments import check_parsed, check_rendered, rows_to_show
-from airflow_hive_opt.operators.outcome import log_outcome, publish, raise_unless_done
+from airflow_hive_opt.operators.outcome import log_outcome, masked, publish, raise_unless_done
 from airflow_hive_opt.provider import asset_events
 from airflow_hive_opt.provider.airflow_compat import (
     HAS_SPARK_PROVIDER,
@@ -43,6 +43,7 @@ from airflow_hive_opt.provider.submission import (
     prepare_environment,
     resumption_key,
 )
+from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.statement.arguments import whole_number
 
 if TYPE_CHECKING:
@@ -185,15 +186,19 @@ class StatementOperator(SparkSubmitOperator):
             self.sql, parameters=self.parameters, conf=self.conf, hive_conf=self.hive_conf
         )
         mask_secret(dict(self.parameters or {}))  # masks those with names of secrets
-        return Job(
-            sql=self.sql,
-            path=str(self.attempt_path(context)),
-            stages=Stages(self.stages),
-            parameters=dict(self.parameters or {}),
-            hive_conf=dict(self.hive_conf or {}),
-            show_rows=rows_to_show(self.show_rows),
-            gates=Gates(self.max_partitions, self.max_bytes, self.on_empty, self.on_no_prune),
-        )
+        path, show_rows = str(self.attempt_path(context)), rows_to_show(self.show_rows)
+        try:
+            return Job(
+                sql=self.sql,
+                path=path,
+                stages=Stages(self.stages),
+                parameters=dict(self.parameters or {}),
+                hive_conf=dict(self.hive_conf or {}),
+                show_rows=show_rows,
+                gates=Gates(self.max_partitions, self.max_bytes, self.on_empty, self.on_no_prune),
+            )
+        except ValueError as error:
+            raise without_stack(AirflowFailException(masked(str(error)))) from None
 
     def run(self, context: Context, job: Job) -> Outcome:
         """Runs the job in this process, on a cluster or over Spark Connect, by ``conn_id``."""
@@ -250,7 +255,7 @@ class StatementOperator(SparkSubmitOperator):
 
     def _run_over_connect(self, job: Job, place: Deployment) -> Outcome:
         """Runs the job in a new session on the server."""
-        from airflow_hive_opt.spark.application.job import run_job
+        from airflow_hive_opt.spark.application.run import run_job
         from airflow_hive_opt.spark.session.connect import remote_session
 
         given = {key: str(value) for key, value in (self.conf or {}).items()}

@@ -35,7 +35,8 @@ def run_embedded(
     handlers. It first gets no session if the task may have to wait for a shared Spark. Raises
     ``AirflowException``, and ``AirflowFailException`` for a wrong configuration.
     """
-    from airflow_hive_opt.spark.application.job import Status, run_job
+    from airflow_hive_opt.spark.application.job import Status
+    from airflow_hive_opt.spark.application.run import run_job
     from airflow_hive_opt.spark.session.java import SparkStartError
     from airflow_hive_opt.spark.session.session import has_spark, kill_spark, spark_session
     from airflow_hive_opt.spark.session.shared import shared_session

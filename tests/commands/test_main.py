@@ -290,7 +290,7 @@ def test_run_failures(tables, tmp_path, capsys):
 
 def test_run_says_what_happened_after_a_fallback(tables, tmp_path, capsys, monkeypatch):
     """Spark rejects the pruned statement, so the plain one runs."""
-    application = "airflow_hive_opt.spark.application.application"
+    application = "airflow_hive_opt.spark.application.run"
     monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)
     monkeypatch.setattr(f"{application}.restrict", lambda sql, *_: f"{sql} oh no")
     path = tmp_path / "here.json"

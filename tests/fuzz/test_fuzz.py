@@ -16,9 +16,7 @@ from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import Target
 from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
-from airflow_hive_opt.spark.application.application import prune
-from airflow_hive_opt.spark.application.request import Request
-from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
+from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task import data_column_keys as key_predicates
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
@@ -28,6 +26,7 @@ from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 from tests.fuzz.findings import SEED, Finding, case, count_of, differing, repeat, report
 from tests.fuzz.generator import Query, Scan, query
 from tests.fuzz.schema import FACTS, setup
+from tests.spark.stages import job_of, prune
 
 QUERIES = count_of("FUZZ_QUERIES", 100)
 PER_DATABASE = 500
@@ -159,7 +158,7 @@ class Findings:
         if isinstance(plain, str):
             self.failing += 1
             return
-        pruned = prune(session, Request(asked.sql, settings=settings), path)
+        pruned = prune(session, job_of(asked.sql, settings=settings), path)
         descriptor = pruned.descriptor
         filters = descriptor.row_filters
         self.paths.update({"predicate": len(filters)} if filters else {})

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from upath import UPath
 
 from airflow_hive_opt.documents.report import Report
-from airflow_hive_opt.spark.application.application import join, map_join, prune
-from airflow_hive_opt.spark.application.completion import completed
-from airflow_hive_opt.spark.application.request import Request, Result
-from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
+from airflow_hive_opt.spark.application.completion import Result
+from airflow_hive_opt.spark.application.job import Job
+from tests.spark.stages import job_of, join, map_join, prune, reported
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Outcome:
 
 def run(session, sql: str, path, **options) -> Outcome:
     """Both stages in one application."""
-    request = Request(sql, show_rows=100_000, **options)
+    request = job_of(sql, show_rows=100_000, **options)
     file = UPath(path) / "descriptor.json"
     pruned = prune(session, request, file, hand_over=False)
     return _outcome(session, request, join(session, request, pruned, file))
@@ -46,7 +45,7 @@ def run(session, sql: str, path, **options) -> Outcome:
 
 def run_apart(session, sql: str, path, between=lambda: None, **options) -> Outcome:
     """The stages as two applications; ``between`` is called between them."""
-    request = Request(sql, show_rows=100_000, **options)
+    request = job_of(sql, show_rows=100_000, **options)
     file = UPath(path) / "descriptor.json"
     pruned = prune(session, request, file)
     between()
@@ -54,8 +53,8 @@ def run_apart(session, sql: str, path, between=lambda: None, **options) -> Outco
     return _outcome(session, request, result)
 
 
-def _outcome(session, request: Request, result: Result) -> Outcome:
-    report = completed(request, result, catalog_of(session))
+def _outcome(session, request: Job, result: Result) -> Outcome:
+    report = reported(session, request, result)
     return Outcome(report, result.statement, sorted(result.rows, key=repr))
 
 

@@ -17,11 +17,9 @@ from upath import UPath
 from airflow_hive_opt.documents.required_keys import read_keys
 from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
 from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
-from airflow_hive_opt.spark.application.application import prune
-from airflow_hive_opt.spark.application.request import Request
-from airflow_hive_opt.spark.application.required_partitions import required_partitions
 from airflow_hive_opt.statement.errors import PlanError
 from tests.sensors.test_sensors import context, event_of
+from tests.spark.stages import job_of, prune, required_partitions
 
 ROWS = (
     "SELECT id - 50 AS id, CAST(id % 11 AS INT) AS n, date_add(DATE'1969-12-20', CAST(id AS INT)) "
@@ -91,7 +89,7 @@ def joined(*columns, condition="TRUE"):
 
 
 def required_by(session, sql, only=()):
-    (found,) = required_partitions(session, Request(sql), only)
+    (found,) = required_partitions(session, job_of(sql), only)
     return found
 
 
@@ -135,9 +133,9 @@ def test_a_local_task_leaves_the_same_keys(tables, make, tmp_path, column):
     make(f"PARTITIONED BY ({column})")
     sql = joined(column, condition="k.id < 40 AND k.n > 3")
     path = UPath(tmp_path) / "1.json"
-    descriptor = prune(tables, Request(sql), path).descriptor
+    descriptor = prune(tables, job_of(sql), path).descriptor
     found = read_keys(path, descriptor.query_digest, descriptor.digest)
-    assert list(found.required()) == required_partitions(tables, Request(sql))
+    assert list(found.required()) == required_partitions(tables, job_of(sql))
 
 
 def test_the_sensor_waits(tables, make, metastore_service, monkeypatch, tmp_path):
@@ -198,9 +196,9 @@ def test_columns_of_the_sort_order_have_no_partitions(tables, make, catalog, cap
     assert required.tuples == tuple((number,) for number in range(11))
     assert "id is not waited for: f only sorts by it" in caplog.text
     assert catalog.absent(required).tuples == ()
-    assert required_partitions(tables, Request(joined("id"))) == []
+    assert required_partitions(tables, job_of(joined("id"))) == []
     with pytest.raises(PlanError, match="id are not columns to wait for: .* prune n"):
-        required_partitions(tables, Request(sql), ["id"])
+        required_partitions(tables, job_of(sql), ["id"])
 
 
 def test_combinations(tables, make, catalog):
@@ -236,7 +234,7 @@ def test_the_spec_changes(tables, make, catalog):
     required = required_by(tables, sql)
     tables.sql("ALTER TABLE hms.waiting.fact DROP PARTITION FIELD day")
     assert catalog.absent(required).tuples == days(11, 12)
-    assert required_partitions(tables, Request(sql)) == []
+    assert required_partitions(tables, job_of(sql)) == []
 
 
 def test_rows_and_tables_that_are_deleted(tables, make, catalog):
@@ -274,7 +272,7 @@ def test_the_target_of_a_merge_is_not_waited_for(tables, make, caplog):
         "WHEN NOT MATCHED THEN INSERT *"
     )
     with caplog.at_level(logging.INFO):
-        assert required_partitions(tables, Request(sql)) == []
+        assert required_partitions(tables, job_of(sql)) == []
     assert "f requires no partitions: the statement changes its rows" in caplog.text
 
 
@@ -285,7 +283,7 @@ def test_two_kinds_of_tables(tables, make):
     try:
         found = required_partitions(
             tables,
-            Request(
+            job_of(
                 "SELECT f.id FROM hms.WAITING.Fact f JOIN hms.waiting.keys k ON f.n = k.n "
                 "UNION ALL SELECT p.id FROM default.plain p JOIN hms.waiting.keys k ON p.n = k.n"
             ),

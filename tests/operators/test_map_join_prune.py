@@ -204,7 +204,7 @@ def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
     from airflow.providers.openlineage.extractors.base import DefaultExtractor
     from airflow.sdk.execution_time.context import OutletEventAccessors
 
-    application = "airflow_hive_opt.spark.application.application"
+    application = "airflow_hive_opt.spark.application.run"
     monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)
     monkeypatch.setattr(f"{application}.restrict", lambda *_: refused)
     asset = Asset("result")

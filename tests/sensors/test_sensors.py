@@ -214,7 +214,7 @@ def test_no_list_but_this_attempts_is_believed(spark, service, tmp_path, capsys)
     found = context(below=4000, id="this-try")
     made = sensor(tmp_path, found, deferrable=False)
     path = UPath(str(made.attempt_path(found)))
-    mine = made.job(found).query_digest()
+    mine = made.job(found).query_digest
 
     def wanted(attempt, operator=made):
         return operator.poke(attempt).xcom_value["required"]

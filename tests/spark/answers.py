@@ -10,14 +10,13 @@ from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import Descriptor, Target, query_digest, read
 from airflow_hive_opt.documents.report import Report
-from airflow_hive_opt.spark.application.application import prune
-from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
-from airflow_hive_opt.spark.restriction.restrict import restrict, scan_way
+from airflow_hive_opt.spark.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.spark.restriction.scan import scanning
 from airflow_hive_opt.spark.session.spark_compat import items
+from tests.spark.stages import job_of, prune
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def ask(
     ``literal`` is the same statement with the expected partitions written in it. The pruned
     statement must not read more than it.
     """
-    request = Request(sql, parameters=dict(parameters or {}), **options)
+    request = job_of(sql, parameters=dict(parameters or {}), **options)
     path = UPath(tmp_path) / "descriptor.json"
     report = prune(spark, request, path, hand_over=False)
     descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
@@ -85,11 +84,12 @@ def ask(
         frames.append(frame)
         return frame
 
-    narrowed = restrict(sql, targets, descriptor.row_filters)
+    ways = ways_of(targets, is_on_glue=False)
+    narrowed = restrict(sql, targets, ways, descriptor.row_filters)
 
     places = {target.location for target in targets}
     longest = longest_list(descriptor.row_filters)
-    with scanning(spark, set(map(scan_way, targets)), places, longest):
+    with scanning(spark, set(ways.values()), places, longest):
         rows, scanned = _measured(spark, lambda: run(narrowed))
         if report.fewer_joins:  # what runs in the local task's own application
             without, with_fewer = _measured(spark, lambda: run(report.fewer_joins.text))

@@ -10,12 +10,12 @@ from upath import UPath
 
 from airflow_hive_opt.documents.binding import OtherSession
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.application.application import map_join, prune
-from airflow_hive_opt.spark.application.job import Job, Stages, Status, run_job
-from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.application.job import Job, Stages, Status
+from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.catalog import resolved_names
 from airflow_hive_opt.spark.session.error_text import in_words
 from tests.spark.handed_over import map_join_of
+from tests.spark.stages import map_join, prune
 
 DATABASES = ("named", "named_too")
 UNMADE = "the map join's application does not make it"
@@ -421,7 +421,7 @@ def test_a_session_variable_with_another_value_is_refused(spark, tmp_path):
     """A job's session has no variables; these are sessions of the caller, with a view."""
     view = "CREATE TEMPORARY VIEW here AS SELECT * FROM keys WHERE w = wanted"
     made = ["DECLARE VARIABLE wanted INT DEFAULT 1", view]
-    request = Request.of("SELECT f.id FROM fact f JOIN here k ON f.p = k.p")
+    request = Job("SELECT f.id FROM fact f JOIN here k ON f.p = k.p")
     path = UPath(tmp_path / "1.json")
     pruned = prune(session(spark, made), request, path)
     assert pruned.descriptor.kept == 3

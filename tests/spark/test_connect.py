@@ -12,13 +12,11 @@ from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import query_digest, read
-from airflow_hive_opt.documents.gates import GateClosed
-from airflow_hive_opt.spark.application.application import map_join, prune
-from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.documents.gates import GateClosed, Gates
 from airflow_hive_opt.spark.catalog.connect_catalog import ConnectCatalog
 from airflow_hive_opt.spark.keys.local_rows import LocalRows
 from airflow_hive_opt.spark.map_join.prelaunch import accepts, prelaunch
-from airflow_hive_opt.spark.restriction.restrict import restrict, scan_way
+from airflow_hive_opt.spark.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.spark.restriction.scan import scanning
 from airflow_hive_opt.spark.session.connect import end, remote_session
 from airflow_hive_opt.spark.session.progress import progress
@@ -26,6 +24,7 @@ from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.spark.session.spark_compat import settings_of
 from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
 from tests.spark.situations import SITUATIONS, setup
+from tests.spark.stages import job_of, map_join, prune
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +59,15 @@ def tables(remote):
 
 def pruned(remote, tmp_path, sql, **options):
     """The narrowed frame and the descriptor, as a map join in another task makes them."""
-    request = Request(sql, **options)
+    request = job_of(sql, **options)
     path = UPath(tmp_path) / "descriptor.json"
     report = prune(remote, request, path, hand_over=False)
     assert report.work == {"local task": None}
     descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
     targets = prelaunch(ConnectCatalog(remote), descriptor, request.parameters)
-    with scanning(remote, set(map(scan_way, targets))):
-        frame = remote.sql(restrict(sql, targets), args=request.parameters)
+    ways = ways_of(targets, is_on_glue=False)
+    with scanning(remote, set(ways.values())):
+        frame = remote.sql(restrict(sql, targets, ways), args=request.parameters)
         frame.collect()
     return frame, descriptor
 
@@ -170,7 +170,7 @@ def test_what_is_not_known_to_be_safe_is_read_whole(remote, tmp_path, sql, reaso
 
 def test_an_insert_in_two_stages_with_a_partition_that_came_between(remote, tmp_path):
     select = "SELECT s.id, s.ds FROM arriving s JOIN days d ON s.ds = d.ds WHERE d.week = 1"
-    request = Request(f"INSERT OVERWRITE TABLE result {select}", max_bytes=10**6)
+    request = job_of(f"INSERT OVERWRITE TABLE result {select}", max_bytes=10**6)
     remote.sql(
         "CREATE TABLE arriving USING parquet PARTITIONED BY (ds) AS SELECT * FROM sales "
         "WHERE ds BETWEEN '2020-01-06' AND '2020-01-16'"
@@ -184,7 +184,9 @@ def test_an_insert_in_two_stages_with_a_partition_that_came_between(remote, tmp_
     assert (pruned.descriptor.kept, result.report.appeared) == (6, 1)
     assert rows(remote.table("result")) == rows(remote.sql(select))
     with pytest.raises(GateClosed, match="max_bytes is 10"):
-        map_join(remote, replace(request, max_bytes=10), path, pruned.descriptor.digest)
+        map_join(
+            remote, replace(request, gates=Gates(max_bytes=10)), path, pruned.descriptor.digest
+        )
 
 
 def test_a_script_is_accepted_without_a_jvm(remote):

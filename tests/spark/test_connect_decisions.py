@@ -7,15 +7,13 @@ from dataclasses import replace
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.spark.application.application import join, prune
-from airflow_hive_opt.spark.application.completion import completed
-from airflow_hive_opt.spark.application.request import Request
-from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
+from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.correlate import StatisticsCatalog, broadcasting, correlate
 from airflow_hive_opt.spark.session.connect import remote_session
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 from benchmarks.correlation_queries import QUERIES
+from tests.spark.stages import job_of, join, prune, reported
 
 ON = Settings.of({"hive.optimize.correlation": "true"})
 KEYS = Settings.of({KEY_PREDICATE: "true", "hive.mapjoin.smalltable.filesize": "10000"})
@@ -156,7 +154,7 @@ def test_map_join_hints(sessions):
 )
 def test_keys_of_data_columns(sessions, tmp_path, table, column):
     sql = f"SELECT o.id, f.name FROM {table} o JOIN few f ON o.{column} = f.{column}"
-    request = Request(sql, settings=KEYS, show_rows=1000)
+    request = job_of(sql, settings=KEYS, show_rows=1000)
     found, rows = [], []
     for session in sessions:
         path = UPath(tmp_path) / "descriptor.json"
@@ -178,9 +176,9 @@ def test_the_report_of_a_run(sessions, tmp_path):
     for session in sessions:
         for text in (sql, select):
             path = UPath(tmp_path) / "descriptor.json"
-            request, catalog = Request(text), catalog_of(session)
-            result = join(session, request, prune(session, request, path, False, catalog), path)
-            found.append(completed(request, result, catalog))
+            request = job_of(text)
+            result = join(session, request, prune(session, request, path, False), path)
+            found.append(reported(session, request, result))
         written, wanted = (
             sorted(map(tuple, frame.collect()))
             for frame in (session.table("copied"), session.sql(select))

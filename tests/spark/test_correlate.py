@@ -10,8 +10,7 @@ from upath import UPath
 
 from airflow_hive_opt.explain.plan_text import explain, explanation_to_json
 from airflow_hive_opt.rewriting import Refusal
-from airflow_hive_opt.spark.application.application import join, prune
-from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task.correlate import (
     StatisticsCatalog,
@@ -23,6 +22,7 @@ from airflow_hive_opt.spark.local_task.correlate import (
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.statement.catalog import Buckets
 from airflow_hive_opt.statement.settings import Settings
+from tests.spark.stages import job_of, join, prune
 
 ON = Settings.of({"hive.optimize.correlation": "true"})
 SQL = "SELECT k FROM {0} a WHERE v < (SELECT avg(v) FROM {0} b WHERE b.k = a.k)"
@@ -178,9 +178,9 @@ def test_a_run_rewrites_where_it_is_asked_to(spark, tables, tmp_path):
     sql = SQL.format("plain")
     path = UPath(tmp_path) / "1.json"
     rows = sorted(map(tuple, spark.sql(sql).collect()))
-    assert Request.of(sql).settings.values["hive.optimize.correlation"] == "auto"
+    assert Job(sql).settings.values["hive.optimize.correlation"] == "auto"
     for settings, rewritten in ((ON, True), (Settings.of(), False)):
-        request = Request(sql, settings=settings, show_rows=100)
+        request = job_of(sql, settings=settings, show_rows=100)
         result = join(spark, request, prune(spark, request, path), path)
         assert sorted(result.rows) == rows
         assert (result.report.descriptor.statement is not None) == rewritten

@@ -6,10 +6,10 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.provider.earlier_runs import unasked_in
-from airflow_hive_opt.spark.application.application import join, prune
-from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.keys.key_query import KeyQuery
 from airflow_hive_opt.spark.local_task.earlier_runs import RUNS_WITHOUT_ASKING
+from tests.spark.stages import join, prune
 
 ALL = "SELECT f.id, d.week FROM fact f JOIN days d ON f.p = d.p WHERE d.week >= :week"
 LATE = {"week": 2}
@@ -44,9 +44,7 @@ def asked(monkeypatch):
 
 def run_after(spark, tmp_path, sql, summary, parameters):
     """The summary of a run that knows the summary of the run before it; compares the rows."""
-    request = Request.of(
-        sql, parameters=parameters, unasked=unasked_in(summary), show_rows=1_000_000
-    )
+    request = Job(sql, parameters=parameters, unasked=unasked_in(summary), show_rows=1_000_000)
     path = UPath(tmp_path / "descriptor.json")
     result = join(spark, request, prune(spark, request, path), path)
     plain = spark.sql(sql, args=parameters).collect()

@@ -9,12 +9,12 @@ from pyspark.errors import AnalysisException
 from upath import UPath
 
 from airflow_hive_opt.documents.gates import Gates
-from airflow_hive_opt.spark.application.application import prune
-from airflow_hive_opt.spark.application.job import Job, Stages, Status, run_job
-from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.application.job import Job, Stages, Status
+from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.session.spark_compat import settings_of
+from tests.spark.stages import job_of, prune
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -187,7 +187,7 @@ def test_in_the_local_task_views_have_names_of_their_own(spark, tmp_path):
     spark.range(3).createOrReplaceTempView("__keys")
     spark.range(3).createOrReplaceTempView("__partition_names")
     sql = "SELECT f.id, f.p FROM once.fact f JOIN once.keys k ON f.p + 0 = k.p"
-    prune(spark, Request(sql), UPath(tmp_path) / "1.json")
+    prune(spark, job_of(sql), UPath(tmp_path) / "1.json")
     assert spark.table("__keys").count() == spark.table("__partition_names").count() == 3
     spark.catalog.dropTempView("__keys")
     spark.catalog.dropTempView("__partition_names")

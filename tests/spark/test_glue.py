@@ -12,14 +12,13 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.pruning.scan_way import FILTER_ON_GLUE, Way
-from airflow_hive_opt.spark.application.application import join, map_join, prune
-from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.restriction.restrict import restrict
-from airflow_hive_opt.spark.restriction.scan import list_condition, way
+from airflow_hive_opt.spark.restriction.scan import cheapest_way, list_condition
 from airflow_hive_opt.spark.session.glue import glue_settings, is_on_glue
 from tests.services.glue_stand_in import REGION, glue_stand_in
+from tests.spark.stages import job_of, join, map_join, prune
 from tests.spark.test_partition_cost import hadoop_settings
 
 pytest.importorskip("moto")  # environments of other versions do not have it
@@ -64,7 +63,7 @@ def on_glue(spark, glue, monkeypatch):
 
 def run(spark, tmp_path, condition):
     """The report and the rows, which are those of the plain statement."""
-    request, path = Request(SQL.format(condition), show_rows=1_000), UPath(tmp_path) / "1.json"
+    request, path = job_of(SQL.format(condition), show_rows=1_000), UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path, hand_over=False)
     result = join(spark, request, pruned, path)
     assert sorted(result.rows) == sorted(map(tuple, spark.sql(request.sql).collect()))
@@ -104,7 +103,7 @@ def test_more_keys_than_a_filter_can_have(spark, glue, tmp_path, caplog):
 
 
 def test_two_stages(spark, glue, tmp_path):
-    request, path = Request(SQL.format("< 200"), show_rows=1_000), UPath(tmp_path) / "1.json"
+    request, path = job_of(SQL.format("< 200"), show_rows=1_000), UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path)
     assert pruned.descriptor.targets[0].filter is None  # it would be too long
     result = map_join(spark, request, path, pruned.descriptor.digest)
@@ -161,7 +160,7 @@ def test_another_table_of_the_same_name_is_not_asked(spark, glue, caplog, place,
 
 def test_a_projected_table_is_left_whole(spark, tmp_path):
     sql = "SELECT f.id FROM lake.projected f JOIN lake.keys k ON f.day = k.day AND k.n < 10"
-    report = prune(spark, Request(sql), UPath(tmp_path) / "1.json", hand_over=False)
+    report = prune(spark, job_of(sql), UPath(tmp_path) / "1.json", hand_over=False)
     assert report.descriptor.targets == ()
     assert [each.reason for each in report.descriptor.decisions] == ["PARTITIONS_NOT_IN_METASTORE"]
 
@@ -172,12 +171,12 @@ def test_the_filter_is_short_enough(spark):
     rows = [("north", day) for day in DAYS]
     length = 0
     for number in range(1, 100):
-        if way(columns, rows[:number], 10_000, on_glue=True) is Way.FILTER:
+        if cheapest_way(columns, rows[:number], 10_000, on_glue=True) is Way.FILTER:
             length = number
     assert 20 < length < 60
     terms = (f'(region = "{region}" and day = "{day}")' for region, day in rows[:length])
     assert len(" or ".join(terms)) <= FILTER_ON_GLUE
     odd = [(None,), ("a",)]
-    assert way(["day"], odd, 10_000, on_glue=True) is Way.WHOLE
-    assert "concat" in list_condition("f", ["day"], odd, 10_000, on_glue=True)
+    assert cheapest_way(["day"], odd, 10_000, on_glue=True) is Way.WHOLE
+    assert "concat" in list_condition("f", ["day"], odd, Way.WHOLE)
     assert restrict("SELECT 1", ()) == "SELECT 1"

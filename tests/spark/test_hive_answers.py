@@ -13,10 +13,9 @@ import json
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.spark.application.application import join, prune
-from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.statement.settings import Settings
 from tests.hive.goldens.score import HERE, load
+from tests.spark.stages import job_of, join, prune
 
 RANDOM = "rand() gives other numbers"
 DIFFERENT = {
@@ -60,7 +59,7 @@ def test_rows_are_hives(spark, tables, tmp_path):
     different = []
     for case in tables:
         settings = Settings.of({k: v for k, v in case["set"].items() if v is not None})
-        request = Request(case["sql"], settings=settings, show_rows=1_000_000)
+        request = job_of(case["sql"], settings=settings, show_rows=1_000_000)
         path = UPath(tmp_path) / "1.json"
         try:
             rows = join(spark, request, prune(spark, request, path), path).rows

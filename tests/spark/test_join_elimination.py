@@ -9,14 +9,13 @@ from upath import UPath
 
 from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.pruning.query import ColumnRef
-from airflow_hive_opt.spark.application.application import join, map_join, prune
-from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.keys.key_query import COUNTING, collect_keys
 from airflow_hive_opt.spark.keys.key_set import KeyBounds
 from airflow_hive_opt.spark.keys.stability import stable_plan
 from airflow_hive_opt.spark.session.physical_operators import operators_of
 from airflow_hive_opt.statement.settings import Settings
 from tests.spark.answers import ask
+from tests.spark.stages import job_of, join, map_join, prune
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -162,7 +161,7 @@ def test_one_of_two_tables(spark, tmp_path):
 
 
 def run(spark, tmp_path, sql, *changes, **options):
-    request, path = Request(sql, **options), UPath(tmp_path) / "1.json"
+    request, path = job_of(sql, **options), UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path)
     for change in changes:
         spark.sql(change)

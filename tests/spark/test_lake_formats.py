@@ -11,14 +11,14 @@ from pyspark.sql.types import DateType, IntegerType, StructType
 from upath import UPath
 
 from airflow_hive_opt.documents.report import Report
-from airflow_hive_opt.spark.application.application import prune
-from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.catalog import lake_tables
 from airflow_hive_opt.spark.catalog.lake_tables import UNKNOWN_SIZE, LakeTables, Place
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.restriction.restrict import restrict
 from airflow_hive_opt.statement.settings import UNTESTED
 from tests.services.lake_entries import add_entry
+from tests.spark.stages import prune
 
 FORMATS = ("delta", "hudi")
 MERGE = (
@@ -53,7 +53,7 @@ def entries(spark):
 
 
 def pruned(session, sql: str, path, asked: str = "") -> Report:
-    request = Request.of(sql, hive_conf={UNTESTED: asked}, show_rows=1000)
+    request = Job(sql, hive_conf={UNTESTED: asked}, show_rows=1000)
     return prune(session, request, UPath(path) / "descriptor.json")
 
 
@@ -113,7 +113,7 @@ def test_the_text_of_a_join(entries, tmp_path, provider):
 def test_keys_from_partition_names_are_not_handed_over(entries, tmp_path, hand_over, reason):
     """Partitions of the other table that are added before the map join would be more keys."""
     sql = "SELECT o.id FROM of_delta o JOIN twin t ON o.day = t.day"
-    request = Request.of(sql, hive_conf={UNTESTED: "delta"})
+    request = Job(sql, hive_conf={UNTESTED: "delta"})
     report = prune(entries, request, UPath(tmp_path) / "1.json", hand_over=hand_over)
     assert reasons(report)["o"] == reason
     assert bool(report.descriptor.row_filters) == (not hand_over)

@@ -13,13 +13,12 @@ from airflow_hive_opt.documents.descriptor import DescriptorError
 from airflow_hive_opt.documents.gates import GateClosed, NothingToDo, OnEmpty, OnNoPrune
 from airflow_hive_opt.documents.report import keep_report, read_report
 from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
-from airflow_hive_opt.spark.application.application import join, map_join, prune
-from airflow_hive_opt.spark.application.completion import completed
-from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.settings import Settings
 from tests.spark.answers import ask
+from tests.spark.stages import job_of, join, map_join, prune, reported
 
 PARTITIONS = 450
 
@@ -116,10 +115,10 @@ def test_a_large_small_side_is_left_alone(spark, tmp_path):
 
 
 def run(spark, tmp_path, sql, **options):
-    request = Request(sql, **options)
+    request = job_of(sql, **options)
     path = UPath(tmp_path) / "1.json"
     result = join(spark, request, prune(spark, request, path), path)
-    report = completed(request, result, SparkCatalog(spark))
+    report = reported(spark, request, result)
     keep_report(report, path)
     return replace(result, report=report)
 
@@ -159,7 +158,7 @@ def test_a_report_that_can_not_be_written_does_not_undo_the_run(spark, tmp_path,
 
 
 def test_a_narrowed_statement_that_spark_refuses(spark, tmp_path, monkeypatch):
-    application = "airflow_hive_opt.spark.application.application"
+    application = "airflow_hive_opt.spark.application.run"
     monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)
     monkeypatch.setattr(f"{application}.restrict", lambda sql, *_: sql + " oh no")
     result = run(spark, tmp_path, SQL.format(2) + " WHERE true")
@@ -174,7 +173,7 @@ def test_set_lines_before_the_statement(spark, tmp_path):
         "-- all off\nSET hive.optimize.mapjoin.partition.pruning = false;\n"
         "SET spark.sql.shuffle.partitions=3;\n" + SQL.format(2)
     )
-    request = Request.of(script, {"hive.optimize.mapjoin.partition.pruning": "true"})
+    request = Job(script, hive_conf={"hive.optimize.mapjoin.partition.pruning": "true"})
     session = spark.newSession()
     session.sql("USE local_task")
     path = UPath(tmp_path) / "1.json"
@@ -183,14 +182,14 @@ def test_set_lines_before_the_statement(spark, tmp_path):
     assert session.conf.get("spark.sql.shuffle.partitions") == "3"
     assert len(result.rows) == 2
     with pytest.raises(PlanError, match="line 2, column 8: there is no column nope"):
-        prune(session, Request.of("SET hive.x=1;\nSELECT nope FROM fact"), path)
+        prune(session, Job("SET hive.x=1;\nSELECT nope FROM fact"), path)
 
 
 def test_bounds_must_bound():
     with pytest.raises(ValueError, match="max_keys must be at least 1"):
-        Request("SELECT 1", max_keys=0)
+        job_of("SELECT 1", max_keys=0)
     with pytest.raises(ValueError, match="max_partitions must be at least 0"):
-        Request("SELECT 1", max_partitions=-1)
+        job_of("SELECT 1", max_partitions=-1)
 
 
 def test_views_on_what_is_gone_are_sparks_business(spark, tmp_path):
@@ -232,7 +231,7 @@ def test_nothing_to_prune(spark, tmp_path, caplog):
 def test_a_partition_that_vanishes_between_the_stages(spark, tmp_path):
     spark.sql("CREATE TABLE goes (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
     spark.sql("INSERT INTO goes SELECT id, p FROM fact WHERE p < 3")
-    request = Request("SELECT g.id FROM goes g JOIN keys k ON g.p = k.p AND k.id < 2")
+    request = job_of("SELECT g.id FROM goes g JOIN keys k ON g.p = k.p AND k.id < 2")
     path = UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path)
     spark.sql("ALTER TABLE goes DROP PARTITION (p = 1)")
@@ -276,12 +275,12 @@ def test_wrong_sql_leaves_the_result_untouched(spark, tmp_path, sql, message):
 
 
 def test_a_descriptor_that_was_altered_runs_nothing(spark, tmp_path):
-    request = Request("CREATE TABLE local_task.nothing AS " + SQL.format(2))
+    request = job_of("CREATE TABLE local_task.nothing AS " + SQL.format(2))
     path = UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path)
     path.write_text(path.read_text().replace('"1"', '"2"'))
     with pytest.raises(DescriptorError, match="is refused: its digest"):
-        join(spark, request, pruned, path)
+        map_join(spark, request, path, pruned.descriptor.digest)
     assert not spark.catalog.tableExists("local_task.nothing")
 
 

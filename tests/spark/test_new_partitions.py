@@ -10,9 +10,8 @@ from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import load
 from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
-from airflow_hive_opt.spark.application.application import join, map_join, prune
-from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.local_task import selection
+from tests.spark.stages import job_of, join, map_join, prune
 
 SELECT = "SELECT f.id, f.p, f.r FROM arriving.fact f "
 MANY = f"{SELECT} JOIN arriving.many k ON f.p = k.p"
@@ -97,7 +96,7 @@ def read_by(spark, sql):
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_they_are_read(spark, tmp_path, land, name):
     sql, read = STATEMENTS[name]
-    request, path = Request(sql), UPath(tmp_path) / "1.json"
+    request, path = job_of(sql), UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path)
     (target,) = (each for each in pruned.descriptor.targets if each.scan.alias == "f")
     assert bool(target.filter) == (name == "filter")
@@ -120,7 +119,7 @@ def test_they_are_read(spark, tmp_path, land, name):
 
 
 def test_one_application_keeps_no_list_for_later(spark, tmp_path, land):
-    request, path = Request(MANY), UPath(tmp_path) / "1.json"
+    request, path = job_of(MANY), UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path, hand_over=False)
     assert [each.new_partitions for each in load(path).targets] == [()]
     land()
@@ -131,7 +130,7 @@ def test_what_a_condition_left_out_is_not_new(spark, tmp_path, land):
     """Partitions that were there and did not fulfil it stay out, also if they are many."""
     sql = STATEMENTS["names and a condition"][0]
     path = UPath(tmp_path) / "1.json"
-    prune(spark, Request(sql), path)
+    prune(spark, job_of(sql), path)
     (target,) = load(path).targets
     (new,) = target.new_partitions
     assert [keys.columns for keys in new.keys] == [("p",)]
@@ -142,5 +141,5 @@ def test_a_list_that_is_too_long_with_what_is_left_out(spark, tmp_path, monkeypa
     sql = STATEMENTS["skeleton"][0]
     monkeypatch.setattr(selection, "_LONGEST_LIST", 300)  # of six partitions, four are left out
     for hand_over, reason in ((False, "PRUNED"), (True, "LIST_TOO_LARGE")):
-        pruned = prune(spark, Request(sql), UPath(tmp_path) / "1.json", hand_over=hand_over)
+        pruned = prune(spark, job_of(sql), UPath(tmp_path) / "1.json", hand_over=hand_over)
         assert [each.reason for each in pruned.descriptor.decisions] == [reason]

@@ -14,8 +14,6 @@ from airflow_hive_opt.metastores.thrift.connection import ThriftConnection
 from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 from airflow_hive_opt.pruning import scan_way
 from airflow_hive_opt.pruning.scan_way import Way
-from airflow_hive_opt.spark.application.application import join, prune
-from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.restriction import scan
@@ -24,6 +22,7 @@ from benchmarks.warehouse import register
 from tests.services.processes import free_port
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
 from tests.spark.answers import ask
+from tests.spark.stages import job_of, join, prune
 
 MANY = 20_000
 ODD = ("a b", "o'k", 'd"q', "both'\"x", "back\\slash", "x/y", "p%q", "é", "[z]")
@@ -100,7 +99,7 @@ def asked(monkeypatch):
 
 def test_few_of_very_many_over_thrift(spark, remote, tmp_path, asked):
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
-        report = prune(spark, Request(SQL.format(10)), UPath(tmp_path) / "1.json")
+        report = prune(spark, job_of(SQL.format(10)), UPath(tmp_path) / "1.json")
     (target,) = report.descriptor.targets
     assert (target.kept, target.total) == (10, MANY)
     assert all(part.location and part.bytes == 77 for part in target.partitions)
@@ -114,7 +113,7 @@ def test_each_reader_of_a_cte_over_thrift(spark, remote, tmp_path, asked):
         "SELECT id FROM t WHERE number < 10 UNION ALL SELECT id FROM t WHERE number >= 25"
     )
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
-        report = prune(spark, Request(sql), UPath(tmp_path) / "1.json")
+        report = prune(spark, job_of(sql), UPath(tmp_path) / "1.json")
     (target,) = report.descriptor.targets
     wanted = {(f"p{number}",) for number in range(30) if number < 10 or number >= 25}
     assert {part.values for part in target.partitions} == wanted
@@ -125,7 +124,7 @@ def test_each_reader_of_a_cte_over_thrift(spark, remote, tmp_path, asked):
 def test_few_of_few_over_thrift(spark, remote, tmp_path, asked):
     sql = "SELECT t.id FROM cost.two t JOIN cost.keys k ON t.p = k.p AND k.id < 10"
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
-        report = prune(spark, Request(sql), UPath(tmp_path) / "1.json")
+        report = prune(spark, job_of(sql), UPath(tmp_path) / "1.json")
     (target,) = report.descriptor.targets
     assert sorted(part.values for part in target.partitions) == [
         (str(number % 3), f"p{number}") for number in sorted(range(10), key=lambda n: (n % 3, n))
@@ -136,7 +135,7 @@ def test_few_of_few_over_thrift(spark, remote, tmp_path, asked):
 
 def test_conditions_beside_the_keys_are_answered_here(spark, remote, tmp_path, asked):
     sql = SQL.format(10) + " WHERE length(f.p) = 2 AND f.p <> :but"
-    request = Request(sql, parameters={"but": "p3"})
+    request = job_of(sql, parameters={"but": "p3"})
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
         report = prune(spark, request, UPath(tmp_path) / "1.json")
     (target,) = report.descriptor.targets
@@ -149,7 +148,7 @@ def test_conditions_beside_the_keys_are_answered_here(spark, remote, tmp_path, a
 
 def test_a_condition_that_fails_is_not_asked_again(spark, tmp_path):
     sql = SQL.format(10) + " WHERE 1 / (length(f.p) - 2) > 0"
-    report = prune(spark, Request(sql), UPath(tmp_path) / "1.json")
+    report = prune(spark, job_of(sql), UPath(tmp_path) / "1.json")
     (target,) = report.descriptor.targets
     assert (target.kept, target.filter) == (10, None)
 
@@ -157,7 +156,7 @@ def test_a_condition_that_fails_is_not_asked_again(spark, tmp_path):
 def test_a_server_that_does_not_answer_is_asked_through_spark(spark, tmp_path, caplog):
     uri = f"thrift://127.0.0.1:{free_port()}"
     with hadoop_settings(spark, **{"hive.metastore.uris": uri}), caplog.at_level("INFO"):
-        report = prune(spark, Request(SQL.format(10)), UPath(tmp_path) / "1.json")
+        report = prune(spark, job_of(SQL.format(10)), UPath(tmp_path) / "1.json")
     assert report.descriptor.targets[0].total == 30
     assert "partitions are looked up through Spark: no answer" in caplog.text
 
@@ -168,7 +167,7 @@ def test_a_metastore_that_goes_costs_the_pruning_only(spark, remote, tmp_path, m
 
     monkeypatch.setattr(ThriftMetastore, "partition_count", fails)
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
-        report = prune(spark, Request(SQL.format(10)), UPath(tmp_path) / "1.json")
+        report = prune(spark, job_of(SQL.format(10)), UPath(tmp_path) / "1.json")
     assert [found.reason for found in report.descriptor.decisions] == ["KEY_SOURCE_FAILED"]
 
 
@@ -184,7 +183,7 @@ def test_a_metastore_that_fails_for_one_scan_is_not_called_for_the_next(
     monkeypatch.setattr(PartitionsOf, "partition_count", fails)
     both = f"{SQL.format(10)} UNION ALL {SQL.format(11)}"
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
-        report = prune(spark, Request(both), UPath(tmp_path) / "1.json")
+        report = prune(spark, job_of(both), UPath(tmp_path) / "1.json")
     assert [found.reason for found in report.descriptor.decisions] == ["KEY_SOURCE_FAILED"] * 2
     assert len(calls) == 1
 
@@ -206,7 +205,7 @@ def test_a_secured_or_embedded_metastore_is_sparks(spark, asked):
 
 
 def test_calls_on_the_embedded_metastore(spark, tmp_path):
-    request, path = Request(SQL.format(10)), UPath(tmp_path) / "1.json"
+    request, path = job_of(SQL.format(10)), UPath(tmp_path) / "1.json"
     spark.sql("REFRESH TABLE cost.fact")
     pruned = prune(spark, request, path, hand_over=False)
     result = join(spark, request, pruned, path)
@@ -322,7 +321,7 @@ def test_a_list_of_most_is_fetched_whole_and_lists_what_it_needs(spark, tmp_path
     monkeypatch.setattr(scan_way, "_FEW", 10)
     monkeypatch.setattr(scan_way, "VALUES_A_SCAN", 10)
     spark.sql("REFRESH TABLE cost.fact")
-    request, path = Request(SQL.format(20)), UPath(tmp_path) / "1.json"
+    request, path = job_of(SQL.format(20)), UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path)
     result = join(spark, request, pruned, path)
     assert [each["way"] for each in result.report.summary()["decisions"]] == ["whole"]

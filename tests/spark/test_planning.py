@@ -10,13 +10,13 @@ from pyspark.sql import SparkSession
 from upath import UPath
 
 from airflow_hive_opt.spark.application import planning
-from airflow_hive_opt.spark.application.application import prune
-from airflow_hive_opt.spark.application.job import Job, Stages, Status, run_job
-from airflow_hive_opt.spark.application.request import Request
+from airflow_hive_opt.spark.application.job import Job, Stages, Status
+from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.statement import parse as parsing
 from airflow_hive_opt.statement.settings import PLANNING_SECONDS
 from tests.long_statements import exists, in_list, in_list_of_partitions, joins, parentheses, values
 from tests.spark.answers import ask
+from tests.spark.stages import prune
 
 SHORT = "SELECT f.id FROM fact f JOIN dim d ON f.p = d.k WHERE d.w = 1"
 
@@ -54,7 +54,7 @@ def jvm_calls(monkeypatch):
 
 
 def pruned(session, folder, sql, **hive_conf):
-    return prune(session, Request.of(sql, hive_conf), UPath(folder) / "descriptor.json")
+    return prune(session, Job(sql, hive_conf=hive_conf or {}), UPath(folder) / "descriptor.json")
 
 
 @pytest.mark.parametrize(

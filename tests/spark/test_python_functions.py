@@ -10,14 +10,13 @@ from py4j.java_gateway import GatewayClient
 from pyspark.sql.functions import pandas_udf, udf
 from upath import UPath
 
-from airflow_hive_opt.spark.application.application import prune
-from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.keys.stability import stable_plan
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
 from airflow_hive_opt.spark.restriction.restrict import restrict
 from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
 from tests.spark.answers import ask
+from tests.spark.stages import job_of, prune
 
 ALLOWED = Settings.of({PYTHON_FUNCTIONS: "true"})
 HIVE_ABS = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFAbs"
@@ -64,7 +63,7 @@ def tables(spark):
 
 def rows_of_a_run(spark, tmp_path, sql):
     """The rows of the local task's partitions, and the scans' reasons."""
-    request = Request(sql)
+    request = job_of(sql)
     report = prune(spark, request, UPath(tmp_path) / "1.json", hand_over=False)
     descriptor = report.descriptor
     targets = prelaunch(SparkCatalog(spark), descriptor, {})

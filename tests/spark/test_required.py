@@ -5,10 +5,8 @@ from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.documents.required_keys import keys_path, read_keys
-from airflow_hive_opt.spark.application.application import prune
-from airflow_hive_opt.spark.application.request import Request
-from airflow_hive_opt.spark.application.required_partitions import required_partitions
 from airflow_hive_opt.statement.errors import PlanError
+from tests.spark.stages import job_of, prune, required_partitions
 
 SQL = (
     "SELECT f.id FROM needed.fact f JOIN needed.days d ON f.ds = d.ds "
@@ -29,27 +27,27 @@ def tables(spark):
 
 
 def test_every_combination_is_called_for(spark):
-    (found,) = required_partitions(spark, Request(SQL))
+    (found,) = required_partitions(spark, job_of(SQL))
     assert found.columns == ("ds", "region")
     assert found.tuples == (("d1", "n"), ("d1", "s"), ("d2", "n"), ("d2", "s"))
 
 
 def test_or_the_keys_of_the_chosen_columns_alone(spark):
-    (found,) = required_partitions(spark, Request(SQL), ["DS"])
+    (found,) = required_partitions(spark, job_of(SQL), ["DS"])
     assert (found.columns, found.tuples) == (("ds",), (("d1",), ("d2",)))
     assert found.all_columns == ("ds", "region")
     with pytest.raises(
         PlanError,
         match="month are not .* prune ds, region",
     ):
-        required_partitions(spark, Request(SQL), ["month"])
+        required_partitions(spark, job_of(SQL), ["month"])
 
 
 def test_keys_that_cant_be_read_are_no_reason_to_go_on(spark):
     """A sensor that waited for nothing would let the join run early."""
     sql = SQL.replace("needed.days d", "(SELECT raise_error('no') AS ds FROM needed.days) d")
     with pytest.raises(PySparkException, match="no"):
-        required_partitions(spark, Request(sql))
+        required_partitions(spark, job_of(sql))
 
 
 def test_each_reader_of_a_cte_requires_its_own_partitions(spark):
@@ -57,7 +55,7 @@ def test_each_reader_of_a_cte_requires_its_own_partitions(spark):
         "WITH t AS (SELECT f.id, d.ds AS day FROM needed.fact f JOIN needed.days d ON f.ds = d.ds) "
         "SELECT id FROM t WHERE day = 'd1' UNION ALL SELECT id FROM t WHERE day = 'd2'"
     )
-    found = required_partitions(spark, Request(sql))
+    found = required_partitions(spark, job_of(sql))
     assert [entry.tuples for entry in found] == [(("d1",),), (("d2",),)]
 
 
@@ -78,12 +76,12 @@ def test_a_local_task_leaves_the_keys_that_a_sensor_would_read(spark, tmp_path, 
         spark.sql(
             "INSERT INTO needed.fact SELECT 1, ds, 'n' FROM VALUES ('d1'), ('d3'), ('d4') AS t(ds)"
         )
-    report, path = prune(spark, Request(sql), UPath(tmp_path) / "1.json"), UPath(tmp_path)
+    report, path = prune(spark, job_of(sql), UPath(tmp_path) / "1.json"), UPath(tmp_path)
     descriptor = report.descriptor
     found = read_keys(path / "1.json", descriptor.query_digest, descriptor.digest)
     for only in ([], ["DS"]):
         if found.has_columns(only):
-            assert list(found.required(only)) == required_partitions(spark, Request(sql), only)
+            assert list(found.required(only)) == required_partitions(spark, job_of(sql), only)
     assert found.notes or found.scans or sql == "SELECT 1"
     spark.sql("TRUNCATE TABLE needed.fact")
     for p in ("d1", "d3", "d4"):
@@ -93,8 +91,8 @@ def test_a_local_task_leaves_the_keys_that_a_sensor_would_read(spark, tmp_path, 
 @pytest.mark.parametrize(
     "request_",
     [
-        Request(SQL.replace("needed.days d", "(SELECT raise_error('no') ds FROM needed.days) d")),
-        Request(SQL, max_keys=1),
+        job_of(SQL.replace("needed.days d", "(SELECT raise_error('no') ds FROM needed.days) d")),
+        job_of(SQL, max_keys=1),
     ],
     ids=["its query fails", "there are too many"],
 )
@@ -107,5 +105,5 @@ def test_a_local_task_that_has_not_read_all_keys_leaves_none(spark, tmp_path, re
 
 def test_one_application_leaves_no_keys(spark, tmp_path):
     path = UPath(tmp_path) / "1.json"
-    prune(spark, Request(SQL), path, hand_over=False)
+    prune(spark, job_of(SQL), path, hand_over=False)
     assert not keys_path(path).exists()

@@ -17,7 +17,8 @@ from airflow_hive_opt.pages.history import history
 from airflow_hive_opt.pages.instance import Known, instance_of, partitions_of
 from airflow_hive_opt.pages.task_run import InstanceKey, TaskRun
 from airflow_hive_opt.pruning import scan_way
-from airflow_hive_opt.spark.application.job import Job, Stages, Status, run_job
+from airflow_hive_opt.spark.application.job import Job, Stages, Status
+from airflow_hive_opt.spark.application.run import run_job
 from tests.spark.answers import ask
 
 JOIN = "JOIN keys k ON f.p = k.p AND k.id"

@@ -11,14 +11,13 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 from upath import UPath
 
-from airflow_hive_opt.spark.application.application import join, prune
-from airflow_hive_opt.spark.application.request import Request
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.map_join import partition_folder
 from airflow_hive_opt.spark.map_join.command import Command
 from airflow_hive_opt.spark.map_join.partition_folder import PartitionFolder
 from airflow_hive_opt.spark.session.physical_operators import operators
 from airflow_hive_opt.spark.session.spark_compat import frame_of
+from tests.spark.stages import job_of, join, prune
 from tests.versions.installed import needs_spark
 
 ROWS = "SELECT sum(s.amount){} FROM staged.sales s JOIN staged.days d ON s.d = d.d"
@@ -57,7 +56,7 @@ def run(spark, tmp_path, sql: str, **conf: str) -> None:
     session = spark.newSession()
     for name, value in conf.items():
         session.conf.set(name.replace("__", "."), value)
-    request, path = Request(sql), UPath(tmp_path) / "1.json"
+    request, path = job_of(sql), UPath(tmp_path) / "1.json"
     join(session, request, prune(session, request, path), path)
 
 

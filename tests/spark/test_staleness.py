@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.spark.application.application import join, map_join, prune
-from airflow_hive_opt.spark.application.request import Request
+from tests.spark.stages import job_of, join, map_join, prune
 
 FAST = "SELECT f.id, f.p FROM fact f JOIN keys k ON f.p = k.p"
 SKELETON = "SELECT f.id, f.p FROM fact f JOIN keys k ON f.p + 0 = k.p"
@@ -25,7 +24,7 @@ def tables(spark):
 
 
 def between(spark, tmp_path, sql: str, *changes: str):
-    request, path = Request(sql), UPath(tmp_path) / "1.json"
+    request, path = job_of(sql), UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path)
     for change in changes:
         spark.sql(change)
@@ -34,7 +33,7 @@ def between(spark, tmp_path, sql: str, *changes: str):
 
 @pytest.mark.parametrize("sql", [FAST, SKELETON])
 def test_in_one_application_the_metastore_is_not_asked_again(spark, tmp_path, tables, sql):
-    request, path = Request(sql), UPath(tmp_path) / "1.json"
+    request, path = job_of(sql), UPath(tmp_path) / "1.json"
     pruned = prune(spark, request, path)
     spark.sql("INSERT INTO fact PARTITION (p = 8) VALUES (80)")
     spark.sql("ALTER TABLE fact DROP PARTITION (p = 1)")

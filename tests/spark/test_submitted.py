@@ -11,14 +11,8 @@ from upath import UPath
 
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.gates import Gates
-from airflow_hive_opt.spark.application.job import (
-    Job,
-    Stages,
-    Status,
-    read_outcome,
-    run_job,
-    write_job,
-)
+from airflow_hive_opt.spark.application.job import Job, Stages, Status, read_outcome, write_job
+from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.java import ensure_java
 from airflow_hive_opt.spark.session.session import embedded_conf
 
@@ -69,11 +63,9 @@ def test_what_can_not_be_told_never_runs_a_statement_twice(tmp_path):
 def test_a_failure_after_the_statement_is_a_line_in_the_log(spark, tmp_path, monkeypatch, caplog):
     """A list was left aside, and the descriptor that says so can't be written."""
     monkeypatch.setattr(
-        "airflow_hive_opt.spark.application.application.restrict", lambda sql, *_: sql + " oh no"
+        "airflow_hive_opt.spark.application.run.restrict", lambda sql, *_: sql + " oh no"
     )
-    monkeypatch.setattr(
-        "airflow_hive_opt.spark.application.application.without_joins", lambda *_: None
-    )
+    monkeypatch.setattr("airflow_hive_opt.spark.application.run.without_joins", lambda *_: None)
     write, written = descriptors.write, []
 
     def once(descriptor, path):

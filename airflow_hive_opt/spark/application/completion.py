@@ -1,52 +1,107 @@
-"""Completes the report of a statement that has run."""
+"""What follows a statement that has run: its report and its outcome.
+
+No error here may cause a retry.
+"""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.documents.report import REPORT, Report, StageSummary
+from airflow_hive_opt.documents import descriptor as descriptors
+from airflow_hive_opt.documents.report import REPORT, Report, StageSummary, headline, keep_report
 from airflow_hive_opt.explain.stages import stages_of
-from airflow_hive_opt.spark.application.request import Request, Result
-from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.application.job import Job, Outcome, Status
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.correlate import StatisticsCatalog
 from airflow_hive_opt.spark.map_join.table_reads import table_reads
 from airflow_hive_opt.spark.session.best_effort import best_effort
 from airflow_hive_opt.spark.session.clock import Clock
 from airflow_hive_opt.statement.errors import PlanError
 
+if TYPE_CHECKING:
+    from airflow_hive_opt.documents.storage import StoragePath
+
 log = logging.getLogger(__name__)
 
 
-def completed(request: Request, result: Result, catalog: SessionCatalog) -> Report:
-    """The report of a statement that has run, with what Spark read and with Hive's stages.
+@dataclass(frozen=True)
+class Result:
+    """A run's report, a SELECT's first rows, and the statement that Spark ran.
 
-    A table that the local task has looked up in ``catalog`` is not looked up again. A failure only
-    leaves these parts out: the statement must not run again.
+    ``plan`` gives the JVM's plan that has run; it is ``None`` if the plan is not known.
     """
-    found = best_effort(lambda: _completed(request, result, catalog))
-    return result.report if found is None else found
+
+    report: Report
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    statement: str
+    plan: Callable[[], Any] | None = None
 
 
-def _completed(request: Request, result: Result, catalog: SessionCatalog) -> Report:
+def outcome_of(
+    job: Job,
+    result: Result,
+    digest: str,
+    path: StoragePath,
+    catalog: SessionCatalog,
+    clock: Clock,
+) -> Outcome:
+    """Writes the report next to ``path``; ``digest`` is the one that the local task returned."""
+    report = completed(job, result, catalog, clock)
+    if report.descriptor.digest != digest:
+        report = _in_effect(report, path)
+    keep_report(report, path)
+    return Outcome(
+        Status.DONE,
+        headline(report.descriptor),
+        report.summary(),
+        result.columns,
+        tuple(tuple(map(_text, row)) for row in result.rows),
+        result.statement,
+    )
+
+
+def completed(job: Job, result: Result, catalog: SessionCatalog, clock: Clock) -> Report:
+    """The report with what Spark read and with Hive's stages; these are left out if one fails.
+
+    A table that the run has looked up in ``catalog`` is not looked up again.
+    """
     plan = result.plan
-    clock = Clock(catalog.work)
-    with clock.phase(REPORT):
+    with clock.phase(REPORT, lambda: best_effort(catalog.work)):
         reads = best_effort(lambda: table_reads(plan(), catalog)) if plan else None
-        stages = best_effort(lambda: _stages(catalog, request))
+        stages = best_effort(lambda: _stages(catalog, job))
     return replace(
         result.report,
         reads=reads or (),
         stages=stages or (),
-        seconds={**result.report.seconds, **clock.seconds},
-        work={**result.report.work, **clock.work},
+        seconds=dict(clock.seconds),
+        work=dict(clock.work),
     )
 
 
-def _stages(catalog: SessionCatalog, request: Request) -> tuple[StageSummary, ...]:
+def _in_effect(report: Report, path: StoragePath) -> Report:
+    """The report of a run that did not use its local task's list, with its own descriptor.
+
+    A reader of the report's URI must not find a list that was not used.
+    """
+    try:
+        descriptors.write(report.descriptor, path)
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        log.warning("the descriptor still contains the partition list that was not used: %s", error)
+    return replace(report, uri=str(path))
+
+
+def _stages(catalog: SessionCatalog, job: Job) -> tuple[StageSummary, ...]:
     try:
         described = StatisticsCatalog(catalog, columns=())
-        return stages_of(request.sql, described, request.settings)
+        return stages_of(job.statement, described, job.settings)
     except PlanError as error:
         log.debug("Hive rejects the statement: %s", error)
         return ()
+
+
+def _text(value: object) -> str:
+    return "NULL" if value is None else str(value)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.metastores.required import Required
+from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.application.planning import plan_on_spark
-from airflow_hive_opt.spark.application.request import Request
-from airflow_hive_opt.spark.catalog.connect_catalog import catalog_of
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.key_sets import KeySets
 from airflow_hive_opt.spark.local_task.required_keys import is_target, required_keys, types_of
 from airflow_hive_opt.statement.errors import PlanError
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def required_partitions(
-    session: SparkSession, request: Request, only: Sequence[str] = ()
+    session: SparkSession, catalog: SessionCatalog, job: Job, only: Sequence[str] = ()
 ) -> list[Required]:
     """Returns the required partitions of every scan that keys prune, one entry for each scan.
 
@@ -35,10 +35,7 @@ def required_partitions(
     ``only``. Raises ``TooManyRequiredPartitions`` for too many combinations, and Spark's errors if
     keys can't be read.
     """
-    for name, value in request.session_conf.items():
-        session.conf.set(name, value)
-    catalog = catalog_of(session)
-    planned = plan_on_spark(session, catalog, request)
+    planned = plan_on_spark(session, catalog, job)
     if planned.passed_through:
         log.warning("no partitions are required: %s", planned.passed_through)
         return []
@@ -50,7 +47,7 @@ def required_partitions(
             f"{', '.join(unknown)} are not columns to wait for: the keys of this statement prune "
             f"{', '.join(sorted(pruned)) or 'no partition column'}",
         )
-    key_sets = KeySets(session, request.bounds, request.parameters, catalog.partition_names)
+    key_sets = KeySets(session, job.bounds, job.parameters, catalog.partition_names)
     found = required_keys(planned, key_sets.collect, frozenset(map(str.lower, only)))
     for note in found.notes:
         log.warning("%s", note)

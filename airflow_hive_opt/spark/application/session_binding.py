@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.binding import Binding, OtherSession, check_same
 from airflow_hive_opt.documents.descriptor import Descriptor
-from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
 from airflow_hive_opt.spark.catalog.resolved_names import Names, ResolvedNames
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.session_conf import in_effect
 from airflow_hive_opt.spark.session.spark_compat import settings_of

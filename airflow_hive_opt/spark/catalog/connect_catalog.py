@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 
@@ -15,8 +15,9 @@ from airflow_hive_opt.documents.descriptor import Target
 from airflow_hive_opt.metastores.metastore import KeySet
 from airflow_hive_opt.metastores.partitions import Partition, matching, parse_name
 from airflow_hive_opt.pruning.decisions import Layer
+from airflow_hive_opt.spark.catalog.connect_definitions import ConnectDefinitions
+from airflow_hive_opt.spark.catalog.definitions import Definitions
 from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, UNKNOWN_SIZE
-from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
     columns_in,
@@ -26,7 +27,6 @@ from airflow_hive_opt.spark.catalog.table_facts import (
 )
 from airflow_hive_opt.spark.keys.skeleton import fulfilling
 from airflow_hive_opt.spark.restriction.literals import literal
-from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.spark_compat import condition_of
 from airflow_hive_opt.statement.catalog import Buckets, Table
 from airflow_hive_opt.statement.identifiers import quote, quote_table
@@ -50,6 +50,8 @@ class ConnectCatalog:
     """
 
     names_are_cheap = True
+    is_on_glue = False
+    """As far as can be known: the server's settings do not say it."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -64,6 +66,13 @@ class ConnectCatalog:
             of_this_catalog = key.count(".") < 2
             self._tables[key] = self._look_up(key) if of_this_catalog else self._elsewhere(name)
         return self._tables[key]
+
+    def look_up_together(self, sql: str) -> None:
+        """Does nothing: here each table is a call of its own."""
+
+    def definitions(self) -> Definitions:
+        """See :class:`~airflow_hive_opt.spark.catalog.session_catalog.SessionCatalog`."""
+        return ConnectDefinitions(self._session, self.description)
 
     def described(self, table: Table, columns: Container[str]) -> Table:
         """A table that this instance has looked up, with its buckets and statistics, if any.
@@ -263,14 +272,6 @@ class ConnectCatalog:
         if told.get("provider") != "hive":
             return False
         return read_by_serde(self._session, str(told.get("serde_library", "")))
-
-
-SessionCatalog = Union[SparkCatalog, ConnectCatalog]
-
-
-def catalog_of(session: SparkSession) -> SessionCatalog:
-    """The session's catalog, through its JVM or over Spark Connect; use it for one run."""
-    return ConnectCatalog(session) if is_remote(session) else SparkCatalog(session)
 
 
 def size_of(plan: str) -> int | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 
-from airflow_hive_opt.spark.catalog.connect_catalog import ConnectCatalog
 from airflow_hive_opt.spark.catalog.definitions import (
     GLOBAL_TEMPORARY,
     TEMPORARY_DATABASES,
@@ -35,12 +34,15 @@ class ConnectDefinitions:
     """The :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions` of a Connect session.
 
     The server does not tell in which database a function looks up unqualified names. Nothing
-    therefore identifies a function that has such names, or a query.
+    therefore identifies a function that has such names, or a query. ``description`` gives what
+    DESCRIBE AS JSON says of a table or view.
     """
 
-    def __init__(self, session: SparkSession, catalog: ConnectCatalog) -> None:
+    def __init__(
+        self, session: SparkSession, description: Callable[[str], Mapping[str, Any] | None]
+    ) -> None:
         self._session = session
-        self._tables = catalog
+        self._description = description
         self._persistent: dict[str, frozenset[str]] = {}
 
     def temporary_view(self, name: str) -> Definition | None:
@@ -114,7 +116,7 @@ class ConnectDefinitions:
         return bool(_QUERY_OR_COMMENT.search(text)) or not self._built_in.issuperset(called)
 
     def _view(self, name: str) -> Definition | None:
-        told = self._tables.description(name)
+        told = self._description(name)
         if told is None or told.get("type") != "VIEW":
             return None
         text = told.get("view_text")

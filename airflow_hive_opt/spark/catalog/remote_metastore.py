@@ -13,7 +13,7 @@ from airflow_hive_opt.metastores.glue.connection import GlueSettings
 from airflow_hive_opt.metastores.metastore import KeySet, Metastore, MetastoreError, Remote
 from airflow_hive_opt.metastores.partitions import Partition, matching
 from airflow_hive_opt.metastores.work import Work
-from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.glue import glue_settings, is_on_glue
 from airflow_hive_opt.statement.catalog import Table

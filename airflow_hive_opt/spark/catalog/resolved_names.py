@@ -15,15 +15,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from airflow_hive_opt.documents.binding import TEMPORARY_VIEW, VIEW
-from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
-from airflow_hive_opt.spark.catalog.connect_definitions import ConnectDefinitions
 from airflow_hive_opt.spark.catalog.definitions import (
     GLOBAL_TEMPORARY,
     Definition,
-    Definitions,
 )
-from airflow_hive_opt.spark.catalog.session_definitions import SessionDefinitions
-from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.parse import why_unsupported
@@ -75,11 +71,7 @@ class Names:
         self._session = session
         self._catalog = catalog
         self._database = str(session.catalog.currentDatabase())
-        self._definitions: Definitions = (
-            SessionDefinitions(session, catalog)
-            if isinstance(catalog, SparkCatalog)
-            else ConnectDefinitions(session, catalog)
-        )
+        self._definitions = catalog.definitions()
 
     def resolve(self, texts: Iterable[str]) -> ResolvedNames:
         """What the names in the texts stand for; a table that does not exist is left out.

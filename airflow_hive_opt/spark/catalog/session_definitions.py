@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from airflow_hive_opt.spark.catalog.definitions import (
     UNKNOWN,
     Definition,
 )
-from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND
 from airflow_hive_opt.spark.session.spark_compat import condition_of, to_scala, variables_of
 
@@ -29,10 +28,13 @@ _OF_VIEWS = "view."
 
 
 class SessionDefinitions:
-    """The :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions` of a JVM's session."""
+    """The :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions` of a JVM's session.
 
-    def __init__(self, session: SparkSession, catalog: SparkCatalog) -> None:
-        self._tables = catalog
+    ``metadata`` gives the JVM's description of a table or view.
+    """
+
+    def __init__(self, session: SparkSession, metadata: Callable[[str], Any | None]) -> None:
+        self._metadata = metadata
         jvm: Any = session._jvm
         self._jvm = jvm
         self._state: Any = session._jsparkSession.sessionState()
@@ -59,7 +61,7 @@ class SessionDefinitions:
 
     def view(self, name: str) -> Definition | None:
         """See :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions`."""
-        metadata = self._tables.metadata(name)
+        metadata = self._metadata(name)
         is_view = metadata is not None and str(metadata.tableType().name()) == "VIEW"
         return _view(metadata) if is_view else None
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.descriptor import Target
 from airflow_hive_opt.metastores.metastore import KeySet
 from airflow_hive_opt.metastores.partitions import Partition, matching, parse_name, typed_row
 from airflow_hive_opt.metastores.work import Work
+from airflow_hive_opt.spark.catalog.definitions import Definitions
+from airflow_hive_opt.spark.catalog.fetched_together import fetched_together
 from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, LakeTables, is_iceberg
+from airflow_hive_opt.spark.catalog.session_definitions import SessionDefinitions
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
@@ -29,18 +31,18 @@ from airflow_hive_opt.spark.catalog.table_facts import (
     view_definition,
 )
 from airflow_hive_opt.spark.catalog.work import work_of
-from airflow_hive_opt.spark.restriction.scan import list_condition, partition_lookup, way
+from airflow_hive_opt.spark.restriction.scan import cheapest_way, list_condition, partition_lookup
 from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.spark.session.session import is_shared
-from airflow_hive_opt.spark.session.spark_compat import active, condition_of, items, to_scala
+from airflow_hive_opt.spark.session.spark_compat import active, condition_of, to_scala
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
+from airflow_hive_opt.statement.tables import tables_of
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-log = logging.getLogger(__name__)
 
 _ALIAS = "__partitions"
 
@@ -79,26 +81,23 @@ class SparkCatalog:
             self._tables[key] = self._look_up(key)
         return self._tables[key]
 
-    def look_up_together(self, names: Iterable[str]) -> None:
-        """Fetches the tables ``database.table`` in one metastore call for each database.
+    @cached_property
+    def is_on_glue(self) -> bool:
+        """See :class:`~airflow_hive_opt.spark.catalog.session_catalog.SessionCatalog`."""
+        return is_on_glue(self._session)
+
+    def definitions(self) -> Definitions:
+        """See :class:`~airflow_hive_opt.spark.catalog.session_catalog.SessionCatalog`."""
+        return SessionDefinitions(self._session, self.metadata)
+
+    def look_up_together(self, sql: str) -> None:
+        """Fetches the tables that a statement reads in one metastore call for each database.
 
         A table that is not fetched here is looked up alone later, with its error if there is one.
         """
-        databases: dict[str, list[str]] = {}
-        for name in names:
-            if name.count(".") == 1 and self._lake.place(name) is None:
-                database, _, short = name.lower().rpartition(".")
-                databases.setdefault(database, []).append(short)
-        for database, tables in databases.items():
-            if len(tables) < 2:
-                continue
-            try:
-                found = self._external.getTablesByName(database, to_scala(self._jvm, tables))
-                for metadata in items(found):
-                    name = f"{database}.{metadata.identifier().table()}".lower()
-                    self._fetched[name] = metadata
-            except (PySparkException, Py4JError) as error:  # some metastores have no such call
-                log.debug("the tables of %s are looked up one by one: %s", database, error)
+        names = tables_of(sql, str(self._session.catalog.currentDatabase())).reads
+        own = (name for name in names if self._lake.place(name) is None)
+        self._fetched |= fetched_together(self._jvm, self._external, own)
 
     def described(
         self,
@@ -179,9 +178,9 @@ class SparkCatalog:
             return unreadable
         columns = [column.name for column in table.partition_columns]
         total = self.partition_count(table)
-        on_glue = is_on_glue(self._session)
-        condition = list_condition(_ALIAS, columns, rows, total, on_glue)
-        with partition_lookup(self._session, {way(columns, rows, total, on_glue)}):
+        chosen = cheapest_way(columns, rows, total, self.is_on_glue)
+        condition = list_condition(_ALIAS, columns, rows, chosen)
+        with partition_lookup(self._session, {chosen}):
             found = self.partitions_by_filter(table, _ALIAS, condition, {})
         named = {part.values for part in wanted}  # '08' and '8' are the same number
         return [part for part in found if part.values in named] + unreadable

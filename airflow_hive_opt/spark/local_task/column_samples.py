@@ -13,8 +13,7 @@ from urllib.parse import unquote
 
 from airflow_hive_opt.metastores.partitions import Partition, typed_row
 from airflow_hive_opt.spark.local_task.row_groups import FILES, RowGroup, spread
-from airflow_hive_opt.spark.restriction.scan import list_condition, partition_lookup, way
-from airflow_hive_opt.spark.session.glue import is_on_glue
+from airflow_hive_opt.spark.restriction.scan import cheapest_way, list_condition, partition_lookup
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote, quote_table
 
@@ -66,9 +65,9 @@ def _files(
     if not rows:
         return []
     names = [column.name for column in table.partition_columns]
-    on_glue = is_on_glue(session)
-    condition = list_condition(table.short_name, names, rows, len(partitions), on_glue)
-    with partition_lookup(session, {way(names, rows, len(partitions), on_glue)}):
+    way = cheapest_way(names, rows, len(partitions))
+    condition = list_condition(table.short_name, names, rows, way)
+    with partition_lookup(session, {way}):
         return _spread_paths(frame.where(condition))
 
 

@@ -32,7 +32,7 @@ from airflow_hive_opt.statement.tables import tables_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
+    from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
     from airflow_hive_opt.statement.catalog import Catalog, Table
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.pruning.decisions import KeyPredicate
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.local_task.column_samples import sampled_by_query
 from airflow_hive_opt.spark.local_task.row_filters import row_filter_on

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.descriptor import (
@@ -33,7 +32,7 @@ from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.scan_way import is_worth_pruning
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
-from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
 from airflow_hive_opt.spark.local_task.changes import changes_of
 from airflow_hive_opt.spark.local_task.data_column_keys import promising_row_groups, row_filter
@@ -54,8 +53,8 @@ from airflow_hive_opt.spark.local_task.selection import (
     target_of,
     union_of,
 )
+from airflow_hive_opt.spark.restriction.restrict import way_of
 from airflow_hive_opt.spark.session.error_text import in_words
-from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
@@ -151,12 +150,10 @@ class LocalTask:
         self._totals: dict[str, int] = {}
         self.answered: list[RedundantJoin] = []
         self._with_fewer_joins: set[ScanRef] = set()
-        self._search = PartitionSearch(session, metastore, self._partition_names, parameters)
+        self._search = PartitionSearch(
+            session, catalog, metastore, self._partition_names, parameters
+        )
         self._keys = KeySets(session, bounds, parameters, self._partition_names, from_metadata=True)
-
-    @cached_property
-    def _on_glue(self) -> bool:
-        return is_on_glue(self._session)
 
     def collect_keys(self, decisions: Sequence[ScanDecision]) -> None:
         """Runs the key queries of all scans that may be pruned at the same time."""
@@ -187,7 +184,8 @@ class LocalTask:
         if is_too_long(target):
             return Reason.LIST_TOO_LARGE
         if len(selections) == 1:
-            fewer = list(redundant_joins(decision, target, selections[0].tuples, self._on_glue))
+            way = way_of(target, self._catalog.is_on_glue)
+            fewer = list(redundant_joins(decision, target, selections[0].tuples, way))
             self.answered += fewer
             self._with_fewer_joins |= {decision.scan} if fewer else set()
         return target

@@ -15,11 +15,11 @@ from airflow_hive_opt.metastores.partitions import (
 from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.pruning.decisions import Layer
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.keys.skeleton import fulfilling
 from airflow_hive_opt.spark.local_task.key_sets import FAILURES, failed
 from airflow_hive_opt.spark.local_task.selection import Selection, filter_of, is_long_on_glue
-from airflow_hive_opt.spark.session.glue import is_on_glue
 from airflow_hive_opt.statement.catalog import Table
 
 if TYPE_CHECKING:
@@ -35,11 +35,13 @@ class PartitionSearch:
     def __init__(
         self,
         session: SparkSession,
+        catalog: SessionCatalog,
         metastore: PartitionCatalog,
         names: Callable[[Table], list[Partition]],
         parameters: Mapping[str, object],
     ) -> None:
         self._session = session
+        self._catalog = catalog
         self._metastore = metastore
         self._names = names
         self._parameters = parameters
@@ -61,7 +63,7 @@ class PartitionSearch:
             selection.leave_out_by_names(selection.candidates, kept)
         if tuples := [*selection.tuples, *selection.growing]:
             selection.asked(kept, [keys for keys, _ in tuples])
-        filters = bool(tuples) and not (is_on_glue(self._session) and is_long_on_glue(selection))
+        filters = bool(tuples) and not (self._catalog.is_on_glue and is_long_on_glue(selection))
         by_layers: dict[tuple[Layer, ...], list[str]] = {}
         for condition in alternative.conditions:
             by_layers.setdefault(condition.layers, []).append(f"({condition.sql})")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_hive_opt.documents.descriptor import Descriptor, Target
 from airflow_hive_opt.documents.report import EliminatedJoins
 from airflow_hive_opt.metastores.partitions import Value, matching
 from airflow_hive_opt.pruning.decisions import ScanDecision
+from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.rewriting.blocks import Text, spliced
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.spark.keys.key_set import Keys
@@ -16,6 +17,7 @@ from airflow_hive_opt.spark.restriction.restrict import is_exact, restrictions
 from airflow_hive_opt.statement.budget import OverBudget
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.parse import parse
+from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 log = logging.getLogger(__name__)
@@ -25,19 +27,19 @@ def redundant_joins(
     decision: ScanDecision,
     target: Target,
     found: Sequence[tuple[Keys, frozenset[tuple[Value, ...]]]],
-    on_glue: bool = False,
+    way: Way,
 ) -> Iterator[RedundantJoin]:
     """The joins of a pruned scan that need no join any more, because the partitions decide them.
 
-    ``found`` are the scan's keys with their tuples. Two conditions hold for such a join: the
-    restricted scan reads only partitions of these keys, and each key belongs to one row of its
-    table.
+    ``found`` are the scan's keys with their tuples, ``way`` is how Spark finds the partitions. Two
+    conditions hold for such a join: the restricted scan reads only partitions of these keys, and
+    each key belongs to one row of its table.
     """
     relation = decision.relation
     if relation is None or decision.table.by_serde or relation.table.definition is not None:
         return
     known = [(k.source, k.source.scan, tuples) for k, tuples in found if k.unique]
-    if not any(small for _, small, _ in known) or not is_exact(target, on_glue):
+    if not any(small for _, small, _ in known) or not is_exact(target, way):
         return
     for source, small, tuples in known:
         if small is None:
@@ -61,7 +63,7 @@ def without_joins(
     catalog: Catalog,
     descriptor: Descriptor,
     answered: Sequence[RedundantJoin],
-    on_glue: bool = False,
+    ways: Mapping[ScanRef, Way],
 ) -> EliminatedJoins | None:
     """``sql`` with restricted scans and without the answered joins; ``None`` if there are none.
 
@@ -71,7 +73,7 @@ def without_joins(
         return None
     try:
         edits = restrictions(
-            sql, descriptor.targets, descriptor.row_filters, descriptor.changes, on_glue
+            sql, descriptor.targets, ways, descriptor.row_filters, descriptor.changes
         )
         edits, left_out = eliminate_joins(Text(sql, parse(sql), catalog), answered, edits)
     except OverBudget as error:

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.documents.descriptor import Descriptor, Target
 from airflow_hive_opt.metastores.partitions import Partition, digest_of_values, matching
-from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.spark_compat import parsed, unexecuted
 from airflow_hive_opt.spark.session.statement_errors import is_refusal, objection_in

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from airflow_hive_opt.documents.report import TableRead
-from airflow_hive_opt.spark.catalog.connect_catalog import SessionCatalog
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.physical_operators import operators
 
 _SCANS = ("FileSourceScanExec", "HiveTableScanExec", "BatchScanExec")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_hive_opt.documents.descriptor import Changes, RowFilter, Target
 from airflow_hive_opt.metastores.partitions import Value, typed
 from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.rewriting.blocks import Edit, spliced
 from airflow_hive_opt.spark.restriction.row_changes import change_edits, values_condition
-from airflow_hive_opt.spark.restriction.scan import list_condition, way
+from airflow_hive_opt.spark.restriction.scan import cheapest_way, list_condition
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
 from airflow_hive_opt.statement.scan_ref import ScanRef
@@ -18,25 +18,25 @@ from airflow_hive_opt.statement.scan_ref import ScanRef
 def restrict(
     sql: str,
     targets: Sequence[Target],
+    ways: Mapping[ScanRef, Way],
     row_filters: Sequence[RowFilter] = (),
     changes: Changes | None = None,
-    on_glue: bool = False,
 ) -> str:
     """``sql`` with ``table`` replaced by ``(SELECT * FROM table WHERE ...)`` for every target.
 
     An alias after the table's name stays. If there is none, the table's name becomes the alias.
     Conditions on the target of ``changes`` become part of the statement's own condition.
-    ``on_glue`` says that Spark's metastore is AWS Glue.
+    ``ways`` are those of :func:`ways_of`.
     """
-    return spliced(sql, restrictions(sql, targets, row_filters, changes, on_glue))
+    return spliced(sql, restrictions(sql, targets, ways, row_filters, changes))
 
 
 def restrictions(
     sql: str,
     targets: Sequence[Target],
+    ways: Mapping[ScanRef, Way],
     row_filters: Sequence[RowFilter] = (),
     changes: Changes | None = None,
-    on_glue: bool = False,
 ) -> list[Edit]:
     """The edits that restrict the scans; raises ``ValueError`` if a scan is not at its position."""
     scans: dict[ScanRef, list[Target | RowFilter]] = {}
@@ -56,44 +56,46 @@ def restrictions(
             raise ValueError(f"{first.text} is not at {start} of the statement")
         alias = "" if first.aliased else f" AS {quote(scan.alias)}"
         inner = f"{first.text} AS {quote(scan.alias)}"
-        conditions = [_condition(found, on_glue) for found in restriction]
+        conditions = [_condition(found, ways) for found in restriction]
         condition = " AND ".join(f"({c})" for c in conditions) if several else conditions[0]
         edits.append(Edit(Span(start, stop), f"(SELECT * FROM {inner} WHERE {condition}){alias}"))
     return edits
 
 
-def _condition(found: Target | RowFilter, on_glue: bool) -> str:
+def _condition(found: Target | RowFilter, ways: Mapping[ScanRef, Way]) -> str:
     if isinstance(found, Target):
-        return partition_condition(found, on_glue)
+        return partition_condition(found, ways[found.scan])
     return values_condition(f"{quote(found.scan.alias)}.{quote(found.column)}", found)
 
 
-def partition_condition(target: Target, on_glue: bool = False) -> str:
+def partition_condition(target: Target, way: Way) -> str:
     """A condition that holds in the target's partitions and perhaps in a few others.
 
-    It is always true if a value can't be read as its column's type: the statement itself then
-    decides.
+    Spark finds the partitions by ``way``. The condition is always true if a value can't be read as
+    its column's type: the statement itself then decides.
     """
     rows = _rows(target)
     if rows is None:
         return "1 = 1"
-    return list_condition(target.scan.alias, target.visible_columns, rows, target.total, on_glue)
+    return list_condition(target.scan.alias, target.visible_columns, rows, way)
 
 
-def is_exact(target: Target, on_glue: bool = False) -> bool:
+def is_exact(target: Target, way: Way) -> bool:
     """Whether :func:`partition_condition` holds in the target's partitions only."""
-    rows = _rows(target)
-    if rows is None:
-        return False
-    return len(target.pruned_columns) == 1 or scan_way(target, on_glue) is Way.FILTER
+    return _rows(target) is not None and (len(target.pruned_columns) == 1 or way is Way.FILTER)
 
 
-def scan_way(target: Target, on_glue: bool = False) -> Way:
-    """How Spark finds the target's partitions."""
+def ways_of(targets: Iterable[Target], is_on_glue: bool) -> dict[ScanRef, Way]:
+    """How Spark finds the partitions of each target at the least cost."""
+    return {target.scan: way_of(target, is_on_glue) for target in targets}
+
+
+def way_of(target: Target, is_on_glue: bool) -> Way:
+    """How Spark finds the target's partitions at the least cost."""
     rows = _rows(target)
     if rows is None:
         return Way.WHOLE
-    return way(target.visible_columns, rows, target.total, on_glue)
+    return cheapest_way(target.visible_columns, rows, target.total, is_on_glue)
 
 
 def _rows(target: Target) -> set[tuple[Value | None, ...]] | None:

@@ -56,7 +56,7 @@ _LISTING_TASKS_A_CORE = 2
 _LISTED_BY_THE_DRIVER = 400
 
 
-def way(
+def cheapest_way(
     columns: Sequence[str],
     rows: Collection[Sequence[Value | None]],
     total: int,
@@ -66,11 +66,13 @@ def way(
 
     ``on_glue`` says that the metastore is AWS Glue.
 
-    >>> way(["ds"], [(None,)], 10_000)
+    >>> cheapest_way(["ds"], [(None,)], 10_000)
     <Way.NAMES: 'names'>
     >>> days = [(f"2024-01-{day:02}",) for day in range(1, 101)]
-    >>> way(["ds"], days, 10_000), way(["ds"], days, 10_000, on_glue=True)
-    (<Way.FILTER: 'filter'>, <Way.RANGE: 'range'>)
+    >>> cheapest_way(["ds"], days, 10_000)
+    <Way.FILTER: 'filter'>
+    >>> cheapest_way(["ds"], days, 10_000, on_glue=True)
+    <Way.RANGE: 'range'>
     """
     plain = all(value is not None and is_plain(value) for row in rows for value in row)
     if not on_glue:
@@ -92,21 +94,19 @@ def list_condition(
     alias: str,
     columns: Sequence[str],
     rows: Collection[Sequence[Value | None]],
-    total: int,
-    on_glue: bool = False,
+    way: Way,
 ) -> str:
-    """The cheapest condition for the partitions with these values, of ``total`` partitions.
+    """The condition for the partitions with these values, so that Spark finds them by ``way``.
 
-    >>> list_condition("s", ["ds"], [("a",), ("b",)], 10_000)
+    >>> list_condition("s", ["ds"], [("a",), ("b",)], Way.FILTER)
     "`s`.`ds` IN ('a', 'b')"
-    >>> list_condition("s", ["ds"], [("a",), (None,)], 10_000)
+    >>> list_condition("s", ["ds"], [("a",), (None,)], Way.NAMES)
     "concat(`s`.`ds`, '') IN ('a') OR `s`.`ds` IS NULL"
     """
-    chosen = way(columns, rows, total, on_glue)
-    if chosen is Way.FILTER:
+    if way is Way.FILTER:
         return tuples_condition(alias, columns, rows)
     condition = names_condition(alias, columns, rows)
-    if chosen is Way.RANGE:
+    if way is Way.RANGE:
         return f"{range_condition(alias, columns, rows)} AND ({condition})"
     return condition
 

@@ -13,18 +13,17 @@ from airflow_hive_opt.spark.session.best_effort import best_effort
 class Clock:
     """Seconds and metastore work of each phase; the work is ``None`` if it is not known."""
 
-    def __init__(self, work: Callable[[], Work | None]) -> None:
+    def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.work: dict[str, Work | None] = {}
-        self._work = work
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Measures the block and stores the figures under ``name``."""
-        began, before = time.monotonic(), self._work()
+    def phase(self, name: str, work: Callable[[], Work | None]) -> Iterator[None]:
+        """Measures the block and stores the figures under ``name``; ``work`` counts so far."""
+        began, before = time.monotonic(), work()
         try:
             yield
         finally:
             self.seconds[name] = time.monotonic() - began
-            after = best_effort(self._work)
+            after = best_effort(work)
             self.work[name] = after - before if after and before else None

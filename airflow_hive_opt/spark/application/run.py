@@ -1,0 +1,316 @@
+"""The run of a statement, from its text to its rows and its report: HIVE-5119 on Spark.
+
+1. The *local task* plans the statement, collects the keys of its small tables, asks the metastore
+   for the partitions that match them, and writes the descriptor.
+2. *Prelaunch* reads the descriptor in another application, and looks up which of its partitions
+   there are now. An application that runs both stages goes on with what it has just found.
+3. The *gates* may stop the run.
+4. The *map join* runs the statement on these partitions alone.
+5. The *report* says what was decided, found and read.
+
+Operators, sensors, command line, ``spark-submit``, Spark Connect and the shared Spark all call
+:func:`run_job`. They differ in where the session comes from and where the outcome goes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from upath import UPath
+
+from airflow_hive_opt.documents import descriptor as descriptors
+from airflow_hive_opt.documents import required
+from airflow_hive_opt.documents.binding import OtherSession
+from airflow_hive_opt.documents.descriptor import Descriptor, DescriptorError
+from airflow_hive_opt.documents.gates import JoinStopped, NothingToDo
+from airflow_hive_opt.documents.report import (
+    LOCAL_TASK,
+    MAP_JOIN,
+    PRELAUNCH,
+    EliminatedJoins,
+    Report,
+    changes,
+    headline,
+    keep_report,
+    unpruned,
+)
+from airflow_hive_opt.documents.required import RequiredPartitions
+from airflow_hive_opt.documents.required_keys import FoundKeys, keep_keys
+from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
+from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
+from airflow_hive_opt.spark.application.completion import Result, outcome_of
+from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status
+from airflow_hive_opt.spark.application.passed_through import passed_through
+from airflow_hive_opt.spark.application.planning import plan_job
+from airflow_hive_opt.spark.application.required_partitions import required_partitions
+from airflow_hive_opt.spark.application.session_binding import binding, check_binding
+from airflow_hive_opt.spark.catalog.lake_files import counted
+from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
+from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
+from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
+from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns
+from airflow_hive_opt.spark.local_task.local_task import run_local_task
+from airflow_hive_opt.spark.local_task.redundant_joins import without_joins
+from airflow_hive_opt.spark.local_task.snapshots import log_newer
+from airflow_hive_opt.spark.map_join.execution import execute
+from airflow_hive_opt.spark.map_join.prelaunch import check_tables, prelaunch
+from airflow_hive_opt.spark.restriction.restrict import restrict, ways_of
+from airflow_hive_opt.spark.restriction.scan import scanning
+from airflow_hive_opt.spark.session.best_effort import best_effort
+from airflow_hive_opt.spark.session.clock import Clock
+from airflow_hive_opt.spark.session.driver_memory import peak_heap
+from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.spark.session.progress import progress
+from airflow_hive_opt.spark.session.session import own_session
+from airflow_hive_opt.spark.session.statement_errors import is_refusal
+from airflow_hive_opt.statement.budget import Budget
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.settings import PLANNING_SECONDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_hive_opt.documents.storage import StoragePath
+
+log = logging.getLogger(__name__)
+
+
+def run_job(
+    session: SparkSession, job: Job, open_path: Callable[[str], StoragePath] = UPath
+) -> Outcome:
+    """Runs the job's stages and returns how they ended; the outcome holds an error's message.
+
+    ``open_path`` makes a path from a URI.
+    """
+    return replace(_outcome(session, job, open_path), token=job.token)
+
+
+def _outcome(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath]) -> Outcome:
+    """Runs the stages. Only here errors become outcomes."""
+    pruned: Report | None = None
+    try:
+        path, handed_over = open_path(job.path), open_path(job.descriptor or job.path)
+    except (ValueError, ImportError) as error:
+        return Outcome(Status.REFUSED, in_words(error))
+    try:
+        run = Run(own_session(session), job, path)
+        if job.stages is Stages.KEYS:
+            return run.required_partitions()
+        if job.stages is Stages.MAP_JOIN:
+            digest = job.digest or ""
+            result = run.map_join_of(handed_over, digest)
+        else:
+            pruned = run.local_task(hand_over=job.stages is Stages.LOCAL_TASK)
+            digest = pruned.descriptor.digest
+            if job.stages is Stages.LOCAL_TASK:
+                keep_report(pruned, path)
+                job.gates.check(pruned.descriptor)
+                return Outcome(Status.DONE, headline(pruned.descriptor), pruned.summary())
+            result = run.map_join(pruned.descriptor, fewer_joins=pruned.fewer_joins)
+    except JoinStopped as stop:
+        return _stopped(stop, pruned or Report(stop.descriptor, str(handed_over)), job)
+    except (PlanError, OtherSession, TooManyRequiredPartitions) as error:
+        return _failed(Status.REFUSED, error, pruned)
+    except (DescriptorError, PySparkException, Py4JError, ConnectionError) as error:
+        return _failed(Status.REFUSED if is_refusal(error) else Status.FAILED, error, pruned)
+    # The statement has run: no error from here on may cause a retry.
+    return run.done(result, digest)
+
+
+class Run:
+    """The stages of one job in one session, with one catalog and one clock.
+
+    The settings of the job's ``SET`` lines stay set in the session. ``path`` is the job's, opened.
+    """
+
+    def __init__(self, session: SparkSession, job: Job, path: StoragePath) -> None:
+        self._session = session
+        self._job = job
+        self._path = path
+        for name, value in job.session_conf.items():
+            session.conf.set(name, value)
+        self._catalog = catalog_of(session)
+        self._clock = Clock()
+
+    def required_partitions(self) -> Outcome:
+        """Writes the partitions that the keys require, whether they exist or not."""
+        job = self._job
+        tables = tuple(required_partitions(self._session, self._catalog, job, job.columns))
+        found = RequiredPartitions(job.query_digest, job.columns, job.token, tables)
+        required.write(found, self._path)
+        summary = {"uri": str(self._path), "required": found.count}
+        return Outcome(Status.DONE, found.in_words, summary)
+
+    def local_task(self, hand_over: bool) -> Report:
+        """Collects keys, looks up partitions in the metastore, and writes the descriptor.
+
+        Set ``hand_over`` if another application reads the descriptor: the descriptor then records
+        how this session reads the statement. Raises ``PlanError`` only if Spark rejects the
+        statement too, and ``DescriptorError``.
+        """
+        budget = Budget(self._job.settings.number(PLANNING_SECONDS))
+        with (
+            PartitionsOf(self._session, self._catalog) as metastore,
+            self._clock.phase(LOCAL_TASK, metastore.work),
+            progress(self._session, LOCAL_TASK),
+        ):
+            descriptor, answered, keys = self._descriptor(metastore, hand_over, budget)
+            with budget:
+                fewer_joins = self._without_joins(descriptor, answered)
+        descriptors.write(descriptor, self._path)
+        log.info("descriptor written to %s", self._path)
+        if keys is not None:
+            keep_keys(keys, descriptor.query_digest, descriptor.digest, self._path)
+        for line in unpruned(descriptor):
+            log.info("%s", line)
+        report = self._report(descriptor)
+        heap = peak_heap(self._session)
+        return replace(report, driver_peak_heap=heap, fewer_joins=fewer_joins)
+
+    def map_join_of(self, path: StoragePath, digest: str) -> Result:
+        """Runs the map join of another application's local task, with prelaunch before it.
+
+        ``path`` has the local task's descriptor, ``digest`` is the descriptor's as the local task
+        returned it. Raises what :meth:`map_join` raises, ``DescriptorError``, and
+        :class:`~airflow_hive_opt.documents.binding.OtherSession` if this session reads the
+        statement differently from the local task's session.
+        """
+        descriptor = descriptors.read(path, self._job.query_digest, digest)
+        with self._clock.phase(PRELAUNCH, self._catalog.work):
+            current = self._prelaunch(descriptor)
+        vanished, appeared = changes(descriptor.targets, current.targets)
+        result = self.map_join(descriptor, current, path=path)
+        report = replace(result.report, vanished=vanished, appeared=appeared)
+        return replace(result, report=report)
+
+    def map_join(
+        self,
+        descriptor: Descriptor,
+        current: Descriptor | None = None,
+        fewer_joins: EliminatedJoins | None = None,
+        path: StoragePath | None = None,
+    ) -> Result:
+        """Checks the gates, then runs the statement on the partitions of ``current``.
+
+        ``current`` is the descriptor with the partitions as prelaunch has found them; after a local
+        task in the same application it is the descriptor itself. ``fewer_joins`` is the statement
+        without the joins that the keys decide. ``path`` is where the descriptor is. Raises
+        :class:`~airflow_hive_opt.documents.gates.GateClosed` and
+        :class:`~airflow_hive_opt.documents.gates.NothingToDo`.
+        """
+        current = current or descriptor
+        self._job.gates.check(current)
+        targets, filters = current.targets, descriptor.row_filters
+        ways = ways_of(targets, self._catalog.is_on_glue)
+        sql = descriptor.statement or self._job.statement
+        restricted = restrict(sql, targets, ways, filters, descriptor.changes)
+        fewest_joins = fewer_joins.text if fewer_joins else restricted
+        for scan, way in ways.items():
+            told = scan.name, way.value, way.cost
+            log.info("Spark looks up the partitions of %s by %s: %s", *told)
+        texts = (fewest_joins, restricted, self._job.statement)
+        locations = {target.location for target in targets}
+        with (
+            self._clock.phase(MAP_JOIN, self._catalog.work),
+            progress(self._session, MAP_JOIN),
+            scanning(self._session, set(ways.values()), locations, longest_list(filters)),
+        ):
+            answer = execute(self._session, texts, self._job.parameters, self._job.show_rows)
+        eliminated = fewer_joins.scans if fewer_joins and answer.text == fewest_joins else ()
+        for scan in eliminated:
+            log.info("%s (%s) has each key once, so its join was removed", scan.name, scan.table)
+        if answer.objection and answer.text not in (fewest_joins, restricted):
+            descriptor, ways = passed_through(self._job, answer.objection), {}
+        report = replace(
+            self._report(descriptor, path),
+            ways={scan: way.value for scan, way in ways.items()},
+            driver_peak_heap=best_effort(lambda: peak_heap(self._session)),
+            eliminated=eliminated,
+        )
+        return Result(report, answer.columns, answer.rows, answer.text, answer.plan)
+
+    def done(self, result: Result, digest: str) -> Outcome:
+        """The outcome of a statement that has run; ``digest`` is its local task's."""
+        return outcome_of(self._job, result, digest, self._path, self._catalog, self._clock)
+
+    def _descriptor(
+        self, metastore: PartitionsOf, hand_over: bool, budget: Budget
+    ) -> tuple[Descriptor, Sequence[RedundantJoin], FoundKeys | None]:
+        """The descriptor, the joins that the keys decide, and the keys for sensors."""
+        job, catalog = self._job, self._catalog
+        planned = plan_job(self._session, catalog, job, hand_over, budget)
+        plan = planned.plan
+        answered: Sequence[RedundantJoin] = ()
+        keys = None
+        if plan.passed_through:
+            found = passed_through(job, plan.passed_through)
+        else:
+            metastore.prefetch(decision.table for decision in plan.decisions if decision.pruned)
+            found, answered, keys = run_local_task(
+                self._session,
+                catalog,
+                metastore,
+                plan,
+                job.bounds,
+                job.parameters,
+                EarlierRuns(job.unasked),
+                hand_over,
+            )
+            found = replace(found, snapshots=planned.snapshots)
+            if planned.names is not None:
+                bound = binding(self._session, catalog, planned.names)
+                found = replace(found, binding=bound)
+        if job.gates.max_bytes is not None:
+            found = replace(found, targets=tuple(map(catalog.with_bytes, found.targets)))
+        statement = plan.sql if plan.sql != job.statement else None
+        found = replace(found, query_digest=job.query_digest, statement=statement)
+        return found, answered, keys if planned.is_users_own else None
+
+    def _without_joins(
+        self, descriptor: Descriptor, answered: Sequence[RedundantJoin]
+    ) -> EliminatedJoins | None:
+        if not answered:
+            return None
+        sql = descriptor.statement or self._job.statement
+        ways = ways_of(descriptor.targets, self._catalog.is_on_glue)
+        return without_joins(sql, self._catalog, descriptor, answered, ways)
+
+    def _prelaunch(self, descriptor: Descriptor) -> Descriptor:
+        """The descriptor with the partitions and files that there are now."""
+        session, catalog, job = self._session, self._catalog, self._job
+        check_binding(session, catalog, job.statement, descriptor)
+        check_tables(session, catalog, descriptor)
+        targets = prelaunch(catalog, descriptor, job.parameters)
+        if job.gates.max_bytes is not None:
+            targets = tuple(catalog.with_bytes(target) for target in targets)
+        files = tuple(counted(session, found) for found in descriptor.planned_files)
+        log_newer(session, descriptor.snapshots)
+        return replace(descriptor, targets=targets, planned_files=files)
+
+    def _report(self, descriptor: Descriptor, path: StoragePath | None = None) -> Report:
+        """The report with what the clock has measured so far."""
+        return Report(
+            descriptor,
+            str(path or self._path),
+            dict(self._clock.seconds),
+            dict(self._clock.work),
+            self._session.conf.get("spark.app.id", None),
+        )
+
+
+def _failed(status: Status, error: Exception, pruned: Report | None) -> Outcome:
+    return Outcome(status, in_words(error), pruned.summary() if pruned else None)
+
+
+def _stopped(stop: JoinStopped, report: Report, job: Job) -> Outcome:
+    """The outcome of a run that a gate has stopped, with all that the local task found."""
+    status = Status.NOTHING_TO_DO if isinstance(stop, NothingToDo) else Status.REFUSED
+    found: Mapping[str, Any] = {"stopped": stop.short, "headline": headline(stop.descriptor)}
+    if job.digest:
+        found = {**found, "digest": job.digest}  # of the list as the local task wrote it
+    return Outcome(status, str(stop), {**report.summary(), **found})
