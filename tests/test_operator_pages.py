@@ -64,7 +64,7 @@ def test_the_other_pages_describe_their_own_arguments(name):
 
 
 def test_the_overview_links_every_page():
-    overview = (PROJECT / "docs" / "airflow.md").read_text()
+    overview = (PROJECT / "docs" / "guides" / "where-it-runs" / "index.md").read_text()
     assert len(list(FOLDER.glob("*.md"))) == len(OWN) + 2
     assert [name for name in OWN if f"](operators/{name}.md)" not in overview] == []
 
@@ -98,7 +98,7 @@ def test_a_connections_uri_and_its_json_are_the_same():
 def tables(spark):
     """The tutorial's tables of three months."""
     spark.sql("USE default")
-    for block in blocks((PROJECT / "docs" / "tutorial.md").read_text()):
+    for block in blocks((PROJECT / "docs" / "getting-started" / "tutorial.md").read_text()):
         if re.match(r"-- (days|visits)\.sql\n", block.text):
             spark.sql(block.text)
     yield
