@@ -54,24 +54,34 @@ def test_every_refusal_of_a_rewriting_is_listed_with_its_sentence():
 
 
 def test_every_option_is_described():
-    text = (
-        (PROJECT / "docs" / "guides" / "where-it-runs" / "index.md")
-        .read_text()
-        .split("## Configuration")[1]
-    )
+    text = (PROJECT / "docs" / "reference" / "settings.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| `AIRFLOW__HIVE_OPT__", text, re.MULTILINE)
     assert set(rows) == set(get_provider_info()["config"]["hive_opt"]["options"])
 
 
-def test_the_readme_links_every_page():
-    readme = (PROJECT / "README.md").read_text()
-    pages_of_folders = {"adr", "contributing", "operators", "waiting"}
-    found = [path for path in PAGES if path.is_relative_to(PROJECT / "docs")]
-    names = [
-        str(path.relative_to(PROJECT)) for path in found if path.parent.name not in pages_of_folders
-    ]
-    assert len(names) > 10
-    assert [name for name in names if f"({name}" not in readme] == []
+def linked(path):
+    """The files that a page links to."""
+    names = re.findall(r"\]\(([^)#:\s]+)[^)\s]*\)", path.read_text())
+    return {(path.parent / name).resolve() for name in names}
+
+
+def test_every_page_is_linked_from_the_index_of_its_folder():
+    folders = [path.parent for path in (PROJECT / "docs").glob("*/index.md")]
+    assert len(folders) == 4
+    for folder in folders:
+        listed = {folder / "index.md"} | linked(folder / "index.md")
+        listed |= {page for path in listed if path.name == "index.md" for page in linked(path)}
+        assert sorted({path for path in PAGES if folder in path.parents} - listed) == []
+    assert {folder / "index.md" for folder in folders} <= linked(PROJECT / "README.md")
+
+
+def test_the_site_has_every_page():
+    folder = PROJECT / "docs"
+    trees = (folder / "index.rst").read_text()
+    found = [path for path in PAGES if folder in path.parents and path.parent.name != "adr"]
+    names = [str(path.relative_to(folder).with_suffix("")) for path in found]
+    assert len(names) > 30
+    assert [name for name in names if f"   {name}\n" not in trees] == []
 
 
 def test_every_promise_names_a_test_that_is_there():
@@ -124,7 +134,7 @@ def test_the_pages_have_what_is_checked():
     called = [command for page in text.values() for command in pages.commands(page)]
     for program in ("airflow-hive-opt ", "airflow ", "make "):
         assert sum(command.startswith(program) for command in called) >= 4
-    assert "installing-it" in pages.anchors(text["docs/guides/where-it-runs/index.md"])
+    assert "nothing-is-pruned" in pages.anchors(text["docs/guides/troubleshooting.md"])
 
 
 @pytest.mark.parametrize(
@@ -148,7 +158,7 @@ def test_a_broken_block_is_noticed(check, page, problem):
 
 
 @pytest.mark.parametrize(
-    "link", ["gone.md", "#gone", "docs/guides/where-it-runs/index.md#gone", "../x/README.md"]
+    "link", ["gone.md", "#gone", "docs/guides/gates.md#gone", "../x/README.md"]
 )
 def test_a_broken_link_is_noticed(link):
     (found,) = pages.link_problems(f"# Here\n[there]({link}) [here](#here)", PROJECT / "README.md")
