@@ -78,7 +78,7 @@ def test_the_other_pages_describe_their_own_arguments(name):
 def test_the_overview_links_every_page():
     assert len(PATHS) == len(OWN) + 2
     found = re.findall(r"\]\(([^)]+\.md)\)", OPERATORS.read_text())
-    assert {(OPERATORS.parent / name).resolve() for name in found} == set(PATHS.values())
+    assert set(PATHS.values()) <= {(OPERATORS.parent / name).resolve() for name in found}
 
 
 def connections():
