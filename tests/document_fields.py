@@ -1,4 +1,4 @@
-"""The fields of documents, by their data classes and by the tables of ``docs/descriptor.md``."""
+"""The fields of documents: their data classes, and the tables of the page on the descriptor."""
 
 from __future__ import annotations
 

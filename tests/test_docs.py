@@ -24,18 +24,18 @@ from tests.document_fields import FORMATS, fields_of_classes, fields_of_page
 from tests.pages import PAGES, PROJECT
 from tests.versions.installed import needs_airflow
 
-DESCRIPTOR_PAGE = PROJECT / "docs" / "descriptor.md"
+DESCRIPTOR_PAGE = PROJECT / "docs" / "reference" / "descriptor.md"
 every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(PROJECT)))
 
 
 def test_every_reason_is_listed_with_its_sentence():
-    text = (PROJECT / "docs" / "reasons.md").read_text()
+    text = (PROJECT / "docs" / "reference" / "reasons.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert rows == [f"| `{reason.value}` | {reason.sentence} |" for reason in Reason]
 
 
 def test_the_advice_on_every_reason_is_on_the_troubleshooting_page():
-    page = (PROJECT / "docs" / "troubleshooting.md").read_text()
+    page = (PROJECT / "docs" / "guides" / "troubleshooting.md").read_text()
     section = page.split("## Nothing is pruned")[1].split("\n## ")[0]
     found = {}
     for line in section.splitlines():
@@ -48,33 +48,51 @@ def test_the_advice_on_every_reason_is_on_the_troubleshooting_page():
 
 
 def test_every_refusal_of_a_rewriting_is_listed_with_its_sentence():
-    text = (PROJECT / "docs" / "correlation.md").read_text()
+    text = (PROJECT / "docs" / "how-it-works" / "correlation.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert rows == [f"| `{refusal.value}` | {refusal.sentence} |" for refusal in Refusal]
 
 
 def test_every_option_is_described():
-    text = (PROJECT / "docs" / "airflow.md").read_text().split("## Configuration")[1]
+    text = (PROJECT / "docs" / "reference" / "settings.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| `AIRFLOW__HIVE_OPT__", text, re.MULTILINE)
     assert set(rows) == set(get_provider_info()["config"]["hive_opt"]["options"])
 
 
-def test_the_readme_links_every_page():
-    readme = (PROJECT / "README.md").read_text()
-    names = [path.name for path in (PROJECT / "docs").glob("*.md")]
-    assert len(names) > 10
-    assert [name for name in names if f"(docs/{name}" not in readme] == []
+def linked(path):
+    """The files that a page links to."""
+    names = re.findall(r"\]\(([^)#:\s]+)[^)\s]*\)", path.read_text())
+    return {(path.parent / name).resolve() for name in names}
+
+
+def test_every_page_is_linked_from_the_index_of_its_folder():
+    folders = [path.parent for path in (PROJECT / "docs").glob("*/index.md")]
+    assert len(folders) == 4
+    for folder in folders:
+        listed = {folder / "index.md"} | linked(folder / "index.md")
+        listed |= {page for path in listed if path.name == "index.md" for page in linked(path)}
+        assert sorted({path for path in PAGES if folder in path.parents} - listed) == []
+    assert {folder / "index.md" for folder in folders} <= linked(PROJECT / "README.md")
+
+
+def test_the_site_has_every_page():
+    folder = PROJECT / "docs"
+    trees = (folder / "index.rst").read_text()
+    found = [path for path in PAGES if folder in path.parents and path.parent.name != "adr"]
+    names = [str(path.relative_to(folder).with_suffix("")) for path in found]
+    assert len(names) > 30
+    assert [name for name in names if f"   {name}\n" not in trees] == []
 
 
 def test_every_promise_names_a_test_that_is_there():
-    text = (PROJECT / "docs" / "guarantees.md").read_text()
+    text = (PROJECT / "docs" / "reference" / "guarantees.md").read_text()
     named = set(re.findall(r"`(tests/[\w/.]+)`", text))
     assert len(named) > 10
     assert [name for name in sorted(named) if not (PROJECT / name).exists()] == []
 
 
 def test_messages_of_the_troubleshooting_page_are_those_of_the_code():
-    page = (PROJECT / "docs" / "troubleshooting.md").read_text()
+    page = (PROJECT / "docs" / "guides" / "troubleshooting.md").read_text()
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
     shown = [text for row in rows for text in re.findall(r"`([^`]+)`", row[0])]
     assert len(shown) > 50
@@ -116,7 +134,7 @@ def test_the_pages_have_what_is_checked():
     called = [command for page in text.values() for command in pages.commands(page)]
     for program in ("airflow-hive-opt ", "airflow ", "make "):
         assert sum(command.startswith(program) for command in called) >= 4
-    assert "installing-it" in pages.anchors(text["docs/airflow.md"])
+    assert "nothing-is-pruned" in pages.anchors(text["docs/guides/troubleshooting.md"])
 
 
 @pytest.mark.parametrize(
@@ -139,7 +157,9 @@ def test_a_broken_block_is_noticed(check, page, problem):
     assert problem in found
 
 
-@pytest.mark.parametrize("link", ["gone.md", "#gone", "docs/airflow.md#gone", "../x/README.md"])
+@pytest.mark.parametrize(
+    "link", ["gone.md", "#gone", "docs/guides/gates.md#gone", "../x/README.md"]
+)
 def test_a_broken_link_is_noticed(link):
     (found,) = pages.link_problems(f"# Here\n[there]({link}) [here](#here)", PROJECT / "README.md")
     assert found.startswith(f"{link}: no such")

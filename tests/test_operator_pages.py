@@ -18,7 +18,9 @@ from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
 from tests.pages import PAGES, PROJECT, blocks, commands
 from tests.versions.installed import needs_airflow
 
-FOLDER = PROJECT / "docs" / "operators"
+GUIDES = PROJECT / "docs" / "guides"
+OPERATORS = GUIDES / "operators" / "index.md"
+ARGUMENTS = PROJECT / "docs" / "reference" / "arguments.md"
 OWN = {
     "decorator": None,
     "local-task": LocalTaskOperator,
@@ -28,16 +30,26 @@ OWN = {
     "task-group": MapJoinPruneTaskGroup,
 }
 SENSORS = ("partition-descriptor", "required-partitions")
-pages = pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.md")))
+PATHS = {
+    path.stem: path
+    for folder in ("operators", "waiting")
+    for path in (GUIDES / folder).glob("*.md")
+    if path != OPERATORS
+}
+pages = pytest.mark.parametrize("name", sorted(PATHS))
 
 
 def text_of(name):
-    return (FOLDER / f"{name}.md").read_text()
+    return PATHS[name].read_text()
 
 
 def documented(name):
-    """The first column of the page's table of arguments."""
-    _, _, table = text_of(name).partition("| argument | default | meaning |\n|---|---|---|\n")
+    """The first column of the table of arguments below the name of the page."""
+    heading = text_of(name).partition("\n")[0]
+    (section,) = re.findall(
+        rf"^#{heading}\n(.*?)(?=^## |\Z)", ARGUMENTS.read_text(), re.MULTILINE | re.DOTALL
+    )
+    _, _, table = section.partition("| argument | default | meaning |\n|---|---|---|\n")
     return re.findall(r"^\| `(\w+)` \|", table.partition("\n\n")[0], re.MULTILINE)
 
 
@@ -64,9 +76,9 @@ def test_the_other_pages_describe_their_own_arguments(name):
 
 
 def test_the_overview_links_every_page():
-    overview = (PROJECT / "docs" / "airflow.md").read_text()
-    assert len(list(FOLDER.glob("*.md"))) == len(OWN) + 2
-    assert [name for name in OWN if f"](operators/{name}.md)" not in overview] == []
+    assert len(PATHS) == len(OWN) + 2
+    found = re.findall(r"\]\(([^)]+\.md)\)", OPERATORS.read_text())
+    assert set(PATHS.values()) <= {(OPERATORS.parent / name).resolve() for name in found}
 
 
 def connections():
@@ -98,7 +110,7 @@ def test_a_connections_uri_and_its_json_are_the_same():
 def tables(spark):
     """The tutorial's tables of three months."""
     spark.sql("USE default")
-    for block in blocks((PROJECT / "docs" / "tutorial.md").read_text()):
+    for block in blocks((PROJECT / "docs" / "getting-started" / "tutorial.md").read_text()):
         if re.match(r"-- (days|visits)\.sql\n", block.text):
             spark.sql(block.text)
     yield

@@ -11,7 +11,7 @@ from airflow_hive_opt.commands.main import main
 from tests.pages import PROJECT, blocks
 from tests.versions.installed import needs_airflow
 
-PAGE = (PROJECT / "docs" / "tutorial.md").read_text()
+PAGE = (PROJECT / "docs" / "getting-started" / "tutorial.md").read_text()
 TABLES = ("days", "visits", "visits_by_page")
 
 

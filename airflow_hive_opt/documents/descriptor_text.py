@@ -64,7 +64,7 @@ def _scan(decision: Decision, target: Target | PlannedFiles | None) -> Iterator[
     yield f"{decision.scan.name}{table}: {decision.reason}"
     yield f"  {decision.message}"
     if advice := advice_on(decision.reason):
-        yield f"  to do: {advice} More: docs/troubleshooting.md#nothing-is-pruned"
+        yield f"  to do: {advice} More: docs/guides/troubleshooting.md#nothing-is-pruned"
     if isinstance(target, PlannedFiles):
         yield f"  {_files(target)}"
         return

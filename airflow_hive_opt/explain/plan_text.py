@@ -316,5 +316,5 @@ def _pruning_text(decision: ScanDecision) -> str:
     if decision.pruned:
         lines.append(f"    {WAYS}")
     if advice := advice_on(decision.reason):
-        lines.append(f"    to do: {advice} More: docs/troubleshooting.md#nothing-is-pruned")
+        lines.append(f"    to do: {advice} More: docs/guides/troubleshooting.md#nothing-is-pruned")
     return "\n".join(lines)

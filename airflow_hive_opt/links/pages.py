@@ -45,7 +45,7 @@ def base_path() -> str:
 def reason_page(code: str) -> str:
     """The address of what to do about a reason code, below ``[api] base_url`` if it is set."""
     base = str(airflow_conf.get("api", "base_url", fallback="")).rstrip("/")
-    return f"{base}{PREFIX}/pages/reasons#{code}" if HAS_PAGES else "docs/troubleshooting.md"
+    return f"{base}{PREFIX}/pages/reasons#{code}" if HAS_PAGES else "docs/guides/troubleshooting.md"
 
 
 def _page(page: str, operator: BaseOperator, ti_key: Any) -> str:

@@ -99,7 +99,7 @@ class Remote(Metastore, Protocol):
         """Closes the connection."""
 
 
-# In milliseconds: a Hive 2.3 metastore on PostgreSQL over loopback, see docs/metastore.md.
+# In milliseconds: Hive 2.3 on PostgreSQL over loopback, see docs/how-it-works/metastore.md.
 FILTER_CALL = 9.0
 FILTER_PARTITION = 0.0008
 FILTER_COMPARISON = 0.000013

@@ -1,7 +1,7 @@
 """Decides by the number of partitions how Spark finds the partitions of a scan.
 
 ``spark/restriction/scan.py`` implements and describes the ways. The numbers come from the
-measurements in docs/metastore.md.
+measurements in docs/how-it-works/metastore.md.
 """
 
 from __future__ import annotations

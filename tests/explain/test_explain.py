@@ -48,7 +48,9 @@ def test_text_shows_trees_and_decisions():
 def test_a_scan_that_is_read_whole_has_advice():
     found = plan("SELECT * FROM sales s LEFT JOIN days d ON s.ds = d.ds AND d.year = 2000", STAR)
     advice = "Use an inner join if the result allows it."
-    assert f"    to do: {advice} More: docs/troubleshooting.md#nothing-is-pruned" in to_text(found)
+    assert f"    to do: {advice} More: docs/guides/troubleshooting.md#nothing-is-pruned" in to_text(
+        found
+    )
     (shown,) = to_json(found)["pruning"]
     assert (shown["reason"], shown["advice"]) == ("PRESERVED_SIDE", advice)
 

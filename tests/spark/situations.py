@@ -1,7 +1,7 @@
 """What users write, and what becomes of it: one line a situation.
 
 ``sales`` has 20 days of 2020 and the NULL partition, ``hours`` days 0 to 4 with hours 0 to 3.
-``docs/what-prunes.md`` is made of this list.
+``docs/how-it-works/what-prunes.md`` is made of this list.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compares Hive's rows for the goldens' statements with those of pruned runs on Spark.
 
 ``DIFFERENT`` lists all statements for which Spark returns other rows, with the cause.
-docs/hive-differences.md describes them.
+docs/how-it-works/hive-differences.md describes them.
 """
 
 from __future__ import annotations

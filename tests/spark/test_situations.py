@@ -1,4 +1,4 @@
-"""Every situation of ``docs/what-prunes.md``: the rows, what is kept and scanned, and the page.
+"""Every situation of the page *What prunes*: the rows, what is kept and scanned, and the page.
 
 ``SITUATIONS_COUNTED=FILE`` writes how many are pruned, as JSON.
 """
@@ -19,7 +19,7 @@ from tests.spark.answers import ask
 from tests.spark.situations import SITUATIONS, Situation, setup
 from tests.versions.installed import SPARK
 
-PAGE = Path(__file__).parents[2] / "docs" / "what-prunes.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-it-works" / "what-prunes.md"
 # Partitions of either big table whose values are not NULL; Spark leaves out the NULL partition of
 # any equality, which is not counted as pruning here.
 _VALUES = 20
@@ -114,13 +114,13 @@ def page(
         "`spark.sql.optimizer.dynamicPartitionPruning`: `reuseBroadcastOnly` off, so that it may "
         "run an extra query for pruning, and from Spark 4.3 `broadcastProjection.enabled`.",
         "",
-        "The outcome is a path or a [reason code](reasons.md). `fast`: keys are compared with "
-        "partition columns. `skeleton`: Spark evaluates the condition on partition names. "
-        "`static`: names and literals decide, and no table is read.",
+        "The outcome is a path or a [reason code](../reference/reasons.md). `fast`: keys are "
+        "compared with partition columns. `skeleton`: Spark evaluates the condition on partition "
+        "names. `static`: names and literals decide, and no table is read.",
         "",
         f"Of these {asked} situations {ours} are pruned here, {spark} by Spark and {all_on} by "
         "Spark with every switch on. If Spark skips only the NULL partition, that does not count. "
-        "[Older versions of Spark](versions.md#what-spark-itself-prunes).",
+        "[Older versions of Spark](../reference/versions.md#what-spark-itself-prunes).",
     ]
     for group in dict.fromkeys(one.group for one in SITUATIONS):
         lines += ["", f"## {group}", ""]

@@ -3,7 +3,7 @@
 python -m tests.versions.matrix [PAIR ...] [clusters]
 
 Creates an environment for each pair in ``.matrix``, once, and runs the tests in it. Writes the
-tables of docs/versions.md when every pair and cluster has run on the current files.
+tables of docs/reference/versions.md when every pair and cluster has run on the current files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 PROJECT = Path(__file__).parents[2]
 ENVIRONMENTS = PROJECT / ".matrix"
-PAGE = PROJECT / "docs" / "versions.md"
+PAGE = PROJECT / "docs" / "reference" / "versions.md"
 BEGIN, END = "<!-- {} by make test-matrix -->\n", "<!-- end -->\n"
 # Without this project's overrides, which pip does not know either.
 PIP = ("pip", "install", "--quiet", "--no-config")

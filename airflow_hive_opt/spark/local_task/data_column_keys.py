@@ -35,8 +35,8 @@ from airflow_hive_opt.spark.session.connect import is_remote
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# See docs/key-predicates.md. Spark gives Parquet a list as a chain of ORs. Comparing a long list
-# costs more than it skips, and 2,000 values overflow the stack.
+# See docs/how-it-works/key-predicates.md. Spark gives Parquet a list as a chain of ORs. Comparing
+# a long list costs more than it skips, and 2,000 values overflow the stack.
 MOST_KEYS_IN_A_LIST = 200
 MOST_ROWS_READ = 0.25
 
