@@ -16,6 +16,7 @@ help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
 	@echo "make demo-pages  the pages of the demo's runs, until Ctrl-C or kill"
 	@echo "make test   environment, then lint, types and tests"
+	@echo "make check  the part of them that starts no Spark and no server, in a minute"
 	@echo "make test-e2e  tests with a Spark cluster, all services of Airflow, and a browser"
 	@echo "make test-faults   a failing metastore, killed runs, full disks; FAULTS=1 fails every metastore call in turn"
 	@echo "make test-mutants  wrong edits of the soundness rules: the tests must detect each one"
@@ -44,6 +45,16 @@ demo-pages: $(READY) pages
 	@$(BIN)/python -m benchmarks.demo_pages
 
 test: lint types pytest
+
+# Lint, types, and the tests that start no Spark and no server.
+check: $(READY)
+	@$(MAKE) --silent --jobs 2 check-source check-tests
+
+.PHONY: check check-source check-tests
+check-source: $(READY)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+check-tests: $(READY)
+	@$(BIN)/pytest -q -m "not server and not e2e and not faults and not mutants"
 
 # The site of README and docs. A broken link, anchor or name is an error. Sphinx rebuilds changed pages
 # only.

@@ -21,6 +21,16 @@ os.environ["AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS"] = "False"
 os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "False"
 
 
+SERVERS = {"spark", "postgres_server", "metastore_service", "connect_server", "database", "web"}
+
+
+def pytest_collection_modifyitems(items):
+    """Marks the tests that need a server, so that ``make check`` can leave them out."""
+    for item in items:
+        if SERVERS.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("server")
+
+
 @pytest.fixture(scope="session")
 def spark():
     """A session with Hive support on a fresh embedded warehouse."""

@@ -87,14 +87,14 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--html", type=Path, metavar="FILE", help="write a page into this file")
     shown.add_argument("-v", "--verbose", action="store_true")
     shown.set_defaults(run=_report)
-    sweep = commands.add_parser("descriptors", help="manage stored descriptors")
-    kinds = sweep.add_subparsers(required=True, metavar="COMMAND")
-    old = kinds.add_parser("prune", help="delete old descriptors")
+    descriptors = commands.add_parser("descriptors", help="manage stored descriptors")
+    kinds = descriptors.add_subparsers(required=True, metavar="COMMAND")
+    old = kinds.add_parser("delete", help="delete old descriptors")
     old.add_argument("root", metavar="PATH", help="the descriptor_path: a folder or URI")
     old.add_argument("--older-than", required=True, metavar="AGE", help="such as 30d, 36h or 2w")
     old.add_argument("--dry-run", action="store_true", help="only list them")
     old.add_argument("-v", "--verbose", action="store_true")
-    old.set_defaults(run=_sweep)
+    old.set_defaults(run=_delete)
     session = commands.add_parser("session", help="the Spark that the tasks of a machine share")
     actions = session.add_subparsers(required=True, metavar="COMMAND")
     status = actions.add_parser("status", help="show what runs, for the current user")
@@ -235,7 +235,7 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
         raise _UsageError(str(error)) from error
 
 
-def _sweep(options: argparse.Namespace) -> int:
+def _delete(options: argparse.Namespace) -> int:
     from datetime import datetime, timezone
 
     from upath import UPath

@@ -20,7 +20,7 @@ from airflow_hive_opt.documents.storage import (
     DescriptorError,
     StoragePath,
     read_bounded,
-    write_whole,
+    write_atomically,
 )
 from airflow_hive_opt.documents.typed_json import reader
 
@@ -86,7 +86,7 @@ class Format(Generic[Content]):
 
     def write(self, content: Content, path: StoragePath) -> None:
         """Writes the document atomically; raises :class:`DescriptorError`."""
-        write_whole(self.encode(content), path)
+        write_atomically(self.encode(content), path)
 
     def read(self, path: StoragePath) -> Content:
         """The content of the document at ``path``.

@@ -9,7 +9,7 @@ from typing import Optional
 
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.documents.report import counted, reason
-from airflow_hive_opt.statement.arguments import whole_number
+from airflow_hive_opt.statement.arguments import check_whole_number
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Gates:
         for name in ("max_partitions", "max_bytes"):
             bound = getattr(self, name)
             if bound is not None:
-                whole_number(name, bound)
+                check_whole_number(name, bound)
         for name, choices in (("on_empty", OnEmpty), ("on_no_prune", OnNoPrune)):
             value = getattr(self, name)
             if value not in list(choices):

@@ -39,7 +39,7 @@ class NothingThereError(DescriptorError):
     """The file to read does not exist."""
 
 
-def write_whole(data: bytes, path: StoragePath) -> None:
+def write_atomically(data: bytes, path: StoragePath) -> None:
     """Writes a file that appears with all its content or not at all.
 
     An existing file stays until then. Only its owner can read a local file, and open the local

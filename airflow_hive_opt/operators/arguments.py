@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException
 from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
-from airflow_hive_opt.statement.arguments import named_values, whole_number
+from airflow_hive_opt.statement.arguments import check_named_values, check_whole_number
 
 SHOW_ROWS = 5
 """How many rows of a SELECT the log shows, unless argument or configuration set another number."""
@@ -32,7 +32,7 @@ def check_rendered(sql: object, **mappings: object) -> None:
         raise AirflowFailException(f"sql must be a statement once it is rendered, not {sql!r}")
     try:
         for name, value in mappings.items():
-            named_values(name, {} if value is None else value)
+            check_named_values(name, {} if value is None else value)
     except ValueError as error:
         raise AirflowFailException(str(error)) from None
 
@@ -44,7 +44,7 @@ def rows_to_show(given: int | None) -> int:
     configured: Any = airflow_conf.get("hive_opt", "show_rows", fallback="") or SHOW_ROWS
     try:
         rows = int(configured)
-        whole_number("[hive_opt] show_rows", rows)
+        check_whole_number("[hive_opt] show_rows", rows)
     except ValueError:
         raise AirflowFailException(
             f"[hive_opt] show_rows must be a whole number of at least 0, not {configured!r}"

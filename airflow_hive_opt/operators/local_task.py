@@ -10,7 +10,7 @@ from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException
 from airflow_hive_opt.provider.earlier_runs import unasked_of
-from airflow_hive_opt.statement.arguments import whole_number
+from airflow_hive_opt.statement.arguments import check_whole_number
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
@@ -53,8 +53,8 @@ class LocalTaskOperator(StatementOperator):
         dry: bool | str = False,
         **kwargs: Any,
     ) -> None:
-        whole_number("max_keys", max_keys, 1)
-        whole_number("max_key_bytes", max_key_bytes, 1)
+        check_whole_number("max_keys", max_keys, 1)
+        check_whole_number("max_key_bytes", max_key_bytes, 1)
         if not isinstance(hold_snapshots, bool):
             raise ValueError(f"hold_snapshots must be True or False, not {hold_snapshots!r}")
         if self.stages == "local task" and "show_rows" in kwargs:

@@ -44,7 +44,7 @@ from airflow_hive_opt.provider.submission import (
     resumption_key,
 )
 from airflow_hive_opt.provider.without_stack import without_stack
-from airflow_hive_opt.statement.arguments import whole_number
+from airflow_hive_opt.statement.arguments import check_whole_number
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,7 +140,7 @@ class StatementOperator(SparkSubmitOperator):
             raise TypeError(f"{', '.join(named)} can't be set: the operator sets it itself")
         check_parsed(sql, parameters=parameters, conf=conf, hive_conf=hive_conf)
         if show_rows is not None:
-            whole_number("show_rows", show_rows)
+            check_whole_number("show_rows", show_rows)
         asset_events.check_partition_keys_of(partition_keys_of)
         super().__init__(conn_id=conn_id or "", **check_submit_arguments(kwargs))
         Gates(max_partitions, max_bytes, on_empty, on_no_prune)  # raises for invalid values now

@@ -26,7 +26,7 @@ from airflow_hive_opt.pruning.subqueries import (
     text_of,
     union_branches,
 )
-from airflow_hive_opt.pruning.views import opened
+from airflow_hive_opt.pruning.views import with_underlying
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.nodes import nodes
@@ -73,7 +73,7 @@ class Relations:
         self._not_expanded: set[str] = set()
         self._expansions = 0
         self._numbered = 0
-        self._opened: dict[str, Table] = {}
+        self._with_underlying: dict[str, Table] = {}
         self._pivoted: set[int] = set()
         # Spark resolves db.table.column only if the table keeps its name.
         self._named_with_database: set[str] = set()
@@ -214,9 +214,11 @@ class Relations:
         )
 
     def _open(self, table: Table) -> Table:
-        if table.name not in self._opened:
-            self._opened[table.name] = opened(table, self._catalog, self._statement)
-        return self._opened[table.name]
+        if table.name not in self._with_underlying:
+            self._with_underlying[table.name] = with_underlying(
+                table, self._catalog, self._statement
+            )
+        return self._with_underlying[table.name]
 
     def _cte(self, node: exp.Table, alias: str, nested: list[QueryBlock]) -> Relation:
         """A reference to a CTE: its query, resolved for this reader, otherwise its text."""

@@ -30,7 +30,7 @@ class _InDatabase:
         return self.catalog.table(name if "." in name else f"{self.database}.{name}")
 
 
-def opened(
+def with_underlying(
     table: Table, catalog: Catalog, resolve: Callable[[str, exp.Expr, Catalog], Statement]
 ) -> Table:
     """Sets ``underlying`` of a view if its columns show those of exactly one partitioned table.

@@ -38,7 +38,7 @@ from sqlglot import exp
 
 from airflow_hive_opt.pruning.query import ColumnRef
 from airflow_hive_opt.rewriting.anchors import Anchor, find_anchor
-from airflow_hive_opt.rewriting.blocks import Block, Edit
+from airflow_hive_opt.rewriting.blocks import Block
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.dropping import drop_factors
 from airflow_hive_opt.rewriting.expressions import (
@@ -50,6 +50,7 @@ from airflow_hive_opt.rewriting.expressions import (
 )
 from airflow_hive_opt.rewriting.lookups import Kind, Lookup, lookups
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.statement.edits import Edit
 from airflow_hive_opt.statement.identifiers import quote
 
 _OUTER = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}

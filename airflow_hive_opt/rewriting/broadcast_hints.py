@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from airflow_hive_opt.rewriting.blocks import Block, Edit, Factor, Text, spliced
+from airflow_hive_opt.rewriting.blocks import Block, Factor, Text
 from airflow_hive_opt.rewriting.cost import MAP_JOIN_SIZE
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.rewriting.whole_statement import is_run
 from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.edits import Edit, spliced
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span, parse, why_unsupported

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 
 from sqlglot import exp
 
-from airflow_hive_opt.rewriting.blocks import Block, Edit, spliced
+from airflow_hive_opt.rewriting.blocks import Block
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.statement.budget import check_budget
+from airflow_hive_opt.statement.edits import Edit, spliced
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.nodes import nodes
 from airflow_hive_opt.statement.parse import Span, span_of

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from airflow_hive_opt.rewriting.blocks import Block, Edit, Text, spliced
+from airflow_hive_opt.rewriting.blocks import Block, Text
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
+from airflow_hive_opt.statement.edits import Edit, spliced
 from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.settings import CORRELATION, Settings

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
-from airflow_hive_opt.rewriting.blocks import Block, Edit, Text, spliced
+from airflow_hive_opt.rewriting.blocks import Block, Text
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.statement.edits import Edit, spliced
 
 # Total and deterministic expressions. A rewriting may evaluate them for more rows than the original
 # statement: they neither fail nor cost much.

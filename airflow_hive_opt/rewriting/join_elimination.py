@@ -29,9 +29,10 @@ from sqlglot import exp
 from airflow_hive_opt.pruning.conditions import is_deterministic
 from airflow_hive_opt.pruning.query import ColumnRef
 from airflow_hive_opt.pruning.subqueries import has_positions
-from airflow_hive_opt.rewriting.blocks import Block, Edit, Text
+from airflow_hive_opt.rewriting.blocks import Block, Text
 from airflow_hive_opt.rewriting.dropping import drop_factors
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.statement.edits import Edit
 from airflow_hive_opt.statement.nodes import nodes
 from airflow_hive_opt.statement.scan_ref import ScanRef
 

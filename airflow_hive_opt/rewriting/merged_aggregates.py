@@ -25,12 +25,13 @@ from __future__ import annotations
 from sqlglot import exp
 
 from airflow_hive_opt.rewriting.anchors import equal_columns
-from airflow_hive_opt.rewriting.blocks import Block, Edit
+from airflow_hive_opt.rewriting.blocks import Block
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.dropping import drop_factors
 from airflow_hive_opt.rewriting.expressions import aggregates_of, renamed, replaced
 from airflow_hive_opt.rewriting.lookups import Kind, Lookup, lookups
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
+from airflow_hive_opt.statement.edits import Edit
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
 from airflow_hive_opt.statement.zip_strict import zip_strict

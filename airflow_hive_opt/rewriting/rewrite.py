@@ -14,12 +14,13 @@ from airflow_hive_opt.rewriting import (
     self_join_window,
     shared_scan,
 )
-from airflow_hive_opt.rewriting.blocks import Block, Edit, Text, spliced
+from airflow_hive_opt.rewriting.blocks import Block, Text
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.rewriting.whole_statement import require_repeatable
 from airflow_hive_opt.statement.budget import check_budget
 from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.edits import Edit, spliced
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.nodes import nodes
 from airflow_hive_opt.statement.parse import parse, span_of, why_unsupported

@@ -39,7 +39,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from airflow_hive_opt.rewriting.anchors import Anchor, find_anchor
-from airflow_hive_opt.rewriting.blocks import Block, Edit, Text
+from airflow_hive_opt.rewriting.blocks import Block, Text
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.dropping import drop_factors
 from airflow_hive_opt.rewriting.expressions import (
@@ -58,6 +58,7 @@ from airflow_hive_opt.rewriting.windowed_read import (
     needed,
     own_conditions,
 )
+from airflow_hive_opt.statement.edits import Edit
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
 

@@ -37,10 +37,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from airflow_hive_opt.rewriting.anchors import equal_columns
-from airflow_hive_opt.rewriting.blocks import Block, Edit, Factor, Text
+from airflow_hive_opt.rewriting.blocks import Block, Factor, Text
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.edits import Edit
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
 

@@ -17,11 +17,12 @@ from sqlglot import exp
 
 from airflow_hive_opt.pruning.query import ColumnRef
 from airflow_hive_opt.rewriting.anchors import Anchor, equal_columns
-from airflow_hive_opt.rewriting.blocks import Block, Factor, Text, spliced
+from airflow_hive_opt.rewriting.blocks import Block, Factor, Text
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.expressions import may_fail, renamed, require_known
 from airflow_hive_opt.rewriting.lookups import Lookup
 from airflow_hive_opt.rewriting.refusals import Refused
+from airflow_hive_opt.statement.edits import spliced
 from airflow_hive_opt.statement.identifiers import quote
 
 

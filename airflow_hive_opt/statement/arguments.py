@@ -22,10 +22,10 @@ _BOUND = (
 )
 
 
-def whole_number(name: str, value: object, least: int = 0) -> None:
+def check_whole_number(name: str, value: object, least: int = 0) -> None:
     """Raises ``ValueError`` unless ``value`` is a whole number of at least ``least``.
 
-    >>> whole_number("max_keys", "10", 1)
+    >>> check_whole_number("max_keys", "10", 1)
     Traceback (most recent call last):
     ValueError: max_keys must be a whole number, not '10'
     """
@@ -35,14 +35,14 @@ def whole_number(name: str, value: object, least: int = 0) -> None:
         raise ValueError(f"{name} must be at least {least}, not {value}")
 
 
-def parameters_of_sql(parameters: object) -> None:
+def check_parameters(parameters: object) -> None:
     """Raises ``ValueError`` unless Spark can bind the values to a statement's parameter markers.
 
-    >>> parameters_of_sql({"day": object})
+    >>> check_parameters({"day": object})
     Traceback (most recent call last):
     ValueError: the parameter day must be text, a number, a date or the like, not <class 'object'>
     """
-    named_values("parameters", parameters)
+    check_named_values("parameters", parameters)
     assert isinstance(parameters, Mapping)
     for name, value in parameters.items():
         too_large = isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
@@ -51,13 +51,13 @@ def parameters_of_sql(parameters: object) -> None:
                 f"the parameter {name} must be text, a number, a date or the like, not {value!r}"
             )
         if isinstance(value, dict):
-            named_values(f"the parameter {name}", value)
+            check_named_values(f"the parameter {name}", value)
 
 
-def named_values(name: str, value: object) -> None:
+def check_named_values(name: str, value: object) -> None:
     """Raises ``ValueError`` unless ``value`` is a mapping whose keys are names.
 
-    >>> named_values("parameters", [1])
+    >>> check_named_values("parameters", [1])
     Traceback (most recent call last):
     ValueError: parameters must be a dictionary with names for keys, not [1]
     """

@@ -193,7 +193,7 @@ def test_old_descriptors_are_swept(tmp_path, capsys):
         path.write_text("{}")
     for path in (old, report, keys, unfinished, *kept[1:3], kept[4]):
         os.utime(path, (0, 0))
-    command = ["descriptors", "prune", str(tmp_path), "--older-than", "30d"]
+    command = ["descriptors", "delete", str(tmp_path), "--older-than", "30d"]
     assert main([*command, "--dry-run"]) == 0
     assert sorted(capsys.readouterr().out.split()) == sorted(
         map(str, (old, report, keys, unfinished))
@@ -210,7 +210,7 @@ def test_old_descriptors_are_swept(tmp_path, capsys):
     [(".", "soon", "such as 30d, not 'soon'"), ("/no/where", "1d", "no folder /no/where")],
 )
 def test_wrong_sweeping(capsys, root, age, message):
-    assert main(["descriptors", "prune", root, "--older-than", age]) == 2
+    assert main(["descriptors", "delete", root, "--older-than", age]) == 2
     assert message in capsys.readouterr().err
 
 

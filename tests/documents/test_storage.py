@@ -19,7 +19,7 @@ from airflow_hive_opt.documents.storage import (
     NothingThereError,
     read_bounded,
     remove,
-    write_whole,
+    write_atomically,
 )
 from tests.services.disk import small_disk
 
@@ -34,7 +34,7 @@ def names(folder: Path) -> list[str]:
 def test_a_local_file_is_its_owners_alone(tmp_path, made):
     path = made(tmp_path / "a" / "b" / "x.json")
     for data in (b"first", GOOD, b""):
-        write_whole(data, path)
+        write_atomically(data, path)
         assert read_bounded(path, 10_000, "it") == data
         local = tmp_path / "a" / "b" / "x.json"
         assert stat.S_IMODE(local.stat().st_mode) == 0o600
@@ -50,7 +50,7 @@ def test_new_local_folders_are_their_owners_alone(tmp_path, made):
     before = os.umask(0)
     try:
         for name in ("1.json", "2.json"):
-            write_whole(GOOD, made(there / "dag" / "run" / "task" / name))
+            write_atomically(GOOD, made(there / "dag" / "run" / "task" / name))
     finally:
         os.umask(before)
     modes = [stat.S_IMODE((there / each).stat().st_mode) for each in ("", "dag", "dag/run")]
@@ -60,17 +60,17 @@ def test_new_local_folders_are_their_owners_alone(tmp_path, made):
 
 def test_the_longest_name_that_a_file_may_have(tmp_path):
     path = UPath(tmp_path) / ("x" * 255)
-    write_whole(GOOD, path)
+    write_atomically(GOOD, path)
     assert path.read_bytes() == GOOD
 
 
 def test_a_full_disk_leaves_the_good_file_alone(tmp_path):
     with small_disk(tmp_path / "disk") as disk:
         path = UPath(disk) / "x.json"
-        write_whole(GOOD, path)
+        write_atomically(GOOD, path)
         for _ in range(3):
             with pytest.raises(DescriptorError, match=r"can't write .*No space left on device"):
-                write_whole(b"x" * 2_000_000, path)
+                write_atomically(b"x" * 2_000_000, path)
             assert path.read_bytes() == GOOD
             assert names(disk) == ["x.json"]
 
@@ -80,8 +80,8 @@ def test_a_full_temporary_folder_does_not_matter(tmp_path):
     script = (
         "import sys\n"
         "from upath import UPath\n"
-        "from airflow_hive_opt.documents.storage import write_whole\n"
-        "write_whole(b'x' * 2_000_000, UPath(sys.argv[1]))\n"
+        "from airflow_hive_opt.documents.storage import write_atomically\n"
+        "write_atomically(b'x' * 2_000_000, UPath(sys.argv[1]))\n"
     )
     path = tmp_path / "x.json"
     path.write_bytes(GOOD)
@@ -98,11 +98,11 @@ def test_a_full_temporary_folder_does_not_matter(tmp_path):
 def test_a_disk_that_is_read_only(tmp_path):
     with small_disk(tmp_path / "disk") as disk:
         path = UPath(disk) / "x.json"
-        write_whole(GOOD, path)
+        write_atomically(GOOD, path)
         command = ["mount", "-o", "remount,ro", str(disk)]
         subprocess.run(command, check=True)
         with pytest.raises(DescriptorError, match=r"can't write .*Read-only file system"):
-            write_whole(b"new", path)
+            write_atomically(b"new", path)
         with pytest.raises(DescriptorError, match=r"can't remove .*Read-only file system"):
             remove(path)
         assert path.read_bytes() == GOOD
@@ -112,12 +112,12 @@ def test_a_folder_that_is_a_file_and_a_file_that_is_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     path = UPath(tmp_path) / "file" / "x.json"
     with pytest.raises(DescriptorError, match="can't write"):
-        write_whole(GOOD, path)
+        write_atomically(GOOD, path)
     with pytest.raises(DescriptorError, match="can't read it"):
         read_bounded(path, 10, "it")
     (tmp_path / "folder").mkdir()
     with pytest.raises(DescriptorError, match=r"can't write .*Is a directory"):
-        write_whole(GOOD, UPath(tmp_path) / "folder")
+        write_atomically(GOOD, UPath(tmp_path) / "folder")
     with pytest.raises(DescriptorError, match=r"can't remove .*Is a directory"):
         remove(UPath(tmp_path) / "folder")
     with pytest.raises(DescriptorError, match="can't read it .*Is a directory"):
@@ -129,14 +129,14 @@ def test_a_folder_that_is_a_file_and_a_file_that_is_a_folder(tmp_path):
 def test_a_storage_that_is_not_installed(made):
     path = made("gs://bucket/x.json")
     with pytest.raises(DescriptorError, match="can't write gs://bucket/x.json"):
-        write_whole(GOOD, path)
+        write_atomically(GOOD, path)
     with pytest.raises(DescriptorError, match="can't read it gs://bucket/x.json"):
         read_bounded(path, 10, "it")
 
 
 def test_reading_is_bounded_and_removing_is_done_once(tmp_path):
     path = UPath(tmp_path) / "x.json"
-    write_whole(GOOD, path)
+    write_atomically(GOOD, path)
     assert read_bounded(path, len(GOOD), "it") == GOOD
     with pytest.raises(DescriptorError, match="more than 3,999 bytes"):
         read_bounded(path, len(GOOD) - 1, "it")
@@ -197,13 +197,13 @@ def path_of(file_system: MemoryFileSystem, name: str) -> SimpleNamespace:
 def test_an_object_store_puts_whole(monkeypatch):
     store = ObjectStore(skip_instance_cache=True)
     path = path_of(store, "/b/x.json")
-    write_whole(GOOD, path)
-    write_whole(GOOD * 2, path)
+    write_atomically(GOOD, path)
+    write_atomically(GOOD * 2, path)
     assert read_bounded(path, 10_000, "it") == GOOD * 2
     assert store.find("/") == ["/b/x.json"]
     monkeypatch.setattr(store, "broken", {"read", "write"})
     with pytest.raises(DescriptorError, match="can't write .*: Driver"):
-        write_whole(b"", path)
+        write_atomically(b"", path)
     with pytest.raises(DescriptorError, match="can't read it .*: no credentials"):
         read_bounded(path, 10, "it")
 
@@ -215,12 +215,12 @@ def test_any_other_file_system_writes_aside_and_moves(monkeypatch, silent):
     monkeypatch.setattr(hadoop, "broken", silent)
     path = path_of(hadoop, "/a/b/x.json")
     for data in (GOOD, GOOD * 2):
-        write_whole(data, path)
+        write_atomically(data, path)
         assert read_bounded(path, 10_000, "it") == data
         assert hadoop.find("/") == ["/a/b/x.json"]
     monkeypatch.setattr(hadoop, "broken", {*silent, "mv"})
     with pytest.raises(DescriptorError, match="can't write"):
-        write_whole(b"new", path)
+        write_atomically(b"new", path)
     # What has stepped aside can't come back here either, but it is not lost.
     (left,) = hadoop.find("/")
     assert hadoop.cat_file(left) == GOOD * 2
@@ -230,7 +230,7 @@ def test_what_stepped_aside_comes_back(monkeypatch):
     hadoop = Hadoop(skip_instance_cache=True)
     hadoop.store.clear()
     path = path_of(hadoop, "/a/x.json")
-    write_whole(GOOD, path)
+    write_atomically(GOOD, path)
     moves = []
 
     def mv(path1, path2, **_):
@@ -241,6 +241,6 @@ def test_what_stepped_aside_comes_back(monkeypatch):
 
     monkeypatch.setattr(hadoop, "mv", mv)
     with pytest.raises(DescriptorError, match="no more space"):
-        write_whole(b"new", path)
+        write_atomically(b"new", path)
     assert hadoop.find("/") == ["/a/x.json"]
     assert read_bounded(path, 10_000, "it") == GOOD

@@ -1,4 +1,4 @@
-"""A backfill of two weeks, four days at a time, and all of them again.
+"""A backfill of eight days, four at a time, and all of them again.
 
 Every day has its own rows, and every attempt its own list.
 """
@@ -11,7 +11,7 @@ from airflow_hive_opt.documents.descriptor import decode
 from airflow_hive_opt.provider.attempts import safe_part
 from tests.services.airflow import wait_for
 
-DAYS = [str(date(2000, 11, 1) + timedelta(days=n)) for n in range(14)]
+DAYS = [str(date(2000, 11, 1) + timedelta(days=n)) for n in range(8)]
 FIRST_DAY = (date(2000, 11, 1) - date(2000, 1, 1)).days
 AT_ONCE = 4
 

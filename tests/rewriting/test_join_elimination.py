@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from airflow_hive_opt.rewriting.blocks import Text, spliced
+from airflow_hive_opt.rewriting.blocks import Text
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
+from airflow_hive_opt.statement.edits import spliced
 from airflow_hive_opt.statement.parse import identifier_span, parse
 from airflow_hive_opt.statement.scan_ref import ScanRef
 

@@ -9,11 +9,12 @@ import pytest
 from airflow_hive_opt.pruning.example import surviving
 from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.rewriting import Refusal
-from airflow_hive_opt.rewriting.blocks import Text, spliced
+from airflow_hive_opt.rewriting.blocks import Text
 from airflow_hive_opt.rewriting.example import CATALOG as EXAMPLE
 from airflow_hive_opt.rewriting.example import without_join
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.statement.catalog import JsonCatalog, ViewDefinition
+from airflow_hive_opt.statement.edits import spliced
 from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.statement.scan_ref import ScanRef
 from tests.pruning.catalogs import STAR

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_hive_opt.spark.application.job import Job, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
-from airflow_hive_opt.spark.session.dialect import other_reading
+from airflow_hive_opt.spark.session.dialect import why_read_differently
 from airflow_hive_opt.statement.parse import has_doubled_quote
 
 
@@ -128,8 +128,8 @@ def test_a_setting_that_spark_does_not_know_changes_nothing(spark, monkeypatch):
     monkeypatch.setattr(
         type(spark.conf), "isModifiable", lambda self, key: key != name and modifiable(self, key)
     )
-    assert other_reading(spark, "SELECT '0''8'") == name
-    assert other_reading(spark, "SELECT '08'") is None
+    assert why_read_differently(spark, "SELECT '0''8'") == name
+    assert why_read_differently(spark, "SELECT '08'") is None
 
 
 @pytest.mark.parametrize(

@@ -225,13 +225,13 @@ class _Parser(FromClauseParser):
                     self.fail()
                 else:
                     aliases = (self.identifier(),)
-            elif not bare and self._names_what_stands_before():
+            elif not bare and self._is_at_alias():
                 aliases = (self.identifier(),)
             items.append(SelectItem(expression, aliases))
             if not self.accept(","):
                 return tuple(items)
 
-    def _names_what_stands_before(self) -> bool:
+    def _is_at_alias(self) -> bool:
         here = self.peek()
         return here.kind == "quoted" or (here.kind == "word" and here.lower not in NO_ALIAS)
 

@@ -105,7 +105,7 @@ class _Layout:
         self._vague = [
             at
             for at, column in enumerate(columns)
-            if not _says_as_much(own.get(column.field_id), current.get(column.field_id))
+            if not _determines(own.get(column.field_id), current.get(column.field_id))
         ]
         # By partition value the rows, and their values in the first vague column, which are sorted.
         self._groups: dict[tuple[Any, ...], tuple[list[int], list[Any]]] = {}
@@ -176,7 +176,7 @@ def _transforms(spec: PartitionSpec) -> dict[int, set[str]]:
     return dict(found)
 
 
-def _says_as_much(own: set[str] | None, current: set[str] | None) -> bool:
+def _determines(own: set[str] | None, current: set[str] | None) -> bool:
     """Whether partition values by the first transforms tell those by the second ones."""
     if not own:
         return False

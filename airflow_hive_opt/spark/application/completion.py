@@ -52,7 +52,7 @@ def outcome_of(
     """Writes the report next to ``path``; ``digest`` is the one that the local task returned."""
     report = completed(job, result, catalog, clock)
     if report.descriptor.digest != digest:
-        report = _in_effect(report, path)
+        report = _with_own_descriptor(report, path)
     keep_report(report, path)
     return Outcome(
         Status.DONE,
@@ -82,7 +82,7 @@ def completed(job: Job, result: Result, catalog: SessionCatalog, clock: Clock) -
     )
 
 
-def _in_effect(report: Report, path: StoragePath) -> Report:
+def _with_own_descriptor(report: Report, path: StoragePath) -> Report:
     """The report of a run that did not use its local task's list, with its own descriptor.
 
     A reader of the report's URI must not find a list that was not used.

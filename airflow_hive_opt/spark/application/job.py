@@ -15,7 +15,11 @@ from airflow_hive_opt.documents.descriptor import DescriptorError, query_digest
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.spark.keys.key_set import MAX_KEY_BYTES, MAX_KEYS, KeyBounds
-from airflow_hive_opt.statement.arguments import named_values, parameters_of_sql, whole_number
+from airflow_hive_opt.statement.arguments import (
+    check_named_values,
+    check_parameters,
+    check_whole_number,
+)
 from airflow_hive_opt.statement.script import split_settings
 from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
 from airflow_hive_opt.statement.text_enum import StrEnum
@@ -80,11 +84,11 @@ class Job:
         """Checks statement, parameters, settings and limits."""
         if not isinstance(self.sql, str) or not self.statement.strip():
             raise ValueError(f"sql must be a statement, not {self.sql!r}")
-        parameters_of_sql(self.parameters)
-        named_values("hive_conf", self.hive_conf)
-        whole_number("max_keys", self.max_keys, 1)
-        whole_number("max_key_bytes", self.max_key_bytes, 1)
-        whole_number("show_rows", self.show_rows)
+        check_parameters(self.parameters)
+        check_named_values("hive_conf", self.hive_conf)
+        check_whole_number("max_keys", self.max_keys, 1)
+        check_whole_number("max_key_bytes", self.max_key_bytes, 1)
+        check_whole_number("show_rows", self.show_rows)
         _ = self.settings
 
     @cached_property

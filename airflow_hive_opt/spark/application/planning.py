@@ -20,7 +20,7 @@ from airflow_hive_opt.spark.local_task.correlate import broadcasting, correlate
 from airflow_hive_opt.spark.local_task.handed_over import only_identified
 from airflow_hive_opt.spark.local_task.snapshots import hold, key_snapshots
 from airflow_hive_opt.spark.map_join.prelaunch import accepts
-from airflow_hive_opt.spark.session.dialect import other_reading
+from airflow_hive_opt.spark.session.dialect import why_read_differently
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.statement.budget import Budget, OverBudget
 from airflow_hive_opt.statement.errors import PlanError, TooComplex
@@ -89,7 +89,7 @@ def plan_on_spark(
     the statement too.
     """
     sql = sql or job.statement
-    if setting := other_reading(session, sql):
+    if setting := why_read_differently(session, sql):
         return passing_through(sql, f"{setting} changes how the statement is read")
     try:
         return plan(sql, catalog, job.settings)
@@ -111,7 +111,7 @@ def plan_on_spark(
 def rewritten_on_spark(session: SparkSession, catalog: SessionCatalog, job: Job) -> str | None:
     """Applies the correlation rules and map join sizes; ``None`` if the statement is unchanged."""
     sql = job.statement
-    if other_reading(session, sql):
+    if why_read_differently(session, sql):
         return None
     try:
         found = correlate(session, catalog, sql, job.settings, job.parameters)

@@ -34,7 +34,7 @@ class EarlierRuns:
 
     unasked: Mapping[str, int] = field(default_factory=dict)
 
-    def settle(self, digest: str) -> bool:
+    def is_answered(self, digest: str) -> bool:
         """Whether the earlier answer still counts."""
         return self.unasked.get(digest, RUNS_WITHOUT_ASKING) < RUNS_WITHOUT_ASKING
 

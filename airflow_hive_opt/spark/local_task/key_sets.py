@@ -18,7 +18,7 @@ from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.keys.key_query import KeyQuery, key_query, run_alone, run_together
 from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
 from airflow_hive_opt.spark.keys.skeleton import skeleton_view, unique_view
-from airflow_hive_opt.spark.local_task.listed_keys import lists_what_is_read
+from airflow_hive_opt.spark.local_task.listed_keys import reads_current_metadata
 from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
@@ -53,7 +53,7 @@ class KeySets:
         self._bounds = bounds
         self._parameters = parameters
         self._partition_names = names
-        self._from_metadata = from_metadata and lists_what_is_read(session)
+        self._from_metadata = from_metadata and reads_current_metadata(session)
         self._found: dict[_Asked, Keys | Reason] = {}
 
     def collect_together(self, sources: Sequence[KeySource]) -> None:

@@ -36,7 +36,7 @@ class LakeScan:
     files: PlannedFiles | None = None
 
 
-def whole(decision: ScanDecision, reason: Reason) -> LakeScan:
+def unrestricted(decision: ScanDecision, reason: Reason) -> LakeScan:
     """A scan without conditions, for ``reason``."""
     return LakeScan(Decision(decision.scan, reason, reason.sentence))
 
@@ -58,7 +58,7 @@ def lake_scan(
     except FAILURES as error:
         found = failed(f"{decision.scan.name} can't be restricted", error)
     if isinstance(found, Reason):
-        return whole(decision, found)
+        return unrestricted(decision, found)
     relation = decision.relation
     assert relation is not None, "a pruned decision"
     names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
@@ -69,8 +69,8 @@ def lake_scan(
     )
     planned = counted(session, planned)
     if (none := _why_for_nothing(planned)) is not None:
-        return whole(decision, none)
-    return replace(whole(decision, Reason.RESTRICTED), filters=found, files=planned)
+        return unrestricted(decision, none)
+    return replace(unrestricted(decision, Reason.RESTRICTED), filters=found, files=planned)
 
 
 def _why_for_nothing(found: PlannedFiles) -> Reason | None:

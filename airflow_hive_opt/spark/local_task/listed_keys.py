@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def lists_what_is_read(session: SparkSession) -> bool:
+def reads_current_metadata(session: SparkSession) -> bool:
     """Whether the session reads tables as their metadata lists them now.
 
     It does not if rows are cached, since the cache may be older. It does not if the session reads a

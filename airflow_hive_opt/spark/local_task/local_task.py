@@ -43,7 +43,7 @@ from airflow_hive_opt.spark.local_task.earlier_runs import (
     is_for_nothing,
 )
 from airflow_hive_opt.spark.local_task.key_sets import FAILURES, KeySets, failed
-from airflow_hive_opt.spark.local_task.lake_scans import LakeScan, lake_scan, whole
+from airflow_hive_opt.spark.local_task.lake_scans import LakeScan, lake_scan, unrestricted
 from airflow_hive_opt.spark.local_task.partition_search import PartitionSearch
 from airflow_hive_opt.spark.local_task.redundant_joins import redundant_joins
 from airflow_hive_opt.spark.local_task.required_keys import collected_keys
@@ -157,7 +157,7 @@ class LocalTask:
 
     def collect_keys(self, decisions: Sequence[ScanDecision]) -> None:
         """Runs the key queries of all scans that may be pruned at the same time."""
-        chosen = (each for each in decisions if _is_prunable(each) and not self._is_settled(each))
+        chosen = (each for each in decisions if _is_prunable(each) and not self._is_answered(each))
         self._keys.collect_together([source for each in chosen for source in each.sources])
 
     def outcome(self, decision: ScanDecision) -> Target | Reason:
@@ -166,7 +166,7 @@ class LocalTask:
             return decision.reason
         if not _is_prunable(decision):
             return Reason.TYPE_NOT_COMPARABLE
-        if self._is_settled(decision):
+        if self._is_answered(decision):
             return Reason.NOT_ASKED_AGAIN
         selections: list[Selection] = []
         for one in decision.separate():
@@ -200,8 +200,8 @@ class LocalTask:
 
     def lake_scan(self, decision: ScanDecision, plan: Plan) -> LakeScan:
         """What :func:`lake_scan` finds out, or that an earlier run has settled it."""
-        if self._is_settled(decision):
-            found = whole(decision, Reason.NOT_ASKED_AGAIN)
+        if self._is_answered(decision):
+            found = unrestricted(decision, Reason.NOT_ASKED_AGAIN)
         else:
             found = lake_scan(
                 self._session, decision, plan, self._keys_of_lake_scan, self._parameters
@@ -227,9 +227,9 @@ class LocalTask:
         digest = digest_of(decision, self._parameters)
         return Question(digest, 0 if asked else self._earlier.unasked[digest] + 1)
 
-    def _is_settled(self, decision: ScanDecision) -> bool:
+    def _is_answered(self, decision: ScanDecision) -> bool:
         unasked = self._earlier.unasked
-        return bool(unasked) and self._earlier.settle(digest_of(decision, self._parameters))
+        return bool(unasked) and self._earlier.is_answered(digest_of(decision, self._parameters))
 
     def _select(self, decision: ScanDecision) -> Selection | Reason:
         """The partitions for one alternative, or why the scan must read all partitions."""

@@ -30,7 +30,7 @@ _SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 
 
-def other_reading(session: SparkSession, sql: str) -> str | None:
+def why_read_differently(session: SparkSession, sql: str) -> str | None:
     """The setting or catalog that makes Spark read the statement differently; else ``None``."""
     for name, value, patterns in _SETTINGS:
         if has_in_order(sql, patterns) and (in_effect(session, name) or "").lower() == value:

@@ -25,7 +25,7 @@ from typing import IO
 
 from upath import UPath
 
-from airflow_hive_opt.documents.storage import write_whole
+from airflow_hive_opt.documents.storage import write_atomically
 from airflow_hive_opt.spark.session.file_locks import open_private, try_lock, wait_for_lock
 from airflow_hive_opt.spark.session.java import SparkStartError
 from airflow_hive_opt.spark.session.shared_settings import Bounds, digest_of
@@ -162,7 +162,7 @@ class SharedFolder:
         if address is None:
             self._address.unlink(missing_ok=True)
             return
-        write_whole(json.dumps(asdict(address)).encode(), UPath(self._address))
+        write_atomically(json.dumps(asdict(address)).encode(), UPath(self._address))
 
     @contextmanager
     def locked_at_once(self) -> Iterator[bool]:
