@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow_hive_opt.pruning.build import build
 from airflow_hive_opt.pruning.decisions import Plan
 from airflow_hive_opt.pruning.draw import draw
-from airflow_hive_opt.pruning.operators import relations
+from airflow_hive_opt.pruning.operators import Operator, relations
 from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.pruning.resolve import resolve
 from airflow_hive_opt.pruning.row_level import as_query
@@ -31,17 +31,18 @@ LAKE = JsonCatalog.of(
 )
 
 
-def before_and_after(rule: Rule, sql: str) -> str:
-    """The trees of ``sql`` before and after ``rule``, with an arrow between them.
-
-    The rules before it have run.
-    """
+def around(rule: Rule, sql: str) -> tuple[Plan, Plan]:
+    """The plans of ``sql`` before and after ``rule``. The rules before it have run."""
     settings = Settings.of()
     before = Plan(sql, "SELECT", None, build(resolve(sql, parse(sql), CATALOG)), ())
     for earlier in RULES[: RULES.index(rule)]:
         before = earlier(before, settings)
-    after = rule(before, settings)
-    return "\n-->\n".join("\n".join(map(draw, plan.trees)) for plan in (before, after))
+    return before, rule(before, settings)
+
+
+def before_and_after(rule: Rule, sql: str) -> str:
+    """The trees of ``sql`` before and after ``rule``, with an arrow between them."""
+    return "\n-->\n".join("\n".join(map(draw, plan.trees)) for plan in around(rule, sql))
 
 
 def decisions(sql: str, catalog: JsonCatalog = CATALOG) -> str:
@@ -72,15 +73,25 @@ def keys_of_metadata(sql: str) -> str:
 
 def surviving(from_: str, alias: str) -> str:
     """The conditions that hold for the relation ``alias``, and those that are dropped."""
-    sql = f"SELECT 1 FROM {from_}"
-    (tree,) = build(resolve(sql, parse(sql), CATALOG))
-    (select,) = tree.inputs
-    (below,) = select.inputs
+    below = _below_select(from_)
     weakened = weaken(below, relations(below)[alias])
     return "\n".join(
         [f"holds: {condition.text}" for condition in weakened.holding]
         + [f"dropped, {reason}: {condition.text}" for condition, reason in weakened.dropped]
     )
+
+
+def aliases(from_: str) -> tuple[str, ...]:
+    """The aliases of the relations in FROM."""
+    return tuple(relations(_below_select(from_)))
+
+
+def _below_select(from_: str) -> Operator:
+    sql = f"SELECT 1 FROM {from_}"
+    (tree,) = build(resolve(sql, parse(sql), CATALOG))
+    (select,) = tree.inputs
+    (below,) = select.inputs
+    return below
 
 
 def key_predicates(sql: str) -> str:
