@@ -12,49 +12,73 @@ from airflow_hive_opt.hive.tasks import scans_below
 from airflow_hive_opt.statement.example_catalog import CATALOG
 from airflow_hive_opt.statement.settings import Settings
 
+_Rule = Callable[[OperatorGraph], None]
+_Show = Callable[[OperatorGraph], str]
 
-def _after(rule: Callable[[OperatorGraph], None], sql: str, settings: dict[str, str]) -> object:
-    """Returns the drawing, the filters and the joins of the graph right after ``rule``."""
-    found: dict[str, object] = {}
+
+def before_and_after(
+    rule: _Rule, sql: str, settings: dict[str, str], show: _Show = graph_text.draw
+) -> tuple[str, str]:
+    """Returns what ``show`` makes of the graph right before and right after ``rule``.
+
+    A rule that runs twice is shown where it first changes something.
+    """
+    runs = _runs(rule, sql, settings, show)
+    return next((run for run in runs if run[0] != run[1]), runs[-1])
+
+
+def _runs(
+    rule: _Rule, sql: str, settings: dict[str, str], show: _Show
+) -> tuple[tuple[str, str], ...]:
+    """Returns the graph before and after each run of the rule."""
+    steps: list[tuple[str, str]] = []
 
     def watch(name: str, graph: OperatorGraph) -> None:
-        if name == rule.__name__:
-            found["tree"] = graph_text.draw(graph)
-            found["filters"] = [
-                f"{scan.alias}: {render(part)}"
-                for operator in graph.operators()
-                if isinstance(operator, Filter)
-                for part in operator.predicate
-                if part not in operator.generated
-                for scan in scans_below(operator)
-            ]
-            found["joins"] = [
-                ", ".join(f"{each.kind} {each.left} {each.right}" for each in join.conditions)
-                + f", order {' '.join(map(str, join.order))}"
-                for join in graph.joins()
-            ]
+        steps.append((name, show(graph)))
 
     compile_statement(sql, CATALOG, Settings.of(settings), watch)
-    return found
+    return tuple(
+        (before, after)
+        for (_, before), (name, after) in zip(steps, steps[1:])
+        if name == rule.__name__
+    )
 
 
-def tree_after(rule: Callable[[OperatorGraph], None], sql: str, **settings: str) -> str:
+def joins(graph: OperatorGraph) -> str:
+    """Returns one line for each join: its conditions and the order of its inputs."""
+    return "\n".join(
+        ", ".join(f"{each.kind} {each.left} {each.right}" for each in join.conditions)
+        + f", order {' '.join(map(str, join.order))}"
+        for join in graph.joins()
+    )
+
+
+def _filters(graph: OperatorGraph) -> str:
+    return "\n".join(
+        f"{scan.alias}: {render(part)}"
+        for operator in graph.operators()
+        if isinstance(operator, Filter)
+        for part in operator.predicate
+        if part not in operator.generated
+        for scan in scans_below(operator)
+    )
+
+
+def tree_after(rule: _Rule, sql: str, **settings: str) -> str:
     """Returns the drawing of Hive's operator graph right after ``rule``."""
-    return str(_after(rule, sql, settings)["tree"])  # type: ignore[index]
+    return _runs(rule, sql, settings, graph_text.draw)[-1][1]
 
 
-def filters_after(rule: Callable[[OperatorGraph], None], sql: str, **settings: str) -> None:
+def filters_after(rule: _Rule, sql: str, **settings: str) -> None:
     """Prints the user's filters right after ``rule``, each with the alias of its scan."""
-    print(f"[{', '.join(_quoted(_after(rule, sql, settings)))}]")
+    found = _runs(rule, sql, settings, _filters)[-1][1].splitlines()
+    quoted = (f"'{each}'" for each in found)
+    print(f"[{', '.join(quoted)}]")
 
 
-def _quoted(found: object) -> list[str]:
-    return [f"'{text}'" for text in found["filters"]]  # type: ignore[index]
-
-
-def joins_after(rule: Callable[[OperatorGraph], None], sql: str, **settings: str) -> object:
+def joins_after(rule: _Rule, sql: str, **settings: str) -> list[str]:
     """Returns the conditions and the input order of the joins right after ``rule``."""
-    return _after(rule, sql, settings)["joins"]  # type: ignore[index]
+    return _runs(rule, sql, settings, joins)[-1][1].splitlines()
 
 
 def stages(sql: str, **settings: str) -> str:

@@ -8,10 +8,10 @@ one, that the planner does not understand passes through to Spark.
    the frozen query blocks of ``query``. It rejects unknown and ambiguous names with line and
    column.
 2. ``build`` makes trees of ``operators``: scans, filters, joins, a sink. ``draw`` prints them.
-3. ``rules.predicate_pushdown`` moves conditions towards their scans.
-4. ``rules.partition_pruning`` and ``rules.key_predicates`` decide for each scan which small tables'
-   keys can prune its partitions or restrict a data column. ``decisions`` has the data classes of
-   the decisions, ``reasons`` the reasons why a scan reads the whole table, ``advice`` what to do.
+3. ``rules.RULES`` are the rules in their order: they move conditions towards their scans, and then
+   decide for each scan which small tables' keys can prune its partitions or restrict a data column.
+   ``decisions`` has the plan and the data classes of the decisions, ``reasons`` the reasons why a
+   scan reads the whole table, ``advice`` what to do.
 
 :func:`airflow_hive_opt.pruning.plan.plan` runs these steps.
 """

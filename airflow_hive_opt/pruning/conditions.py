@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -74,11 +75,37 @@ def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
             yield part
 
 
+def conditions_of(node: exp.Expr | None, sql: str, scope: Scope) -> tuple[Condition, ...]:
+    """The conjuncts of ON or WHERE; an OR among them has its branches."""
+    found = ((part, to_condition(part, sql, scope)) for part in conjuncts(node))
+    return tuple(
+        replace(condition, branches=_branches(part, sql, scope))
+        if isinstance(part.unnest(), exp.Or)
+        else condition
+        for part, condition in found
+    )
+
+
+def _branches(node: exp.Expr, sql: str, scope: Scope) -> tuple[tuple[Condition, ...], ...]:
+    """The conjuncts of each branch of an OR, left to right."""
+    found: list[tuple[Condition, ...]] = []
+    waiting = [node]
+    while waiting:
+        branch = waiting.pop()
+        inner = branch.unnest()
+        if isinstance(inner, exp.Or):
+            waiting += [inner.expression, inner.this]
+        else:
+            parts = conjuncts(inner)
+            found.append(tuple(to_condition(part, sql, scope, part_of_or=True) for part in parts))
+    return tuple(found)
+
+
 def to_condition(node: exp.Expr, sql: str, scope: Scope, part_of_or: bool = False) -> Condition:
     """Makes a condition of a conjunct; raises ``PlanError`` for unknown or ambiguous columns.
 
-    With ``part_of_or``, its comparison, operands and ``null_rejecting`` are left out, which costs
-    less: they have no meaning for a part of an OR.
+    With ``part_of_or``, its comparison and operands are left out, which costs less: they have no
+    meaning for a part of an OR.
     """
     check_budget()
     span = span_of(node)
@@ -97,7 +124,7 @@ def to_condition(node: exp.Expr, sql: str, scope: Scope, part_of_or: bool = Fals
         operands=(_operand(inner.this, scope), _operand(inner.expression, scope))
         if comparison
         else None,
-        null_rejecting=not part_of_or and is_null_rejecting(inner),
+        null_rejecting=is_null_rejecting(inner),
         sql=named.sql,
         pieces=named.pieces,
     )

@@ -1,12 +1,14 @@
-"""The decisions of partition pruning for each scan."""
+"""The plan of a statement: its operator trees, and the decisions for each scan."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from airflow_hive_opt.pruning.operators import Operator
 from airflow_hive_opt.pruning.query import ColumnRef, TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.pruning.row_level import RowLevel
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.text_enum import StrEnum
@@ -172,3 +174,24 @@ class KeyPredicate:
     column: str
     type: str
     source: KeySource
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan for the statement ``sql``. Each rule returns a new one.
+
+    ``kind`` is ``None`` for a statement that passes through to Spark, and ``passed_through`` says
+    why. ``trees`` has the main query's operator trees first, one for each branch of a set
+    operation, then those of CTEs and of subqueries in expressions. ``row_level`` is set for MERGE,
+    UPDATE and DELETE.
+    """
+
+    sql: str
+    kind: str | None
+    target: str | None
+    trees: tuple[Operator, ...]
+    decisions: tuple[ScanDecision, ...]
+    predicates: tuple[KeyPredicate, ...] = ()
+    warnings: tuple[str, ...] = ()
+    passed_through: str | None = None
+    row_level: RowLevel | None = None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from airflow_hive_opt.pruning.build import build
+from airflow_hive_opt.pruning.decisions import Plan
 from airflow_hive_opt.pruning.draw import draw
 from airflow_hive_opt.pruning.operators import Operator, relations
 from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.pruning.resolve import resolve
 from airflow_hive_opt.pruning.row_level import as_query
+from airflow_hive_opt.pruning.rules import RULES, Rule
 from airflow_hive_opt.pruning.rules.weakening import weaken
 from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
 from airflow_hive_opt.statement.example_catalog import CATALOG
@@ -17,20 +17,41 @@ from airflow_hive_opt.statement.lake_formats import ICEBERG
 from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 
+_COLUMNS = (Column("day", "date"), Column("v", "int"))
+LAKE = JsonCatalog.of(
+    Table(
+        f"lake.s.{name}",
+        _COLUMNS,
+        total_bytes=size,
+        provider=ICEBERG,
+        clustered_by=("day",),
+        partition_fields=(("day", "day"),),
+    )
+    for name, size in (("orders", 10**9), ("days", 5812))
+)
 
-def before_and_after(rule: Callable[[Operator], Operator], sql: str) -> str:
+
+def around(rule: Rule, sql: str) -> tuple[Plan, Plan]:
+    """The plans of ``sql`` before and after ``rule``. The rules before it have run."""
+    settings = Settings.of()
+    before = Plan(sql, "SELECT", None, build(resolve(sql, parse(sql), CATALOG)), ())
+    for earlier in RULES[: RULES.index(rule)]:
+        before = earlier(before, settings)
+    return before, rule(before, settings)
+
+
+def before_and_after(rule: Rule, sql: str) -> str:
     """The trees of ``sql`` before and after ``rule``, with an arrow between them."""
-    (tree,) = build(resolve(sql, parse(sql), CATALOG))
-    return f"{draw(tree)}\n-->\n{draw(rule(tree))}"
+    return "\n-->\n".join("\n".join(map(draw, plan.trees)) for plan in around(rule, sql))
 
 
-def decisions(sql: str) -> str:
+def decisions(sql: str, catalog: JsonCatalog = CATALOG) -> str:
     """One line for each scan of a partitioned table."""
     return "\n".join(
         f"{decision.scan.name}: {decision.reason}"
         + (f", {decision.path}" if decision.pruned else "")
         + "".join(f" by {source.sql}" for source in decision.sources)
-        for decision in plan(sql, CATALOG).decisions
+        for decision in plan(sql, catalog).decisions
     )
 
 
@@ -46,33 +67,31 @@ def row_level(sql: str) -> str:
 
 def keys_of_metadata(sql: str) -> str:
     """The key query of an Iceberg table's rows, and the one of its list of partitions."""
-    columns = (Column("day", "date"), Column("v", "int"))
-    tables = (
-        Table(
-            f"lake.s.{name}",
-            columns,
-            total_bytes=size,
-            provider=ICEBERG,
-            clustered_by=("day",),
-            partition_fields=(("day", "day"),),
-        )
-        for name, size in (("orders", 10**9), ("days", 5812))
-    )
-    (source,) = plan(sql, JsonCatalog.of(tables)).decisions[0].sources
+    (source,) = plan(sql, LAKE).decisions[0].sources
     return f"{source.sql}\n-->\n{source.metadata_sql}".replace(") AS", ")\nAS")
 
 
 def surviving(from_: str, alias: str) -> str:
     """The conditions that hold for the relation ``alias``, and those that are dropped."""
-    sql = f"SELECT 1 FROM {from_}"
-    (tree,) = build(resolve(sql, parse(sql), CATALOG))
-    (select,) = tree.inputs
-    (below,) = select.inputs
+    below = _below_select(from_)
     weakened = weaken(below, relations(below)[alias])
     return "\n".join(
         [f"holds: {condition.text}" for condition in weakened.holding]
         + [f"dropped, {reason}: {condition.text}" for condition, reason in weakened.dropped]
     )
+
+
+def aliases(from_: str) -> tuple[str, ...]:
+    """The aliases of the relations in FROM."""
+    return tuple(relations(_below_select(from_)))
+
+
+def _below_select(from_: str) -> Operator:
+    sql = f"SELECT 1 FROM {from_}"
+    (tree,) = build(resolve(sql, parse(sql), CATALOG))
+    (select,) = tree.inputs
+    (below,) = select.inputs
+    return below
 
 
 def key_predicates(sql: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from airflow_hive_opt.pruning.query import (
@@ -172,6 +172,17 @@ def walk(operator: Operator) -> Iterator[Operator]:
     yield operator
     for input_ in operator.inputs:
         yield from walk(input_)
+
+
+def with_inputs(operator: Operator, inputs: tuple[Operator, ...]) -> Operator:
+    """The operator with other inputs, of the same number."""
+    if isinstance(operator, (TableScan, PassedThrough)):
+        return operator
+    if isinstance(operator, Join):
+        return replace(operator, left=inputs[0], right=inputs[1])
+    if isinstance(operator, Union):
+        return replace(operator, inputs=inputs)
+    return replace(operator, input=inputs[0])
 
 
 def relations(operator: Operator) -> Mapping[str, Operator]:

@@ -58,6 +58,7 @@ class Condition:
     - ``known_functions`` says that it calls no user-defined function.
     - ``null_rejecting`` says that it is never true if all columns of one of its relations are NULL.
     - ``implied`` says that it is an OR which another condition implies.
+    - ``branches`` are the conjuncts of each branch of an OR. Those have no ``comparison``.
     - ``sql`` is the text with every column qualified, and ``pieces`` are its pieces.
     """
 
@@ -72,6 +73,7 @@ class Condition:
     sql: str = ""
     pieces: Pieces = field(default=(), compare=False)
     implied: bool = False
+    branches: tuple[tuple[Condition, ...], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def usable(self) -> bool:

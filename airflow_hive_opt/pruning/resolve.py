@@ -7,10 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from airflow_hive_opt.pruning.conditions import (
-    equality,
-)
-from airflow_hive_opt.pruning.disjunctions import conditions_of
+from airflow_hive_opt.pruning.conditions import conditions_of, equality
 from airflow_hive_opt.pruning.output_columns import UNKNOWN, columns_of, joined, sole
 from airflow_hive_opt.pruning.projections import group_by, projections, window_keys
 from airflow_hive_opt.pruning.query import (

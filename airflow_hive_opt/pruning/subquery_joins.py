@@ -8,12 +8,12 @@ from sqlglot import exp
 
 from airflow_hive_opt.pruning.conditions import (
     compared_with,
+    conditions_of,
     conjuncts,
     is_null_rejecting,
     qualified,
     to_condition,
 )
-from airflow_hive_opt.pruning.disjunctions import conditions_of
 from airflow_hive_opt.pruning.output_columns import relation_columns
 from airflow_hive_opt.pruning.query import (
     MOST_JOINS,

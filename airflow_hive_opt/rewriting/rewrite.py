@@ -30,10 +30,10 @@ Rule = Callable[[Block, Cost], "list[Edit] | None"]
 
 AGGREGATE_ONCE = "aggregate_once"
 RULES: tuple[tuple[str, Rule], ...] = (
-    (AGGREGATE_ONCE, aggregate_once.apply),
-    ("self_join_window", self_join_window.apply),
-    ("merged_aggregates", merged_aggregates.apply),
-    ("shared_scan", shared_scan.apply),
+    (AGGREGATE_ONCE, aggregate_once.apply),  # a join with an aggregate of itself is aggregated once
+    ("self_join_window", self_join_window.apply),  # a table tested against itself gets a window
+    ("merged_aggregates", merged_aggregates.apply),  # two aggregates by one key become one
+    ("shared_scan", shared_scan.apply),  # reads by the same key share one shuffled scan
 )
 _MOST = 16
 

@@ -84,7 +84,7 @@ WRONG_EDITS = (
         ),
     ),
     *_edits(
-        "pruning/disjunctions.py",
+        f"{RULES}/disjunctions.py",
         (
             "if not all(kept) or not all(",
             "if not any(kept) or not all(",

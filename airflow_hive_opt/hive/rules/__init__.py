@@ -1,7 +1,7 @@
 """Hive's rules, in the order of Hive's own optimizers.
 
 ``GRAPH_RULES`` change the operator graph. ``TASK_RULES`` change the tasks that the graph is cut
-into.
+into. Between the two, ``fetch`` tells whether a query needs no job.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from airflow_hive_opt.hive.tasks import Task
 from airflow_hive_opt.statement.settings import Settings
 
 GRAPH_RULES: tuple[Callable[[OperatorGraph], None], ...] = (
-    propagate_filters,
-    fold_constants,
-    push_predicates,
-    fold_constants,
-    prune_static,
-    group_sorted,
-    convert_hinted,
-    use_buckets,
-    order_joins,
-    deduplicate,
-    correlate,
+    propagate_filters,  # a filter is copied to other inputs of a join, through equal keys
+    fold_constants,  # conjuncts that constants decide are removed
+    push_predicates,  # conjuncts move towards their scans
+    fold_constants,  # once more, with the constants of the filters that have moved
+    prune_static,  # the statement's own conditions select partitions
+    group_sorted,  # sorted buckets are aggregated in the mapper
+    convert_hinted,  # MAPJOIN hints
+    use_buckets,  # map joins of bucketed tables join bucket by bucket
+    order_joins,  # STREAMTABLE hints
+    deduplicate,  # a shuffle by keys by which the rows are already shuffled is removed
+    correlate,  # joins and group-bys on the same keys run in one job
 )
 TASK_RULES: tuple[Callable[[list[Task], Settings], list[Task]], ...] = (
-    convert_joins,
-    convert_sort_merge,
+    convert_joins,  # joins with small tables become map joins
+    convert_sort_merge,  # a sort-merge join may run as a map join
 )
 
 __all__ = ["GRAPH_RULES", "TASK_RULES"]

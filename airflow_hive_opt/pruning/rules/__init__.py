@@ -1,9 +1,33 @@
-"""Rules on the frozen operator trees that decide which data Spark may leave unread.
+"""The rules that decide which data Spark may leave unread, in their order.
 
-1. ``predicate_pushdown`` moves conditions towards their scans, as far as outer joins allow.
-2. ``partition_pruning`` decides for each scan of a partitioned table whether the keys of small
-   tables can prune its partitions, or returns a reason. ``key_sources`` finds the small tables,
-   ``skeletons`` the blocks in which partition columns are visible, and ``weakening`` the conditions
-   that hold for the rows of a relation.
-3. ``key_predicates`` does the same for a data column: the keys become a condition on the scan.
+Each rule gets a plan and returns a new one. The other files in this folder are steps of rules:
+
+- ``transitive_conditions`` and ``into_subqueries`` are steps of ``push_down``.
+- ``weakening`` finds the conditions that hold for the rows of a relation. ``skeletons`` finds the
+  blocks in which partition columns are visible. ``key_sources``, with ``listed_partitions``, finds
+  the small tables and makes their key queries. Both rules that choose keys use them.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from airflow_hive_opt.pruning.decisions import Plan
+from airflow_hive_opt.pruning.rules.disjunctions import add_implied
+from airflow_hive_opt.pruning.rules.key_predicates import find_key_predicates
+from airflow_hive_opt.pruning.rules.partition_pruning import prune_partitions
+from airflow_hive_opt.pruning.rules.predicate_pushdown import push_down
+from airflow_hive_opt.pruning.rules.row_level_keys import drop_unusable_keys
+from airflow_hive_opt.statement.settings import Settings
+
+Rule = Callable[[Plan, Settings], Plan]
+
+RULES: tuple[Rule, ...] = (
+    add_implied,  # an OR over several tables implies conditions on one of them
+    push_down,  # conditions move towards their scans, as far as outer joins allow
+    prune_partitions,  # the keys of small tables select partitions, or a reason says why not
+    drop_unusable_keys,  # MERGE, UPDATE and DELETE can't use all keys
+    find_key_predicates,  # the keys of small tables become a condition on a data column
+)
+
+__all__ = ["RULES", "Rule"]

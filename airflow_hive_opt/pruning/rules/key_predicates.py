@@ -15,9 +15,10 @@ s.item by SELECT DISTINCT `src`.`key` FROM src AS `src` WHERE (`src`.value = 1) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 
-from airflow_hive_opt.pruning.decisions import KeyPredicate, Layer
+from airflow_hive_opt.pruning.decisions import KeyPredicate, Layer, Plan
 from airflow_hive_opt.pruning.operators import GroupBy, Operator, Select, TableScan, relations, walk
 from airflow_hive_opt.pruning.query import Condition
 from airflow_hive_opt.pruning.rules.key_sources import components, key_source, small_relations
@@ -29,24 +30,25 @@ from airflow_hive_opt.statement.settings import KEY_PREDICATE, SMALL_TABLE_FILES
 _LARGE = 10
 
 
-def find_key_predicates(trees: Sequence[Operator], settings: Settings) -> tuple[KeyPredicate, ...]:
-    """One for every equality of a bare data column of a large table with a small table's column."""
+def find_key_predicates(plan: Plan, settings: Settings) -> Plan:
+    """Finds every equality of a bare data column of a large table with a small table's column."""
     if not settings.is_on(KEY_PREDICATE):
-        return ()
+        return plan
     found: dict[int, list[dict[KeyPredicate, None]]] = {}
-    for tree in trees:
+    for tree in plan.trees:
         for block in _blocks(tree):
             for leaf in relations(block).values():
                 if isinstance(leaf, TableScan) and _is_large(leaf, settings):
                     one = dict.fromkeys(_of_scan(block, leaf, settings))
                     found.setdefault(leaf.relation.reference.start, []).append(one)
     # a scan in a CTE that is read several times is found several times: all readers must agree
-    return tuple(
+    agreed = tuple(
         predicate
         for first, *others in found.values()
         for predicate in first
         if all(predicate in other for other in others)
     )
+    return replace(plan, predicates=agreed)
 
 
 def _blocks(tree: Operator) -> Iterator[Operator]:

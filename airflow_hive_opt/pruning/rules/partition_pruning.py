@@ -29,9 +29,10 @@ from airflow_hive_opt.pruning.decisions import (
     Alternative,
     KeySource,
     PartitionCondition,
+    Plan,
     ScanDecision,
 )
-from airflow_hive_opt.pruning.operators import Operator, TableScan
+from airflow_hive_opt.pruning.operators import TableScan
 from airflow_hive_opt.pruning.query import Condition
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.rules.key_sources import (
@@ -65,17 +66,17 @@ class _Findings:
         self.furthest = max(self.furthest, reason, key=_STEPS.index)
 
 
-def prune_partitions(trees: Sequence[Operator], settings: Settings) -> tuple[ScanDecision, ...]:
+def prune_partitions(plan: Plan, settings: Settings) -> Plan:
     """Decides for every scan of a partitioned table, in the order of the trees."""
     found: dict[int, list[ScanDecision]] = {}
-    for tree in trees:
+    for tree in plan.trees:
         for scan, seen_in in visible_blocks(tree):
             findings = _Findings(scan)
             for place in seen_in:
                 _examine(place, findings, settings)
             decided = _decide(findings, settings)
             found.setdefault(scan.relation.reference.start, []).append(decided)
-    return tuple(map(_for_all_readers, found.values()))
+    return replace(plan, decisions=(*map(_for_all_readers, found.values()), *plan.decisions))
 
 
 def _for_all_readers(decided: Sequence[ScanDecision]) -> ScanDecision:

@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import replace
 
+from airflow_hive_opt.pruning.decisions import Plan
 from airflow_hive_opt.pruning.operators import (
     FileSink,
     Filter,
@@ -52,6 +53,7 @@ from airflow_hive_opt.pruning.query import Condition, JoinKind
 from airflow_hive_opt.pruning.rules.into_subqueries import into_branch, into_select
 from airflow_hive_opt.pruning.rules.transitive_conditions import derived, true_for_rows
 from airflow_hive_opt.statement.budget import check_budget
+from airflow_hive_opt.statement.settings import Settings
 
 _Conditions = tuple[Condition, ...]
 # The kinds of joins of which a side's rows matter only if they match a row of the other side.
@@ -59,9 +61,9 @@ _MATCHED_RIGHT = (JoinKind.INNER, JoinKind.LEFT_OUTER, JoinKind.LEFT_SEMI)
 _MATCHED_LEFT = (JoinKind.INNER, JoinKind.RIGHT_OUTER, JoinKind.LEFT_SEMI)
 
 
-def push_down(root: Operator) -> Operator:
+def push_down(plan: Plan, _: Settings) -> Plan:
     """Moves every condition as near to its relation as the outer joins allow."""
-    return _push(root, ())
+    return replace(plan, trees=tuple(_push(tree, ()) for tree in plan.trees))
 
 
 def _push(operator: Operator, falling: _Conditions) -> Operator:
