@@ -54,7 +54,9 @@ check: $(READY)
 check-source: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 check-tests: $(READY)
-	@$(BIN)/pytest -q -m "not server and not e2e and not faults and not mutants"
+	@$(BIN)/pytest -q -n $(WORKERS) -m "not server and not e2e" tests/statement tests/pruning \
+		tests/rewriting tests/rules tests/hive tests/explain tests/documents tests/report \
+		tests/test_layers.py airflow_hive_opt
 
 # The site of README and docs. A broken link, anchor or name is an error. Sphinx rebuilds changed pages
 # only.

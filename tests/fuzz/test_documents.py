@@ -81,7 +81,7 @@ def documents(folder: UPath) -> dict[str, tuple[UPath, Callable[[UPath], object]
     descriptors.write(whole, folder / "d.json")
     required.write(RequiredPartitions("q", ("ds",), "t", (TABLE,)), folder / "r.json")
     job = Job(
-        *("SELECT 1", "/1.json", Stages.KEYS, {"a": [1, {"b": None}]}, {"hive.x": 1.5}),
+        *("SELECT 1", "/1.json", Stages.KEYS, {"a": [1, {"b": None}]}, {"hive.map.aggr": True}),
         gates=Gates(max_bytes=3),
         columns=("ds",),
         token="t",

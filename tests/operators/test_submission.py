@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -265,7 +266,9 @@ def test_a_retry_resumes_and_a_cleared_task_does_not(submitted, monkeypatch, tmp
 
 
 def test_parameters_that_cant_travel(submitted, monkeypatch, tmp_path):
-    made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"}, parameters={"a": object()})
+    made = operator(
+        monkeypatch, tmp_path, {"host": "spark://m:7077"}, parameters={"a": date(2026, 1, 1)}
+    )
     with pytest.raises(AirflowFailException, match="parameters and hive_conf must be text"):
         made.execute(context())
     assert submitted.commands == []
