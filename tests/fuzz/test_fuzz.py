@@ -20,7 +20,7 @@ from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task import data_column_keys as key_predicates
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
-from airflow_hive_opt.spark.restriction.restrict import restrict
+from airflow_hive_opt.spark.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.spark.session.connect import remote_session
 from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 from tests.fuzz.findings import SEED, Finding, case, count_of, differing, repeat, report
@@ -177,7 +177,7 @@ class Findings:
             text = pruned.fewer_joins.text
             if (rows := _rows(session, text)) != plain:
                 differs(without_joins=text, **differing(plain, rows))
-        narrowed = restrict(asked.sql, targets, filters)
+        narrowed = restrict(asked.sql, targets, ways_of(targets, is_on_glue=False), filters)
         rows, objection = _restricted(session, narrowed, asked.sql)
         if objection and rows == plain:
             self.unplanned += 1  # the run fell back to the plain statement

@@ -179,4 +179,4 @@ def test_the_filter_is_short_enough(spark):
     odd = [(None,), ("a",)]
     assert cheapest_way(["day"], odd, 10_000, on_glue=True) is Way.WHOLE
     assert "concat" in list_condition("f", ["day"], odd, Way.WHOLE)
-    assert restrict("SELECT 1", ()) == "SELECT 1"
+    assert restrict("SELECT 1", (), {}) == "SELECT 1"

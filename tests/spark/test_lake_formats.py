@@ -59,7 +59,7 @@ def pruned(session, sql: str, path, asked: str = "") -> Report:
 
 def text(sql: str, report: Report) -> str:
     found = report.descriptor
-    return restrict(sql, found.targets, found.row_filters, found.changes)
+    return restrict(sql, found.targets, {}, found.row_filters, found.changes)
 
 
 def reasons(report: Report) -> dict[str, str]:

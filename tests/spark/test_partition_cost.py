@@ -378,10 +378,13 @@ def test_the_tables_of_a_statement_are_fetched_in_one_call(spark):
     spark.sql("CREATE OR REPLACE VIEW cost.seen AS SELECT id, p FROM cost.keys")
     names = ("cost.fact", "cost.keys", "cost.two", "cost.seen", "cost.missing")
 
+    def reading(names):
+        return " UNION ".join(f"SELECT 1 FROM {name}" for name in names)
+
     def looked_up(together):
         catalog, before = SparkCatalog(spark), SparkCatalog(spark).work()
         if together:
-            catalog.look_up_together(names)
+            catalog.look_up_together(reading(names))
         fetched = (catalog.work() - before).metastore_calls
         return [catalog.table(name) for name in names], fetched
 
@@ -391,9 +394,9 @@ def test_the_tables_of_a_statement_are_fetched_in_one_call(spark):
     assert together[-1] is None
     assert fetched == 1
     catalog, before = SparkCatalog(spark), SparkCatalog(spark).work()
-    catalog.look_up_together(names)
+    catalog.look_up_together(reading(names))
     for name in ("cost.fact", "cost.two"):  # a table without partitions has its size measured
         assert catalog.table(name) is not None
     assert (catalog.work() - before).metastore_calls == 1
-    catalog.look_up_together(["nothing.here", "nothing.there"])
+    catalog.look_up_together(reading(["nothing.here", "nothing.there"]))
     assert catalog.table("nothing.here") is None

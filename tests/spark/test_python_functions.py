@@ -13,7 +13,7 @@ from upath import UPath
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.keys.stability import stable_plan
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
-from airflow_hive_opt.spark.restriction.restrict import restrict
+from airflow_hive_opt.spark.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
 from tests.spark.answers import ask
 from tests.spark.stages import job_of, prune
@@ -67,8 +67,9 @@ def rows_of_a_run(spark, tmp_path, sql):
     report = prune(spark, request, UPath(tmp_path) / "1.json", hand_over=False)
     descriptor = report.descriptor
     targets = prelaunch(SparkCatalog(spark), descriptor, {})
+    ways = ways_of(targets, is_on_glue=False)
     reasons = [found.reason for found in descriptor.decisions]
-    return spark.sql(restrict(sql, targets, descriptor.row_filters)).collect(), reasons
+    return spark.sql(restrict(sql, targets, ways, descriptor.row_filters)).collect(), reasons
 
 
 def test_an_undeclared_random_function(spark, tmp_path):
