@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TextIO
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
 
+from airflow_hive_opt.commands.arguments import (
+    BAD_INPUT,
+    UsageError,
+    add_statement,
+    pairs,
+    statement_of,
+    whole_log,
+)
+from airflow_hive_opt.commands.statement_check import check_explained, check_statement, show_error
 from airflow_hive_opt.explain.on_spark import SparkWork
 from airflow_hive_opt.explain.plan_text import (
     Explanation,
@@ -15,6 +27,8 @@ from airflow_hive_opt.explain.plan_text import (
     explanation_to_json,
     explanation_to_mermaid,
     explanation_to_text,
+    to_json,
+    to_text,
 )
 from airflow_hive_opt.hive.compiler import compile_statement
 from airflow_hive_opt.hive.explain.graph_text import draw
@@ -22,10 +36,110 @@ from airflow_hive_opt.hive.graph.operator_graph import OperatorGraph
 from airflow_hive_opt.rewriting import Rewriting
 from airflow_hive_opt.statement.catalog import Catalog, JsonCatalog
 from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.precheck import check_tables, with_values
 from airflow_hive_opt.statement.script import split_settings
 from airflow_hive_opt.statement.settings import Settings
 
 FORMATS = ("text", "json", "mermaid", "html")
+
+
+def add(commands: Any) -> None:
+    """Adds the command to the subparsers."""
+    explain = commands.add_parser("explain", help="show what would be pruned, and the reasons")
+    explain.add_argument("--format", choices=FORMATS, default="text")
+    explain.add_argument(
+        "--batch", type=Path, metavar="FILE", help="plan many statements, one JSON object per line"
+    )
+    explain.add_argument(
+        "--stage-by-rule", action="store_true", help="show the operators after every rule"
+    )
+    explain.add_argument(
+        "--catalog", type=Path, metavar="FILE", help="a TABLES.json; with it no Spark is started"
+    )
+    add_statement(explain)
+    explain.set_defaults(run=_explain)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    if options.batch is not None:
+        if options.sql or options.file or options.catalog or options.set or options.param:
+            raise UsageError("--batch takes statements, tables and settings from its file alone")
+        try:
+            with options.batch.open(encoding="utf-8") as lines:
+                return 0 if explain_batch(lines, sys.stdout) else BAD_INPUT
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"can't read {options.batch}: {error}") from error
+    sql, overrides, parameters = statement_of(options), pairs(options.set), pairs(options.param)
+    show = stage_by_rule if options.stage_by_rule else partial(explain_one, form=options.format)
+    try:
+        check_statement(sql, parameters)
+        sql = with_values(sql, parameters)
+        if options.catalog is not None:
+            catalog = JsonCatalog.read(options.catalog)
+            try:
+                print(*show(sql, catalog, overrides), sep="\n")
+            except PlanError:
+                check_tables(split_settings(sql)[1], catalog.names())  # suggests another name
+                raise
+        else:
+            _explain_on_spark(options, sql, overrides)
+    except PlanError as error:
+        if options.format == "json":
+            print(json.dumps(error_to_json(error)))
+        else:
+            show_error(str(error), sql)
+        return BAD_INPUT
+    return 0
+
+
+def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str, str]) -> None:
+    """Explains with the embedded warehouse's tables.
+
+    If Hive rejects a statement that Spark accepts, prints the plan of a run, without Hive's stages.
+    """
+    from airflow_hive_opt.spark.application.job import Job
+    from airflow_hive_opt.spark.application.planning import plan_on_spark
+    from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+    from airflow_hive_opt.spark.local_task.correlate import (
+        StatisticsCatalog,
+        correlate,
+        words_of,
+        work_on_spark,
+    )
+    from airflow_hive_opt.spark.session.java import SparkStartError
+    from airflow_hive_opt.spark.session.session import (
+        default_warehouse,
+        embedded_conf,
+        has_spark,
+        spark_session,
+    )
+
+    warehouse = options.warehouse or default_warehouse()
+    if not has_spark():
+        check_explained(sql, warehouse)
+    conf = {**embedded_conf(warehouse), **whole_log(options)}
+    try:
+        with spark_session("airflow-hive-opt explain", conf) as session:
+            catalog = SparkCatalog(session)
+            work = partial(work_on_spark, session)
+            rewritten = partial(correlate, session, catalog)
+            show = partial(explain_one, form=options.format, measure=work, correlate=rewritten)
+            try:
+                explained = stage_by_rule if options.stage_by_rule else show
+                print(
+                    *explained(sql, StatisticsCatalog(catalog, words_of(sql)), overrides), sep="\n"
+                )
+            except PlanError as error:
+                try:
+                    job = Job(sql, hive_conf=overrides)
+                except ValueError as wrong:
+                    raise UsageError(str(wrong)) from wrong
+                planned = plan_on_spark(session, catalog, job)
+                print(f"note: Hive would reject this, Spark runs it: {error}", file=sys.stderr)
+                as_json = options.format == "json"
+                print(json.dumps(to_json(planned), indent=1) if as_json else to_text(planned))
+    except SparkStartError as error:
+        raise UsageError(str(error)) from error
 
 
 def explain_one(

@@ -1,51 +1,69 @@
-"""``airflow-hive-opt prune`` and ``run``: a statement on the embedded Spark, as a task runs it."""
+"""``airflow-hive-opt prune`` and ``run``: the local task alone, or the whole run."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import sys
-from collections.abc import Mapping
-from pathlib import Path
+import argparse
+from functools import partial
+from typing import Any
 
-from airflow_hive_opt.commands.statement_check import show_error
-from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status
-from airflow_hive_opt.spark.application.run import run_job
-from airflow_hive_opt.spark.session.java import SparkStartError
-from airflow_hive_opt.spark.session.session import default_warehouse, embedded_conf, spark_session
+from airflow_hive_opt.commands.arguments import (
+    BAD_INPUT,
+    UsageError,
+    add_statement,
+    pairs,
+    statement_of,
+    whole_log,
+)
+from airflow_hive_opt.commands.statement_check import check_statement, show_error
+from airflow_hive_opt.statement.errors import PlanError
 
-_FAILED, _REFUSED = 1, 2
+
+def add(commands: Any) -> None:
+    """Adds the two commands to the subparsers."""
+    prune = commands.add_parser("prune", help="collect keys, write the partition descriptor")
+    prune.add_argument("--descriptor", metavar="URI", help="where to write it")
+    prune.set_defaults(run=partial(_run, stages="local task"), rows=0)
+    run = commands.add_parser("run", help="prune, then run the statement")
+    run.add_argument("--descriptor", metavar="URI", help="where to write the descriptor")
+    run.add_argument("--rows", type=int, default=20, help="rows of a SELECT to print (20)")
+    run.set_defaults(run=partial(_run, stages="both"))
+    for command in (prune, run):
+        add_statement(command)
+        command.add_argument("--max-keys", type=int, default=100_000)
+        command.add_argument("--max-key-bytes", type=int, default=16 << 20)
+        command.add_argument(
+            "--hold-snapshots",
+            action="store_true",
+            help="read small Iceberg tables at the snapshots from which their keys come",
+        )
+        command.add_argument(
+            "--conf", action="append", default=[], metavar="K=V", help="a Spark setting"
+        )
 
 
-def run(job: Job, warehouse: Path | None, conf: Mapping[str, str], rows: int) -> int:
-    """Runs ``job`` and prints its outcome or its error; returns the exit code.
-
-    The descriptor of a job without a ``path`` goes to a folder of the warehouse, under the
-    statement's digest. ``warehouse`` is the default one if it is ``None``. ``conf`` are Spark's
-    settings. ``rows`` is how many rows of a SELECT are printed.
-    """
-    warehouse = warehouse or default_warehouse()
-    default = warehouse / "descriptors" / f"{job.query_digest[:16]}.json"
-    job = dataclasses.replace(job, path=job.path or str(default))
+def _run(options: argparse.Namespace, stages: str) -> int:
+    sql, parameters = statement_of(options), pairs(options.param)
     try:
-        with spark_session("airflow-hive-opt", {**embedded_conf(warehouse), **conf}) as session:
-            outcome = run_job(session, job)
-    except SparkStartError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return _REFUSED
-    if outcome.status is not Status.DONE:
-        show_error(outcome.message, job.sql)
-        return _REFUSED if outcome.status is Status.REFUSED else _FAILED
-    if job.stages is Stages.LOCAL_TASK:
-        print(json.dumps(outcome.summary, indent=1))
-    else:
-        _print_rows(outcome, rows)
-    print(outcome.message, file=sys.stderr)
-    return 0
+        check_statement(sql, parameters)
+    except PlanError as error:
+        show_error(str(error), sql)
+        return BAD_INPUT
+    from airflow_hive_opt.commands.embedded import run_embedded
+    from airflow_hive_opt.spark.application.job import Job, Stages
 
-
-def _print_rows(outcome: Outcome, rows: int) -> None:
-    for row in (outcome.columns, *outcome.rows[:rows]) if outcome.columns else ():
-        print("\t".join(row))
-    if len(outcome.rows) > rows:
-        print(f"... and more: these are the first {rows}", file=sys.stderr)
+    try:
+        job = Job(
+            sql,
+            options.descriptor or "",
+            Stages(stages),
+            parameters=parameters,
+            hive_conf=pairs(options.set),
+            max_keys=options.max_keys,
+            max_key_bytes=options.max_key_bytes,
+            show_rows=options.rows + 1,
+            hold_snapshots=options.hold_snapshots,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    conf = {**whole_log(options), **pairs(options.conf)}
+    return run_embedded(job, options.warehouse, conf, options.rows)

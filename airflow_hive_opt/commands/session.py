@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.commands.arguments import add_verbose
 
 if TYPE_CHECKING:
     from airflow_hive_opt.spark.session.shared_folder import SharedFolder
+
+
+def add(commands: Any) -> None:
+    """Adds the command to the subparsers."""
+    session = commands.add_parser("session", help="the Spark that the tasks of a machine share")
+    actions = session.add_subparsers(required=True, metavar="COMMAND")
+    status = actions.add_parser("status", help="show what runs, for the current user")
+    stop = actions.add_parser("stop", help="end those that no task uses")
+    stop.add_argument("--force", action="store_true", help="also those in use: their tasks fail")
+    for action in (status, stop):
+        add_verbose(action)
+    status.set_defaults(run=lambda _: session_status())
+    stop.set_defaults(run=lambda options: session_stop(options.force))
 
 
 def session_status() -> int:
