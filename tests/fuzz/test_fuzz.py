@@ -17,7 +17,7 @@ from upath import UPath
 from airflow_hive_opt.documents.descriptor import Target
 from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
-from airflow_hive_opt.spark.local_task import data_column_keys as key_predicates
+from airflow_hive_opt.spark.local_task import data_columns as key_predicates
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
 from airflow_hive_opt.spark.restriction.restrict import restrict, ways_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_hive_opt.pruning.rules import key_predicates as key_predicates_rule
-from airflow_hive_opt.spark.local_task import data_column_keys as key_predicates
+from airflow_hive_opt.spark.local_task import data_columns as key_predicates
 from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 from tests.spark.answers import ask
 

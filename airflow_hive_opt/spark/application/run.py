@@ -52,7 +52,8 @@ from airflow_hive_opt.spark.application.session_binding import binding, check_bi
 from airflow_hive_opt.spark.catalog.lake_files import counted
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
-from airflow_hive_opt.spark.local_task.data_column_keys import longest_list
+from airflow_hive_opt.spark.local_task.context import LocalTaskContext
+from airflow_hive_opt.spark.local_task.data_columns import longest_list
 from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns
 from airflow_hive_opt.spark.local_task.local_task import run_local_task
 from airflow_hive_opt.spark.local_task.redundant_joins import without_joins
@@ -251,17 +252,18 @@ class Run:
             found = passed_through(job, plan.passed_through)
         else:
             metastore.prefetch(decision.table for decision in plan.decisions if decision.pruned)
-            found, answered, keys = run_local_task(
+            context = LocalTaskContext(
                 self._session,
                 catalog,
                 metastore,
-                plan,
                 job.bounds,
                 job.parameters,
                 EarlierRuns(job.unasked),
                 hand_over,
             )
-            found = replace(found, snapshots=planned.snapshots)
+            result = run_local_task(context, plan)
+            answered, keys = result.redundant, result.keys
+            found = replace(result.descriptor, snapshots=planned.snapshots)
             if planned.names is not None:
                 bound = binding(self._session, catalog, planned.names)
                 found = replace(found, binding=bound)

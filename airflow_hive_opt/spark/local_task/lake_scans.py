@@ -1,10 +1,8 @@
-"""The local task for scans of tables whose own metadata finds the files, such as Iceberg's."""
+"""Scans of tables whose own metadata finds the files, such as Iceberg's: keys become conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from airflow_hive_opt.documents.descriptor import Decision, PlannedFiles, RowFilter
 from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
@@ -14,63 +12,70 @@ from airflow_hive_opt.spark.catalog.lake_files import counted, expression_of
 from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.local_task.changes import merged_into
-from airflow_hive_opt.spark.local_task.earlier_runs import is_for_nothing
-from airflow_hive_opt.spark.local_task.key_sets import FAILURES, failed
+from airflow_hive_opt.spark.local_task.context import LocalTaskContext
+from airflow_hive_opt.spark.local_task.earlier_runs import FOR_NOTHING, is_for_nothing
+from airflow_hive_opt.spark.local_task.key_sets import FAILURES
+from airflow_hive_opt.spark.local_task.scan_kinds import Entry, sources_of
 from airflow_hive_opt.spark.local_task.value_lists import value_filters
 from airflow_hive_opt.statement.lake_formats import ICEBERG
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 FEW_FILES = 100
 """With so few files a condition costs nothing, and other writers conflict less with MERGE."""
 
 
-@dataclass(frozen=True)
 class LakeScan:
-    """What the local task found out about one scan; without keys it has no filters."""
+    """A :class:`~airflow_hive_opt.spark.local_task.scan_kinds.RestrictedScan` by its files."""
 
-    decision: Decision
-    filters: tuple[RowFilter, ...] = ()
-    files: PlannedFiles | None = None
+    def __init__(self, context: LocalTaskContext, decision: ScanDecision, plan: Plan) -> None:
+        self._context = context
+        self._decision = decision
+        self._plan = plan
 
+    def key_sources(self) -> Sequence[KeySource]:
+        """See :class:`~airflow_hive_opt.spark.local_task.scan_kinds.RestrictedScan`."""
+        return sources_of(self._context, self._decision)
 
-def unrestricted(decision: ScanDecision, reason: Reason) -> LakeScan:
-    """A scan without conditions, for ``reason``."""
-    return LakeScan(Decision(decision.scan, reason, reason.sentence))
+    def entry(self) -> Entry:
+        """The conditions on the scan and the files that they leave, or why it has none."""
+        found = self._restriction()
+        filters, files = ((), None) if isinstance(found, Reason) else found
+        reason = found if isinstance(found, Reason) else Reason.RESTRICTED
+        question = self._context.question(self._decision, reason, reason in FOR_NOTHING)
+        decision = Decision(self._decision.scan, reason, reason.sentence, question)
+        return Entry(decision, filters=filters, files=files)
 
+    def _restriction(self) -> tuple[tuple[RowFilter, ...], PlannedFiles] | Reason:
+        decision, context = self._decision, self._context
+        if context.is_answered(decision):
+            return Reason.NOT_ASKED_AGAIN
+        merged = merged_into(self._plan, decision)
+        try:
+            filters = value_filters(decision, self._keys_of, self._ends_of, merged)
+        except FAILURES as error:
+            return context.failed(f"{decision.scan.name} can't be restricted", error)
+        if isinstance(filters, Reason):
+            return filters
+        relation = decision.relation
+        assert relation is not None, "a pruned decision"
+        names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
+        expressed = decision.table.provider == ICEBERG
+        planned = PlannedFiles(
+            decision.scan,
+            expression_of([(names[each.column], each) for each in filters]) if expressed else None,
+        )
+        planned = counted(context.session, planned)
+        return _why_for_nothing(planned) or (filters, planned)
 
-def lake_scan(
-    session: SparkSession,
-    decision: ScanDecision,
-    plan: Plan,
-    keys_of: Callable[[KeySource], Keys | Reason],
-    parameters: Mapping[str, object],
-) -> LakeScan:
-    """The conditions on the scan and the files that they leave; a failure leaves it whole."""
+    def _keys_of(self, source: KeySource) -> Keys | Reason:
+        """The source's keys, unless partitions that are added before the map join may be more."""
+        if self._context.hand_over and source.skeletons:
+            return Reason.NOT_HANDED_OVER
+        return self._context.keys.of(source)
 
-    def ends(source: KeySource) -> list[Range | None]:
-        return [] if source.skeletons else key_ends(session, source, parameters)
-
-    try:
-        found = value_filters(decision, keys_of, ends, merged_into(plan, decision))
-    except FAILURES as error:
-        found = failed(f"{decision.scan.name} can't be restricted", error)
-    if isinstance(found, Reason):
-        return unrestricted(decision, found)
-    relation = decision.relation
-    assert relation is not None, "a pruned decision"
-    names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
-    expressed = decision.table.provider == ICEBERG
-    planned = PlannedFiles(
-        decision.scan,
-        expression_of([(names[each.column], each) for each in found]) if expressed else None,
-    )
-    planned = counted(session, planned)
-    if (none := _why_for_nothing(planned)) is not None:
-        return unrestricted(decision, none)
-    return replace(unrestricted(decision, Reason.RESTRICTED), filters=found, files=planned)
+    def _ends_of(self, source: KeySource) -> list[Range | None]:
+        if source.skeletons:
+            return []
+        return key_ends(self._context.session, source, self._context.parameters)
 
 
 def _why_for_nothing(found: PlannedFiles) -> Reason | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.metastores.metastore import PartitionCatalog
 from airflow_hive_opt.metastores.partitions import (
     DEFAULT_PARTITION,
     Partition,
@@ -15,36 +14,25 @@ from airflow_hive_opt.metastores.partitions import (
 from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.pruning.decisions import Layer
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.keys.skeleton import fulfilling
+from airflow_hive_opt.spark.local_task.context import LocalTaskContext
 from airflow_hive_opt.spark.local_task.key_sets import FAILURES, failed
 from airflow_hive_opt.spark.local_task.selection import Selection, filter_of, is_long_on_glue
-from airflow_hive_opt.statement.catalog import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 # Partition names times keys that Spark may compare pair by pair; that takes some seconds.
 _COMPARISONS = 50_000_000
 
 
 class PartitionSearch:
-    """The search in one metastore. ``names`` lists a table's partition names."""
+    """The search of one local task."""
 
-    def __init__(
-        self,
-        session: SparkSession,
-        catalog: SessionCatalog,
-        metastore: PartitionCatalog,
-        names: Callable[[Table], list[Partition]],
-        parameters: Mapping[str, object],
-    ) -> None:
-        self._session = session
-        self._catalog = catalog
-        self._metastore = metastore
-        self._names = names
-        self._parameters = parameters
+    def __init__(self, context: LocalTaskContext) -> None:
+        self._context = context
+        self._metastore = context.metastore
 
     def find(self, selection: Selection, total: int) -> bool:
         """Finds the selection's partitions; returns whether any key or condition was evaluated.
@@ -63,7 +51,9 @@ class PartitionSearch:
             selection.leave_out_by_names(selection.candidates, kept)
         if tuples := [*selection.tuples, *selection.growing]:
             selection.asked(kept, [keys for keys, _ in tuples])
-        filters = bool(tuples) and not (self._catalog.is_on_glue and is_long_on_glue(selection))
+        filters = bool(tuples) and not (
+            self._context.catalog.is_on_glue and is_long_on_glue(selection)
+        )
         by_layers: dict[tuple[Layer, ...], list[str]] = {}
         for condition in alternative.conditions:
             by_layers.setdefault(condition.layers, []).append(f"({condition.sql})")
@@ -99,7 +89,7 @@ class PartitionSearch:
             stable = [each for each in alternative.conditions if f"({each.sql})" not in unstable]
             selection.filter = filter_of(selection, stable)
         for table in selection.tables_of_names():
-            selection.names[table.name] = digest_of_values(self._names(table))
+            selection.names[table.name] = digest_of_values(self._context.partition_names(table))
         return selection.answered
 
     def _fulfilling(
@@ -111,9 +101,8 @@ class PartitionSearch:
         keys: Keys | None,
     ) -> list[Partition] | None:
         table = selection.decision.table
-        return fulfilling(
-            self._session, table, layers, partitions, conditions, self._parameters, keys
-        )
+        session, parameters = self._context.session, self._context.parameters
+        return fulfilling(session, table, layers, partitions, conditions, parameters, keys)
 
     def _candidates(self, selection: Selection, total: int) -> list[Partition]:
         """The partitions that match the keys' tuples; all partitions if there are no tuples."""
@@ -122,5 +111,5 @@ class PartitionSearch:
         few = len(selection.values) <= VALUES_A_FILTER or not self._metastore.names_are_cheap
         if wanted and few and not names_the_null:
             return self._metastore.partitions_by_keys(table, wanted, total)
-        names = self._names(table)
+        names = self._context.partition_names(table)
         return list(matching(names, selection.types, wanted, table.by_serde))

@@ -7,17 +7,20 @@ saves.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
+from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys, Target
 from airflow_hive_opt.metastores.partitions import Partition
-from airflow_hive_opt.pruning.decisions import KeyPredicate
+from airflow_hive_opt.pruning.decisions import KeyPredicate, KeySource
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.local_task.column_samples import sampled_by_query
+from airflow_hive_opt.spark.local_task.context import LocalTaskContext
+from airflow_hive_opt.spark.local_task.key_sets import FAILURES
 from airflow_hive_opt.spark.local_task.row_filters import row_filter_on
 from airflow_hive_opt.spark.local_task.row_groups import (
     FILES,
@@ -29,6 +32,7 @@ from airflow_hive_opt.spark.local_task.row_groups import (
     share_read,
     spread,
 )
+from airflow_hive_opt.spark.local_task.scan_kinds import Entry
 from airflow_hive_opt.spark.restriction.literals import is_plain
 from airflow_hive_opt.spark.session.connect import is_remote
 
@@ -39,6 +43,55 @@ if TYPE_CHECKING:
 # a long list costs more than it skips, and 2,000 values overflow the stack.
 MOST_KEYS_IN_A_LIST = 200
 MOST_ROWS_READ = 0.25
+log = logging.getLogger(__name__)
+
+
+class DataColumn:
+    """A :class:`~airflow_hive_opt.spark.local_task.scan_kinds.RestrictedScan` by one data column.
+
+    ``target`` is the same scan's list of partitions, if it has one.
+    """
+
+    def __init__(
+        self, context: LocalTaskContext, predicate: KeyPredicate, target: Target | None
+    ) -> None:
+        self._context = context
+        self._predicate = predicate
+        self._target = target
+
+    def key_sources(self) -> Sequence[KeySource]:
+        """None: the keys are read only if a sample of the files is promising."""
+        return ()
+
+    def entry(self) -> Entry:
+        """The keys as a condition on the column; the log says why there is none."""
+        found = self._row_filter()
+        if isinstance(found, RowFilter):
+            return Entry(filters=(found,))
+        column = f"{self._predicate.relation.scan.name}.{self._predicate.column}"
+        log.info("the keys do not go to %s, %s: %s", column, found, found.sentence)
+        return Entry()
+
+    def _row_filter(self) -> RowFilter | Reason:
+        context, table = self._context, self._predicate.relation.table
+        if table.partition_columns and not table.partitions_in_metastore:
+            return Reason.PARTITIONS_NOT_IN_METASTORE
+        if context.metastore_failed:
+            return Reason.KEY_SOURCE_FAILED
+        try:
+            partitions = self._target.partitions if self._target else None
+            if self._target is None and table.partition_columns:
+                partitions = tuple(context.partition_names(table))
+            groups = promising_row_groups(
+                context.session, context.catalog, self._predicate, partitions
+            )
+            if not groups:
+                return Reason.KEYS_IN_MOST_ROW_GROUPS
+            keys = context.keys.of(self._predicate.source)
+            return keys if isinstance(keys, Reason) else row_filter(self._predicate, keys, groups)
+        except FAILURES as error:
+            scan = self._predicate.relation.scan
+            return context.failed(f"the files of {scan.name} can't be read", error)
 
 
 def promising_row_groups(

@@ -1,0 +1,88 @@
+"""What the scans of a statement share while the local task decides on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.documents.descriptor import Question
+from airflow_hive_opt.metastores.metastore import MetastoreError, PartitionCatalog
+from airflow_hive_opt.metastores.partitions import Partition
+from airflow_hive_opt.pruning.decisions import ScanDecision
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
+from airflow_hive_opt.spark.keys.key_set import KeyBounds
+from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns, digest_of
+from airflow_hive_opt.spark.local_task.key_sets import KeySets, failed
+from airflow_hive_opt.statement.catalog import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class LocalTaskContext:
+    """One session and its metastore; runs no key query twice and lists no table's names twice.
+
+    ``metastore`` looks up partitions; ``catalog`` only gives the location of files. ``hand_over``
+    says that other applications read the results.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        catalog: SessionCatalog,
+        metastore: PartitionCatalog,
+        bounds: KeyBounds,
+        parameters: Mapping[str, object],
+        earlier: EarlierRuns,
+        hand_over: bool,
+    ) -> None:
+        self.session = session
+        self.catalog = catalog
+        self.metastore = metastore
+        self.parameters = parameters
+        self.hand_over = hand_over
+        self.metastore_failed = False
+        """Whether a metastore call has failed: no further calls then."""
+        self.keys = KeySets(session, bounds, parameters, self.partition_names, from_metadata=True)
+        self._earlier = earlier
+        self._names: dict[str, list[Partition]] = {}
+        self._totals: dict[str, int] = {}
+
+    def partition_names(self, table: Table) -> list[Partition]:
+        """All partitions of the table, by their names; raises ``MetastoreError``."""
+        if table.name not in self._names:
+            try:
+                self._names[table.name] = self.metastore.partition_names(table)
+            except MetastoreError:
+                self.metastore_failed = True
+                raise
+        return self._names[table.name]
+
+    def total(self, table: Table, beyond: int = 1) -> int:
+        """The number of partitions, or a smaller one that is greater than ``beyond``."""
+        known = self._totals.get(table.name)
+        if known is None or (known <= beyond and not self.metastore.names_are_cheap):
+            self._totals[table.name] = self.metastore.partition_count(table, beyond)
+        return self._totals[table.name]
+
+    def failed(self, what: str, error: Exception) -> Reason:
+        """Logs why something can't be done; after a failed metastore no scan asks it again."""
+        self.metastore_failed |= isinstance(error, MetastoreError)
+        return failed(what, error)
+
+    def is_answered(self, decision: ScanDecision) -> bool:
+        """Whether an earlier run has found out that the scan's keys are not worth reading."""
+        return bool(self._earlier.unasked) and self._earlier.is_answered(self._digest(decision))
+
+    def question(
+        self, decision: ScanDecision, outcome: Reason, for_nothing: bool
+    ) -> Question | None:
+        """What the next run need not ask, as it was ``for_nothing``; ``None`` if it saves time."""
+        if not for_nothing and outcome is not Reason.NOT_ASKED_AGAIN:
+            return None
+        digest = self._digest(decision)
+        return Question(digest, 0 if for_nothing else self._earlier.unasked[digest] + 1)
+
+    def _digest(self, decision: ScanDecision) -> str:
+        return digest_of(decision, self.parameters)

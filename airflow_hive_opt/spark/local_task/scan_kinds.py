@@ -1,0 +1,55 @@
+"""The kinds of scans that keys restrict, and what one of them adds to the descriptor.
+
+Each kind is a class in a module of its own: :class:`~partitioned_scans.PartitionedScan` has
+partitions in a metastore, :class:`~lake_scans.LakeScan` files that its own metadata lists, and
+:class:`~data_columns.DataColumn` rows that Spark's readers skip by a column's values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from airflow_hive_opt.documents.descriptor import Decision, PlannedFiles, RowFilter, Target
+from airflow_hive_opt.metastores.partitions import comparable
+from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
+from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
+from airflow_hive_opt.spark.local_task.context import LocalTaskContext
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one scan adds to the descriptor; all parts name the same scan.
+
+    ``redundant`` are the joins with small tables that the scan's partitions decide.
+    """
+
+    decision: Decision | None = None
+    target: Target | None = None
+    filters: tuple[RowFilter, ...] = ()
+    files: PlannedFiles | None = None
+    redundant: tuple[RedundantJoin, ...] = ()
+
+
+class RestrictedScan(Protocol):
+    """One scan that keys may restrict."""
+
+    def key_sources(self) -> Sequence[KeySource]:
+        """The sources whose keys are worth reading, so that all scans' are read together."""
+
+    def entry(self) -> Entry:
+        """The scan's entry; an error only costs its pruning."""
+
+
+def is_prunable(decision: ScanDecision) -> bool:
+    """Whether the planner prunes the scan, and its table's partition values can be compared."""
+    columns = decision.table.partition_columns
+    return decision.pruned and all(comparable(column.type) for column in columns)
+
+
+def sources_of(context: LocalTaskContext, decision: ScanDecision) -> Sequence[KeySource]:
+    """The key sources of a prunable scan, unless an earlier run says that they are of no use."""
+    if not is_prunable(decision) or context.is_answered(decision):
+        return ()
+    return decision.sources
