@@ -1,4 +1,6 @@
-"""The command line, one module for each command.
+"""The command line: ``main`` starts it, and each command has a module.
 
-``main`` parses the arguments. ``statement_check`` shows what is wrong with a statement.
+``explain``, ``run`` (also ``prune``), ``report``, ``descriptors`` and ``session`` add their
+arguments; ``arguments`` has those that they share. ``embedded`` runs a job, ``stored_report`` shows
+a run, ``statement_check`` what is wrong with a statement.
 """

@@ -7,7 +7,7 @@
 - ``required`` is what sensors wait for, ``required_keys`` the keys that a local task leaves for
   them, ``key_tuples`` how documents write keys.
 - ``format`` is the common format of these files, ``typed_json`` checks their types, ``storage``
-  writes them, ``cleaning`` deletes them.
+  writes them, ``cleaning`` deletes them. ``log_text`` escapes values in log lines.
 
 This package needs neither Spark, nor Airflow, nor Hive's compiler.
 """

@@ -1,1 +1,1 @@
-"""Airflow hooks: ``hive_metastore`` makes a Thrift client of a connection."""
+"""Airflow hooks: ``hive_metastore`` for Thrift or AWS Glue, ``iceberg_catalog`` for Iceberg."""

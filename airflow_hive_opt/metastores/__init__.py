@@ -7,5 +7,6 @@
   ``json_file`` is a file for planning offline. ``hive_tables`` converts Hive's tables for the first
   two.
 
-A new metastore is one new module or package with the methods of the protocol.
+A new metastore is one new module or package with the methods of the protocol. The local task
+chooses it in ``spark/catalog/remote_metastore.py``.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -72,18 +71,18 @@ class LocalTaskOperator(StatementOperator):
         dry = self.is_dry()
         return {**super().execute(context), "dry": dry}
 
-    def job(self, context: Context) -> Job:
+    def job(self, context: Context, **fields: Any) -> Job:
         """See :meth:`StatementOperator.job`."""
-        job = super().job(context)
         # gates, asset events and other tasks need the list itself, however long it is
         alone = self.stages == "both" and not self.is_dry()
-        free = alone and job.gates == Gates() and self.partition_keys_of is None
-        return dataclasses.replace(
-            job,
+        free = alone and self.gates() == Gates() and self.partition_keys_of is None
+        return super().job(
+            context,
             max_keys=self.max_keys,
             max_key_bytes=self.max_key_bytes,
             hold_snapshots=self.hold_snapshots,
             unasked=unasked_of(context) if free else {},
+            **fields,
         )
 
     def is_dry(self) -> bool:

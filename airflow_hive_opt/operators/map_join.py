@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -41,9 +40,10 @@ class MapJoinOperator(StatementOperator):
         super().__init__(sql=sql, **kwargs)
         self.descriptor = descriptor
 
-    def job(self, context: Context) -> Job:
+    def job(self, context: Context, **fields: Any) -> Job:
         """See :meth:`StatementOperator.job`; skips the task after a dry local task."""
         found = check_local_task(self.descriptor, "nothing is joined")
-        job = super().job(context)
+        uri, digest = str(found["uri"]), str(found["digest"])
+        job = super().job(context, descriptor=uri, digest=digest, **fields)
         check_statement(found, job.query_digest)
-        return dataclasses.replace(job, descriptor=str(found["uri"]), digest=str(found["digest"]))
+        return job

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
@@ -38,9 +37,7 @@ class MapJoinPruneOperator(LocalTaskOperator):
             raise AirflowSkipException("dry is true, so nothing was joined")
         return summary
 
-    def job(self, context: Context) -> Job:
+    def job(self, context: Context, **fields: Any) -> Job:
         """See :meth:`StatementOperator.job`."""
-        from airflow_hive_opt.spark.application.job import Stages
-
-        job = super().job(context)
-        return dataclasses.replace(job, stages=Stages.LOCAL_TASK) if self.is_dry() else job
+        stages = "local task" if self.is_dry() else self.stages
+        return super().job(context, stages=stages, **fields)

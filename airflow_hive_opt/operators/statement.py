@@ -178,8 +178,11 @@ class StatementOperator(SparkSubmitOperator):
         asset_events.extend(context, self.outlets, summary, keys)
         return summary
 
-    def job(self, context: Context) -> Job:
-        """The attempt's work; only this method turns arguments into a job."""
+    def job(self, context: Context, **fields: Any) -> Job:
+        """The attempt's work; only this method turns arguments into a job.
+
+        ``fields`` are those that a subclass adds.
+        """
         from airflow_hive_opt.spark.application.job import Job, Stages  # late: it loads PySpark
 
         check_rendered(
@@ -191,14 +194,19 @@ class StatementOperator(SparkSubmitOperator):
             return Job(
                 sql=self.sql,
                 path=path,
-                stages=Stages(self.stages),
+                stages=Stages(fields.pop("stages", self.stages)),
                 parameters=dict(self.parameters or {}),
                 hive_conf=dict(self.hive_conf or {}),
                 show_rows=show_rows,
-                gates=Gates(self.max_partitions, self.max_bytes, self.on_empty, self.on_no_prune),
+                gates=self.gates(),
+                **fields,
             )
         except ValueError as error:
             raise without_stack(AirflowFailException(masked(str(error)))) from None
+
+    def gates(self) -> Gates:
+        """The conditions that the descriptor must meet before the join runs."""
+        return Gates(self.max_partitions, self.max_bytes, self.on_empty, self.on_no_prune)
 
     def run(self, context: Context, job: Job) -> Outcome:
         """Runs the job in this process, on a cluster or over Spark Connect, by ``conn_id``."""

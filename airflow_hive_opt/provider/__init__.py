@@ -3,7 +3,6 @@
 ``connections`` decides where Spark runs, ``embedded`` runs it on this machine,
 ``glue`` reads connections to AWS Glue,
 ``attempts`` decides which path an attempt writes to.
-``figures`` are the numbers that lists of runs show.
 ``earlier_runs`` reads what the run before this one found out.
 ``handed_over`` checks the output of a local task in the tasks after it.
 ``submission`` and ``start_errors`` handle submitted applications, ``waiting`` checks what sensors

@@ -11,7 +11,8 @@ one, that the planner does not understand passes through to Spark.
 3. ``rules.RULES`` are the rules in their order: they move conditions towards their scans, and then
    decide for each scan which small tables' keys can prune its partitions or restrict a data column.
    ``decisions`` has the plan and the data classes of the decisions, ``reasons`` the reasons why a
-   scan reads the whole table, ``advice`` what to do.
+   scan reads the whole table, ``advice`` what to do. ``row_level`` is for MERGE, UPDATE and DELETE,
+   ``scan_way`` decides how Spark finds the partitions.
 
 :func:`airflow_hive_opt.pruning.plan.plan` runs these steps.
 """

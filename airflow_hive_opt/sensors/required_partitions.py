@@ -133,11 +133,9 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         self._lake: IcebergTables | None = None  # keeps what a poke has read for the next one
         self.deferrable = deferred
 
-    def job(self, context: Context) -> Job:
+    def job(self, context: Context, **fields: Any) -> Job:
         """See :meth:`StatementOperator.job`."""
-        return dataclasses.replace(
-            super().job(context), columns=self.columns, token=self._token(context)
-        )
+        return super().job(context, columns=self.columns, token=self._token(context), **fields)
 
     def execute(self, context: Context) -> Any:
         """Collects the keys and checks once; then waits in the triggerer if ``deferrable``."""

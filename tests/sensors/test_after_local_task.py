@@ -15,9 +15,9 @@ from airflow.providers.common.compat.sdk import (
 )
 from upath import UPath
 
-from airflow_hive_opt.documents import required
 from airflow_hive_opt.documents.key_tuples import KeyTuples
 from airflow_hive_opt.documents.required_keys import FoundKeys, ScanKeys, keep_keys
+from airflow_hive_opt.metastores import required
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.provider.waiting import statement_digest

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pyspark.sql.conf import RuntimeConfig
 from upath import UPath
 
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.gates import Gates
+from airflow_hive_opt.spark.application import run
 from airflow_hive_opt.spark.application.job import Job, Stages, Status, read_outcome, write_job
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.java import ensure_java
@@ -92,3 +94,26 @@ def test_a_failure_after_the_statement_is_a_line_in_the_log(spark, tmp_path, mon
         in caplog.text
     )
     assert "the report can't be stored" in caplog.text
+
+
+def test_no_call_after_the_statement_can_fail_the_task(spark, tmp_path, monkeypatch):
+    """A retry would write the rows again."""
+    module, ran = "airflow_hive_opt.spark.application.run", []
+    execute, get = run.execute, RuntimeConfig.get
+
+    def watched(*arguments):
+        answer = execute(*arguments)
+        ran.append(answer)
+        return answer
+
+    def gone(conf, *arguments):
+        if ran:
+            raise ConnectionError("the server is gone")
+        return get(conf, *arguments)
+
+    monkeypatch.setattr(f"{module}.execute", watched)
+    monkeypatch.setattr(RuntimeConfig, "get", gone)
+    outcome = run_job(spark, Job("SELECT 1", str(tmp_path / "1.json")))
+    assert ran
+    assert outcome.status is Status.DONE
+    assert outcome.summary["application_id"] == spark.sparkContext.applicationId

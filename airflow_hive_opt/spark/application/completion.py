@@ -65,7 +65,7 @@ def outcome_of(
 
 
 def completed(job: Job, result: Result, catalog: SessionCatalog, clock: Clock) -> Report:
-    """The report with what Spark read and with Hive's stages; these are left out if one fails.
+    """The report with what Spark read and with Hive's stages; a part that fails is left out.
 
     A table that the run has looked up in ``catalog`` is not looked up again.
     """

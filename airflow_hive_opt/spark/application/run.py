@@ -137,6 +137,8 @@ class Run:
             session.conf.set(name, value)
         self._catalog = catalog_of(session)
         self._clock = Clock()
+        # now, because once the statement has run, a failing call may not fail the task
+        self._application_id = session.conf.get("spark.app.id", None)
 
     def required_partitions(self) -> Outcome:
         """Writes the partitions that the keys require, whether they exist or not."""
@@ -301,7 +303,7 @@ class Run:
             str(path or self._path),
             dict(self._clock.seconds),
             dict(self._clock.work),
-            self._session.conf.get("spark.app.id", None),
+            self._application_id,
         )
 
 

@@ -51,7 +51,7 @@ class ConnectCatalog:
 
     names_are_cheap = True
     is_on_glue = False
-    """As far as can be known: the server's settings do not say it."""
+    """Over Spark Connect the settings that would say so can't be read."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session

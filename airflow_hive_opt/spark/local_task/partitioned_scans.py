@@ -73,10 +73,11 @@ class PartitionedScan:
         target = target_of(decision, decision.relation, selections, total, context.hand_over)
         if is_too_long(target):
             return Reason.LIST_TOO_LARGE
-        if len(selections) > 1:
+        tuples = selections[0].tuples
+        if len(selections) > 1 or not any(keys.unique for keys, _ in tuples):
             return target, ()
         way = way_of(target, context.catalog.is_on_glue)
-        return target, tuple(redundant_joins(decision, target, selections[0].tuples, way))
+        return target, tuple(redundant_joins(decision, target, tuples, way))
 
     def _select(self, decision: ScanDecision) -> Selection | Reason:
         """The partitions for one alternative, or why the scan must read all partitions."""
