@@ -190,7 +190,7 @@ def test_planning_is_told_with_its_growth(tmp_path):
     assert "| OR | passes through |" in (tmp_path / "planning.md").read_text()
 
 
-def test_statements_of_a_length_have_as_many_parts_as_fit():
+def test_of_length_returns_the_most_parts_that_fit():
     for make, _ in planning.SHAPES.values():
         parts = planning.of_length(make, 10_000)
         assert len(make(parts)) <= 10_000 < len(make(parts + 1))

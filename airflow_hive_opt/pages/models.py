@@ -213,7 +213,7 @@ class PartitionPage(BaseModel):
 class Run(BaseModel):
     """One task instance in lists.
 
-    ``seconds`` are by phase. ``estimated`` is said of ``pruned_bytes``. ``stopped`` says why a gate
+    ``seconds`` are by phase. ``estimated`` says that ``pruned_bytes`` is an estimate. ``stopped`` says why a gate
     ended the run before its join. ``change`` says how the reasons differ from those of the run
     before.
     """
@@ -253,7 +253,7 @@ class TaskSummary(BaseModel):
     """A task's last run and the sums of its runs.
 
     ``group`` is the task group whose two tasks are one row; ``task_id`` is then the one that ran
-    last. ``estimated`` is said of ``pruned_bytes``. ``trend`` is ``worse`` if the last run reads a
+    last. ``estimated`` says that ``pruned_bytes`` is an estimate. ``trend`` is ``worse`` if the last run reads a
     scan whole that an earlier run pruned.
     """
 

@@ -96,7 +96,7 @@ def _rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
         if done is None:
             return Rewriting(found.sql, found.applied, _without_vague(found))
         name, rewritten = done
-        if _prunes(sql, catalog, settings) - _prunes(rewritten, catalog, settings):
+        if _tables_pruned_by_keys(sql, catalog, settings) - _tables_pruned_by_keys(rewritten, catalog, settings):
             reason = (name, Refusal.PRUNING_WOULD_BE_LOST)
             return Rewriting(found.sql, found.applied, (*found.refused, reason))
         found = Rewriting(rewritten, (*found.applied, name), found.refused)
@@ -137,7 +137,7 @@ def _first(
     return None
 
 
-def _prunes(sql: str, catalog: Catalog, settings: Settings) -> set[str]:
+def _tables_pruned_by_keys(sql: str, catalog: Catalog, settings: Settings) -> set[str]:
     """The tables whose partitions are pruned by keys."""
     return {
         decision.table.name

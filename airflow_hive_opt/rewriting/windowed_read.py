@@ -72,7 +72,7 @@ class KeyTable:
 
 
 def key_table(anchor: Anchor, lookups: Sequence[Lookup], cost: Cost) -> KeyTable | None:
-    """The table that supplies the keys that the windowed read needs, or ``None``."""
+    """The table whose rows are the keys of the windowed read; ``None`` if there is none."""
     block, table = anchor.block, anchor.factor.table
     if table is None or len(anchor.keys) != 1 or len({lookup.keys for lookup in lookups}) > 1:
         return None

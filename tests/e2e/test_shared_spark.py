@@ -195,7 +195,7 @@ def test_a_timeout_ends_a_spark_of_its_own_at_once(tmp_path, statement):
 
 
 def idle(folder):
-    """Waits until Spark runs no job, and is still of use."""
+    """Waits until Spark runs no job, then checks that it still answers."""
     until(lambda: Task(folder).end()[0]["active"] == 0)
     assert Task(folder, "SELECT 1").end()[-1] == {"rows": [[1]]}
     assert only().tasks() == 0

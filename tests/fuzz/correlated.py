@@ -218,7 +218,7 @@ def _once(rng: random.Random, table: str) -> str:
 
 
 def _flat(rng: random.Random, table: str) -> str:
-    """An aggregate joined with the table, the table itself in a subquery or not."""
+    """Joins an aggregate of the table with the table, or with a subquery on it."""
     value = rng.choice([_aggregate(rng, ""), f"2 * {_aggregate(rng, '')}"])
     groups = f"SELECT k AS gk, {value} AS g FROM {table}{_where(_some(rng, ''))} GROUP BY k"
     inside = ["o.k = a.k", *_some(rng, "a"), *_some(rng, "o", SMALL)]

@@ -150,7 +150,7 @@ def test_merge(days, tmp_path):
             days.sql(f"DROP TABLE lake.listed.{name}")
 
 
-def test_a_join_that_hives_partitions_decide_reads_the_rows(days, tmp_path):
+def test_keys_for_a_hive_table_come_from_rows_not_from_metadata(days, tmp_path):
     """There a key too many would keep rows that match nothing."""
     days.sql("CREATE TABLE fact (id INT, day DATE) USING parquet PARTITIONED BY (day)")
     days.sql("INSERT INTO fact SELECT id, day FROM lake.listed.big")

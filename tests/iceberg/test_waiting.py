@@ -296,7 +296,7 @@ def test_two_kinds_of_tables(tables, make):
         tables.sql("DROP TABLE default.plain")
 
 
-def test_names_in_another_case(tables, make, catalog):
+def test_names_in_another_case_are_found(tables, make, catalog):
     make("PARTITIONED BY (n)")
     sql = joined("N").replace("waiting.fact", "WAITING.Fact")
     assert catalog.absent(required_by(tables, sql)).tuples == ()

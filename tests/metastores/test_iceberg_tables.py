@@ -320,7 +320,7 @@ def test_a_catalog_that_does_not_answer_tells_no_secret():
             assert failed.value.__suppress_context__
 
 
-def test_secrets_in_an_error(properties):
+def test_secrets_in_an_error_are_masked(properties):
     tables = IcebergTables(
         {**properties, "auth": {"oauth2": {"client_secret": "inner"}}, "token": "tok", "uri": "a:b"}
     )

@@ -55,7 +55,7 @@ def test_typed(text, type_, value):
     assert typed(text, type_) == value
 
 
-def test_matching():
+def test_partitions_match_typed_keys():
     partitions = [
         Partition((ds, hr)) for ds in ("a", "b", None) for hr in ("1", "01", "2", "x", None)
     ]

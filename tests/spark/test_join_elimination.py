@@ -176,7 +176,7 @@ def test_the_parameters_of_what_is_left_out(spark, tmp_path):
     assert len(join(spark, request, pruned, path).rows) == len(answer.rows) == 4
 
 
-def test_an_insert(spark, tmp_path):
+def test_an_insert_runs_without_the_redundant_join(spark, tmp_path):
     insert = f"INSERT OVERWRITE TABLE result SELECT f.id, f.day {STAR} WHERE d.week = 2"
     request, path, pruned = run(spark, tmp_path, insert)
     result = join(spark, request, pruned, path)

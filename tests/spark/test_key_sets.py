@@ -95,7 +95,7 @@ def test_days_of_any_calendar_in_a_run_of_its_own(spark, tmp_path, key_queries):
     assert kept == [3, 1][:key_queries]
 
 
-def test_queries_with_other_settings_and_settings_afterwards(spark, tmp_path):
+def test_settings_of_key_queries_are_restored(spark, tmp_path):
     """A key query of two tables runs adaptively, the others do not."""
     sql = STATEMENT.replace("JOIN odd o ON g.q = o.q", "JOIN odd o ON g.q = o.q AND o.q = e.week")
     before = spark.conf.get("spark.sql.adaptive.enabled")

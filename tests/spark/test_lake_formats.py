@@ -67,8 +67,8 @@ def reasons(report: Report) -> dict[str, str]:
 
 
 @every_format
-def test_the_metastores_partitions_are_not_those_of_the_table(entries, provider):
-    """The entry says that the metastore has them. The format's own list may have more."""
+def test_partitions_in_the_metastore_are_ignored(entries, provider):
+    """The entry says that the metastore has them, but the format's own list may have more."""
     external = entries._jsparkSession.sharedState().externalCatalog()
     assert external.getTable("lake_formats", f"of_{provider}").tracksPartitionsInCatalog()
     table = SparkCatalog(entries).table(f"lake_formats.of_{provider}")

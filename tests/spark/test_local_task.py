@@ -103,7 +103,7 @@ def test_too_many_keys_leave_the_scan_whole(spark, tmp_path):
     assert answer.reasons == {"f": "TOO_MANY_KEYS"}
 
 
-def test_one_unusable_source_of_two_prunes_by_the_other(spark, tmp_path):
+def test_if_one_of_two_sources_is_unusable_the_other_prunes(spark, tmp_path):
     sql = SQL.format(50) + " JOIN keys j ON f.p = j.p AND j.id < 3"
     assert ask(spark, tmp_path, sql, max_keys=10).target.kept == 3
 

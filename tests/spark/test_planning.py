@@ -102,7 +102,7 @@ def test_conditions_are_analysed_together(session, tmp_path, monkeypatch):
     assert len([text for text in texts if "<> 119" in text]) == 1
 
 
-def test_a_condition_is_used_without_another_that_is_not_deterministic(session, tmp_path):
+def test_a_random_condition_is_ignored_and_the_others_prune(session, tmp_path):
     changing = session.newSession()
     changing.sql("USE planned")
     rand = "org.apache.hadoop.hive.ql.udf.UDFRand"

@@ -34,7 +34,7 @@ GRAPH_RULES: tuple[Callable[[OperatorGraph], None], ...] = (
     convert_hinted,  # MAPJOIN hints
     use_buckets,  # map joins of bucketed tables join bucket by bucket
     order_joins,  # STREAMTABLE hints
-    deduplicate,  # a shuffle by keys by which the rows are already shuffled is removed
+    deduplicate,  # removes a shuffle if the rows are already shuffled by its keys
     correlate,  # joins and group-bys on the same keys run in one job
 )
 TASK_RULES: tuple[Callable[[list[Task], Settings], list[Task]], ...] = (

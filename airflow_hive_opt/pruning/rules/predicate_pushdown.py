@@ -97,7 +97,7 @@ def _push_branch(union: Union, branch: Operator, falling: _Conditions) -> Operat
 
 
 def _push_select(select: Select, falling: _Conditions) -> Operator:
-    """The SELECT with conditions that hold below it, and below its GROUP BY."""
+    """Pushes the conditions below SELECT, and below its GROUP BY if it has one."""
     below = select.input
     if isinstance(below, GroupBy):
         return replace(select, input=replace(below, input=_push(below.input, falling)))
