@@ -213,9 +213,9 @@ class PartitionPage(BaseModel):
 class Run(BaseModel):
     """One task instance in lists.
 
-    ``seconds`` are by phase. ``estimated`` says that ``pruned_bytes`` is an estimate. ``stopped`` says why a gate
-    ended the run before its join. ``change`` says how the reasons differ from those of the run
-    before.
+    ``seconds`` are by phase. ``estimated`` says that ``pruned_bytes`` is an estimate. ``stopped``
+    says why a gate ended the run before its join. ``change`` says how the reasons differ from those
+    of the run before.
     """
 
     run_id: str
@@ -253,8 +253,8 @@ class TaskSummary(BaseModel):
     """A task's last run and the sums of its runs.
 
     ``group`` is the task group whose two tasks are one row; ``task_id`` is then the one that ran
-    last. ``estimated`` says that ``pruned_bytes`` is an estimate. ``trend`` is ``worse`` if the last run reads a
-    scan whole that an earlier run pruned.
+    last. ``estimated`` says that ``pruned_bytes`` is an estimate. ``trend`` is ``worse`` if the
+    last run reads a scan whole that an earlier run pruned.
     """
 
     dag_id: str

@@ -96,7 +96,10 @@ def _rewrite(sql: str, catalog: Catalog, settings: Settings) -> Rewriting:
         if done is None:
             return Rewriting(found.sql, found.applied, _without_vague(found))
         name, rewritten = done
-        if _tables_pruned_by_keys(sql, catalog, settings) - _tables_pruned_by_keys(rewritten, catalog, settings):
+        before, after = (
+            _tables_pruned_by_keys(each, catalog, settings) for each in (sql, rewritten)
+        )
+        if before - after:
             reason = (name, Refusal.PRUNING_WOULD_BE_LOST)
             return Rewriting(found.sql, found.applied, (*found.refused, reason))
         found = Rewriting(rewritten, (*found.applied, name), found.refused)
