@@ -29,10 +29,9 @@ from airflow_hive_opt.provider.airflow_compat import (
     mask_secret,
     store_link,
 )
-from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
-from airflow_hive_opt.provider.embedded import run_embedded
+from airflow_hive_opt.provider.embedded import embedded_settings, run_embedded
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import (
     NO_CLUSTER_MODE,
@@ -256,8 +255,8 @@ class StatementOperator(SparkSubmitOperator):
                 store_link(context, SparkUILink(), session.sparkContext.uiWebUrl)
 
         try:
-            name, settings = application_name(context), self._spark_conf(place)
-            return run_embedded(name, settings, job, started)
+            settings = embedded_settings(place.address, self.metastore_conn_id, self.conf or {})
+            return run_embedded(application_name(context), settings, job, started)
         finally:
             self._interrupt = None
 
@@ -343,11 +342,3 @@ class StatementOperator(SparkSubmitOperator):
         self._own.prepare()
         self._own.store(context, self.external_id_key)
         return super().submit_job(context)
-
-    def _spark_conf(self, place: Deployment) -> dict[str, str]:
-        from airflow_hive_opt.spark.session.session import default_warehouse, embedded_conf
-
-        warehouse = airflow_conf.get("hive_opt", "warehouse", fallback="")
-        base = embedded_conf(Path(warehouse) if warehouse else default_warehouse(), place.address)
-        given = {key: str(value) for key, value in (self.conf or {}).items()}
-        return {**base, **spark_conf_of(self.metastore_conn_id), **given}

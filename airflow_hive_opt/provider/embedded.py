@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException, ObjectStoragePath, conf
 from airflow_hive_opt.provider.start_errors import start_errors
 
@@ -21,6 +23,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TASK, SHARED = "task", "shared"
+
+
+def embedded_settings(
+    master: str, metastore_conn_id: str | None, given: Mapping[str, Any]
+) -> dict[str, str]:
+    """Spark's settings on ``[hive_opt] warehouse``: the connection's, then the task's own."""
+    from airflow_hive_opt.spark.session.session import default_warehouse, embedded_conf
+
+    warehouse = conf.get("hive_opt", "warehouse", fallback="")
+    base = embedded_conf(Path(warehouse) if warehouse else default_warehouse(), master)
+    own = {key: str(value) for key, value in given.items()}
+    return {**base, **spark_conf_of(metastore_conn_id), **own}
 
 
 def run_embedded(

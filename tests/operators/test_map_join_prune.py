@@ -17,6 +17,7 @@ from airflow_hive_opt.documents.descriptor import decode
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import TAKES_PARTITIONS
 from airflow_hive_opt.provider.connections import deployment_of
+from airflow_hive_opt.provider.embedded import embedded_settings
 from tests.versions.installed import needs_airflow
 
 RUN_ID = "manual__2026-01-31T00:00:00+00:00"
@@ -173,19 +174,19 @@ def test_so_is_a_bound_that_bounds_nothing(bound):
 
 def test_the_tables_of_a_metastore_connection(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_TABLES", "hive-metastore://a%2Cb:9083")
-    operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", metastore_conn_id="tables")
-    conf = operator._spark_conf(deployment_of(None))
+    conf = embedded_settings("local[*]", "tables", {})
     assert conf["spark.hadoop.hive.metastore.uris"] == "thrift://a:9083,thrift://b:9083"
-    missing = MapJoinPruneOperator(task_id="task", sql="SELECT 1", metastore_conn_id="none")
     with pytest.raises(AirflowFailException, match="there is no connection 'none'"):
-        missing._spark_conf(deployment_of(None))
+        embedded_settings("local[*]", "none", {})
 
 
 def test_a_local_connection_is_used(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_ALSO", '{"conn_type": "spark", "host": "local[3]"}')
-    operator = MapJoinPruneOperator(task_id="task", sql="SELECT 1", conn_id="also")
-    assert operator._spark_conf(deployment_of("also"))["spark.master"] == "local[3]"
-    assert operator._spark_conf(deployment_of(None))["spark.master"] == "local[*]"
+    masters = {
+        conn_id: embedded_settings(deployment_of(conn_id).address, None, {})["spark.master"]
+        for conn_id in ("also", None)
+    }
+    assert masters == {"also": "local[3]", None: "local[*]"}
 
 
 @needs_airflow("3.0")
