@@ -10,13 +10,14 @@ PAGES := airflow_hive_opt/pages/static/pages.js
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo demo-pages test pages test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill bench-planning test-iceberg fuzz-iceberg bench-iceberg lock clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill bench-planning test-iceberg fuzz-iceberg bench-iceberg lock clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
 	@echo "make demo-pages  the pages of the demo's runs, until Ctrl-C or kill"
 	@echo "make test   environment, then lint, types and tests"
 	@echo "make check  the part of them that starts no Spark and no server, in a minute"
+	@echo "make test-slow  the tests that take 15 seconds or more"
 	@echo "make test-e2e  tests with a Spark cluster, all services of Airflow, and a browser"
 	@echo "make test-faults   a failing metastore, killed runs, full disks; FAULTS=1 fails every metastore call in turn"
 	@echo "make test-mutants  wrong edits of the soundness rules: the tests must detect each one"
@@ -88,6 +89,10 @@ $(PAGES): $(shell find ui -type f -not -path "*/node_modules/*" 2>/dev/null) | $
 WORKERS ?= 2
 pytest: $(READY) services pages
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+
+# The tests that take 15 seconds or more, such as random statements and applications of their own.
+test-slow: $(READY) services pages
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m slow tests
 
 # Starts a Spark standalone cluster, a Spark Connect server and all services of Airflow, on loopback.
 test-e2e: $(READY) services browser pages
@@ -164,16 +169,16 @@ $(BROWSER): | $(READY)
 N ?= 1000
 SEED ?= 1
 fuzz: $(READY)
-	FUZZ_QUERIES=$(N) FUZZ_STATEMENTS=$(N) FUZZ_GLUE=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s \
+	FUZZ_QUERIES=$(N) FUZZ_STATEMENTS=$(N) FUZZ_GLUE=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s -m "not e2e" \
 		tests/fuzz/test_fuzz.py tests/fuzz/test_planner.py tests/fuzz/test_glue.py
 
 fuzz-writes: $(READY)
 	FUZZ_WRITES=$(N) FUZZ_SESSIONS=$(N) FUZZ_BETWEEN=$(N) FUZZ_DOCUMENTS=20000 FUZZ_SEED=$(SEED) \
-		$(BIN)/pytest -q -s tests/fuzz/test_writing.py tests/fuzz/test_sessions.py \
+		$(BIN)/pytest -q -s -m "not e2e" tests/fuzz/test_writing.py tests/fuzz/test_sessions.py \
 		tests/fuzz/test_handed_over.py tests/fuzz/test_documents.py
 
 fuzz-correlated: $(READY)
-	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/fuzz/test_correlated.py
+	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s -m "not e2e" tests/fuzz/test_correlated.py
 
 # Runs every query in four sessions: adaptive execution on and off, broadcast joins on and off.
 SCALE ?= 0.5

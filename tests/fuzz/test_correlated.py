@@ -57,6 +57,7 @@ def answer(spark, sql):
         return str(error)
 
 
+@pytest.mark.slow
 def test_rewritten_is_plain(spark, database):
     applied, refused, wrong = Counter(), Counter(), []
     for number in range(FIRST, FIRST + QUERIES):

@@ -68,6 +68,7 @@ def _with_database(session):
 PREDICATES = {KEY_PREDICATE: "true"}
 
 
+@pytest.mark.slow
 def test_three_answers(fuzz, tmp_path, monkeypatch):
     monkeypatch.setattr(key_predicates, "MOST_ROWS_READ", 1.0)
     _ask(fuzz, tmp_path, QUERIES)

@@ -122,6 +122,7 @@ def plainly(spark, asked: Case) -> Answer:
     return Answer(objection, tables(spark) if asked.into else rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writes", [False, True])
 def test_the_rows_are_those_of_the_map_joins_application(spark, tmp_path, places, writes):
     counts: Counter[str] = Counter()

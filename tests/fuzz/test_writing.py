@@ -41,6 +41,7 @@ def sources(spark):
         spark.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
 
 
+@pytest.mark.slow
 def test_tables_are_what_plain_spark_makes_of_them(spark, tmp_path):
     differing = []
     done = 0

@@ -246,6 +246,7 @@ def test_a_run_without_logical_date_asks_for_the_day(spark, run):
     assert "2000-11-06" in [row[-1] for row in rows(spark, "sales_by_day")]
 
 
+@pytest.mark.slow
 def test_on_a_spark_connect_server(connect_server, start, monkeypatch):
     from airflow_hive_opt.spark.session.connect import remote_session
 

@@ -108,6 +108,7 @@ def poked(tmp_path, descriptor, **options):
     return task.poke(found).xcom_value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("below", [3, 450], ids=["by filter", "by names"])
 def test_what_landed_in_between_is_read(spark, service, tmp_path, started, below):
     pruned = done(LocalTaskOperator, tmp_path, below=below)

@@ -55,6 +55,7 @@ def tables(spark):
     spark.sql("DROP DATABASE hive_answers CASCADE")
 
 
+@pytest.mark.slow
 def test_rows_are_hives(spark, tables, tmp_path):
     different = []
     for case in tables:

@@ -65,6 +65,7 @@ def test_many_keys_and_the_statements_own_predicates(spark, tmp_path):
     assert answer.target.kept == (VALUES_A_FILTER + 2) // 2 - 3
 
 
+@pytest.mark.slow
 def test_many_tuples(spark, tmp_path):
     frame = spark.table("fact").selectExpr("id", "p % 30 a", "p DIV 30 b")
     frame.coalesce(1).write.partitionBy("a", "b").saveAsTable("pairs")

@@ -81,6 +81,7 @@ def test_a_run_parses_its_text_once(session, tmp_path, monkeypatch):
     assert read.count(exists(5)) == 1
 
 
+@pytest.mark.slow
 def test_a_scan_with_more_key_queries_than_are_asked_has_the_plain_rows(session, tmp_path):
     listed = f"{joins(25)} WHERE f.p IN (0, 1, 2, 3, 4, 5, 6, 7, 8)"
     found = ask(session, tmp_path, joins(25), literal=listed)

@@ -117,6 +117,7 @@ def is_running(pid: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_runs_on_the_java_of_the_extra_where_the_machine_has_none(tmp_path):
     binaries = tmp_path / "bin"
     binaries.mkdir()
@@ -146,6 +147,7 @@ for arguments in (
 """
 
 
+@pytest.mark.slow
 def test_what_spark_says_is_told_by_a_command_after_its_spark_has_ended(tmp_path):
     """Runs in a separate process: with another session, the JVM would still be available."""
     done = subprocess.run(
@@ -164,6 +166,7 @@ def test_what_spark_says_is_told_by_a_command_after_its_spark_has_ended(tmp_path
     assert (at_start, at_work) == ("EXIT 2", "EXIT 1")
 
 
+@pytest.mark.slow
 def test_killing_ends_the_jvm_in_the_middle_of_a_query(tmp_path):
     done, words = start("kill", tmp_path)
     assert done.returncode != 0
@@ -171,6 +174,7 @@ def test_killing_ends_the_jvm_in_the_middle_of_a_query(tmp_path):
     assert not is_running(words["PID"])
 
 
+@pytest.mark.slow
 def test_no_jvm_outlives_a_killed_task(tmp_path):
     _, words = start("orphan", tmp_path)
     assert not is_running(words["PID"])

@@ -158,6 +158,7 @@ def task(tmp_path_factory):
     return python(TASK, folder, AIRFLOW__HIVE_OPT__WAREHOUSE=str(folder)), folder
 
 
+@pytest.mark.slow
 def test_the_log_of_a_task_that_succeeds(task):
     done, _ = task
     assert done.returncode == 0, done.stderr[-2000:]
@@ -168,6 +169,7 @@ def test_the_log_of_a_task_that_succeeds(task):
     assert "kept 2 of 4 partitions" in lines[-1]
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_warehouse_are_known_without_spark(task, tmp_path, monkeypatch):
     _, folder = task
     tables = embedded_tables(folder)
@@ -195,6 +197,7 @@ except SparkStartError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["", "spark.hadoop."])
 def test_a_metastore_that_does_not_answer(tmp_path, prefix):
     done = python(START, tmp_path, f"{prefix}hive.metastore.uris=thrift://localhost:1")
@@ -204,6 +207,7 @@ def test_a_metastore_that_does_not_answer(tmp_path, prefix):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_jvm_that_can_not_start(tmp_path):
     done = python(START, tmp_path, "spark.driver.extraJavaOptions=-Xms9x")
     *_, last = done.stdout.splitlines()
@@ -225,6 +229,7 @@ with spark_session("t", conf) as spark:
 """
 
 
+@pytest.mark.slow
 def test_hive_keeps_its_connection_when_it_first_needs_the_users_name(metastore_service, tmp_path):
     with thrift_client(metastore_service) as client:
         create_database(client, "first", str(tmp_path / "first"))

