@@ -119,23 +119,23 @@ def _rows(session: SparkSession, texts: list[str]) -> Rows:
 
 def ours(session: SparkSession, statement: Statement, path: UPath) -> Rows:
     """Local task and map join in one application, as the operator runs them."""
-    request = replace(_request(statement.sql), unasked=statement.unasked)
-    pruned = prune(session, request, path, hand_over=False)
-    return list(join(session, request, pruned, path).rows)
+    job = replace(_job(statement.sql), unasked=statement.unasked)
+    pruned = prune(session, job, path, hand_over=False)
+    return list(join(session, job, pruned, path).rows)
 
 
 def split_prune(session: SparkSession, sql: str, path: UPath) -> Rows:
     """Only the local task."""
-    prune(session, _request(sql), path)
+    prune(session, _job(sql), path)
     return []
 
 
 def split_join(session: SparkSession, sql: str, path: UPath) -> Rows:
     """Only the map join, from a descriptor that another application wrote."""
-    request = _request(sql)
-    found = descriptors.read(path, query_digest(request.sql, request.parameters))
-    return list(map_join(session, request, path, found.digest).rows)
+    job = _job(sql)
+    found = descriptors.read(path, query_digest(job.sql, job.parameters))
+    return list(map_join(session, job, path, found.digest).rows)
 
 
-def _request(sql: str) -> Job:
+def _job(sql: str) -> Job:
     return Job(sql, show_rows=1_000_000)

@@ -176,10 +176,10 @@ def _run(
             rows = [tuple(row) for row in frame.collect()]
         return rows, lambda: frame._jdf.queryExecution().executedPlan()
     path = UPath(folder / "descriptor.json")
-    request = job_of(sql, unasked=unasked)  # as a scheduled task knows it from the run before
+    job = job_of(sql, unasked=unasked)  # as a scheduled task knows it from the run before
     with conf_set(session, _RUNTIME_FILTERS):
-        pruned = prune(session, request, path, hand_over=False)
-        result = join(session, request, pruned, path)
+        pruned = prune(session, job, path, hand_over=False)
+        result = join(session, job, pruned, path)
     questions = (found.question for found in pruned.descriptor.decisions)
     unasked.update({found.digest: 0 for found in questions if found is not None})
     return list(result.rows), result.plan

@@ -126,12 +126,12 @@ def compare(
 
 
 def _ours(session: SparkSession, sql: str, scratch: Path, used: dict[str, object]) -> object:
-    request = Job(sql, hive_conf={"hive.optimize.mapjoin.key.predicate": "true"})
+    job = Job(sql, hive_conf={"hive.optimize.mapjoin.key.predicate": "true"})
     path = UPath(scratch / "descriptor.json")
-    pruned = prune(session, request, path)
+    pruned = prune(session, job, path)
     filters = pruned.descriptor.row_filters
     used["used"] = ("range" if filters[0].is_range else "list") if filters else "no"
-    return list(join(session, request, pruned, path).rows)
+    return list(join(session, job, pruned, path).rows)
 
 
 def write(runs: list[Record], machine: Record, rows: int, folder: Path) -> None:

@@ -37,24 +37,24 @@ class Outcome:
 
 def run(session, sql: str, path, **options) -> Outcome:
     """Both stages in one application."""
-    request = job_of(sql, show_rows=100_000, **options)
+    job = job_of(sql, show_rows=100_000, **options)
     file = UPath(path) / "descriptor.json"
-    pruned = prune(session, request, file, hand_over=False)
-    return _outcome(session, request, join(session, request, pruned, file))
+    pruned = prune(session, job, file, hand_over=False)
+    return _outcome(session, job, join(session, job, pruned, file))
 
 
 def run_apart(session, sql: str, path, between=lambda: None, **options) -> Outcome:
     """The stages as two applications; ``between`` is called between them."""
-    request = job_of(sql, show_rows=100_000, **options)
+    job = job_of(sql, show_rows=100_000, **options)
     file = UPath(path) / "descriptor.json"
-    pruned = prune(session, request, file)
+    pruned = prune(session, job, file)
     between()
-    result = map_join(session, request, file, pruned.descriptor.digest)
-    return _outcome(session, request, result)
+    result = map_join(session, job, file, pruned.descriptor.digest)
+    return _outcome(session, job, result)
 
 
-def _outcome(session, request: Job, result: Result) -> Outcome:
-    report = reported(session, request, result)
+def _outcome(session, job: Job, result: Result) -> Outcome:
+    report = reported(session, job, result)
     return Outcome(report, result.statement, sorted(result.rows, key=repr))
 
 

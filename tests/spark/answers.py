@@ -72,15 +72,15 @@ def ask(
     ``literal`` is the same statement with the expected partitions written in it. The pruned
     statement must not read more than it.
     """
-    request = job_of(sql, parameters=dict(parameters or {}), **options)
+    job = job_of(sql, parameters=dict(parameters or {}), **options)
     path = UPath(tmp_path) / "descriptor.json"
-    report = prune(spark, request, path, hand_over=False)
-    descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
-    targets = prelaunch(SparkCatalog(spark), descriptor, request.parameters)
+    report = prune(spark, job, path, hand_over=False)
+    descriptor = read(path, query_digest(sql, job.parameters), report.descriptor.digest)
+    targets = prelaunch(SparkCatalog(spark), descriptor, job.parameters)
     frames = []
 
     def run(text):
-        frame = spark.sql(text, args=request.parameters)
+        frame = spark.sql(text, args=job.parameters)
         frames.append(frame)
         return frame
 
@@ -98,10 +98,10 @@ def ask(
             assert with_fewer.rows_scanned <= scanned.rows_scanned
             assert with_fewer.files_listed <= scanned.files_listed
             assert with_fewer.partitions_fetched <= scanned.partitions_fetched
-    plain_rows, plain = _measured(spark, lambda: spark.sql(sql, args=request.parameters))
+    plain_rows, plain = _measured(spark, lambda: spark.sql(sql, args=job.parameters))
     assert rows == plain_rows
     if literal is not None:
-        listed, by_list = _measured(spark, lambda: spark.sql(literal, args=request.parameters))
+        listed, by_list = _measured(spark, lambda: spark.sql(literal, args=job.parameters))
         assert listed == plain_rows
         assert scanned.partitions_fetched <= by_list.partitions_fetched
         assert scanned.files_listed <= by_list.files_listed

@@ -421,14 +421,14 @@ def test_a_session_variable_with_another_value_is_refused(spark, tmp_path):
     """A job's session has no variables; these are sessions of the caller, with a view."""
     view = "CREATE TEMPORARY VIEW here AS SELECT * FROM keys WHERE w = wanted"
     made = ["DECLARE VARIABLE wanted INT DEFAULT 1", view]
-    request = Job("SELECT f.id FROM fact f JOIN here k ON f.p = k.p")
+    job = Job("SELECT f.id FROM fact f JOIN here k ON f.p = k.p")
     path = UPath(tmp_path / "1.json")
-    pruned = prune(session(spark, made), request, path)
+    pruned = prune(session(spark, made), job, path)
     assert pruned.descriptor.kept == 3
     other = session(spark, [made[0].replace("1", "2"), view])
     with pytest.raises(OtherSession, match="variable wanted is defined differently"):
-        map_join(other, request, path, pruned.descriptor.digest)
-    done = map_join(session(spark, made), request, path, pruned.descriptor.digest)
+        map_join(other, job, path, pruned.descriptor.digest)
+    done = map_join(session(spark, made), job, path, pruned.descriptor.digest)
     assert len(done.rows) == 12
 
 

@@ -59,15 +59,15 @@ def tables(remote):
 
 def pruned(remote, tmp_path, sql, **options):
     """The narrowed frame and the descriptor, as a map join in another task makes them."""
-    request = job_of(sql, **options)
+    job = job_of(sql, **options)
     path = UPath(tmp_path) / "descriptor.json"
-    report = prune(remote, request, path, hand_over=False)
+    report = prune(remote, job, path, hand_over=False)
     assert report.work == {"local task": None}
-    descriptor = read(path, query_digest(sql, request.parameters), report.descriptor.digest)
-    targets = prelaunch(ConnectCatalog(remote), descriptor, request.parameters)
+    descriptor = read(path, query_digest(sql, job.parameters), report.descriptor.digest)
+    targets = prelaunch(ConnectCatalog(remote), descriptor, job.parameters)
     ways = ways_of(targets, is_on_glue=False)
     with scanning(remote, set(ways.values())):
-        frame = remote.sql(restrict(sql, targets, ways), args=request.parameters)
+        frame = remote.sql(restrict(sql, targets, ways), args=job.parameters)
         frame.collect()
     return frame, descriptor
 
@@ -170,23 +170,21 @@ def test_what_is_not_known_to_be_safe_is_read_whole(remote, tmp_path, sql, reaso
 
 def test_an_insert_in_two_stages_with_a_partition_that_came_between(remote, tmp_path):
     select = "SELECT s.id, s.ds FROM arriving s JOIN days d ON s.ds = d.ds WHERE d.week = 1"
-    request = job_of(f"INSERT OVERWRITE TABLE result {select}", max_bytes=10**6)
+    job = job_of(f"INSERT OVERWRITE TABLE result {select}", max_bytes=10**6)
     remote.sql(
         "CREATE TABLE arriving USING parquet PARTITIONED BY (ds) AS SELECT * FROM sales "
         "WHERE ds BETWEEN '2020-01-06' AND '2020-01-16'"
     )
     remote.sql("ALTER TABLE arriving DROP PARTITION (ds = '2020-01-08')")
     path = UPath(tmp_path) / "descriptor.json"
-    pruned = prune(remote, request, path)
+    pruned = prune(remote, job, path)
     assert all(part.bytes for part in pruned.descriptor.targets[0].partitions)
     remote.sql("INSERT INTO arriving SELECT * FROM sales WHERE ds = '2020-01-08'")
-    result = map_join(remote, request, path, pruned.descriptor.digest)
+    result = map_join(remote, job, path, pruned.descriptor.digest)
     assert (pruned.descriptor.kept, result.report.appeared) == (6, 1)
     assert rows(remote.table("result")) == rows(remote.sql(select))
     with pytest.raises(GateClosed, match="max_bytes is 10"):
-        map_join(
-            remote, replace(request, gates=Gates(max_bytes=10)), path, pruned.descriptor.digest
-        )
+        map_join(remote, replace(job, gates=Gates(max_bytes=10)), path, pruned.descriptor.digest)
 
 
 def test_a_script_is_accepted_without_a_jvm(remote):

@@ -154,13 +154,13 @@ def test_map_join_hints(sessions):
 )
 def test_keys_of_data_columns(sessions, tmp_path, table, column):
     sql = f"SELECT o.id, f.name FROM {table} o JOIN few f ON o.{column} = f.{column}"
-    request = job_of(sql, settings=KEYS, show_rows=1000)
+    job = job_of(sql, settings=KEYS, show_rows=1000)
     found, rows = [], []
     for session in sessions:
         path = UPath(tmp_path) / "descriptor.json"
-        report = prune(session, request, path)
+        report = prune(session, job, path)
         found.append(report.descriptor.row_filters)
-        rows.append(sorted(join(session, request, report, path).rows))
+        rows.append(sorted(join(session, job, report, path).rows))
     assert rows[0] == rows[1] == sorted(map(tuple, sessions[1].sql(sql).collect()))
     assert found[0] == found[1]
     assert bool(found[1]) == (column != "spread")
@@ -176,9 +176,9 @@ def test_the_report_of_a_run(sessions, tmp_path):
     for session in sessions:
         for text in (sql, select):
             path = UPath(tmp_path) / "descriptor.json"
-            request = job_of(text)
-            result = join(session, request, prune(session, request, path, False), path)
-            found.append(reported(session, request, result))
+            job = job_of(text)
+            result = join(session, job, prune(session, job, path, False), path)
+            found.append(reported(session, job, result))
         written, wanted = (
             sorted(map(tuple, frame.collect()))
             for frame in (session.table("copied"), session.sql(select))

@@ -180,8 +180,8 @@ def test_a_run_rewrites_where_it_is_asked_to(spark, tables, tmp_path):
     rows = sorted(map(tuple, spark.sql(sql).collect()))
     assert Job(sql).settings.values["hive.optimize.correlation"] == "auto"
     for settings, rewritten in ((ON, True), (Settings.of(), False)):
-        request = job_of(sql, settings=settings, show_rows=100)
-        result = join(spark, request, prune(spark, request, path), path)
+        job = job_of(sql, settings=settings, show_rows=100)
+        result = join(spark, job, prune(spark, job, path), path)
         assert sorted(result.rows) == rows
         assert (result.report.descriptor.statement is not None) == rewritten
         assert ("OVER (PARTITION BY" in result.statement) == rewritten

@@ -44,9 +44,9 @@ def asked(monkeypatch):
 
 def run_after(spark, tmp_path, sql, summary, parameters):
     """The summary of a run that knows the summary of the run before it; compares the rows."""
-    request = Job(sql, parameters=parameters, unasked=unasked_in(summary), show_rows=1_000_000)
+    job = Job(sql, parameters=parameters, unasked=unasked_in(summary), show_rows=1_000_000)
     path = UPath(tmp_path / "descriptor.json")
-    result = join(spark, request, prune(spark, request, path), path)
+    result = join(spark, job, prune(spark, job, path), path)
     plain = spark.sql(sql, args=parameters).collect()
     assert sorted(result.rows) == sorted(map(tuple, plain))
     return result.report.summary()

@@ -63,10 +63,10 @@ def on_glue(spark, glue, monkeypatch):
 
 def run(spark, tmp_path, condition):
     """The report and the rows, which are those of the plain statement."""
-    request, path = job_of(SQL.format(condition), show_rows=1_000), UPath(tmp_path) / "1.json"
-    pruned = prune(spark, request, path, hand_over=False)
-    result = join(spark, request, pruned, path)
-    assert sorted(result.rows) == sorted(map(tuple, spark.sql(request.sql).collect()))
+    job, path = job_of(SQL.format(condition), show_rows=1_000), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, job, path, hand_over=False)
+    result = join(spark, job, pruned, path)
+    assert sorted(result.rows) == sorted(map(tuple, spark.sql(job.sql).collect()))
     return result.report
 
 
@@ -103,10 +103,10 @@ def test_more_keys_than_a_filter_can_have(spark, glue, tmp_path, caplog):
 
 
 def test_two_stages(spark, glue, tmp_path):
-    request, path = job_of(SQL.format("< 200"), show_rows=1_000), UPath(tmp_path) / "1.json"
-    pruned = prune(spark, request, path)
+    job, path = job_of(SQL.format("< 200"), show_rows=1_000), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, job, path)
     assert pruned.descriptor.targets[0].filter is None  # it would be too long
-    result = map_join(spark, request, path, pruned.descriptor.digest)
+    result = map_join(spark, job, path, pruned.descriptor.digest)
     assert len(result.rows) == 200
 
 

@@ -60,10 +60,10 @@ def test_rows_are_hives(spark, tables, tmp_path):
     different = []
     for case in tables:
         settings = Settings.of({k: v for k, v in case["set"].items() if v is not None})
-        request = job_of(case["sql"], settings=settings, show_rows=1_000_000)
+        job = job_of(case["sql"], settings=settings, show_rows=1_000_000)
         path = UPath(tmp_path) / "1.json"
         try:
-            rows = join(spark, request, prune(spark, request, path), path).rows
+            rows = join(spark, job, prune(spark, job, path), path).rows
         except Exception:  # noqa: BLE001 - a statement that Spark refuses differs, too
             rows = ((),)
         if digest(rows) != case["expected"]["rows"]["digest"]:

@@ -161,25 +161,25 @@ def test_one_of_two_tables(spark, tmp_path):
 
 
 def run(spark, tmp_path, sql, *changes, **options):
-    request, path = job_of(sql, **options), UPath(tmp_path) / "1.json"
-    pruned = prune(spark, request, path)
+    job, path = job_of(sql, **options), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, job, path)
     for change in changes:
         spark.sql(change)
-    return request, path, pruned
+    return job, path, pruned
 
 
 def test_the_parameters_of_what_is_left_out(spark, tmp_path):
     sql = f"SELECT f.id {STAR} WHERE d.week = :week AND f.n > :least"
     answer = ask(spark, tmp_path, sql, parameters={"week": 2, "least": 20})
     assert tables_of(answer.report.fewer_joins.scans) == ["days"]
-    request, path, pruned = run(spark, tmp_path, sql, parameters={"week": 2, "least": 20})
-    assert len(join(spark, request, pruned, path).rows) == len(answer.rows) == 4
+    job, path, pruned = run(spark, tmp_path, sql, parameters={"week": 2, "least": 20})
+    assert len(join(spark, job, pruned, path).rows) == len(answer.rows) == 4
 
 
 def test_an_insert_runs_without_the_redundant_join(spark, tmp_path):
     insert = f"INSERT OVERWRITE TABLE result SELECT f.id, f.day {STAR} WHERE d.week = 2"
-    request, path, pruned = run(spark, tmp_path, insert)
-    result = join(spark, request, pruned, path)
+    job, path, pruned = run(spark, tmp_path, insert)
+    result = join(spark, job, pruned, path)
     assert tables_of(result.report.eliminated) == ["days"]
     (eliminated,) = result.report.summary()["eliminated"]
     assert (eliminated["scan"], eliminated["table"]) == ("d", "elimination.days")
@@ -199,9 +199,9 @@ def test_a_statement_that_writes_what_the_small_table_reads(spark, tmp_path, sma
 
 
 def test_another_application_reads_the_small_table_again(spark, tmp_path):
-    request, path, pruned = run(spark, tmp_path, f"SELECT f.id {STAR} WHERE d.week = 3")
+    job, path, pruned = run(spark, tmp_path, f"SELECT f.id {STAR} WHERE d.week = 3")
     assert pruned.summary()["eliminated"] == []
-    result = map_join(spark, request, path, pruned.descriptor.digest)
+    result = map_join(spark, job, path, pruned.descriptor.digest)
     assert "days" in result.statement
     assert result.report.summary()["eliminated"] == []
 
@@ -209,9 +209,9 @@ def test_another_application_reads_the_small_table_again(spark, tmp_path):
 @pytest.mark.parametrize("broken", [" oh no", " AND raise_error('PLAN_VALIDATION_FAILED') IS NULL"])
 def test_a_text_without_joins_that_spark_refuses(spark, tmp_path, broken):
     """The one with all joins runs, its scans narrowed."""
-    request, path, pruned = run(spark, tmp_path, f"SELECT f.id {STAR} WHERE d.week = 2 AND f.n > 1")
+    job, path, pruned = run(spark, tmp_path, f"SELECT f.id {STAR} WHERE d.week = 2 AND f.n > 1")
     refused = replace(pruned.fewer_joins, text=pruned.fewer_joins.text + broken)
-    result = join(spark, request, replace(pruned, fewer_joins=refused), path)
+    result = join(spark, job, replace(pruned, fewer_joins=refused), path)
     assert len(result.rows) == 9
     assert result.report.eliminated == ()
     assert result.report.summary()["kept"] == 3
@@ -226,8 +226,8 @@ def test_correlated_statements_too(spark, tmp_path):
         "(SELECT avg(g.n) FROM fact g WHERE g.item = f.item)"
     )
     settings = Settings.of({"hive.optimize.correlation": "true"})
-    request, path, pruned = run(spark, tmp_path, sql, settings=settings)
-    rows = sorted(join(spark, request, pruned, path).rows)
+    job, path, pruned = run(spark, tmp_path, sql, settings=settings)
+    rows = sorted(join(spark, job, pruned, path).rows)
     assert rows == sorted(map(tuple, spark.sql(sql).collect()))
 
 

@@ -53,8 +53,8 @@ def entries(spark):
 
 
 def pruned(session, sql: str, path, asked: str = "") -> Report:
-    request = Job(sql, hive_conf={UNTESTED: asked}, show_rows=1000)
-    return prune(session, request, UPath(path) / "descriptor.json")
+    job = Job(sql, hive_conf={UNTESTED: asked}, show_rows=1000)
+    return prune(session, job, UPath(path) / "descriptor.json")
 
 
 def text(sql: str, report: Report) -> str:
@@ -113,8 +113,8 @@ def test_the_text_of_a_join(entries, tmp_path, provider):
 def test_keys_from_partition_names_are_not_handed_over(entries, tmp_path, hand_over, reason):
     """Partitions of the other table that are added before the map join would be more keys."""
     sql = "SELECT o.id FROM of_delta o JOIN twin t ON o.day = t.day"
-    request = Job(sql, hive_conf={UNTESTED: "delta"})
-    report = prune(entries, request, UPath(tmp_path) / "1.json", hand_over=hand_over)
+    job = Job(sql, hive_conf={UNTESTED: "delta"})
+    report = prune(entries, job, UPath(tmp_path) / "1.json", hand_over=hand_over)
     assert reasons(report)["o"] == reason
     assert bool(report.descriptor.row_filters) == (not hand_over)
 

@@ -116,10 +116,10 @@ def test_a_large_small_side_is_left_alone(spark, tmp_path):
 
 
 def run(spark, tmp_path, sql, **options):
-    request = job_of(sql, **options)
+    job = job_of(sql, **options)
     path = UPath(tmp_path) / "1.json"
-    result = join(spark, request, prune(spark, request, path), path)
-    report = reported(spark, request, result)
+    result = join(spark, job, prune(spark, job, path), path)
+    report = reported(spark, job, result)
     keep_report(report, path)
     return replace(result, report=report)
 
@@ -174,11 +174,11 @@ def test_set_lines_before_the_statement(spark, tmp_path):
         "-- all off\nSET hive.optimize.mapjoin.partition.pruning = false;\n"
         "SET spark.sql.shuffle.partitions=3;\n" + SQL.format(2)
     )
-    request = Job(script, hive_conf={"hive.optimize.mapjoin.partition.pruning": "true"})
+    job = Job(script, hive_conf={"hive.optimize.mapjoin.partition.pruning": "true"})
     session = spark.newSession()
     session.sql("USE local_task")
     path = UPath(tmp_path) / "1.json"
-    result = join(session, request, prune(session, request, path), path)
+    result = join(session, job, prune(session, job, path), path)
     assert [found.reason for found in result.report.descriptor.decisions] == ["DISABLED"]
     assert session.conf.get("spark.sql.shuffle.partitions") == "3"
     assert len(result.rows) == 2
@@ -232,12 +232,12 @@ def test_nothing_to_prune(spark, tmp_path, caplog):
 def test_a_partition_that_vanishes_between_the_stages(spark, tmp_path):
     spark.sql("CREATE TABLE goes (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
     spark.sql("INSERT INTO goes SELECT id, p FROM fact WHERE p < 3")
-    request = job_of("SELECT g.id FROM goes g JOIN keys k ON g.p = k.p AND k.id < 2")
+    job = job_of("SELECT g.id FROM goes g JOIN keys k ON g.p = k.p AND k.id < 2")
     path = UPath(tmp_path) / "1.json"
-    pruned = prune(spark, request, path)
+    pruned = prune(spark, job, path)
     spark.sql("ALTER TABLE goes DROP PARTITION (p = 1)")
     spark.sql("INSERT INTO goes PARTITION (p = 1000) VALUES (1000)")
-    result = map_join(spark, request, path, pruned.descriptor.digest)
+    result = map_join(spark, job, path, pruned.descriptor.digest)
     assert result.rows == ((0,),)
     assert result.report.vanished == 1
 
@@ -276,12 +276,12 @@ def test_wrong_sql_leaves_the_result_untouched(spark, tmp_path, sql, message):
 
 
 def test_a_descriptor_that_was_altered_runs_nothing(spark, tmp_path):
-    request = job_of("CREATE TABLE local_task.nothing AS " + SQL.format(2))
+    job = job_of("CREATE TABLE local_task.nothing AS " + SQL.format(2))
     path = UPath(tmp_path) / "1.json"
-    pruned = prune(spark, request, path)
+    pruned = prune(spark, job, path)
     path.write_text(path.read_text().replace('"1"', '"2"'))
     with pytest.raises(DescriptorError, match="is refused: its digest"):
-        map_join(spark, request, path, pruned.descriptor.digest)
+        map_join(spark, job, path, pruned.descriptor.digest)
     assert not spark.catalog.tableExists("local_task.nothing")
 
 

@@ -96,8 +96,8 @@ def read_by(spark, sql):
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_they_are_read(spark, tmp_path, land, name):
     sql, read = STATEMENTS[name]
-    request, path = job_of(sql), UPath(tmp_path) / "1.json"
-    pruned = prune(spark, request, path)
+    job, path = job_of(sql), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, job, path)
     (target,) = (each for each in pruned.descriptor.targets if each.scan.alias == "f")
     assert bool(target.filter) == (name == "filter")
     before = rows_of(spark, sql)
@@ -105,7 +105,7 @@ def test_they_are_read(spark, tmp_path, land, name):
     plain = rows_of(spark, sql)
     assert len(plain) > len(before)
 
-    result = map_join(spark, request, path, pruned.descriptor.digest)
+    result = map_join(spark, job, path, pruned.descriptor.digest)
     assert sorted(result.rows) == plain
     if "UNION" not in sql:
         listed = f"f.p IN ({', '.join(map(str, read))})"
@@ -119,11 +119,11 @@ def test_they_are_read(spark, tmp_path, land, name):
 
 
 def test_one_application_keeps_no_list_for_later(spark, tmp_path, land):
-    request, path = job_of(MANY), UPath(tmp_path) / "1.json"
-    pruned = prune(spark, request, path, hand_over=False)
+    job, path = job_of(MANY), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, job, path, hand_over=False)
     assert [each.new_partitions for each in load(path).targets] == [()]
     land()
-    assert sorted(join(spark, request, pruned, path).rows) == [(1, 1, "N"), (2, 2, "S")]
+    assert sorted(join(spark, job, pruned, path).rows) == [(1, 1, "N"), (2, 2, "S")]
 
 
 def test_what_a_condition_left_out_is_not_new(spark, tmp_path, land):

@@ -63,8 +63,8 @@ def tables(spark):
 
 def rows_of_a_run(spark, tmp_path, sql):
     """The rows of the local task's partitions, and the scans' reasons."""
-    request = job_of(sql)
-    report = prune(spark, request, UPath(tmp_path) / "1.json", hand_over=False)
+    job = job_of(sql)
+    report = prune(spark, job, UPath(tmp_path) / "1.json", hand_over=False)
     descriptor = report.descriptor
     targets = prelaunch(SparkCatalog(spark), descriptor, {})
     ways = ways_of(targets, is_on_glue=False)

@@ -89,16 +89,16 @@ def test_a_local_task_leaves_the_keys_that_a_sensor_would_read(spark, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "request_",
+    "job",
     [
         job_of(SQL.replace("needed.days d", "(SELECT raise_error('no') ds FROM needed.days) d")),
         job_of(SQL, max_keys=1),
     ],
     ids=["its query fails", "there are too many"],
 )
-def test_a_local_task_that_has_not_read_all_keys_leaves_none(spark, tmp_path, request_):
+def test_a_local_task_that_has_not_read_all_keys_leaves_none(spark, tmp_path, job):
     path = UPath(tmp_path) / "1.json"
-    prune(spark, request_, path)
+    prune(spark, job, path)
     assert path.exists()
     assert not keys_path(path).exists()
 

@@ -56,8 +56,8 @@ def run(spark, tmp_path, sql: str, **conf: str) -> None:
     session = spark.newSession()
     for name, value in conf.items():
         session.conf.set(name.replace("__", "."), value)
-    request, path = job_of(sql), UPath(tmp_path) / "1.json"
-    join(session, request, prune(session, request, path), path)
+    job, path = job_of(sql), UPath(tmp_path) / "1.json"
+    join(session, job, prune(session, job, path), path)
 
 
 def contents(spark, table: str) -> tuple:

@@ -24,20 +24,20 @@ def tables(spark):
 
 
 def between(spark, tmp_path, sql: str, *changes: str):
-    request, path = job_of(sql), UPath(tmp_path) / "1.json"
-    pruned = prune(spark, request, path)
+    job, path = job_of(sql), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, job, path)
     for change in changes:
         spark.sql(change)
-    return map_join(spark, request, path, pruned.descriptor.digest)
+    return map_join(spark, job, path, pruned.descriptor.digest)
 
 
 @pytest.mark.parametrize("sql", [FAST, SKELETON])
 def test_in_one_application_the_metastore_is_not_asked_again(spark, tmp_path, tables, sql):
-    request, path = job_of(sql), UPath(tmp_path) / "1.json"
-    pruned = prune(spark, request, path)
+    job, path = job_of(sql), UPath(tmp_path) / "1.json"
+    pruned = prune(spark, job, path)
     spark.sql("INSERT INTO fact PARTITION (p = 8) VALUES (80)")
     spark.sql("ALTER TABLE fact DROP PARTITION (p = 1)")
-    result = join(spark, request, pruned, path)
+    result = join(spark, job, pruned, path)
     assert result.rows == ((2, 2),)
     assert "prelaunch" not in result.report.work
     assert (result.report.appeared, result.report.vanished) == (0, 0)
