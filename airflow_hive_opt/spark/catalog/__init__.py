@@ -1,6 +1,7 @@
 """Looks up tables and partitions: Spark's catalog, Spark Connect, or Thrift.
 
 ``session_catalog`` is the protocol, and chooses between ``spark_catalog`` and ``connect_catalog``.
+Both list partitions as ``listed_partitions`` says.
 ``lake_tables``, ``lake_files`` and ``iceberg_layout`` are for tables that list their own files.
 ``remote_metastore`` chooses where the local task looks up partitions. ``resolved_names`` finds what
 all names of a statement stand for, with ``session_definitions`` or ``connect_definitions``.

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.descriptor import Target
-from airflow_hive_opt.metastores.metastore import KeySet
-from airflow_hive_opt.metastores.partitions import Partition, matching, parse_name
+from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.pruning.decisions import Layer
 from airflow_hive_opt.spark.catalog.connect_definitions import ConnectDefinitions
 from airflow_hive_opt.spark.catalog.definitions import Definitions
 from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, UNKNOWN_SIZE
+from airflow_hive_opt.spark.catalog.listed_partitions import ListedPartitions
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
     columns_in,
@@ -40,7 +40,7 @@ _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.E+]+) ([KMGTPE]?)i?B")
 _POWERS = {prefix: 1 << 10 * power for power, prefix in enumerate(("", *"KMGTPE"))}
 
 
-class ConnectCatalog:
+class ConnectCatalog(ListedPartitions):
     """A :class:`~airflow_hive_opt.metastores.metastore.Metastore` over Spark Connect.
 
     Tables come from ``DESCRIBE ... AS JSON``. Partitions come from ``SHOW PARTITIONS``, which gives
@@ -49,14 +49,13 @@ class ConnectCatalog:
     makes is not known.
     """
 
-    names_are_cheap = True
     is_on_glue = False
     """Over Spark Connect the settings that would say so can't be read."""
 
     def __init__(self, session: SparkSession) -> None:
+        super().__init__()
         self._session = session
         self._tables: dict[str, Table | None] = {}
-        self._names: dict[str, list[Partition]] = {}
         self._told: dict[str, Mapping[str, Any]] = {}
 
     def table(self, name: str) -> Table | None:
@@ -119,41 +118,14 @@ class ConnectCatalog:
         """The location of the metastore's database ``default``."""
         return self._session.catalog.getDatabase("default").locationUri
 
-    def partition_count(
-        self,
-        table: Table,
-        beyond: int = 1,  # noqa: ARG002 - all names are listed, once
-    ) -> int:
-        """The number of names, because SQL can only list them."""
-        return len(self.partition_names(table))
-
-    def partition_names(self, table: Table) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        if table.name not in self._names:
-            rows = self._session.sql(f"SHOW PARTITIONS {quote_table(table.name)}").collect()
-            self._names[table.name] = [parse_name(name) for (name,) in rows]
-        return self._names[table.name]
-
-    def partitions_by_keys(
-        self,
-        table: Table,
-        keys: Sequence[KeySet],
-        total: int,  # noqa: ARG002 - the names are here already: counting listed them
-    ) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        types = [column.type for column in table.partition_columns]
-        return list(matching(self.partition_names(table), types, keys))
+    def _list_names(self, table: Table) -> Iterable[str]:
+        rows = self._session.sql(f"SHOW PARTITIONS {quote_table(table.name)}").collect()
+        return (name for (name,) in rows)
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
         """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         wanted = {part.values for part in partitions}
         return [part for part in self.partition_names(table) if part.values in wanted]
-
-    def existing(
-        self, table: Table, partitions: Iterable[Partition]
-    ) -> frozenset[tuple[str | None, ...]]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        return frozenset(part.values for part in self.partitions_by_names(table, partitions))
 
     def partitions_by_filter(
         self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]

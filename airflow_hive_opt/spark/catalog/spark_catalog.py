@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,12 @@ from urllib.parse import unquote
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.descriptor import Target
-from airflow_hive_opt.metastores.metastore import KeySet
-from airflow_hive_opt.metastores.partitions import Partition, matching, parse_name, typed_row
+from airflow_hive_opt.metastores.partitions import Partition, typed_row
 from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.spark.catalog.definitions import Definitions
 from airflow_hive_opt.spark.catalog.fetched_together import fetched_together
 from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, LakeTables, is_iceberg
+from airflow_hive_opt.spark.catalog.listed_partitions import ListedPartitions
 from airflow_hive_opt.spark.catalog.session_definitions import SessionDefinitions
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
 from airflow_hive_opt.spark.catalog.table_facts import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _ALIAS = "__partitions"
 
 
-class SparkCatalog:
+class SparkCatalog(ListedPartitions):
     """Spark's session catalog, a :class:`~airflow_hive_opt.metastores.metastore.Metastore`.
 
     Works with any metastore that Spark has: embedded, secured, or a vendor's. An instance looks up
@@ -56,16 +56,14 @@ class SparkCatalog:
     not, so this class calls that one, which halves the metastore calls.
     """
 
-    names_are_cheap = True
-
     def __init__(self, session: SparkSession) -> None:
+        super().__init__()
         self._session = session
         self._jvm: Any = session._jvm
         self._state: Any = session._jsparkSession.sessionState()
         self._catalog: Any = self._state.catalog()
         self._external: Any = session._jsparkSession.sharedState().externalCatalog()
         self._tables: dict[str, Table | None] = {}
-        self._names: dict[str, list[Partition]] = {}
         self._own_names: dict[str, list[str]] = {}
         self._found: dict[str, Any] = {}
         self._fetched: dict[str, Any] = {}
@@ -130,34 +128,12 @@ class SparkCatalog:
         """The location of the metastore's database ``default``."""
         return unquote(str(self._external.getDatabase("default").locationUri().toString()))
 
-    def partition_count(
-        self,
-        table: Table,
-        beyond: int = 1,  # noqa: ARG002 - all names are listed, once
-    ) -> int:
-        """The number of names, because Spark can only list them."""
-        return len(self.partition_names(table))
-
-    def partition_names(self, table: Table) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        if table.name not in self._names:
-            names = self._external.listPartitionNames(
-                *self._database_and_name(table), self._jvm.scala.Option.empty()
-            )
-            # as one text: for many thousand names, one JVM call for each would take seconds
-            text = names.mkString("\n")
-            self._names[table.name] = [parse_name(name) for name in text.split("\n") if name]
-        return self._names[table.name]
-
-    def partitions_by_keys(
-        self,
-        table: Table,
-        keys: Sequence[KeySet],
-        total: int,  # noqa: ARG002 - the names are here already: counting listed them
-    ) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        types = [column.type for column in table.partition_columns]
-        return list(matching(self.partition_names(table), types, keys))
+    def _list_names(self, table: Table) -> Iterable[str]:
+        names = self._external.listPartitionNames(
+            *self._database_and_name(table), self._jvm.scala.Option.empty()
+        )
+        # as one text: for many thousand names, one JVM call for each would take seconds
+        return filter(None, names.mkString("\n").split("\n"))
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
         """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`.
@@ -184,13 +160,6 @@ class SparkCatalog:
             found = self.partitions_by_filter(table, _ALIAS, condition, {})
         named = {part.values for part in wanted}  # '08' and '8' are the same number
         return [part for part in found if part.values in named] + unreadable
-
-    def existing(
-        self, table: Table, partitions: Iterable[Partition]
-    ) -> frozenset[tuple[str | None, ...]]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        wanted = {part.values for part in partitions}
-        return frozenset(part.values for part in self.partition_names(table)) & wanted
 
     def partitions_by_filter(
         self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]
