@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-
-from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.spark.catalog.definitions import (
     GLOBAL_TEMPORARY,
@@ -15,8 +13,7 @@ from airflow_hive_opt.spark.catalog.definitions import (
     UNKNOWN,
     Definition,
 )
-from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND
-from airflow_hive_opt.spark.session.spark_compat import condition_of
+from airflow_hive_opt.spark.catalog.listed_functions import ListedFunctions
 from airflow_hive_opt.statement.identifiers import quote_table
 
 if TYPE_CHECKING:
@@ -30,7 +27,7 @@ _CALLED = re.compile(r"(?<![\w`.])`?(\w+)`?\s*\(")
 _QUERY_OR_COMMENT = re.compile(r"\b(select|from|with|table)\b|/\*|--", re.IGNORECASE)
 
 
-class ConnectDefinitions:
+class ConnectDefinitions(ListedFunctions):
     """The :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions` of a Connect session.
 
     The server does not tell in which database a function looks up unqualified names. Nothing
@@ -41,9 +38,9 @@ class ConnectDefinitions:
     def __init__(
         self, session: SparkSession, description: Callable[[str], Mapping[str, Any] | None]
     ) -> None:
+        super().__init__()
         self._session = session
         self._description = description
-        self._persistent: dict[str, frozenset[str]] = {}
 
     def temporary_view(self, name: str) -> Definition | None:
         """See :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions`."""
@@ -55,15 +52,6 @@ class ConnectDefinitions:
     def view(self, name: str) -> Definition | None:
         """See :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions`."""
         return self._view(name)
-
-    def functions(self, words: Collection[str], database: str) -> Iterator[tuple[str, Definition]]:
-        """See :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions`."""
-        for name in sorted(self._temporary.intersection(words)):
-            # a session may prefer either of the two
-            yield name, UNKNOWN if name in self._built_in else self._function(name)
-        for of in sorted({database, *self._databases.intersection(words)} - {""}):
-            for name in sorted(self._functions_of(of).intersection(words)):
-                yield f"{of}.{name}", self._function(f"{of}.{name}")
 
     def variables(self, words: Collection[str]) -> dict[str, str]:  # noqa: ARG002
         """Empty: over Spark Connect, keys do not come from a query that reads a variable."""
@@ -87,23 +75,16 @@ class ConnectDefinitions:
         rows = self._session.sql("SHOW VIEWS").collect()
         return frozenset(row.viewName.lower() for row in rows if row.isTemporary)
 
-    def _functions_of(self, database: str) -> frozenset[str]:
-        if database not in self._persistent:
-            try:
-                listed = self._listed(f"SHOW USER FUNCTIONS IN {quote_table(database)}")
-            except AnalysisException as error:  # what looks like a database is none
-                if condition_of(error) not in NOT_FOUND:
-                    raise
-                listed = []
-            found = (name.rpartition(".")[2] for name in listed if "." in name)
-            self._persistent[database] = frozenset(found)
-        return self._persistent[database]
+    def _list_functions(self, database: str) -> list[str]:
+        listed = self._listed(f"SHOW USER FUNCTIONS IN {quote_table(database)}")
+        return [name.rpartition(".")[2] for name in listed if "." in name]
 
     def _listed(self, show: str) -> list[str]:
         return [str(name).lower() for (name,) in self._session.sql(show).collect()]
 
-    def _function(self, name: str) -> Definition:
-        rows = self._session.sql(f"DESCRIBE FUNCTION EXTENDED {quote_table(name)}").collect()
+    def _function(self, name: str, database: str | None = None) -> Definition:
+        full = quote_table(f"{database}.{name}" if database else name)
+        rows = self._session.sql(f"DESCRIBE FUNCTION EXTENDED {full}").collect()
         told = _headed([str(line) for (line,) in rows])
         body, arguments = told.get("Body", ""), told.get("Input", "")
         if not body or self._has_unqualified_names(f"{body}; {arguments}"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from airflow_hive_opt.metastores.metastore import KeySet
@@ -9,7 +10,7 @@ from airflow_hive_opt.metastores.partitions import Partition, matching, parse_na
 from airflow_hive_opt.statement.catalog import Table
 
 
-class ListedPartitions:
+class ListedPartitions(ABC):
     """Lists the names of a table once; a subclass says how, in ``_list_names``."""
 
     names_are_cheap = True
@@ -48,5 +49,6 @@ class ListedPartitions:
         wanted = {part.values for part in partitions}
         return frozenset(part.values for part in self.partition_names(table)) & wanted
 
+    @abstractmethod
     def _list_names(self, table: Table) -> Iterable[str]:
-        raise NotImplementedError
+        """The names of the table's partitions."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-
-from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.spark.catalog.definitions import (
     GLOBAL_TEMPORARY,
@@ -16,8 +14,8 @@ from airflow_hive_opt.spark.catalog.definitions import (
     UNKNOWN,
     Definition,
 )
-from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND
-from airflow_hive_opt.spark.session.spark_compat import condition_of, to_scala, variables_of
+from airflow_hive_opt.spark.catalog.listed_functions import ListedFunctions
+from airflow_hive_opt.spark.session.spark_compat import to_scala, variables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,26 +25,19 @@ _CREATED = "sqlFunction.createTime"
 _OF_VIEWS = "view."
 
 
-class SessionDefinitions:
+class SessionDefinitions(ListedFunctions):
     """The :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions` of a JVM's session.
 
     ``metadata`` gives the JVM's description of a table or view.
     """
 
     def __init__(self, session: SparkSession, metadata: Callable[[str], Any | None]) -> None:
+        super().__init__()
         self._metadata = metadata
-        jvm: Any = session._jvm
-        self._jvm = jvm
+        self._jvm: Any = session._jvm
         self._state: Any = session._jsparkSession.sessionState()
         self._catalog: Any = self._state.catalog()
         self._external: Any = session._jsparkSession.sharedState().externalCatalog()
-        analysis = jvm.org.apache.spark.sql.catalyst.analysis
-        registries = (analysis.FunctionRegistry, analysis.TableFunctionRegistry)
-        self._built_in = frozenset(
-            name for each in registries for name in _names(each.builtin().listFunction())
-        )
-        self._temporary = frozenset(_names(self._catalog.listTemporaryFunctions()))
-        self._persistent: dict[str, frozenset[str]] = {}
 
     def temporary_view(self, name: str) -> Definition | None:
         """See :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions`."""
@@ -64,15 +55,6 @@ class SessionDefinitions:
         metadata = self._metadata(name)
         is_view = metadata is not None and str(metadata.tableType().name()) == "VIEW"
         return _view(metadata) if is_view else None
-
-    def functions(self, words: Collection[str], database: str) -> Iterator[tuple[str, Definition]]:
-        """See :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions`."""
-        for name in sorted(self._temporary.intersection(words)):
-            # a session may prefer either of the two
-            yield name, UNKNOWN if name in self._built_in else self._function(name)
-        for of in sorted({database, *self._databases.intersection(words)} - {""}):
-            for name in sorted(self._functions_of(of).intersection(words)):
-                yield f"{of}.{name}", self._function(name, of)
 
     def variables(self, words: Collection[str]) -> dict[str, str]:
         """See :class:`~airflow_hive_opt.spark.catalog.definitions.Definitions`."""
@@ -92,16 +74,20 @@ class SessionDefinitions:
     def _databases(self) -> frozenset[str]:
         return frozenset(_names(self._external.listDatabases()))
 
-    def _functions_of(self, database: str) -> frozenset[str]:
-        if database not in self._persistent:
-            try:
-                listed = self._external.listFunctions(database, "*")
-                self._persistent[database] = frozenset(_names(listed))
-            except AnalysisException as error:  # what looks like a database is none
-                if condition_of(error) not in NOT_FOUND:
-                    raise
-                self._persistent[database] = frozenset()
-        return self._persistent[database]
+    @cached_property
+    def _built_in(self) -> frozenset[str]:
+        analysis = self._jvm.org.apache.spark.sql.catalyst.analysis
+        registries = (analysis.FunctionRegistry, analysis.TableFunctionRegistry)
+        return frozenset(
+            name for each in registries for name in _names(each.builtin().listFunction())
+        )
+
+    @cached_property
+    def _temporary(self) -> frozenset[str]:
+        return frozenset(_names(self._catalog.listTemporaryFunctions()))
+
+    def _list_functions(self, database: str) -> list[str]:
+        return _names(self._external.listFunctions(database, "*"))
 
     def _function(self, name: str, database: str | None = None) -> Definition:
         """The definition as this session has it: it keeps a function that it has loaded."""
