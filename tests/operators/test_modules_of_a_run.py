@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import airflow_hive_opt
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from tests.versions.installed import needs_airflow, needs_spark
 
 PACKAGE = Path(airflow_hive_opt.__file__).parent
 PAGE = PACKAGE.parent / "docs/how-it-works/architecture.md"
@@ -43,6 +44,8 @@ def calls_of(run) -> dict[str, dict[str, None]]:
         calls.setdefault(called, {})
         caller = frame.f_back
         while caller is not None and module(caller) is None:
+            if caller.f_globals.get("__name__", "").startswith("structlog"):
+                return  # a processor of log lines, which an earlier failure of a task has added
             caller = caller.f_back
         if caller is not None and module(caller) != called:
             calls[module(caller)][called] = None
@@ -55,6 +58,8 @@ def calls_of(run) -> dict[str, dict[str, None]]:
     return calls
 
 
+@needs_airflow("3.0")  # the page lists the modules for current versions
+@needs_spark("4.0")
 def test_a_run_passes_few_modules(spark, tmp_path):
     instance = SimpleNamespace(dag_id="dag", run_id="run", task_id="task", map_index=-1)
     instance.try_number, instance.xcom_push = 1, lambda key, value: None

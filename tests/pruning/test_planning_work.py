@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import sys
 import threading
@@ -72,11 +73,14 @@ def work(action) -> int:
             next(calls)
 
     before = sys.getprofile()
+    gc.collect()
+    gc.disable()  # what other tests have left behind is no work of the action
     sys.setprofile(count)
     try:
         action()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return next(calls)
 
 
