@@ -12,7 +12,7 @@ from upath import UPath
 
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.descriptor import query_digest
-from airflow_hive_opt.spark.application.job import Job
+from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.measure import Cost, Meter
 from tests.spark.stages import join, map_join, prune

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from matplotlib import pyplot
 from upath import UPath
 
-from airflow_hive_opt.spark.application.job import Job
+from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.spark.session.session import embedded_conf
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.contenders import FLOOR, OURS, SPARK

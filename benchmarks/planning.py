@@ -28,10 +28,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from upath import UPath
 
-from airflow_hive_opt.spark.application.job import Job
+from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
-from airflow_hive_opt.spark.local_task import key_sets
+from airflow_hive_opt.spark.local_task import engine
 from airflow_hive_opt.spark.session.session import embedded_conf
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread, table_row
@@ -54,8 +54,8 @@ _MOST_FOR_SPARK = {
 }
 # Where the local task waits for keys and for the metastore.
 _WAITS = (
-    (key_sets, "run_alone"),
-    (key_sets, "run_together"),
+    (engine, "run_alone"),
+    (engine, "run_together"),
     (PartitionsOf, "partition_count"),
     (PartitionsOf, "partition_names"),
     (PartitionsOf, "partitions_by_keys"),

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
-from airflow_hive_opt.documents import descriptor, report, required, required_keys
+from airflow_hive_opt.documents import descriptor, job, report, required, required_keys
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.typed_json import _UNIONS, NoneType
-from airflow_hive_opt.spark.application import job
 
 FORMATS: tuple[Format[Any], ...] = (
     descriptor._FORMAT,

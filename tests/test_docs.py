@@ -13,12 +13,12 @@ import yaml
 
 from airflow_hive_opt.documents import descriptor
 from airflow_hive_opt.documents.format import Format
+from airflow_hive_opt.documents.job import Stages
 from airflow_hive_opt.documents.report import headline
 from airflow_hive_opt.get_provider_info import get_provider_info
 from airflow_hive_opt.pruning.advice import ADVICE
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.rewriting import Refusal
-from airflow_hive_opt.spark.application.job import Stages
 from tests import pages
 from tests.document_fields import FORMATS, fields_of_classes, fields_of_page
 from tests.pages import PAGES, PROJECT

@@ -97,7 +97,7 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
 
     If Hive rejects a statement that Spark accepts, prints the plan of a run, without Hive's stages.
     """
-    from airflow_hive_opt.spark.application.job import Job
+    from airflow_hive_opt.documents.job import Job
     from airflow_hive_opt.spark.application.planning import plan_on_spark
     from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
     from airflow_hive_opt.spark.local_task.correlate import (

@@ -49,7 +49,7 @@ def _run(options: argparse.Namespace, stages: str) -> int:
         show_error(str(error), sql)
         return BAD_INPUT
     from airflow_hive_opt.commands.embedded import run_embedded
-    from airflow_hive_opt.spark.application.job import Job, Stages
+    from airflow_hive_opt.documents.job import Job, Stages
 
     try:
         job = Job(

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
 VIEW = "view "
 TEMPORARY_VIEW = "temporary view "
+
+
+SPARK, WORKER = "spark", "worker"
+# Settings that change the meaning of names, literals, functions or files: explicit values count.
+CHANGES_VALUES = re.compile(
+    r"spark\.sql\.("
+    r"(ansi|legacy|parser|decimalOperations|function|collation|jsonGenerator|json|xml|variant|icu"
+    r"|lateralColumnAlias|path|functionResolution)\..+|defaultPath"
+    r"|(csv\.parser|avro\.datetimeRebase|chunkBase64String).+|columnNameOfCorruptRecord"
+    r"|catalog\.\w+(\.(type|warehouse|catalog-impl))?|extensions|variable\.substitute"
+    r"|(hive\.convertMetastore|files\.ignore).+"
+    r"|parquet\.(binaryAsString|int96|datetimeRebase|inferTimestampNTZ|fieldId\.read).*"
+    r"|(charAsVarchar|readSideCharPadding|preserveCharVarcharTypeInfo)"
+    r"|(groupBy(Aliases|Ordinal)|orderByOrdinal|mapKeyDedupPolicy)"
+    r"|sources\.partitionColumnTypeInference\.enabled"
+    r")"
+)
+# Settings that change nothing that a worker evaluates.
+_OF_NO_WORKER = re.compile(
+    r"spark\.sql\.(session\.timeZone|ansi\.enabled|legacy\.timeParserPolicy|timestampType"
+    r"|extensions|catalog\.(?!spark_catalog\b).+)"
+)
 
 
 class OtherSession(Exception):
@@ -26,6 +49,9 @@ class Binding:
     ``functions`` are those that the statement may call, but for Spark's own, each with the SHA-256
     of its definition, or ``None`` for a function of Python or Java. ``variables`` has the SHA-256
     of the value of each session variable. Names in views and functions count too.
+
+    ``reader`` is what has read the keys. :data:`WORKER` has evaluated Spark's own functions in
+    ``calls``, and nothing else that a session may read differently.
     """
 
     catalog: str
@@ -35,6 +61,32 @@ class Binding:
     settings: Mapping[str, Optional[str]] = field(default_factory=dict)
     functions: Mapping[str, Optional[str]] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    reader: str = SPARK
+    calls: tuple[str, ...] = ()
+
+    def for_worker(self, calls: tuple[str, ...]) -> Binding:
+        """The part of a session's binding on which the keys of a worker depend.
+
+        ``calls`` are the functions that the worker has evaluated.
+
+        >>> session = Binding("spark_catalog", "default", None, functions={"year": "a", "f": "b"})
+        >>> session.for_worker(("year",)).functions
+        {'year': 'a'}
+        """
+        settings = {
+            name: value
+            for name, value in self.settings.items()
+            if not _OF_NO_WORKER.fullmatch(name)
+        }
+        functions = {name: digest for name, digest in self.functions.items() if name in calls}
+        return replace(
+            self,
+            settings=settings,
+            functions=functions,
+            variables={},
+            reader=WORKER,
+            calls=calls,
+        )
 
 
 def check_same(local_task: Binding, map_join: Binding) -> None:

@@ -21,7 +21,7 @@ from airflow_hive_opt.documents.storage import StoragePath as StoragePath
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
-VERSION = 10
+VERSION = 11
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ class RequiredPartitions:
 
     ``query_digest`` is the statement's digest. ``columns`` are the requested columns, or empty for
     all. ``token`` is the attempt's token, see
-    :attr:`~airflow_hive_opt.spark.application.job.Job.token`.
+    :attr:`~airflow_hive_opt.documents.job.Job.token`.
     """
 
     query_digest: str

@@ -12,8 +12,8 @@ from airflow_hive_opt.provider.earlier_runs import unasked_of
 from airflow_hive_opt.statement.arguments import check_whole_number
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.documents.job import Job
     from airflow_hive_opt.provider.airflow_compat import Context
-    from airflow_hive_opt.spark.application.job import Job
 
 
 class LocalTaskOperator(StatementOperator):

@@ -9,8 +9,8 @@ from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.handed_over import check_local_task, check_statement
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.documents.job import Job
     from airflow_hive_opt.provider.airflow_compat import Context
-    from airflow_hive_opt.spark.application.job import Job
 
 
 class MapJoinOperator(StatementOperator):

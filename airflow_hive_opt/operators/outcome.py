@@ -19,7 +19,7 @@ from airflow_hive_opt.provider.airflow_compat import (
 from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.spark.application.job import Outcome, Status
+    from airflow_hive_opt.documents.job import Outcome, Status
 
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def raise_unless_done(log: Any, outcome: Outcome) -> None:
 
     If a gate has stopped it, logs before that what was kept.
     """
-    from airflow_hive_opt.spark.application.job import Status
+    from airflow_hive_opt.documents.job import Status
 
     if outcome.status is Status.DONE:
         return

@@ -48,8 +48,8 @@ from airflow_hive_opt.statement.arguments import check_whole_number
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.provider.airflow_compat import BaseOperatorLink, Context
-    from airflow_hive_opt.spark.application.job import Job, Outcome
 
 StagesName: TypeAlias = Literal["keys", "local task", "map join", "both"]
 _SUBMIT_FIELDS = tuple(
@@ -182,7 +182,7 @@ class StatementOperator(SparkSubmitOperator):
 
         ``fields`` are those that a subclass adds.
         """
-        from airflow_hive_opt.spark.application.job import Job, Stages  # late: it loads PySpark
+        from airflow_hive_opt.documents.job import Job, Stages  # late: it loads PySpark
 
         check_rendered(
             self.sql, parameters=self.parameters, conf=self.conf, hive_conf=self.hive_conf
@@ -278,7 +278,7 @@ class StatementOperator(SparkSubmitOperator):
 
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
         """Submits the job, waits for its application, and reads its outcome."""
-        from airflow_hive_opt.spark.application.job import write_job
+        from airflow_hive_opt.documents.job import write_job
         from airflow_hive_opt.spark.application.shipping import ship
 
         if not HAS_SPARK_PROVIDER:

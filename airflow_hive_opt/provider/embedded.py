@@ -17,7 +17,7 @@ from airflow_hive_opt.provider.start_errors import start_errors
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from airflow_hive_opt.spark.application.job import Job, Outcome
+    from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.spark.session.shared_settings import Bounds
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ def run_embedded(
     handlers. It first gets no session if the task may have to wait for a shared Spark. Raises
     ``AirflowException``, and ``AirflowFailException`` for a wrong configuration.
     """
-    from airflow_hive_opt.spark.application.job import Status
+    from airflow_hive_opt.documents.job import Status
     from airflow_hive_opt.spark.application.run import run_job
     from airflow_hive_opt.spark.session.java import SparkStartError
     from airflow_hive_opt.spark.session.session import has_spark, kill_spark, spark_session

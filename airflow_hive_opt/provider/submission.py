@@ -19,8 +19,8 @@ from airflow_hive_opt.provider.airflow_compat import (
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.descriptor import StoragePath
+    from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.provider.airflow_compat import Context
-    from airflow_hive_opt.spark.application.job import Job, Outcome
 
 NO_CLUSTER_MODE = (
     "the deploy mode is 'cluster', but a standalone cluster runs Python drivers in client mode "
@@ -98,7 +98,7 @@ class Application:
         This is the local task's descriptor, unless the map join did not use it and wrote its own.
         Raises ``DescriptorError`` if there is no outcome with this token.
         """
-        from airflow_hive_opt.spark.application.job import read_outcome
+        from airflow_hive_opt.documents.job import read_outcome
 
         outcome = read_outcome(ObjectStoragePath(self.path), self.token)
         if outcome.summary is None:
@@ -126,7 +126,7 @@ class Application:
 
     def prepare(self) -> None:
         """Deletes the outcome of an earlier submission; raises ``DescriptorError``."""
-        from airflow_hive_opt.spark.application.job import outcome_path
+        from airflow_hive_opt.documents.job import outcome_path
 
         remove(outcome_path(ObjectStoragePath(self.path)))
 

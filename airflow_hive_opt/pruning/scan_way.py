@@ -1,6 +1,6 @@
 """Decides by the number of partitions how Spark finds the partitions of a scan.
 
-``spark/restriction/scan.py`` implements and describes the ways. The numbers come from the
+``restriction/list_condition.py`` describes the ways. The numbers come from the
 measurements in docs/how-it-works/metastore.md.
 """
 

@@ -36,10 +36,10 @@ from airflow_hive_opt.provider.waiting import (
 from airflow_hive_opt.sensors.deferring import deadline_in, is_deferrable, summary_in
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.documents.job import Job
     from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
     from airflow_hive_opt.metastores.required import Required
     from airflow_hive_opt.provider.airflow_compat import Context
-    from airflow_hive_opt.spark.application.job import Job
 
 
 # Those of StatementOperator that act on a descriptor, on rows or on a run of the statement.

@@ -109,7 +109,7 @@ def test_cut_short_when_compressed(length):
         ({"sha256": "0" * 64}, "digest does not match"),
         ({"created": "2027-01-01T00:00:00+00:00"}, "digest does not match"),
         ({"sha256": None}, "digest does not match"),
-        ({"version": 4}, "version is 4, this package reads version 10"),
+        ({"version": 4}, "version is 4, this package reads version 11"),
         ({"version": None}, "version is None"),
         ({"version": True}, "version is True"),
         ({"kind": "job"}, "kind is 'job', not 'descriptor'"),

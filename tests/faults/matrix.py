@@ -17,7 +17,7 @@ from pathlib import Path
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from airflow_hive_opt.spark.application.job import Job, Stages, Status
+from airflow_hive_opt.documents.job import Job, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.session import spark_session
 from tests.faults.proxy import PATIENCE_OF_CLIENTS, Fault, Proxy, proxy

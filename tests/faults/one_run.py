@@ -10,7 +10,7 @@ import sys
 
 from upath import UPath
 
-from airflow_hive_opt.spark.application.job import read_job, write_outcome
+from airflow_hive_opt.documents.job import read_job, write_outcome
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.session import spark_session
 

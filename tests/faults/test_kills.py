@@ -16,8 +16,8 @@ import psutil
 import pytest
 from upath import UPath
 
+from airflow_hive_opt.documents.job import Job, Stages, Status, read_outcome, write_job
 from airflow_hive_opt.documents.storage import DescriptorError
-from airflow_hive_opt.spark.application.job import Job, Stages, Status, read_outcome, write_job
 from tests.faults.proxy import proxy
 from tests.faults.tables import DATABASE, JOIN, Tables
 from tests.services.java_options import SHORT_LIVED

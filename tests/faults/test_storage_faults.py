@@ -9,7 +9,7 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import load
-from airflow_hive_opt.spark.application.job import Job, Stages, Status
+from airflow_hive_opt.documents.job import Job, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
 from tests.services.disk import fill, small_disk
 

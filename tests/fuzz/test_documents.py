@@ -27,6 +27,17 @@ from airflow_hive_opt.documents.descriptor import RowFilter
 from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
 from airflow_hive_opt.documents.format import MOST_BYTES
 from airflow_hive_opt.documents.gates import Gates
+from airflow_hive_opt.documents.job import (
+    Job,
+    Outcome,
+    Stages,
+    Status,
+    outcome_path,
+    read_job,
+    read_outcome,
+    write_job,
+    write_outcome,
+)
 from airflow_hive_opt.documents.report import (
     Report,
     descriptor_summary,
@@ -38,17 +49,6 @@ from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.metastores.required import Required
 from airflow_hive_opt.metastores.work import Work
-from airflow_hive_opt.spark.application.job import (
-    Job,
-    Outcome,
-    Stages,
-    Status,
-    outcome_path,
-    read_job,
-    read_outcome,
-    write_job,
-    write_outcome,
-)
 from tests.documents.test_descriptor import descriptor
 from tests.fuzz.findings import SEED, case, count_of, repeat
 

@@ -16,11 +16,11 @@ from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import Target
 from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
+from airflow_hive_opt.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task import data_columns as key_predicates
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
-from airflow_hive_opt.spark.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.spark.session.connect import remote_session
 from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
 from tests.fuzz.findings import SEED, Finding, case, count_of, differing, repeat, report

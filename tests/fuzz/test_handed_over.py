@@ -16,9 +16,9 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status
+from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
-from airflow_hive_opt.spark.session.error_text import in_words
 from tests.fuzz.handed_over import DATABASE, DAYS, ONCE, OTHER, Case, case, rows_of_keys
 from tests.fuzz.test_fuzz import SETTINGS as QUICK
 from tests.fuzz.test_sessions import shown

@@ -14,9 +14,9 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status
+from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
-from airflow_hive_opt.spark.session.error_text import in_words
 from tests.fuzz.findings import SEED, case, count_of, repeat, report
 from tests.fuzz.sessions import DATABASE, DATABASES, OF_VIEWS, TABLES, Case
 from tests.fuzz.sessions import case as random_case

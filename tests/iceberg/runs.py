@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from upath import UPath
 
+from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.report import Report
 from airflow_hive_opt.spark.application.completion import Result
-from airflow_hive_opt.spark.application.job import Job
 from tests.spark.stages import job_of, join, map_join, prune, reported
 
 

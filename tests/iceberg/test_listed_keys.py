@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_hive_opt.documents.job import KeyBounds
+from airflow_hive_opt.local_task.key_sets import KeySets
 from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
-from airflow_hive_opt.spark.keys.key_set import KeyBounds
-from airflow_hive_opt.spark.local_task.key_sets import KeySets
+from airflow_hive_opt.spark.local_task.engine import SparkEngine
 from tests.iceberg.runs import Outcome, rows_of, run
 
 JOIN = "SELECT b.id FROM lake.listed.big b JOIN lake.listed.days d ON b.day = d.day"
@@ -174,5 +175,5 @@ def test_listed_keys_are_never_unique(days, listed, count, unique):
     decisions = plan(JOIN, SparkCatalog(days)).decisions
     (decision,) = (each for each in decisions if each.scan.alias == "b")
     (source,) = decision.sources
-    found = KeySets(days, KeyBounds(), {}, lambda _: (), listed).of(source)
+    found = KeySets(SparkEngine(days, KeyBounds(), {}, listed), lambda _: ()).of(source)
     assert (found.count, found.unique) == (count, unique)

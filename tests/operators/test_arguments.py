@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 from airflow.providers.common.compat.sdk import DAG, AirflowFailException, XComArg
 
+from airflow_hive_opt.documents.job import Outcome, Status
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.operators.outcome import log_outcome
 from airflow_hive_opt.provider.airflow_compat import mask_secret
-from airflow_hive_opt.spark.application.job import Outcome, Status
 
 SQL = "SELECT f.id, f.name FROM args.fact f JOIN args.keys k ON f.p = k.p"
 

@@ -14,7 +14,7 @@ from tests.versions.installed import needs_airflow, needs_spark
 PACKAGE = Path(airflow_hive_opt.__file__).parent
 PAGE = PACKAGE.parent / "docs/how-it-works/architecture.md"
 # Between the operator and the rows; the planners are trees of rules, with a tuple that orders them.
-OF_THE_RUN = ("operators", "provider", "spark")
+OF_THE_RUN = ("operators", "provider", "restriction", "local_task", "spark")
 HOLD_DATA = ("statement", "metastores", "documents", "spark/session")
 MOST = 25
 

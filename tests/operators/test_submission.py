@@ -26,11 +26,7 @@ from airflow.providers.common.compat.sdk import (
 from upath import UPath
 
 from airflow_hive_opt.documents.gates import Gates
-from airflow_hive_opt.documents.storage import DescriptorError
-from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
-from airflow_hive_opt.provider.airflow_compat import RESUMES
-from airflow_hive_opt.provider.submission import prepare_environment, resumption_key
-from airflow_hive_opt.spark.application.job import (
+from airflow_hive_opt.documents.job import (
     Job,
     Outcome,
     Stages,
@@ -40,6 +36,10 @@ from airflow_hive_opt.spark.application.job import (
     write_job,
     write_outcome,
 )
+from airflow_hive_opt.documents.storage import DescriptorError
+from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.provider.airflow_compat import RESUMES
+from airflow_hive_opt.provider.submission import prepare_environment, resumption_key
 from airflow_hive_opt.spark.application.shipping import ship
 
 SUMMARY = {"uri": "file:///x", "kept": 1, "total": 2, "seconds": {}, "work": {}}

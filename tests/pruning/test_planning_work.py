@@ -13,10 +13,10 @@ from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.rewriting.blocks import Text
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.rewriting.rewrite import rewrite
-from airflow_hive_opt.spark.session.dialect import has_in_order
 from airflow_hive_opt.statement import parse as parsing
 from airflow_hive_opt.statement.budget import Budget, OverBudget, check_budget
 from airflow_hive_opt.statement.catalog import JsonCatalog, Table
+from airflow_hive_opt.statement.dialect import has_in_order
 from airflow_hive_opt.statement.errors import PlanError, TooComplex
 from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.statement.script import split_settings

@@ -10,11 +10,11 @@ from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import Descriptor, Target, query_digest, read
 from airflow_hive_opt.documents.report import Report
+from airflow_hive_opt.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task.data_columns import longest_list
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
-from airflow_hive_opt.spark.restriction.restrict import restrict, ways_of
-from airflow_hive_opt.spark.restriction.scan import scanning
+from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.spark_compat import items
 from tests.spark.stages import job_of, prune
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from airflow_hive_opt.spark.application.job import Job, Outcome, Stages
+from airflow_hive_opt.documents.job import Job, Outcome, Stages
 
 
 def map_join_of(local_task: Job, pruned: Outcome) -> Job:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from airflow_hive_opt.documents.clock import Clock
 from airflow_hive_opt.documents.gates import Gates
+from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.report import Report
 from airflow_hive_opt.metastores.required import Required
 from airflow_hive_opt.spark.application import required_partitions as keys
 from airflow_hive_opt.spark.application.completion import Result, completed
-from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.application.run import Run
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
-from airflow_hive_opt.spark.session.clock import Clock
 from airflow_hive_opt.statement.settings import CORRELATION, Settings
 
 _OF_GATES = ("max_partitions", "max_bytes", "on_empty", "on_no_prune")

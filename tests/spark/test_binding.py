@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status
+from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
 from tests.spark.handed_over import map_join_of
 

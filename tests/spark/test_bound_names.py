@@ -9,11 +9,11 @@ from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.documents.binding import OtherSession
+from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.documents.job import Job, Stages, Status
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.application.job import Job, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.catalog import resolved_names
-from airflow_hive_opt.spark.session.error_text import in_words
 from tests.spark.handed_over import map_join_of
 from tests.spark.stages import map_join, prune
 

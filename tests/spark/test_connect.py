@@ -13,12 +13,12 @@ from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import query_digest, read
 from airflow_hive_opt.documents.gates import GateClosed, Gates
+from airflow_hive_opt.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.spark.catalog.connect_catalog import ConnectCatalog
 from airflow_hive_opt.spark.keys.local_rows import LocalRows
 from airflow_hive_opt.spark.map_join.prelaunch import accepts, prelaunch
-from airflow_hive_opt.spark.restriction.restrict import restrict, ways_of
-from airflow_hive_opt.spark.restriction.scan import scanning
 from airflow_hive_opt.spark.session.connect import end, remote_session
+from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.progress import progress
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.spark.session.spark_compat import settings_of

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from airflow_hive_opt.spark.application.job import Job, Stages, Status
+from airflow_hive_opt.documents.job import Job, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.connect import remote_session
 from tests.spark.handed_over import map_join_of

@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 from upath import UPath
 
+from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.explain.plan_text import explain, explanation_to_json
 from airflow_hive_opt.rewriting import Refusal
-from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task.correlate import (
     StatisticsCatalog,

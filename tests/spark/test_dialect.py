@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_hive_opt.spark.application.job import Job, Stages, Status
+from airflow_hive_opt.documents.job import Job, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.dialect import why_read_differently
 from airflow_hive_opt.statement.parse import has_doubled_quote

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from upath import UPath
 
+from airflow_hive_opt.documents.job import Job
+from airflow_hive_opt.local_task.earlier_runs import RUNS_WITHOUT_ASKING
 from airflow_hive_opt.provider.earlier_runs import unasked_in
-from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.keys.key_query import KeyQuery
-from airflow_hive_opt.spark.local_task.earlier_runs import RUNS_WITHOUT_ASKING
 from tests.spark.stages import join, prune
 
 ALL = "SELECT f.id, d.week FROM fact f JOIN days d ON f.p = d.p WHERE d.week >= :week"

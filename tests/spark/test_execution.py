@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from upath import UPath
 
 from airflow_hive_opt.documents.gates import Gates
-from airflow_hive_opt.spark.application.job import Job, Stages, Status
+from airflow_hive_opt.documents.job import Job, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.map_join.execution import execute

@@ -12,10 +12,10 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.pruning.scan_way import FILTER_ON_GLUE, Way
+from airflow_hive_opt.restriction.list_condition import cheapest_way, list_condition
+from airflow_hive_opt.restriction.restrict import restrict
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
-from airflow_hive_opt.spark.restriction.restrict import restrict
-from airflow_hive_opt.spark.restriction.scan import cheapest_way, list_condition
 from airflow_hive_opt.spark.session.glue import glue_settings, is_on_glue
 from tests.services.glue_stand_in import REGION, glue_stand_in
 from tests.spark.stages import job_of, join, map_join, prune

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from upath import UPath
 
+from airflow_hive_opt.documents.job import KeyBounds
 from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.pruning.query import ColumnRef
 from airflow_hive_opt.spark.keys.key_query import COUNTING, collect_keys
-from airflow_hive_opt.spark.keys.key_set import KeyBounds
 from airflow_hive_opt.spark.keys.stability import stable_plan
 from airflow_hive_opt.spark.session.physical_operators import operators_of
 from airflow_hive_opt.statement.settings import Settings

@@ -6,8 +6,8 @@ from threading import Barrier
 
 import pytest
 
+from airflow_hive_opt.documents.job import Job, Stages
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.application.job import Job, Stages
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.keys.key_query import KeyQuery
 from tests.spark.answers import ask

@@ -11,9 +11,9 @@ from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import DescriptorError
 from airflow_hive_opt.documents.gates import GateClosed, NothingToDo, OnEmpty, OnNoPrune
+from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.report import keep_report, read_report
 from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
-from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.settings import Settings
@@ -327,5 +327,5 @@ def test_all_keys_together_have_a_bound(spark, tmp_path):
 
 
 def test_a_list_that_is_too_long_is_not_written(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("airflow_hive_opt.spark.local_task.selection._LONGEST_LIST", 100)
+    monkeypatch.setattr("airflow_hive_opt.local_task.selection._LONGEST_LIST", 100)
     assert ask(spark, tmp_path, SQL.format(11)).reasons == {"f": "LIST_TOO_LARGE"}

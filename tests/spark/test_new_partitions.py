@@ -9,8 +9,8 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import load
+from airflow_hive_opt.local_task import selection
 from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
-from airflow_hive_opt.spark.local_task import selection
 from tests.spark.stages import job_of, join, map_join, prune
 
 SELECT = "SELECT f.id, f.p, f.r FROM arriving.fact f "

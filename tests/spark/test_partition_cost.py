@@ -16,7 +16,7 @@ from airflow_hive_opt.pruning import scan_way
 from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
-from airflow_hive_opt.spark.restriction import scan
+from airflow_hive_opt.spark.session import partition_lookup
 from airflow_hive_opt.statement.catalog import JsonCatalog
 from benchmarks.warehouse import register
 from tests.services.processes import free_port
@@ -338,40 +338,43 @@ def test_nearly_all_of_many_are_not_told(spark, tmp_path, monkeypatch):
 
 def test_the_session_is_left_as_it_was(spark, tmp_path):
     names = (
-        scan.IN_SET_THRESHOLD,
-        scan.FAST_FALLBACK,
-        scan.FALLBACK_ON_EXCEPTION,
-        scan.LISTING_PARALLELISM,
-        scan.LISTING_THRESHOLD,
+        partition_lookup.IN_SET_THRESHOLD,
+        partition_lookup.FAST_FALLBACK,
+        partition_lookup.FALLBACK_ON_EXCEPTION,
+        partition_lookup.LISTING_PARALLELISM,
+        partition_lookup.LISTING_THRESHOLD,
     )
     session = spark.newSession()
     conf = session._jsparkSession.sessionState().conf()
-    session.conf.set(scan.FAST_FALLBACK, "false")
+    session.conf.set(partition_lookup.FAST_FALLBACK, "false")
     before = {name: (conf.contains(name), session.conf.get(name)) for name in names}
     places = {"file:/warehouse/fact"}
-    with pytest.raises(RuntimeError, match="stop"), scan.scanning(session, {Way.NAMES}, places):
-        assert session.conf.get(scan.FAST_FALLBACK) == "true"
-        assert int(session.conf.get(scan.LISTING_PARALLELISM)) < 100
-        assert int(session.conf.get(scan.LISTING_THRESHOLD)) > 100
+    with (
+        pytest.raises(RuntimeError, match="stop"),
+        partition_lookup.scanning(session, {Way.NAMES}, places),
+    ):
+        assert session.conf.get(partition_lookup.FAST_FALLBACK) == "true"
+        assert int(session.conf.get(partition_lookup.LISTING_PARALLELISM)) < 100
+        assert int(session.conf.get(partition_lookup.LISTING_THRESHOLD)) > 100
         raise RuntimeError("stop")
     assert {name: (conf.contains(name), session.conf.get(name)) for name in names} == before
 
 
 def test_the_users_own_listing_stays(spark):
     session = spark.newSession()
-    session.conf.set(scan.LISTING_PARALLELISM, "77")
-    session.conf.set(scan.LISTING_THRESHOLD, "7")
-    with scan.scanning(session, [], {"file:/warehouse/fact"}):
-        assert session.conf.get(scan.LISTING_PARALLELISM) == "77"
-        assert session.conf.get(scan.LISTING_THRESHOLD) == "7"
-        assert session.conf.get(scan.FAST_FALLBACK) == "false"
+    session.conf.set(partition_lookup.LISTING_PARALLELISM, "77")
+    session.conf.set(partition_lookup.LISTING_THRESHOLD, "7")
+    with partition_lookup.scanning(session, [], {"file:/warehouse/fact"}):
+        assert session.conf.get(partition_lookup.LISTING_PARALLELISM) == "77"
+        assert session.conf.get(partition_lookup.LISTING_THRESHOLD) == "7"
+        assert session.conf.get(partition_lookup.FAST_FALLBACK) == "false"
 
 
 @pytest.mark.parametrize("place", ["s3a://bucket/fact", "hdfs://name/fact", None])
 def test_directories_that_are_far_are_not_listed_one_after_the_other(spark, place):
-    before = spark.conf.get(scan.LISTING_THRESHOLD)
-    with scan.scanning(spark, [], {"file:/warehouse/other", place}):
-        assert spark.conf.get(scan.LISTING_THRESHOLD) == before
+    before = spark.conf.get(partition_lookup.LISTING_THRESHOLD)
+    with partition_lookup.scanning(spark, [], {"file:/warehouse/other", place}):
+        assert spark.conf.get(partition_lookup.LISTING_THRESHOLD) == before
 
 
 def test_the_tables_of_a_statement_are_fetched_in_one_call(spark):

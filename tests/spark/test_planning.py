@@ -9,8 +9,8 @@ from py4j.clientserver import ClientServerConnection
 from pyspark.sql import SparkSession
 from upath import UPath
 
+from airflow_hive_opt.documents.job import Job, Stages, Status
 from airflow_hive_opt.spark.application import planning
-from airflow_hive_opt.spark.application.job import Job, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.statement import parse as parsing
 from airflow_hive_opt.statement.settings import PLANNING_SECONDS

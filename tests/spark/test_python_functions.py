@@ -10,10 +10,10 @@ from py4j.java_gateway import GatewayClient
 from pyspark.sql.functions import pandas_udf, udf
 from upath import UPath
 
+from airflow_hive_opt.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.keys.stability import stable_plan
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
-from airflow_hive_opt.spark.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
 from tests.spark.answers import ask
 from tests.spark.stages import job_of, prune

@@ -12,12 +12,12 @@ from upath import UPath
 from airflow_hive_opt.documents.descriptor import load
 from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
 from airflow_hive_opt.documents.figures import figures_in, figures_of
+from airflow_hive_opt.documents.job import Job, Stages, Status
 from airflow_hive_opt.documents.report import decision_lines, read_report, report_path
 from airflow_hive_opt.pages.history import history
 from airflow_hive_opt.pages.instance import Known, instance_of, partitions_of
 from airflow_hive_opt.pages.task_run import InstanceKey, TaskRun
 from airflow_hive_opt.pruning import scan_way
-from airflow_hive_opt.spark.application.job import Job, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
 from tests.spark.answers import ask
 

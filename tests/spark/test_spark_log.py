@@ -216,7 +216,7 @@ def test_a_jvm_that_can_not_start(tmp_path):
 
 WRITE = f"""
 from pathlib import Path
-from airflow_hive_opt.spark.application.job import Job, Stages
+from airflow_hive_opt.documents.job import Job, Stages
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
 folder, uri = sys.argv[1:]

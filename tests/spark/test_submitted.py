@@ -13,8 +13,8 @@ from upath import UPath
 
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.gates import Gates
+from airflow_hive_opt.documents.job import Job, Stages, Status, read_outcome, write_job
 from airflow_hive_opt.spark.application import run
-from airflow_hive_opt.spark.application.job import Job, Stages, Status, read_outcome, write_job
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.java import ensure_java
 from airflow_hive_opt.spark.session.session import embedded_conf

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from airflow_hive_opt.local_task.selection import union_of
 from airflow_hive_opt.metastores.partitions import Partition
-from airflow_hive_opt.spark.local_task.selection import union_of
 
 
 @dataclass

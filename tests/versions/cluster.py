@@ -19,9 +19,7 @@ from tempfile import TemporaryDirectory
 
 from upath import UPath
 
-from airflow_hive_opt.documents.storage import DescriptorError
-from airflow_hive_opt.provider.submission import prepare_environment
-from airflow_hive_opt.spark.application.job import (
+from airflow_hive_opt.documents.job import (
     Job,
     Outcome,
     Stages,
@@ -29,6 +27,8 @@ from airflow_hive_opt.spark.application.job import (
     read_outcome,
     write_job,
 )
+from airflow_hive_opt.documents.storage import DescriptorError
+from airflow_hive_opt.provider.submission import prepare_environment
 from airflow_hive_opt.spark.application.shipping import ship
 from airflow_hive_opt.spark.session.session import embedded_conf
 from tests.spark.handed_over import map_join_of

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents import descriptor as descriptors
+from airflow_hive_opt.documents.best_effort import best_effort
+from airflow_hive_opt.documents.clock import Clock
+from airflow_hive_opt.documents.job import Job, Outcome, Status
 from airflow_hive_opt.documents.report import REPORT, Report, StageSummary, headline, keep_report
 from airflow_hive_opt.explain.stages import stages_of
-from airflow_hive_opt.spark.application.job import Job, Outcome, Status
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.correlate import StatisticsCatalog
 from airflow_hive_opt.spark.map_join.table_reads import table_reads
-from airflow_hive_opt.spark.session.best_effort import best_effort
-from airflow_hive_opt.spark.session.clock import Clock
 from airflow_hive_opt.statement.errors import PlanError
 
 if TYPE_CHECKING:

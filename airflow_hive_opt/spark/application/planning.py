@@ -11,17 +11,17 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.documents.descriptor import Snapshot
+from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.documents.job import Job
+from airflow_hive_opt.local_task.handed_over import only_identified
 from airflow_hive_opt.pruning.plan import Plan, passing_through, plan
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.catalog.resolved_names import Names, ResolvedNames
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.correlate import broadcasting, correlate
-from airflow_hive_opt.spark.local_task.handed_over import only_identified
 from airflow_hive_opt.spark.local_task.snapshots import hold, key_snapshots
 from airflow_hive_opt.spark.map_join.prelaunch import accepts
 from airflow_hive_opt.spark.session.dialect import why_read_differently
-from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.statement.budget import Budget, OverBudget
 from airflow_hive_opt.statement.errors import PlanError, TooComplex
 

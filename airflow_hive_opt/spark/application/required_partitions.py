@@ -6,12 +6,13 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from airflow_hive_opt.documents.job import Job
+from airflow_hive_opt.local_task.key_sets import KeySets
+from airflow_hive_opt.local_task.required_keys import is_target, required_keys, types_of
 from airflow_hive_opt.metastores.required import Required
-from airflow_hive_opt.spark.application.job import Job
 from airflow_hive_opt.spark.application.planning import plan_on_spark
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
-from airflow_hive_opt.spark.local_task.key_sets import KeySets
-from airflow_hive_opt.spark.local_task.required_keys import is_target, required_keys, types_of
+from airflow_hive_opt.spark.local_task.engine import SparkEngine
 from airflow_hive_opt.statement.errors import PlanError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def required_partitions(
             f"{', '.join(unknown)} are not columns to wait for: the keys of this statement prune "
             f"{', '.join(sorted(pruned)) or 'no partition column'}",
         )
-    key_sets = KeySets(session, job.bounds, job.parameters, catalog.partition_names)
+    key_sets = KeySets(SparkEngine(session, job.bounds, job.parameters), catalog.partition_names)
     found = required_keys(planned, key_sets.collect, frozenset(map(str.lower, only)))
     for note in found.notes:
         log.warning("%s", note)

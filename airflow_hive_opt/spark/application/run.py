@@ -25,9 +25,13 @@ from upath import UPath
 
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents import required
-from airflow_hive_opt.documents.binding import OtherSession
+from airflow_hive_opt.documents.best_effort import best_effort
+from airflow_hive_opt.documents.binding import WORKER, OtherSession
+from airflow_hive_opt.documents.clock import Clock
 from airflow_hive_opt.documents.descriptor import Descriptor, DescriptorError
+from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.gates import JoinStopped, NothingToDo
+from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status
 from airflow_hive_opt.documents.report import (
     LOCAL_TASK,
     MAP_JOIN,
@@ -37,35 +41,33 @@ from airflow_hive_opt.documents.report import (
     changes,
     headline,
     keep_report,
-    unpruned,
+    read_report,
 )
 from airflow_hive_opt.documents.required import RequiredPartitions
-from airflow_hive_opt.documents.required_keys import FoundKeys, keep_keys
+from airflow_hive_opt.documents.required_keys import FoundKeys
+from airflow_hive_opt.local_task.context import LocalTaskContext
+from airflow_hive_opt.local_task.earlier_runs import EarlierRuns
+from airflow_hive_opt.local_task.local_task import run_local_task
+from airflow_hive_opt.local_task.passed_through import passed_through
+from airflow_hive_opt.local_task.published import publish
+from airflow_hive_opt.local_task.redundant_joins import without_joins
 from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
+from airflow_hive_opt.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.spark.application.completion import Result, outcome_of
-from airflow_hive_opt.spark.application.job import Job, Outcome, Stages, Status
-from airflow_hive_opt.spark.application.passed_through import passed_through
 from airflow_hive_opt.spark.application.planning import plan_job
 from airflow_hive_opt.spark.application.required_partitions import required_partitions
 from airflow_hive_opt.spark.application.session_binding import binding, check_binding
 from airflow_hive_opt.spark.catalog.lake_files import counted
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
-from airflow_hive_opt.spark.local_task.context import LocalTaskContext
 from airflow_hive_opt.spark.local_task.data_columns import longest_list
-from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns
-from airflow_hive_opt.spark.local_task.local_task import run_local_task
-from airflow_hive_opt.spark.local_task.redundant_joins import without_joins
+from airflow_hive_opt.spark.local_task.engine import SparkEngine, SparkScans
 from airflow_hive_opt.spark.local_task.snapshots import log_newer
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import check_tables, prelaunch
-from airflow_hive_opt.spark.restriction.restrict import restrict, ways_of
-from airflow_hive_opt.spark.restriction.scan import scanning
-from airflow_hive_opt.spark.session.best_effort import best_effort
-from airflow_hive_opt.spark.session.clock import Clock
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
-from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.progress import progress
 from airflow_hive_opt.spark.session.session import own_session
 from airflow_hive_opt.spark.session.statement_errors import is_refusal
@@ -102,7 +104,7 @@ def _outcome(session: SparkSession, job: Job, open_path: Callable[[str], Storage
         run = Run(own_session(session), job, path)
         if job.stages is Stages.KEYS:
             return run.required_partitions()
-        if job.stages is Stages.MAP_JOIN:
+        if job.descriptor is not None:
             digest = job.digest or ""
             result = run.map_join_of(handed_over, digest)
         else:
@@ -165,27 +167,32 @@ class Run:
             descriptor, answered, keys = self._descriptor(metastore, hand_over, budget)
             with budget:
                 fewer_joins = self._without_joins(descriptor, answered)
-        descriptors.write(descriptor, self._path)
-        log.info("descriptor written to %s", self._path)
-        if keys is not None:
-            keep_keys(keys, descriptor.query_digest, descriptor.digest, self._path)
-        for line in unpruned(descriptor):
-            log.info("%s", line)
+        publish(descriptor, keys, self._path)
         report = self._report(descriptor)
         heap = peak_heap(self._session)
         return replace(report, driver_peak_heap=heap, fewer_joins=fewer_joins)
 
     def map_join_of(self, path: StoragePath, digest: str) -> Result:
-        """Runs the map join of another application's local task, with prelaunch before it.
+        """Runs the map join of a local task that has run elsewhere, with prelaunch before it.
 
         ``path`` has the local task's descriptor, ``digest`` is the descriptor's as the local task
         returned it. Raises what :meth:`map_join` raises, ``DescriptorError``, and
         :class:`~airflow_hive_opt.documents.binding.OtherSession` if this session reads the
-        statement differently from the local task's session.
+        statement differently from the local task's session. A worker's list that does not fit this
+        session costs only the time of a local task here.
         """
         descriptor = descriptors.read(path, self._job.query_digest, digest)
-        with self._clock.phase(PRELAUNCH, self._catalog.work):
-            current = self._prelaunch(descriptor)
+        try:
+            with self._clock.phase(PRELAUNCH, self._catalog.work):
+                current = self._prelaunch(descriptor)
+        except OtherSession as error:
+            if descriptor.binding is None or descriptor.binding.reader != WORKER:
+                raise
+            log.warning("the keys are read again, on Spark: %s", error)
+            pruned = self.local_task(hand_over=False)
+            return self.map_join(pruned.descriptor, fewer_joins=pruned.fewer_joins)
+        if self._job.stages is Stages.BOTH:
+            self._clock.add(best_effort(lambda: read_report(path).summary))
         vanished, appeared = changes(descriptor.targets, current.targets)
         result = self.map_join(descriptor, current, path=path)
         report = replace(result.report, vanished=vanished, appeared=appeared)
@@ -254,16 +261,12 @@ class Run:
             found = passed_through(job, plan.passed_through)
         else:
             metastore.prefetch(decision.table for decision in plan.decisions if decision.pruned)
+            engine = SparkEngine(self._session, job.bounds, job.parameters, from_metadata=True)
+            earlier = EarlierRuns(job.unasked)
             context = LocalTaskContext(
-                self._session,
-                catalog,
-                metastore,
-                job.bounds,
-                job.parameters,
-                EarlierRuns(job.unasked),
-                hand_over,
+                engine, metastore, catalog.is_on_glue, job.parameters, earlier, hand_over
             )
-            result = run_local_task(context, plan)
+            result = run_local_task(context, plan, SparkScans(self._session, catalog))
             answered, keys = result.redundant, result.keys
             found = replace(result.descriptor, snapshots=planned.snapshots)
             if planned.names is not None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.documents.binding import Binding, OtherSession, check_same
+from airflow_hive_opt.documents.binding import (
+    CHANGES_VALUES,
+    WORKER,
+    Binding,
+    OtherSession,
+    check_same,
+)
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.spark.catalog.resolved_names import Names, ResolvedNames
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
@@ -23,20 +28,6 @@ _IN_EFFECT = (
     "spark.sql.caseSensitive",
     "spark.sql.legacy.timeParserPolicy",
     "spark.sql.timestampType",
-)
-# Settings that change the meaning of names, literals, functions or files: explicit values count.
-_CHANGES_VALUES = re.compile(
-    r"spark\.sql\.("
-    r"(ansi|legacy|parser|decimalOperations|function|collation|jsonGenerator|json|xml|variant|icu"
-    r"|lateralColumnAlias|path|functionResolution)\..+|defaultPath"
-    r"|(csv\.parser|avro\.datetimeRebase|chunkBase64String).+|columnNameOfCorruptRecord"
-    r"|catalog\.\w+(\.(type|warehouse|catalog-impl))?|extensions|variable\.substitute"
-    r"|(hive\.convertMetastore|files\.ignore).+"
-    r"|parquet\.(binaryAsString|int96|datetimeRebase|inferTimestampNTZ|fieldId\.read).*"
-    r"|(charAsVarchar|readSideCharPadding|preserveCharVarcharTypeInfo)"
-    r"|(groupBy(Aliases|Ordinal)|orderByOrdinal|mapKeyDedupPolicy)"
-    r"|sources\.partitionColumnTypeInference\.enabled"
-    r")"
 )
 
 
@@ -64,8 +55,10 @@ def check_binding(
             "the partition list is refused: it belongs to an application that also ran the join. "
             "Pass the output of a local task to this task"
         )
-    names = Names(session, catalog).resolve([sql])
-    check_same(descriptor.binding, binding(session, catalog, names))
+    here = binding(session, catalog, Names(session, catalog).resolve([sql]))
+    if descriptor.binding.reader == WORKER:
+        here = here.for_worker(descriptor.binding.calls)
+    check_same(descriptor.binding, here)
 
 
 def _set(session: SparkSession) -> dict[str, str | None]:
@@ -75,4 +68,4 @@ def _set(session: SparkSession) -> dict[str, str | None]:
         conf: Any = session._jsparkSession.sessionState().conf()
         entries = conf.getAllConfs().mkString("\0").split("\0")  # in one call to the JVM
         found = dict(entry.split(" -> ", 1) for entry in entries if " -> " in entry)
-    return {name: value for name, value in found.items() if _CHANGES_VALUES.fullmatch(name)}
+    return {name: value for name, value in found.items() if CHANGES_VALUES.fullmatch(name)}

@@ -12,7 +12,10 @@ import importlib.util
 import zipfile
 from pathlib import Path
 
-_OWN = ("statement", "pruning", "rewriting", "hive", "metastores", "documents", "explain", "spark")
+_OWN = (
+    *("statement", "pruning", "rewriting", "hive", "metastores", "documents"),
+    *("restriction", "local_task", "explain", "spark"),
+)
 _IN_FRONT = ("sqlglot",)
 _BEHIND = ("fsspec", "upath", "pymetastore", "thrift")
 _OF_NEWER_UPATH = "pathlib_abc"

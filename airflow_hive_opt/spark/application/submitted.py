@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 from upath import UPath
 
+from airflow_hive_opt.documents.job import Outcome, Status, read_job, write_outcome
 from airflow_hive_opt.documents.storage import DescriptorError
-from airflow_hive_opt.spark.application.job import Outcome, Status, read_job, write_outcome
 from airflow_hive_opt.spark.application.run import run_job
 
 TASK_PID_VARIABLE = "AIRFLOW_HIVE_OPT_TASK_PID"

@@ -14,6 +14,7 @@ from pyspark.errors import AnalysisException
 from airflow_hive_opt.documents.descriptor import Target
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.pruning.decisions import Layer
+from airflow_hive_opt.restriction.literals import literal
 from airflow_hive_opt.spark.catalog.connect_definitions import ConnectDefinitions
 from airflow_hive_opt.spark.catalog.definitions import Definitions
 from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, UNKNOWN_SIZE
@@ -26,7 +27,6 @@ from airflow_hive_opt.spark.catalog.table_facts import (
     view_definition,
 )
 from airflow_hive_opt.spark.keys.skeleton import fulfilling
-from airflow_hive_opt.spark.restriction.literals import literal
 from airflow_hive_opt.spark.session.spark_compat import condition_of
 from airflow_hive_opt.statement.catalog import Buckets, Table
 from airflow_hive_opt.statement.identifiers import quote, quote_table

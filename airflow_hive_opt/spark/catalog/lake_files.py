@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
 from airflow_hive_opt.spark.catalog.lake_tables import Place, load, reads_a_version
-from airflow_hive_opt.spark.session.best_effort import best_effort
 from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from airflow_hive_opt.documents.binding import TEMPORARY_VIEW, VIEW
+from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.spark.catalog.definitions import (
     GLOBAL_TEMPORARY,
     Definition,
 )
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
-from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.parse import why_unsupported
 from airflow_hive_opt.statement.tables import references

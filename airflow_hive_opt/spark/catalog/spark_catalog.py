@@ -13,6 +13,7 @@ from pyspark.errors import AnalysisException
 from airflow_hive_opt.documents.descriptor import Target
 from airflow_hive_opt.metastores.partitions import Partition, typed_row
 from airflow_hive_opt.metastores.work import Work
+from airflow_hive_opt.restriction.list_condition import cheapest_way, list_condition
 from airflow_hive_opt.spark.catalog.definitions import Definitions
 from airflow_hive_opt.spark.catalog.fetched_together import fetched_together
 from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, LakeTables, is_iceberg
@@ -31,8 +32,8 @@ from airflow_hive_opt.spark.catalog.table_facts import (
     view_definition,
 )
 from airflow_hive_opt.spark.catalog.work import work_of
-from airflow_hive_opt.spark.restriction.scan import cheapest_way, list_condition, partition_lookup
 from airflow_hive_opt.spark.session.glue import is_on_glue
+from airflow_hive_opt.spark.session.partition_lookup import partition_lookup
 from airflow_hive_opt.spark.session.session import is_shared
 from airflow_hive_opt.spark.session.spark_compat import active, condition_of, to_scala
 from airflow_hive_opt.statement.catalog import Table

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Union
 
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.documents.job import KeyBounds
 from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.keys.key_set import KeyBounds, Keys
+from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.keys.local_rows import WHOLE_CALENDAR, LocalRows
 from airflow_hive_opt.spark.keys.stability import stable_plan
 from airflow_hive_opt.spark.session.connect import is_remote

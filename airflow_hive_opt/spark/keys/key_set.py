@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,21 +18,6 @@ if TYPE_CHECKING:
 
 ROWS = "__rows"
 """The column that counts the source's rows; see ``KeySource.counting_sql``."""
-MAX_KEYS = 100_000
-MAX_KEY_BYTES = 16 << 20
-
-
-@dataclass(frozen=True)
-class KeyBounds:
-    """What the keys of one small table may be.
-
-    The maximum number of distinct keys, their maximum total bytes, and whether they may depend on
-    Python functions.
-    """
-
-    max_keys: int = MAX_KEYS
-    max_key_bytes: int = MAX_KEY_BYTES
-    python_functions: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,9 +33,13 @@ class Keys:
     rows: LocalRows
     exact: bool = True
 
+    def of(self, source: KeySource) -> Keys:
+        """See :class:`~airflow_hive_opt.local_task.engine.Keys`."""
+        return replace(self, source=source)
+
     @property
     def count(self) -> int:
-        """The number of distinct keys."""
+        """See :class:`~airflow_hive_opt.local_task.engine.Keys`."""
         return self.rows.count
 
     @property
@@ -60,15 +49,11 @@ class Keys:
 
     @property
     def unique(self) -> bool:
-        """Whether every key belongs to one row of the source."""
+        """See :class:`~airflow_hive_opt.local_task.engine.Keys`."""
         return self.exact and all(row[-1] == 1 for row in self._values)
 
     def tuples(self, types: Sequence[str]) -> frozenset[tuple[Value, ...]] | None:
-        """The keys as typed tuples; ``None`` if they can't be compared without a cast.
-
-        ``types`` are those of ``source.partition_columns``. Keys outside the range of these types
-        are left out. Keys with a NULL are left out too, since NULL equals nothing.
-        """
+        """See :class:`~airflow_hive_opt.local_task.engine.Keys`."""
         if not self.source.partition_columns:
             return None
         families = [family(type_) for type_ in types]
@@ -79,10 +64,7 @@ class Keys:
         return frozenset(found for found in tuples if len(found) == len(types))
 
     def column(self, at: int, type_: str) -> frozenset[int | str | date] | None:
-        """The values of one column that a column of ``type_`` can have, without NULL.
-
-        ``None`` if they can't be compared without a cast.
-        """
+        """See :class:`~airflow_hive_opt.local_task.engine.Keys`."""
         if family(type_) is None or family(type_) != self._families[at]:
             return None
         values = (row[at] for row in self._values)
@@ -91,21 +73,14 @@ class Keys:
         )
 
     def micros(self, at: int) -> frozenset[int] | None:
-        """The values of a TIMESTAMP column, without NULL, in microseconds since 1970 in UTC.
-
-        ``None`` if the column has another type.
-        """
+        """See :class:`~airflow_hive_opt.local_task.engine.Keys`."""
         if _type(self.rows.schema.fields[at]) != TIMESTAMP:
             return None
         rows = self.frame.selectExpr(f"unix_micros(c{at})").collect()
         return frozenset(row[0] for row in rows if row[0] is not None)
 
     def tuples_of(self, types: Mapping[int, str]) -> frozenset[tuple[Value, ...]] | None:
-        """The keys as :meth:`tuples` gives them, of some columns only, which may be TIMESTAMP.
-
-        ``types`` has the types of the scan's columns by position of the key's column. A TIMESTAMP
-        is the number of microseconds since 1970 in UTC.
-        """
+        """See :class:`~airflow_hive_opt.local_task.engine.Keys`."""
         fields = [_type(field) for field in self.rows.schema.fields[:-1]]
         if any(
             _kind(type_) is None or _kind(type_) != _kind(fields[at]) for at, type_ in types.items()

@@ -18,10 +18,10 @@ from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.pruning.decisions import (
     Layer,
 )
+from airflow_hive_opt.restriction.literals import literal
 from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.keys.local_rows import LocalRows
 from airflow_hive_opt.spark.keys.stability import is_stable
-from airflow_hive_opt.spark.restriction.literals import literal
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 

@@ -1,12 +1,8 @@
-"""The first stage: collects keys and finds the partitions, files or rows that they call for.
+"""What the local task does on Spark alone.
 
-- ``local_task`` runs the stage. ``scan_kinds`` says what a kind of scan is: ``partitioned_scans``,
-  ``lake_scans`` and ``data_columns``. They share a ``context``.
-- ``key_sets`` has the keys of all scans, ``listed_keys`` says when metadata may give them, and
-  ``earlier_runs`` which of them are not worth reading. ``required_keys`` keeps them for sensors.
-- ``partition_search`` and ``selection`` find partitions. ``value_lists``, ``row_filters``,
-  ``row_groups`` and ``column_samples`` make conditions on columns.
-- ``redundant_joins`` removes joins that the keys decide, ``correlate`` rewrites before planning.
-- ``handed_over``, ``snapshots`` and ``changes`` are for map joins that run later, and for
-  statements that change rows.
+- ``engine`` reads keys and evaluates conditions on Spark. ``lake_scans`` and ``data_columns`` are
+  its kinds of scans.
+- ``listed_keys`` says when metadata may give keys. ``value_lists``, ``row_filters``, ``row_groups``
+  and ``column_samples`` make conditions on columns.
+- ``correlate`` rewrites before planning, and ``snapshots`` holds tables to their snapshots.
 """

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from airflow_hive_opt.metastores.partitions import Partition, typed_row
+from airflow_hive_opt.restriction.list_condition import cheapest_way, list_condition
 from airflow_hive_opt.spark.local_task.row_groups import FILES, RowGroup, spread
-from airflow_hive_opt.spark.restriction.scan import cheapest_way, list_condition, partition_lookup
+from airflow_hive_opt.spark.session.partition_lookup import partition_lookup
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote, quote_table
 

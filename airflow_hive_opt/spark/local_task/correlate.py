@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.explain.on_spark import SparkWork
 from airflow_hive_opt.rewriting import AGGREGATE_ONCE, Refusal, Rewriting, query_of, rewrite
 from airflow_hive_opt.rewriting.broadcast_hints import with_broadcasts
 from airflow_hive_opt.rewriting.cost import MAP_JOIN_SIZE, Cost
 from airflow_hive_opt.spark.keys.stability import deterministic_plan
 from airflow_hive_opt.spark.session.connect import is_remote
-from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.spark.session.physical_operators import operators_of
 from airflow_hive_opt.spark.session.spark_compat import parsed
 from airflow_hive_opt.statement.errors import PlanError

@@ -13,14 +13,15 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys, Target
+from airflow_hive_opt.local_task.context import LocalTaskContext
+from airflow_hive_opt.local_task.engine import Keys
+from airflow_hive_opt.local_task.scan_kinds import Entry
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.pruning.decisions import KeyPredicate, KeySource
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.restriction.literals import is_plain
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
-from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.local_task.column_samples import sampled_by_query
-from airflow_hive_opt.spark.local_task.context import LocalTaskContext
-from airflow_hive_opt.spark.local_task.key_sets import FAILURES
 from airflow_hive_opt.spark.local_task.row_filters import row_filter_on
 from airflow_hive_opt.spark.local_task.row_groups import (
     FILES,
@@ -32,8 +33,6 @@ from airflow_hive_opt.spark.local_task.row_groups import (
     share_read,
     spread,
 )
-from airflow_hive_opt.spark.local_task.scan_kinds import Entry
-from airflow_hive_opt.spark.restriction.literals import is_plain
 from airflow_hive_opt.spark.session.connect import is_remote
 
 if TYPE_CHECKING:
@@ -47,15 +46,22 @@ log = logging.getLogger(__name__)
 
 
 class DataColumn:
-    """A :class:`~airflow_hive_opt.spark.local_task.scan_kinds.RestrictedScan` by one data column.
+    """A :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan` by one data column.
 
     ``target`` is the same scan's list of partitions, if it has one.
     """
 
     def __init__(
-        self, context: LocalTaskContext, predicate: KeyPredicate, target: Target | None
+        self,
+        context: LocalTaskContext,
+        session: SparkSession,
+        catalog: SessionCatalog,
+        predicate: KeyPredicate,
+        target: Target | None,
     ) -> None:
         self._context = context
+        self._session = session
+        self._catalog = catalog
         self._predicate = predicate
         self._target = target
 
@@ -82,14 +88,12 @@ class DataColumn:
             partitions = self._target.partitions if self._target else None
             if self._target is None and table.partition_columns:
                 partitions = tuple(context.partition_names(table))
-            groups = promising_row_groups(
-                context.session, context.catalog, self._predicate, partitions
-            )
+            groups = promising_row_groups(self._session, self._catalog, self._predicate, partitions)
             if not groups:
                 return Reason.KEYS_IN_MOST_ROW_GROUPS
             keys = context.keys.of(self._predicate.source)
             return keys if isinstance(keys, Reason) else row_filter(self._predicate, keys, groups)
-        except FAILURES as error:
+        except context.engine.failures as error:
             scan = self._predicate.relation.scan
             return context.failed(f"the files of {scan.name} can't be read", error)
 

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.descriptor import Decision, PlannedFiles, RowFilter
+from airflow_hive_opt.local_task.changes import merged_into
+from airflow_hive_opt.local_task.context import LocalTaskContext
+from airflow_hive_opt.local_task.earlier_runs import FOR_NOTHING, is_for_nothing
+from airflow_hive_opt.local_task.engine import Keys
+from airflow_hive_opt.local_task.scan_kinds import Entry, sources_of
 from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.catalog.lake_files import counted, expression_of
 from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
-from airflow_hive_opt.spark.keys.key_set import Keys
-from airflow_hive_opt.spark.local_task.changes import merged_into
-from airflow_hive_opt.spark.local_task.context import LocalTaskContext
-from airflow_hive_opt.spark.local_task.earlier_runs import FOR_NOTHING, is_for_nothing
-from airflow_hive_opt.spark.local_task.key_sets import FAILURES
-from airflow_hive_opt.spark.local_task.scan_kinds import Entry, sources_of
 from airflow_hive_opt.spark.local_task.value_lists import value_filters
 from airflow_hive_opt.statement.lake_formats import ICEBERG
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FEW_FILES = 100
 """With so few files a condition costs nothing, and other writers conflict less with MERGE."""
 
 
 class LakeScan:
-    """A :class:`~airflow_hive_opt.spark.local_task.scan_kinds.RestrictedScan` by its files."""
+    """A :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan` by its files."""
 
-    def __init__(self, context: LocalTaskContext, decision: ScanDecision, plan: Plan) -> None:
+    def __init__(
+        self, context: LocalTaskContext, session: SparkSession, decision: ScanDecision, plan: Plan
+    ) -> None:
         self._context = context
+        self._session = session
         self._decision = decision
         self._plan = plan
 
     def key_sources(self) -> Sequence[KeySource]:
-        """See :class:`~airflow_hive_opt.spark.local_task.scan_kinds.RestrictedScan`."""
+        """See :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan`."""
         return sources_of(self._context, self._decision)
 
     def entry(self) -> Entry:
@@ -51,7 +57,7 @@ class LakeScan:
         merged = merged_into(self._plan, decision)
         try:
             filters = value_filters(decision, self._keys_of, self._ends_of, merged)
-        except FAILURES as error:
+        except context.engine.failures as error:
             return context.failed(f"{decision.scan.name} can't be restricted", error)
         if isinstance(filters, Reason):
             return filters
@@ -63,7 +69,7 @@ class LakeScan:
             decision.scan,
             expression_of([(names[each.column], each) for each in filters]) if expressed else None,
         )
-        planned = counted(context.session, planned)
+        planned = counted(self._session, planned)
         return _why_for_nothing(planned) or (filters, planned)
 
     def _keys_of(self, source: KeySource) -> Keys | Reason:
@@ -75,7 +81,7 @@ class LakeScan:
     def _ends_of(self, source: KeySource) -> list[Range | None]:
         if source.skeletons:
             return []
-        return key_ends(self._context.session, source, self._context.parameters)
+        return key_ends(self._session, source, self._context.parameters)
 
 
 def _why_for_nothing(found: PlannedFiles) -> Reason | None:

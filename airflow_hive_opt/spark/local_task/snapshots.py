@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.descriptor import Snapshot
 from airflow_hive_opt.pruning.operators import Operator, PassedThrough, TableScan, walk
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.spark.catalog.lake_tables import Place, load, reads_a_version
-from airflow_hive_opt.spark.session.best_effort import best_effort
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.edits import Edit, spliced
 from airflow_hive_opt.statement.errors import PlanError

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from datetime import date
 
 from airflow_hive_opt.documents.descriptor import RowFilter, SourceKeys
+from airflow_hive_opt.local_task.engine import Keys
 from airflow_hive_opt.pruning.decisions import Alternative, KeySource, ScanDecision
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.keys.key_ends import Bound, Range
-from airflow_hive_opt.spark.keys.key_set import Keys
 from airflow_hive_opt.spark.local_task.row_filters import row_filter_on
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP

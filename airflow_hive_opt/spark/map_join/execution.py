@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Optional
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.map_join.command import Command
-from airflow_hive_opt.spark.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.connect_frames import plan_metrics
-from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.spark.session.statement_errors import (
     is_data_exception,
     is_refusal,

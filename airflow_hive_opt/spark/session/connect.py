@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pyspark.errors import AnalysisException, PySparkException
 
-from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.spark.session.connect import is_remote
-from airflow_hive_opt.spark.session.error_text import in_words
 from airflow_hive_opt.spark.session.interrupted_calls import leave_interrupted_calls
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java
 from airflow_hive_opt.spark.session.spark_log import SparkLog

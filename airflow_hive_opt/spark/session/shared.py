@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from airflow_hive_opt.spark.session.error_text import in_words
+from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.spark.session.file_locks import wait_or_stop
 from airflow_hive_opt.spark.session.interrupted_calls import leave_interrupted_calls
 from airflow_hive_opt.spark.session.java import SparkStartError, WrongSettingError, ensure_java

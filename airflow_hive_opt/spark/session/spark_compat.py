@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from py4j.java_gateway import JavaPackage
 from py4j.protocol import Py4JError, Py4JJavaError
 
+from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.log_text import plain
-from airflow_hive_opt.spark.session.error_text import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,19 +6,15 @@ import logging
 from dataclasses import dataclass
 
 from airflow_hive_opt.documents.descriptor import Descriptor, now, query_digest
+from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.required_keys import FoundKeys
-from airflow_hive_opt.pruning.decisions import ScanDecision
+from airflow_hive_opt.local_task.changes import changes_of
+from airflow_hive_opt.local_task.context import LocalTaskContext
+from airflow_hive_opt.local_task.partitioned_scans import PartitionedScan
+from airflow_hive_opt.local_task.required_keys import collected_keys
+from airflow_hive_opt.local_task.scan_kinds import Entry, OtherScans, RestrictedScan
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
-from airflow_hive_opt.spark.local_task.changes import changes_of
-from airflow_hive_opt.spark.local_task.context import LocalTaskContext
-from airflow_hive_opt.spark.local_task.data_columns import DataColumn
-from airflow_hive_opt.spark.local_task.key_sets import FAILURES
-from airflow_hive_opt.spark.local_task.lake_scans import LakeScan
-from airflow_hive_opt.spark.local_task.partitioned_scans import PartitionedScan
-from airflow_hive_opt.spark.local_task.required_keys import collected_keys
-from airflow_hive_opt.spark.local_task.scan_kinds import Entry, RestrictedScan
-from airflow_hive_opt.spark.session.error_text import in_words
 
 log = logging.getLogger(__name__)
 
@@ -37,27 +33,25 @@ class LocalTaskResult:
     keys: FoundKeys | None = None
 
 
-def run_local_task(context: LocalTaskContext, plan: Plan) -> LocalTaskResult:
+def run_local_task(context: LocalTaskContext, plan: Plan, others: OtherScans) -> LocalTaskResult:
     """Collects the keys of every prunable scan and finds the partitions or files that match."""
-    scans = [_scan(context, decision, plan) for decision in plan.decisions]
+    scans: list[RestrictedScan] = [
+        others.lake_scan(context, decision, plan)
+        if decision.pruned and decision.table.provider
+        else PartitionedScan(context, decision)
+        for decision in plan.decisions
+    ]
     context.keys.collect_together([source for scan in scans for source in scan.key_sources()])
     entries = [scan.entry() for scan in scans]
     targets = {entry.target.scan: entry.target for entry in entries if entry.target}
     for predicate in plan.predicates:
-        column = DataColumn(context, predicate, targets.get(predicate.relation.scan))
-        entries.append(column.entry())
+        target = targets.get(predicate.relation.scan)
+        entries.append(others.data_column(context, predicate, target).entry())
     return LocalTaskResult(
         _descriptor(context, plan, entries),
         _redundant(plan, entries),
         _keys_for_sensors(context, plan) if context.hand_over else None,
     )
-
-
-def _scan(context: LocalTaskContext, decision: ScanDecision, plan: Plan) -> RestrictedScan:
-    """The scan by the kind of its table."""
-    if decision.pruned and decision.table.provider:
-        return LakeScan(context, decision, plan)
-    return PartitionedScan(context, decision)
 
 
 def _descriptor(context: LocalTaskContext, plan: Plan, entries: list[Entry]) -> Descriptor:
@@ -82,6 +76,6 @@ def _keys_for_sensors(context: LocalTaskContext, plan: Plan) -> FoundKeys | None
     """The keys of all scans, as far as they have been read; an error costs only a sensor."""
     try:
         return collected_keys(plan, context.keys)
-    except FAILURES as error:
+    except context.engine.failures as error:
         log.info("a sensor will have to read the keys again: %s", in_words(error))
         return None

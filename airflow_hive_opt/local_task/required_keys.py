@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from airflow_hive_opt.documents.key_tuples import KeyTuples
 from airflow_hive_opt.documents.required_keys import FoundKeys, ScanKeys
+from airflow_hive_opt.local_task.engine import Keys
+from airflow_hive_opt.local_task.key_sets import KeySets
 from airflow_hive_opt.metastores.partitions import Value
 from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.keys.key_set import Keys
-from airflow_hive_opt.spark.local_task.key_sets import KeySets
 
 
 class _NotCollected(Exception):

@@ -1,8 +1,8 @@
 """The kinds of scans that keys restrict, and what one of them adds to the descriptor.
 
-Each kind is a class in a module of its own: :class:`~partitioned_scans.PartitionedScan` has
-partitions in a metastore, :class:`~lake_scans.LakeScan` files that its own metadata lists, and
-:class:`~data_columns.DataColumn` rows that Spark's readers skip by a column's values.
+Each kind is a class in a module of its own: ``partitioned_scans`` has scans of partitions in a
+metastore. On Spark, ``lake_scans`` has scans of files that a table's own metadata lists, and
+``data_columns`` those of rows that Spark's readers skip by a column's values.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from airflow_hive_opt.documents.descriptor import Decision, PlannedFiles, RowFilter, Target
+from airflow_hive_opt.local_task.context import LocalTaskContext
 from airflow_hive_opt.metastores.partitions import comparable
-from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
+from airflow_hive_opt.pruning.decisions import KeyPredicate, KeySource, ScanDecision
+from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
-from airflow_hive_opt.spark.local_task.context import LocalTaskContext
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,20 @@ class RestrictedScan(Protocol):
 
     def entry(self) -> Entry:
         """The scan's entry; an error only costs its pruning."""
+
+
+class OtherScans(Protocol):
+    """Makes the scans whose kind depends on the engine."""
+
+    def lake_scan(
+        self, context: LocalTaskContext, decision: ScanDecision, plan: Plan
+    ) -> RestrictedScan:
+        """A scan of a table that keeps its own list of files."""
+
+    def data_column(
+        self, context: LocalTaskContext, predicate: KeyPredicate, target: Target | None
+    ) -> RestrictedScan:
+        """A scan whose rows a data column's values restrict; ``target`` is its partition list."""
 
 
 def is_prunable(decision: ScanDecision) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from airflow_hive_opt.documents.descriptor import Changes, RowFilter
 from airflow_hive_opt.metastores.partitions import typed
-from airflow_hive_opt.spark.restriction.literals import literal
+from airflow_hive_opt.restriction.literals import literal
 from airflow_hive_opt.statement.edits import Edit
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from airflow_hive_opt.local_task.context import LocalTaskContext
+from airflow_hive_opt.local_task.engine import Keys
+from airflow_hive_opt.local_task.key_sets import failed
+from airflow_hive_opt.local_task.selection import Selection, filter_of, is_long_on_glue
 from airflow_hive_opt.metastores.partitions import (
     DEFAULT_PARTITION,
     Partition,
@@ -14,14 +17,6 @@ from airflow_hive_opt.metastores.partitions import (
 from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
 from airflow_hive_opt.pruning.decisions import Layer
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.keys.key_set import Keys
-from airflow_hive_opt.spark.keys.skeleton import fulfilling
-from airflow_hive_opt.spark.local_task.context import LocalTaskContext
-from airflow_hive_opt.spark.local_task.key_sets import FAILURES, failed
-from airflow_hive_opt.spark.local_task.selection import Selection, filter_of, is_long_on_glue
-
-if TYPE_CHECKING:
-    pass
 
 # Partition names times keys that Spark may compare pair by pair; that takes some seconds.
 _COMPARISONS = 50_000_000
@@ -51,9 +46,7 @@ class PartitionSearch:
             selection.leave_out_by_names(selection.candidates, kept)
         if tuples := [*selection.tuples, *selection.growing]:
             selection.asked(kept, [keys for keys, _ in tuples])
-        filters = bool(tuples) and not (
-            self._context.catalog.is_on_glue and is_long_on_glue(selection)
-        )
+        filters = bool(tuples) and not (self._context.is_on_glue and is_long_on_glue(selection))
         by_layers: dict[tuple[Layer, ...], list[str]] = {}
         for condition in alternative.conditions:
             by_layers.setdefault(condition.layers, []).append(f"({condition.sql})")
@@ -68,8 +61,9 @@ class PartitionSearch:
                 continue
             try:
                 nothing = keys is not None and not keys.count
-                answer = [] if nothing else self._fulfilling(selection, layers, kept, texts, keys)
-            except FAILURES as error:
+                table, engine = decision.table, self._context.engine
+                answer = [] if nothing else engine.fulfilling(table, layers, kept, texts, keys)
+            except self._context.engine.failures as error:
                 selection.failure = failed(f"{decision.scan.name} can't be pruned by this", error)
                 filters = False  # the filter would fail in the map join stage too
                 continue
@@ -91,18 +85,6 @@ class PartitionSearch:
         for table in selection.tables_of_names():
             selection.names[table.name] = digest_of_values(self._context.partition_names(table))
         return selection.answered
-
-    def _fulfilling(
-        self,
-        selection: Selection,
-        layers: Sequence[Layer],
-        partitions: list[Partition],
-        conditions: Sequence[str],
-        keys: Keys | None,
-    ) -> list[Partition] | None:
-        table = selection.decision.table
-        session, parameters = self._context.session, self._context.parameters
-        return fulfilling(session, table, layers, partitions, conditions, parameters, keys)
 
     def _candidates(self, selection: Selection, total: int) -> list[Partition]:
         """The partitions that match the keys' tuples; all partitions if there are no tuples."""

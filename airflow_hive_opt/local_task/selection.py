@@ -10,6 +10,7 @@ from airflow_hive_opt.documents.descriptor import (
     Target,
 )
 from airflow_hive_opt.documents.key_tuples import KeyTuples
+from airflow_hive_opt.local_task.engine import Keys
 from airflow_hive_opt.metastores.partitions import (
     DEFAULT_PARTITION,
     Partition,
@@ -24,8 +25,7 @@ from airflow_hive_opt.pruning.decisions import (
 from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.scan_way import FILTER_ON_GLUE
-from airflow_hive_opt.spark.keys.key_set import Keys
-from airflow_hive_opt.spark.restriction.literals import is_plain, tuples_condition
+from airflow_hive_opt.restriction.literals import is_plain, tuples_condition
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.zip_strict import zip_strict
 

@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_hive_opt.documents.descriptor import Decision, Target
-from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
-from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.pruning.scan_way import is_worth_pruning
-from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
-from airflow_hive_opt.spark.keys.key_set import Keys
-from airflow_hive_opt.spark.local_task.context import LocalTaskContext
-from airflow_hive_opt.spark.local_task.earlier_runs import FOR_NOTHING, is_for_nothing
-from airflow_hive_opt.spark.local_task.key_sets import FAILURES
-from airflow_hive_opt.spark.local_task.partition_search import PartitionSearch
-from airflow_hive_opt.spark.local_task.redundant_joins import redundant_joins
-from airflow_hive_opt.spark.local_task.scan_kinds import Entry, is_prunable, sources_of
-from airflow_hive_opt.spark.local_task.selection import (
+from airflow_hive_opt.local_task.context import LocalTaskContext
+from airflow_hive_opt.local_task.earlier_runs import FOR_NOTHING, is_for_nothing
+from airflow_hive_opt.local_task.partition_search import PartitionSearch
+from airflow_hive_opt.local_task.redundant_joins import redundant_joins
+from airflow_hive_opt.local_task.scan_kinds import Entry, is_prunable, sources_of
+from airflow_hive_opt.local_task.selection import (
     Selection,
     is_too_long,
     target_of,
     union_of,
 )
-from airflow_hive_opt.spark.restriction.restrict import way_of
+from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.pruning.scan_way import is_worth_pruning
+from airflow_hive_opt.restriction.restrict import way_of
+from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 
 
 class PartitionedScan:
-    """A :class:`~airflow_hive_opt.spark.local_task.scan_kinds.RestrictedScan` by partitions."""
+    """A :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan` by partitions."""
 
     def __init__(self, context: LocalTaskContext, decision: ScanDecision) -> None:
         self._context = context
@@ -34,7 +32,7 @@ class PartitionedScan:
         self._search = PartitionSearch(context)
 
     def key_sources(self) -> Sequence[KeySource]:
-        """See :class:`~airflow_hive_opt.spark.local_task.scan_kinds.RestrictedScan`."""
+        """See :class:`~airflow_hive_opt.local_task.scan_kinds.RestrictedScan`."""
         return sources_of(self._context, self._decision)
 
     def entry(self) -> Entry:
@@ -76,7 +74,7 @@ class PartitionedScan:
         tuples = selections[0].tuples
         if len(selections) > 1 or not any(keys.unique for keys, _ in tuples):
             return target, ()
-        way = way_of(target, context.catalog.is_on_glue)
+        way = way_of(target, context.is_on_glue)
         return target, tuple(redundant_joins(decision, target, tuples, way))
 
     def _select(self, decision: ScanDecision) -> Selection | Reason:
@@ -89,10 +87,10 @@ class PartitionedScan:
         try:
             for source in decision.sources:
                 keys = context.keys.of(source)
-                if isinstance(keys, Keys):
-                    selection.add(keys)
-                else:
+                if isinstance(keys, Reason):
                     failure = keys
+                else:
+                    selection.add(keys)
             if context.metastore_failed:
                 return failure
             total = context.total(decision.table)  # last: the background thread may still count
@@ -100,6 +98,6 @@ class PartitionedScan:
                 return Reason.TOO_FEW_PARTITIONS
             if not self._search.find(selection, total):
                 return selection.failure or failure
-        except FAILURES as error:
+        except context.engine.failures as error:
             return context.failed(f"{decision.scan.name} can't be pruned", error)
         return selection

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_hive_opt.documents.descriptor import Descriptor, Target
 from airflow_hive_opt.documents.report import EliminatedJoins
+from airflow_hive_opt.local_task.engine import Keys
 from airflow_hive_opt.metastores.partitions import Value, matching
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.scan_way import Way
+from airflow_hive_opt.restriction.restrict import is_exact, restrictions
 from airflow_hive_opt.rewriting.blocks import Text
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
-from airflow_hive_opt.spark.keys.key_set import Keys
-from airflow_hive_opt.spark.restriction.restrict import is_exact, restrictions
 from airflow_hive_opt.statement.budget import OverBudget
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.edits import spliced

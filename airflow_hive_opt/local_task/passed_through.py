@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from airflow_hive_opt.documents.descriptor import Decision, Descriptor, now
+from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.application.job import Job
-from airflow_hive_opt.spark.restriction.row_changes import SOURCE_CHANGED
+from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.tables import reads_no_rows
 

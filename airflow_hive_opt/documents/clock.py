@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
+from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.metastores.work import Work
-from airflow_hive_opt.spark.session.best_effort import best_effort
 
 
 class Clock:
@@ -16,6 +17,12 @@ class Clock:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.work: dict[str, Work | None] = {}
+
+    def add(self, summary: Mapping[str, Any] | None) -> None:
+        """Adds the phases of a stage that has run elsewhere, from its report's summary."""
+        for name, seconds in (summary or {}).get("seconds", {}).items():
+            work = (summary or {})["work"].get(name)
+            self.seconds[name], self.work[name] = seconds, Work(**work) if work else None
 
     @contextmanager
     def phase(self, name: str, work: Callable[[], Work | None]) -> Iterator[None]:

@@ -3,48 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.descriptor import Question
+from airflow_hive_opt.local_task.earlier_runs import EarlierRuns, digest_of
+from airflow_hive_opt.local_task.engine import Engine
+from airflow_hive_opt.local_task.key_sets import KeySets, failed
 from airflow_hive_opt.metastores.metastore import MetastoreError, PartitionCatalog
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
-from airflow_hive_opt.spark.keys.key_set import KeyBounds
-from airflow_hive_opt.spark.local_task.earlier_runs import EarlierRuns, digest_of
-from airflow_hive_opt.spark.local_task.key_sets import KeySets, failed
 from airflow_hive_opt.statement.catalog import Table
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class LocalTaskContext:
-    """One session and its metastore; runs no key query twice and lists no table's names twice.
+    """One engine and its metastore; runs no key query twice and lists no table's names twice.
 
-    ``metastore`` looks up partitions; ``catalog`` only gives the location of files. ``hand_over``
-    says that other applications read the results.
+    ``is_on_glue`` says that Spark's metastore is AWS Glue, and ``hand_over`` that other
+    applications read the results.
     """
 
     def __init__(
         self,
-        session: SparkSession,
-        catalog: SessionCatalog,
+        engine: Engine,
         metastore: PartitionCatalog,
-        bounds: KeyBounds,
+        is_on_glue: bool,
         parameters: Mapping[str, object],
         earlier: EarlierRuns,
         hand_over: bool,
     ) -> None:
-        self.session = session
-        self.catalog = catalog
+        self.engine = engine
         self.metastore = metastore
+        self.is_on_glue = is_on_glue
         self.parameters = parameters
         self.hand_over = hand_over
         self.metastore_failed = False
         """Whether a metastore call has failed: no further calls then."""
-        self.keys = KeySets(session, bounds, parameters, self.partition_names, from_metadata=True)
+        self.keys = KeySets(engine, self.partition_names)
         self._earlier = earlier
         self._names: dict[str, list[Partition]] = {}
         self._totals: dict[str, int] = {}

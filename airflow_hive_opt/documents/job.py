@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Optional
 from airflow_hive_opt.documents.descriptor import DescriptorError, query_digest
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.gates import Gates
-from airflow_hive_opt.spark.keys.key_set import MAX_KEY_BYTES, MAX_KEYS, KeyBounds
 from airflow_hive_opt.statement.arguments import (
     check_named_values,
     check_parameters,
@@ -26,6 +25,22 @@ from airflow_hive_opt.statement.text_enum import StrEnum
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
+
+MAX_KEYS = 100_000
+MAX_KEY_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class KeyBounds:
+    """What the keys of one small table may be.
+
+    The maximum number of distinct keys, their maximum total bytes, and whether they may depend on
+    Python functions.
+    """
+
+    max_keys: int = MAX_KEYS
+    max_key_bytes: int = MAX_KEY_BYTES
+    python_functions: bool = False
 
 
 class Stages(StrEnum):
@@ -49,14 +64,15 @@ class Job:
       settings among them too; they take precedence over ``hive_conf``.
     - ``path`` is the URI that this attempt writes to: the descriptor, or the partitions of
       :attr:`Stages.KEYS`. Report and outcome go next to it.
-    - ``descriptor`` and ``digest`` are the local task's result, for :attr:`Stages.MAP_JOIN` only.
+    - ``descriptor`` and ``digest`` are the result of a local task that has run elsewhere: in
+      another task, or in the worker.
     - ``max_keys`` and ``max_key_bytes`` limit the number and the total bytes of one small table's
       keys.
     - ``show_rows`` is how many rows of a SELECT the run returns; with 0 Spark only plans a SELECT.
     - ``hold_snapshots`` says that the statement reads small Iceberg tables at the snapshots from
       which their keys come.
     - ``unasked`` is what the last run of this task found out; see
-      :class:`~airflow_hive_opt.spark.local_task.earlier_runs.EarlierRuns`.
+      :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`.
     - ``columns`` limits the partition columns of :attr:`Stages.KEYS`.
     - ``token`` marks the job's outcome and the list that :attr:`Stages.KEYS` writes. Readers
       reject documents with another token.
@@ -124,12 +140,15 @@ class Job:
         return query_digest(self.statement, self.parameters)
 
     def digest_of_work(self) -> str:
-        """SHA-256 of the work; ``path``, ``token`` and ``unasked`` do not count.
+        """SHA-256 of the work, without what differs between the attempts of a task.
 
         Raises ``ValueError`` for a parameter that JSON can't represent.
         """
         try:
-            return _JOB.digest(replace(self, path="", token="", unasked={}))
+            same = replace(self, path="", token="", unasked={})
+            if self.stages is Stages.BOTH:  # each attempt's worker writes its own descriptor
+                same = replace(same, descriptor=None, digest=None)
+            return _JOB.digest(same)
         except DescriptorError as error:
             raise ValueError(
                 f"parameters and hive_conf must be text, numbers or booleans: {error}"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from airflow_hive_opt.documents.descriptor import Changes, RowFilter, Target
 from airflow_hive_opt.metastores.partitions import Value, typed
 from airflow_hive_opt.pruning.scan_way import Way
-from airflow_hive_opt.spark.restriction.row_changes import change_edits, values_condition
-from airflow_hive_opt.spark.restriction.scan import cheapest_way, list_condition
+from airflow_hive_opt.restriction.list_condition import cheapest_way, list_condition
+from airflow_hive_opt.restriction.row_changes import change_edits, values_condition
 from airflow_hive_opt.statement.edits import Edit, spliced
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span

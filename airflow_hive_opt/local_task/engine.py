@@ -1,0 +1,97 @@
+"""What the local task asks of the engine that reads keys: Spark, or the worker itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import Protocol
+
+from airflow_hive_opt.metastores.partitions import Partition, Value
+from airflow_hive_opt.pruning.decisions import KeySource, Layer
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.statement.catalog import Table
+
+NamesOf = Callable[[Table], Sequence[Partition]]
+"""Lists a table's partitions by their names; raises ``MetastoreError``."""
+
+
+class Keys(Protocol):
+    """The distinct keys of a source.
+
+    ``exact`` is false if there may be keys that the source does not have.
+    """
+
+    @property
+    def source(self) -> KeySource:
+        """Where the keys come from."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the source has each of the keys."""
+
+    @property
+    def count(self) -> int:
+        """The number of distinct keys."""
+
+    @property
+    def unique(self) -> bool:
+        """Whether every key belongs to one row of the source."""
+
+    def of(self, source: KeySource) -> Keys:
+        """The same keys for a source that asks the same."""
+
+    def tuples(self, types: Sequence[str]) -> frozenset[tuple[Value, ...]] | None:
+        """The keys as typed tuples; ``None`` if they can't be compared without a cast.
+
+        ``types`` are those of ``source.partition_columns``. Keys outside the range of these types
+        are left out. Keys with a NULL are left out too, since NULL equals nothing.
+        """
+
+    def column(self, at: int, type_: str) -> frozenset[int | str | date] | None:
+        """The values of one column that a column of ``type_`` can have, without NULL.
+
+        ``None`` if they can't be compared without a cast.
+        """
+
+    def micros(self, at: int) -> frozenset[int] | None:
+        """The values of a TIMESTAMP column, without NULL, in microseconds since 1970 in UTC.
+
+        ``None`` if the column has another type.
+        """
+
+    def tuples_of(self, types: Mapping[int, str]) -> frozenset[tuple[Value, ...]] | None:
+        """The keys as :meth:`tuples` gives them, of some columns only, which may be TIMESTAMP.
+
+        ``types`` has the types of the scan's columns by position of the key's column. A TIMESTAMP
+        is the number of microseconds since 1970 in UTC.
+        """
+
+
+class Engine(Protocol):
+    """Reads keys and evaluates conditions; what it does not understand it leaves to Spark."""
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """Errors that only cost the pruning."""
+
+    def collect(self, source: KeySource, names: NamesOf) -> Keys | Reason:
+        """The source's keys, or why they can't be used; raises :attr:`failures`."""
+
+    def collect_together(
+        self, sources: Sequence[KeySource], names: NamesOf
+    ) -> Sequence[Keys | Reason | Exception]:
+        """The keys of several sources, read at the same time; a failure in its place."""
+
+    def fulfilling(
+        self,
+        table: Table,
+        layers: Sequence[Layer],
+        partitions: Sequence[Partition],
+        conditions: Sequence[str],
+        keys: Keys | None = None,
+    ) -> list[Partition] | None:
+        """The partitions for which all ``conditions`` are true, with ``keys`` for at least one key.
+
+        Includes every partition whose name does not determine its value. Returns ``None`` if the
+        conditions are not deterministic. This engine has read the keys. Raises :attr:`failures`.
+        """

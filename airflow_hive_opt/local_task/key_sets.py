@@ -1,0 +1,81 @@
+"""The key sets of a statement's small tables; runs no key query twice."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.local_task.engine import Engine, Keys, NamesOf
+from airflow_hive_opt.pruning.decisions import KeySource
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.zip_strict import zip_strict
+
+log = logging.getLogger(__name__)
+
+_Asked = tuple[str, str, tuple[tuple[str, Table], ...]]
+
+
+class KeySets:
+    """The key sets of one statement. ``names`` lists a table's partition names."""
+
+    def __init__(self, engine: Engine, names: NamesOf) -> None:
+        self._engine = engine
+        self._names = names
+        self._found: dict[_Asked, Keys | Reason] = {}
+
+    def collect_together(self, sources: Sequence[KeySource]) -> None:
+        """Runs the key queries of several sources at the same time.
+
+        Queries of partition names wait until they are needed: a scan may do without them, and the
+        client of the metastore is for one thread.
+        """
+        distinct = {_asked(source): source for source in sources if not source.skeletons}
+        if len(distinct) < 2:
+            return
+        waiting = list(distinct.values())
+        answers = self._engine.collect_together(waiting, self._names)
+        for source, found in zip_strict(waiting, answers):
+            self._found[_asked(source)] = (
+                _unreadable(source, found) if isinstance(found, Exception) else found
+            )
+
+    def of(self, source: KeySource) -> Keys | Reason:
+        """The source's keys, or why they can't be used; does not ask a failed source again."""
+        asked = _asked(source)
+        if asked not in self._found:
+            try:
+                self._found[asked] = self.collect(source)
+            except self._engine.failures as error:
+                self._found[asked] = _unreadable(source, error)
+        found = self._found[asked]
+        if isinstance(found, Reason):
+            log.info("the keys of %s are not used, %s", source.name, found)
+            return found
+        log.info("%s gives %d keys", source.name, found.count)
+        return found.of(source)
+
+    def known(self, source: KeySource) -> Keys | None:
+        """The source's keys if they have been read."""
+        found = self._found.get(_asked(source))
+        return None if found is None or isinstance(found, Reason) else found.of(source)
+
+    def collect(self, source: KeySource) -> Keys | Reason:
+        """The source's keys, or why they can't be used; raises the engine's failures."""
+        return self._engine.collect(source, self._names)
+
+
+def failed(what: str, error: Exception) -> Reason:
+    """Logs why something can't be done for pruning; returns the reason code."""
+    log.warning("%s: %s", what, in_words(error))
+    return Reason.KEY_SOURCE_FAILED
+
+
+def _asked(source: KeySource) -> _Asked:
+    """What a key query reads; the same view name may be another table."""
+    return source.sql, source.metadata_sql, source.skeletons
+
+
+def _unreadable(source: KeySource, error: Exception) -> Reason:
+    return failed(f"the keys of {source.name} can't be read", error)

@@ -1,0 +1,5 @@
+"""Restricts the scans in a statement's text to their partitions.
+
+``literals`` writes values as SQL, ``list_condition`` writes the condition for a list of partitions,
+``restrict`` puts conditions into the statement, and ``row_changes`` into MERGE, UPDATE and DELETE.
+"""
