@@ -4,7 +4,7 @@
 
 Joins a large table with a small one by a column that is not a partition column. The files of the
 large table are clustered by that column or not. Three contenders run in turn, warm. The first is
-plain Spark. The second is ours with ``hive.optimize.mapjoin.key.predicate``, including key query
+plain Spark. The second is ours with ``key_predicate``, including key query
 and footers. The third has the keys as literals, and Parquet gets the whole IN list. Results go to
 ``benchmarks/results``.
 """
@@ -126,7 +126,7 @@ def compare(
 
 
 def _ours(session: SparkSession, sql: str, scratch: Path, used: dict[str, object]) -> object:
-    job = Job(sql, hive_conf={"hive.optimize.mapjoin.key.predicate": "true"})
+    job = Job(sql, switches={"key_predicate": True})
     path = UPath(scratch / "descriptor.json")
     pruned = prune(session, job, path)
     filters = pruned.descriptor.row_filters

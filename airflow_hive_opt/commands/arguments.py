@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airflow_hive_opt.spark.session.spark_log import LOG_LEVEL
+from airflow_hive_opt.statement.switches import SWITCHES, Switches
 
 FAILED, BAD_INPUT = 1, 2
 """The exit codes of a failed run, and of invalid input."""
@@ -21,6 +22,17 @@ def add_statement(command: argparse.ArgumentParser) -> None:
     command.add_argument("sql", nargs="?", help="the statement")
     command.add_argument("-f", "--file", type=Path, help="a file with the statement")
     command.add_argument("--set", action="append", default=[], metavar="K=V", help="a Hive setting")
+    command.add_argument(
+        "--partition-pruning", action=argparse.BooleanOptionalAction, help="prune partitions (on)"
+    )
+    command.add_argument(
+        "--key-predicate",
+        action=argparse.BooleanOptionalAction,
+        help="use keys on data columns (off)",
+    )
+    command.add_argument(
+        "--untested-formats", metavar="FORMATS", help="restrict these too: delta,hudi (none)"
+    )
     command.add_argument(
         "--param",
         action="append",
@@ -59,6 +71,17 @@ def statement_of(options: argparse.Namespace) -> str:
         return str(options.file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"can't read {options.file}: {error}") from error
+
+
+def switches_of(options: argparse.Namespace) -> dict[str, object]:
+    """The switches that are given, by name; raises :class:`UsageError`."""
+    values = {name: getattr(options, name, None) for name in SWITCHES}
+    given = {name: value for name, value in values.items() if value is not None}
+    try:
+        Switches.of(given)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return given
 
 
 def pairs(assignments: Sequence[str]) -> dict[str, str]:

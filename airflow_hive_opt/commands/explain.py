@@ -16,6 +16,7 @@ from airflow_hive_opt.commands.arguments import (
     add_statement,
     pairs,
     statement_of,
+    switches_of,
     whole_log,
 )
 from airflow_hive_opt.commands.statement_check import check_explained, check_statement, show_error
@@ -39,6 +40,7 @@ from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.precheck import check_tables, with_values
 from airflow_hive_opt.statement.script import split_settings
 from airflow_hive_opt.statement.settings import Settings
+from airflow_hive_opt.statement.switches import Switches
 
 FORMATS = ("text", "json", "mermaid", "html")
 
@@ -62,7 +64,8 @@ def add(commands: Any) -> None:
 
 def _explain(options: argparse.Namespace) -> int:
     if options.batch is not None:
-        if options.sql or options.file or options.catalog or options.set or options.param:
+        given = options.sql, options.file, options.catalog, options.set, options.param
+        if any(given) or switches_of(options):
             raise UsageError("--batch takes statements, tables and settings from its file alone")
         try:
             with options.batch.open(encoding="utf-8") as lines:
@@ -70,7 +73,7 @@ def _explain(options: argparse.Namespace) -> int:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"can't read {options.batch}: {error}") from error
     sql, overrides, parameters = statement_of(options), pairs(options.set), pairs(options.param)
-    show = stage_by_rule if options.stage_by_rule else partial(explain_one, form=options.format)
+    show = _shown(options)
     try:
         check_statement(sql, parameters)
         sql = with_values(sql, parameters)
@@ -90,6 +93,14 @@ def _explain(options: argparse.Namespace) -> int:
             show_error(str(error), sql)
         return BAD_INPUT
     return 0
+
+
+def _shown(options: argparse.Namespace, **on_spark: Any) -> Callable[..., Iterator[str]]:
+    """The function that explains a statement in the form that the user wants."""
+    switches = switches_of(options)
+    if options.stage_by_rule:
+        return stage_by_rule
+    return partial(explain_one, form=options.format, switches=switches, **on_spark)
 
 
 def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str, str]) -> None:
@@ -123,17 +134,15 @@ def _explain_on_spark(options: argparse.Namespace, sql: str, overrides: dict[str
             catalog = SparkCatalog(session)
             work = partial(work_on_spark, session)
             rewritten = partial(correlate, session, catalog)
-            show = partial(explain_one, form=options.format, measure=work, correlate=rewritten)
+            show = _shown(options, measure=work, correlate=rewritten)
             try:
-                explained = stage_by_rule if options.stage_by_rule else show
-                print(
-                    *explained(sql, StatisticsCatalog(catalog, words_of(sql)), overrides), sep="\n"
-                )
+                print(*show(sql, StatisticsCatalog(catalog, words_of(sql)), overrides), sep="\n")
             except PlanError as error:
                 try:
-                    job = Job(sql, hive_conf=overrides)
+                    job = Job(sql, hive_conf=overrides, switches=switches_of(options))
                 except ValueError as wrong:
                     raise UsageError(str(wrong)) from wrong
+                _warn(job.settings.warnings)
                 planned = plan_on_spark(session, catalog, job)
                 print(f"note: Hive would reject this, Spark runs it: {error}", file=sys.stderr)
                 as_json = options.format == "json"
@@ -149,11 +158,11 @@ def explain_one(
     form: str,
     measure: Callable[[str], SparkWork | None] | None = None,
     correlate: Callable[[str, Settings], Rewriting] | None = None,
+    switches: Mapping[str, object] | None = None,
 ) -> Iterator[str]:
     """The output for one statement; warnings go to stderr. Raises :class:`PlanError`."""
-    found = explain(script, catalog, overrides, measure, correlate)
-    for warning in found.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+    found = explain(script, catalog, overrides, measure, correlate, switches)
+    _warn(found.warnings)
     if form == "json":
         yield json.dumps(explanation_to_json(found), indent=1)
     elif form == "mermaid":
@@ -162,6 +171,11 @@ def explain_one(
         yield _page(found, script)
     else:
         yield explanation_to_text(found)
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def _page(found: Explanation, script: str) -> str:
@@ -200,7 +214,8 @@ def explain_batch(lines: Iterable[str], out: TextIO) -> bool:
             case = json.loads(line)
             if not isinstance(case, dict) or not isinstance(case.get("sql"), str):
                 raise TypeError("an object with a text for sql is expected")
-            overrides = dict(case.get("set") or {})
+            overrides, switches = (dict(case.get(name) or {}) for name in ("set", "switches"))
+            Switches.of(switches)
             catalog = JsonCatalog.of_documents(case.get("tables") or ())
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             sound = False
@@ -208,7 +223,7 @@ def explain_batch(lines: Iterable[str], out: TextIO) -> bool:
             message = f"line {number} of the batch is no case: {error}"
             answer = {"id": found, **error_to_json(PlanError("INPUT", message))}
         else:
-            answer = {"id": case.get("id"), **_answer(case["sql"], catalog, overrides)}
+            answer = {"id": case.get("id"), **_answer(case["sql"], catalog, overrides, switches)}
         print(json.dumps(answer), file=out)
     return sound
 
@@ -220,9 +235,11 @@ def _loaded(line: str) -> object:
         return None
 
 
-def _answer(sql: str, catalog: Catalog, overrides: Mapping[str, object]) -> dict[str, object]:
+def _answer(
+    sql: str, catalog: Catalog, overrides: Mapping[str, object], switches: Mapping[str, object]
+) -> dict[str, object]:
     try:
-        return explanation_to_json(explain(sql, catalog, overrides))
+        return explanation_to_json(explain(sql, catalog, overrides, switches=switches))
     except PlanError as error:
         return error_to_json(error)
     except Exception as error:  # noqa: BLE001 - one statement must not stop the others

@@ -12,6 +12,7 @@ from airflow_hive_opt.commands.arguments import (
     add_statement,
     pairs,
     statement_of,
+    switches_of,
     whole_log,
 )
 from airflow_hive_opt.commands.statement_check import check_statement, show_error
@@ -31,6 +32,14 @@ def add(commands: Any) -> None:
         add_statement(command)
         command.add_argument("--max-keys", type=int, default=100_000)
         command.add_argument("--max-key-bytes", type=int, default=16 << 20)
+        command.add_argument(
+            "--python-functions",
+            action=argparse.BooleanOptionalAction,
+            help="use keys that depend on Python functions (off)",
+        )
+        command.add_argument(
+            "--planning-seconds", metavar="N", help="pass through if planning takes longer (2)"
+        )
         command.add_argument(
             "--hold-snapshots",
             action="store_true",
@@ -58,6 +67,7 @@ def _run(options: argparse.Namespace, stages: str) -> int:
             Stages(stages),
             parameters=parameters,
             hive_conf=pairs(options.set),
+            switches=switches_of(options),
             max_keys=options.max_keys,
             max_key_bytes=options.max_key_bytes,
             show_rows=options.rows + 1,

@@ -20,7 +20,7 @@ from airflow_hive_opt.statement.arguments import (
     check_whole_number,
 )
 from airflow_hive_opt.statement.script import split_settings
-from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
+from airflow_hive_opt.statement.settings import Settings
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 if TYPE_CHECKING:
@@ -61,11 +61,13 @@ class Job:
     """A statement with its settings and limits, and the stages to run.
 
     - ``sql`` may begin with ``SET`` lines. They apply to Spark's session. The planner reads Hive's
-      settings among them too; they take precedence over ``hive_conf``.
+      settings among them too; they take precedence over ``switches``, and these over ``hive_conf``.
     - ``path`` is the URI that this attempt writes to: the descriptor, or the partitions of
       :attr:`Stages.KEYS`. Report and outcome go next to it.
     - ``descriptor`` and ``digest`` are the result of a local task that has run elsewhere: in
       another task, or in the worker.
+    - ``switches`` are those of :class:`~airflow_hive_opt.statement.switches.Switches` that were
+      given, by name.
     - ``max_keys`` and ``max_key_bytes`` limit the number and the total bytes of one small table's
       keys.
     - ``show_rows`` is how many rows of a SELECT the run returns; with 0 Spark only plans a SELECT.
@@ -85,6 +87,7 @@ class Job:
     stages: Stages = Stages.BOTH
     parameters: Mapping[str, Any] = field(default_factory=dict)
     hive_conf: Mapping[str, Any] = field(default_factory=dict)
+    switches: Mapping[str, Any] = field(default_factory=dict)
     max_keys: int = MAX_KEYS
     max_key_bytes: int = MAX_KEY_BYTES
     show_rows: int = 20
@@ -126,12 +129,12 @@ class Job:
         """The planner's settings."""
         own = self.session_conf.items()
         for_hive = {name: value for name, value in own if not name.startswith("spark.")}
-        return Settings.for_run(self.hive_conf, for_hive)
+        return Settings.for_run(self.hive_conf, self.switches, for_hive)
 
     @property
     def bounds(self) -> KeyBounds:
         """What the keys of one small table may be."""
-        allowed = self.settings.is_on(PYTHON_FUNCTIONS)
+        allowed = self.settings.switches.python_functions
         return KeyBounds(self.max_keys, self.max_key_bytes, allowed)
 
     @property
@@ -182,7 +185,7 @@ class Outcome:
     token: str = ""
 
 
-_JOB = Format("job", 3, Job)
+_JOB = Format("job", 4, Job)
 _OUTCOME = Format("outcome", 1, Outcome)
 
 

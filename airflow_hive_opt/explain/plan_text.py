@@ -60,16 +60,19 @@ def explain(
     overrides: Mapping[str, object] | None = None,
     measure: Callable[[str], SparkWork | None] | None = None,
     correlate: Callable[[str, Settings], Rewriting] | None = None,
+    switches: Mapping[str, object] | None = None,
 ) -> Explanation:
     """Explains one statement. ``SET`` lines may precede it.
 
+    ``overrides`` are Hive's settings, ``switches`` the planner's, and ``SET`` lines override both.
     ``measure`` returns Spark's work for a statement, ``correlate`` the rewriting that a run would
     use. Both need Spark. Without them, the values come from the text and the catalog.
 
-    Raises :class:`~airflow_hive_opt.statement.errors.PlanError` if Hive rejects the statement.
+    Raises :class:`~airflow_hive_opt.statement.errors.PlanError` if Hive rejects the statement, and
+    ``ValueError`` for a wrong switch.
     """
     own, sql = split_settings(script)
-    settings = Settings.of({**(overrides or {}), **own})
+    settings = Settings.of(overrides, switches, own)
     hive = compile_statement(sql, catalog, settings)
     jobs_before = count(hive, "MapReduce")
     if hive.correlated:
@@ -81,7 +84,7 @@ def explain(
     except PlanError as error:
         pruning = None
         warnings += (f"partition pruning is not planned for this statement: {error}",)
-    for_run = Settings.of({CORRELATION: "auto", **(overrides or {}), **own})
+    for_run = Settings.of({CORRELATION: "auto", **(overrides or {})}, switches, own)
     rewriting = correlate(sql, for_run) if correlate else rewrite(sql, catalog, for_run)
     hints = tuple(hints_on_spark(sql))
     work = _work(sql, rewriting, measure)

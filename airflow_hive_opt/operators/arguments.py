@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException
@@ -21,9 +21,29 @@ def check_parsed(sql: object, **mappings: object) -> None:
     if isinstance(sql, _NO_TEXT) or (isinstance(sql, str) and not sql.strip()):
         raise ValueError(f"sql must be a statement or the name of a .sql file, not {sql!r}")
     for name, value in mappings.items():
-        is_text = isinstance(value, str) and "{{" not in value and "{%" not in value
+        is_text = isinstance(value, str) and not _is_template(value)
         if isinstance(value, _NO_MAPPING) or is_text:
             raise ValueError(f"{name} must be a dictionary with names for keys, not {value!r}")
+
+
+def given_switches(operator: object, names: Sequence[str]) -> dict[str, Any]:
+    """The arguments ``names`` of an operator, without those that are ``None``."""
+    values = {name: getattr(operator, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def check_switches(given: Mapping[str, object]) -> None:
+    """Raises ``ValueError`` for switches that no template or task output can make valid."""
+    final = {
+        name: value
+        for name, value in given.items()
+        if isinstance(value, (*_NO_TEXT, str)) and not _is_template(str(value))
+    }
+    if final:
+        # late: most DAG files give none
+        from airflow_hive_opt.statement.switches import Switches
+
+        Switches.of(final)
 
 
 def check_rendered(sql: object, **mappings: object) -> None:
@@ -35,6 +55,10 @@ def check_rendered(sql: object, **mappings: object) -> None:
             check_named_values(name, {} if value is None else value)
     except ValueError as error:
         raise AirflowFailException(str(error)) from None
+
+
+def _is_template(text: str) -> bool:
+    return "{{" in text or "{%" in text
 
 
 def rows_to_show(given: int | None) -> int:

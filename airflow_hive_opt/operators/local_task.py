@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.documents.gates import Gates
+from airflow_hive_opt.operators.arguments import check_switches, given_switches
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException
 from airflow_hive_opt.provider.earlier_runs import unasked_of
@@ -14,6 +15,15 @@ from airflow_hive_opt.statement.arguments import check_whole_number
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job
     from airflow_hive_opt.provider.airflow_compat import Context
+
+SWITCHES = (
+    "partition_pruning",
+    "key_predicate",
+    "untested_formats",
+    "python_functions",
+    "planning_seconds",
+)
+"""The arguments that are the planner's switches; all may be templates."""
 
 
 class LocalTaskOperator(StatementOperator):
@@ -28,6 +38,15 @@ class LocalTaskOperator(StatementOperator):
         keys prunes nothing. Default: 100,000.
     :param max_key_bytes: maximum size of all keys of one small table, in bytes. A small table
         prunes nothing if its keys are larger, or if one key is larger than 16 KiB. Default: 16 MiB.
+    :param partition_pruning: if false, no scan is pruned. Default: true. (templated)
+    :param key_predicate: if true, keys on data columns may skip row groups. Default: false.
+        (templated)
+    :param untested_formats: table formats against which no test has run, but whose tables keys
+        restrict: ``delta``, ``hudi``. A list, or text with commas. Default: none. (templated)
+    :param python_functions: if true, keys that depend on Python functions are used. Default: false.
+        (templated)
+    :param planning_seconds: processor seconds of planning after which the statement passes through
+        to Spark. Default: 2. (templated)
     :param hold_snapshots: if true, the statement reads small Iceberg tables at the snapshots from
         which their keys come, also if the map join is another task and runs later. Default: it
         reads their current snapshots.
@@ -40,7 +59,7 @@ class LocalTaskOperator(StatementOperator):
     """
 
     stages: ClassVar[StagesName] = "local task"
-    template_fields: Sequence[str] = (*StatementOperator.template_fields, "dry")
+    template_fields: Sequence[str] = (*StatementOperator.template_fields, "dry", *SWITCHES)
 
     def __init__(
         self,
@@ -48,6 +67,11 @@ class LocalTaskOperator(StatementOperator):
         sql: str,
         max_keys: int = 100_000,
         max_key_bytes: int = 16 << 20,
+        partition_pruning: bool | str | None = None,
+        key_predicate: bool | str | None = None,
+        untested_formats: Sequence[str] | None = None,
+        python_functions: bool | str | None = None,
+        planning_seconds: int | str | None = None,
         hold_snapshots: bool = False,
         dry: bool | str = False,
         **kwargs: Any,
@@ -63,6 +87,12 @@ class LocalTaskOperator(StatementOperator):
         super().__init__(sql=sql, **kwargs)
         self.max_keys = max_keys
         self.max_key_bytes = max_key_bytes
+        self.partition_pruning = partition_pruning
+        self.key_predicate = key_predicate
+        self.untested_formats = untested_formats
+        self.python_functions = python_functions
+        self.planning_seconds = planning_seconds
+        check_switches(given_switches(self, SWITCHES))
         self.hold_snapshots = hold_snapshots
         self.dry = dry
 
@@ -80,6 +110,7 @@ class LocalTaskOperator(StatementOperator):
             context,
             max_keys=self.max_keys,
             max_key_bytes=self.max_key_bytes,
+            switches=given_switches(self, SWITCHES),
             hold_snapshots=self.hold_snapshots,
             unasked=unasked_of(context) if free else {},
             **fields,

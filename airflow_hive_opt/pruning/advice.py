@@ -8,18 +8,15 @@ _NO_HELP = "Nothing, because pruning can't help this statement."
 _SAME_EACH_TIME = "Pass the value as a parameter or as {{ ds }}."
 
 ADVICE = {
-    Reason.DISABLED: "Remove hive.optimize.mapjoin.partition.pruning=false.",
+    Reason.DISABLED: "Remove partition_pruning=False.",
     Reason.FORMAT_NOT_TESTED: (
-        "Read the page on Delta and Hudi tables, then name the format in "
-        "hive.optimize.mapjoin.untested.formats."
+        "Read the page on Delta and Hudi tables, then name the format in untested_formats."
     ),
     Reason.PASSED_THROUGH: (
         "Read the rest of the message, and move the part that the planner does not know to a "
         "separate statement or a view."
     ),
-    Reason.PLANNING_TOO_LONG: (
-        "Put long lists into a table, or raise hive.optimize.mapjoin.planning.seconds."
-    ),
+    Reason.PLANNING_TOO_LONG: "Put long lists into a table, or raise planning_seconds.",
     Reason.PARTITIONS_NOT_IN_METASTORE: "Nothing, because this package can't prune such a table.",
     Reason.SCAN_NOT_RESTRICTABLE: (
         "Read the sample, the version or the hidden columns in a separate statement, and use "
@@ -45,8 +42,8 @@ ADVICE = {
     Reason.KEY_SOURCE_NOT_PLANNED: "Write the other side as a table, a CTE or a subquery.",
     Reason.KEY_SOURCE_NOT_DETERMINISTIC: _SAME_EACH_TIME,
     Reason.PYTHON_FUNCTION: (
-        "Write the function in SQL, or set hive.optimize.mapjoin.python.functions=true in "
-        "hive_conf, if it always returns the same value for the same arguments."
+        "Write the function in SQL, or set python_functions=True, if it always returns the same "
+        "value for the same arguments."
     ),
     Reason.NOT_HANDED_OVER: (
         "Write the function as CREATE FUNCTION ... RETURN and the view as CREATE VIEW, or run both "

@@ -15,7 +15,7 @@ from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
 from airflow_hive_opt.statement.example_catalog import CATALOG
 from airflow_hive_opt.statement.lake_formats import ICEBERG
 from airflow_hive_opt.statement.parse import parse
-from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
+from airflow_hive_opt.statement.settings import Settings
 
 _COLUMNS = (Column("day", "date"), Column("v", "int"))
 LAKE = JsonCatalog.of(
@@ -96,7 +96,7 @@ def _below_select(from_: str) -> Operator:
 
 def key_predicates(sql: str) -> str:
     """One line for each data column that a small table's keys can restrict."""
-    settings = Settings.of({KEY_PREDICATE: "true"})
+    settings = Settings.of(switches={"key_predicate": True})
     return "\n".join(
         f"{found.relation.alias}.{found.column} by {found.source.sql}"
         for found in plan(sql, CATALOG, settings).predicates

@@ -15,7 +15,7 @@ from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.errors import TooComplex
 from airflow_hive_opt.statement.lake_formats import HUDI
 from airflow_hive_opt.statement.parse import parse, why_unsupported
-from airflow_hive_opt.statement.settings import KEY_PREDICATE, UNTESTED, Settings
+from airflow_hive_opt.statement.settings import Settings
 
 __all__ = ["Plan", "passing_through", "plan"]
 
@@ -32,7 +32,7 @@ def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
     :class:`~airflow_hive_opt.statement.budget.OverBudget` inside a budget.
     """
     settings = settings or Settings.of()
-    catalog = DataColumns(catalog) if settings.is_on(KEY_PREDICATE) else catalog
+    catalog = DataColumns(catalog) if settings.switches.key_predicate else catalog
     if why := why_unsupported(sql):
         return passing_through(sql, why)
     try:
@@ -75,10 +75,10 @@ def _not_planned(row_level: RowLevel, statement: Statement, settings: Settings) 
     provider = first.table.provider if isinstance(first, TableRelation) else ""
     if not provider:
         return f"{row_level.kind} is planned for Iceberg tables only"
-    if not settings.restricts(provider):
+    if not settings.switches.restricts(provider):
         return (
-            f"{row_level.kind} is planned for Iceberg tables, and if {UNTESTED} names {provider}, "
-            f"for those of {provider}"
+            f"{row_level.kind} is planned for Iceberg tables, and if untested_formats names "
+            f"{provider}, for those of {provider}"
         )
     if provider == HUDI and row_level.kind == "MERGE":
         return "Hudi accepts only equalities in MERGE's ON, so no keys can be added there"

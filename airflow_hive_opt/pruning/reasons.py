@@ -62,17 +62,17 @@ _SENTENCES = {
     Reason.OWN_CONDITION: (
         "the statement's own condition selects the scan's files, and Spark passes it on"
     ),
-    Reason.DISABLED: "hive.optimize.mapjoin.partition.pruning is off",
+    Reason.DISABLED: "partition_pruning is False",
     Reason.FORMAT_NOT_TESTED: (
         "no test has run against tables of this format (Delta, Hudi), so keys restrict them only "
-        "if hive.optimize.mapjoin.untested.formats names it"
+        "if untested_formats names it"
     ),
     Reason.PASSED_THROUGH: (
         "the planner does not support this part of the statement, so it passes through to Spark"
     ),
     Reason.PLANNING_TOO_LONG: (
-        "the planning of the statement takes longer than hive.optimize.mapjoin.planning.seconds, "
-        "so it passes through to Spark"
+        "the planning of the statement takes longer than planning_seconds, so it passes through "
+        "to Spark"
     ),
     Reason.PARTITIONS_NOT_IN_METASTORE: (
         "the metastore does not manage the table's partitions, so it can't list them"
@@ -125,7 +125,7 @@ _SENTENCES = {
     ),
     Reason.PYTHON_FUNCTION: (
         "the keys depend on a Python function, which may return another value each time although "
-        "it does not declare so; hive.optimize.mapjoin.python.functions=true uses these keys"
+        "it does not declare so; python_functions=True uses these keys"
     ),
     Reason.KEY_SOURCE_NOT_SMALL: (
         "the other side of the join is larger than hive.mapjoin.smalltable.filesize, or it is "

@@ -16,6 +16,7 @@ from airflow_hive_opt.documents.storage import DescriptorError, NothingThereErro
 from airflow_hive_opt.hooks.hive_metastore import DEFAULT_CONN_ID, HiveMetastoreHook
 from airflow_hive_opt.hooks.iceberg_catalog import IcebergCatalogHook
 from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
+from airflow_hive_opt.operators.arguments import check_switches, given_switches
 from airflow_hive_opt.operators.outcome import raise_unless_done
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import (
@@ -52,6 +53,7 @@ _OF_THE_RUN = (
     "partition_keys_of",
     "show_rows",
 )
+_SWITCHES = ("python_functions",)
 
 
 class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
@@ -73,6 +75,8 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     :param columns: names of partition columns; wait only for the keys of these columns. Use it if
         some combinations of keys never exist: ``columns=["ds"]`` waits for one partition of each
         day. Default: all columns.
+    :param python_functions: if true, also wait for keys that depend on Python functions. Default:
+        false. (templated)
     :param metastore_conn_id: the ``hive_metastore`` connection of the metastore to check, or an
         ``aws`` connection for AWS Glue. Default: ``metastore_default``, or none if
         ``catalog_conn_id`` is given.
@@ -92,6 +96,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         *StatementOperator.template_fields,
         "catalog_conn_id",
         "descriptor",
+        *_SWITCHES,
     )
     template_ext: Sequence[str] = StatementOperator.template_ext
     template_fields_renderers: ClassVar[dict[str, str]] = {
@@ -107,6 +112,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         sql: str,
         descriptor: Any = None,
         columns: Sequence[str] = (),
+        python_functions: bool | str | None = None,
         metastore_conn_id: str | None = None,
         catalog_conn_id: str | None = None,
         deferrable: bool | None = None,
@@ -128,6 +134,8 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         self.descriptor = descriptor
         self._has_local_task = descriptor is not None  # a task without an output renders to None
         self.columns = tuple(columns)
+        self.python_functions = python_functions
+        check_switches(given_switches(self, _SWITCHES))
         self.catalog_conn_id = catalog_conn_id
         self._own_token = uuid4().hex  # if the context has no attempt ID: no older list has it
         self._lake: IcebergTables | None = None  # keeps what a poke has read for the next one
@@ -135,7 +143,8 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
 
     def job(self, context: Context, **fields: Any) -> Job:
         """See :meth:`StatementOperator.job`."""
-        return super().job(context, columns=self.columns, token=self._token(context), **fields)
+        switches, token = given_switches(self, _SWITCHES), self._token(context)
+        return super().job(context, columns=self.columns, token=token, switches=switches, **fields)
 
     def execute(self, context: Context) -> Any:
         """Collects the keys and checks once; then waits in the triggerer if ``deferrable``."""

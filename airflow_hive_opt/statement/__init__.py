@@ -1,6 +1,7 @@
 """The reading of a statement, shared by pruning, rewriting and Hive's compiler.
 
-- ``script`` splits ``SET`` lines from the statement. ``settings`` holds Hive's settings.
+- ``script`` splits ``SET`` lines from the statement. ``settings`` holds Hive's settings,
+  ``switches`` the planner's own.
 - ``parse`` returns sqlglot's syntax tree, in Hive's dialect or else in Spark's. It records the
   position of conditions and subqueries in the text, so that other packages can copy and replace
   parts of the original text.

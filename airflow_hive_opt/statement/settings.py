@@ -6,14 +6,9 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from airflow_hive_opt.statement.lake_formats import UNTESTED_FORMATS
+from airflow_hive_opt.statement.switches import OLD_NAMES, Switches, switch
 
-PARTITION_PRUNING = "hive.optimize.mapjoin.partition.pruning"
-KEY_PREDICATE = "hive.optimize.mapjoin.key.predicate"
 CORRELATION = "hive.optimize.correlation"
-PLANNING_SECONDS = "hive.optimize.mapjoin.planning.seconds"
-UNTESTED = "hive.optimize.mapjoin.untested.formats"
-PYTHON_FUNCTIONS = "hive.optimize.mapjoin.python.functions"
 SMALL_TABLE_FILESIZE = "hive.mapjoin.smalltable.filesize"
 
 # Accepted because scripts for Hive set them. They change neither the plan nor the run.
@@ -31,16 +26,6 @@ _WITHOUT_EFFECT = {
 }
 DEFAULTS: Mapping[str, str] = {
     **_WITHOUT_EFFECT,
-    # HIVE-5119 does not define this name. On: a user of the operator wants pruning.
-    PARTITION_PRUNING: "true",
-    # Not a setting of Hive. Off: it has only overhead if files are not clustered by the key.
-    KEY_PREDICATE: "false",
-    # Not a setting of Hive. Processor seconds, after which a statement passes through.
-    PLANNING_SECONDS: "2",
-    # Not a setting of Hive. Empty: no test has run against tables of these formats.
-    UNTESTED: "",
-    # Not a setting of Hive. Off: an author may have forgotten to declare a function random.
-    PYTHON_FUNCTIONS: "false",
     SMALL_TABLE_FILESIZE: "25000000",
     "hive.auto.convert.join": "true",
     "hive.auto.convert.join.noconditionaltask": "true",
@@ -79,60 +64,75 @@ _WORDS = {
     "hive.mapred.mode": ("", "strict", "nonstrict"),
     "hive.fetch.task.conversion": ("none", "minimal", "more"),
 }
-# Settings that take any number of these words, separated by commas.
-_LISTS = {UNTESTED: UNTESTED_FORMATS}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Values by name; ``warnings`` has a sentence for every wrong name or value."""
+    """Values by name, and the planner's switches.
+
+    ``warnings`` has a sentence for every wrong name or value, and for every old name of a switch.
+    """
 
     values: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULTS))
     warnings: tuple[str, ...] = ()
+    switches: Switches = field(default_factory=Switches)
 
     @classmethod
-    def of(cls, overrides: Mapping[str, object] | None = None) -> Settings:
-        """The defaults, replaced by ``overrides`` where given.
+    def of(
+        cls,
+        overrides: Mapping[str, object] | None = None,
+        switches: Mapping[str, object] | None = None,
+        script: Mapping[str, object] | None = None,
+    ) -> Settings:
+        """The defaults, replaced by ``overrides``, then ``switches``, then ``script``.
+
+        ``script`` has the ``SET`` lines of the statement. Raises ``ValueError`` for a wrong switch.
 
         >>> print(*Settings.of({"hive.mapjoin.filesize": 1}).warnings)
         unknown setting hive.mapjoin.filesize, did you mean hive.mapjoin.smalltable.filesize?
         """
-        values = dict(DEFAULTS)
-        warnings = []
-        for name, value in (overrides or {}).items():
-            key, mistake = _key(name), _mistake(name, value)
-            if mistake is None:
-                values[key] = _text(value)
-            elif key in DEFAULTS:
-                warnings.append(f"{mistake}: using {DEFAULTS[key] or 'none'}")
-            else:
-                warnings.append(mistake)
-        return cls(values, tuple(warnings))
+        values, chosen = dict(DEFAULTS), dict[str, object]()
+        warnings, old = [], dict[str, str]()
+        for given, arguments in ((overrides or {}, switches or {}), (script or {}, {})):
+            for name, value in given.items():
+                key = _key(name)
+                if mistake := _mistake(name, value):
+                    kept = f": using {DEFAULTS[key] or 'none'}" if key in DEFAULTS else ""
+                    warnings.append(mistake + kept)
+                elif key in OLD_NAMES:
+                    chosen[OLD_NAMES[key]], old[OLD_NAMES[key]] = value, key
+                else:
+                    values[key] = _text(value)
+            chosen.update(arguments)
+        own = Switches.of(chosen)
+        for name, key in old.items():
+            effect = f"in effect: {name}={getattr(own, name)!r}"
+            warnings.append(f"the argument {name} replaces the setting {key} ({effect})")
+        return cls(values, tuple(warnings), own)
 
     @classmethod
     def for_run(
         cls,
         hive_conf: Mapping[str, object] | None = None,
+        switches: Mapping[str, object] | None = None,
         script: Mapping[str, object] | None = None,
     ) -> Settings:
         """The settings of a run: ``hive.optimize.correlation`` is ``auto`` unless it is set.
 
-        ``script`` has the SET lines of the statement, which override ``hive_conf``. An unknown
-        name in a SET line is left to Spark; an unknown name in ``hive_conf`` is a mistake. Raises
-        ``ValueError`` with a sentence for every mistake.
+        An unknown name in a SET line is left to Spark; an unknown name in ``hive_conf`` is a
+        mistake. Raises ``ValueError`` with a sentence for every mistake.
 
         >>> Settings.for_run().values[CORRELATION], Settings.of().values[CORRELATION]
         ('auto', 'false')
-        >>> Settings.for_run({}, {"hive.exec.parallel": "true", "hive.map.aggr": "maybe"})
+        >>> Settings.for_run(script={"hive.exec.parallel": "true", "hive.map.aggr": "maybe"})
         Traceback (most recent call last):
         ValueError: setting hive.map.aggr must be true or false, not 'maybe'
         """
-        known = {name: value for name, value in (script or {}).items() if _key(name) in DEFAULTS}
-        given = {_key(name): value for name, value in {**(hive_conf or {}), **known}.items()}
+        known = {name: value for name, value in (script or {}).items() if _is_known(name)}
         mistakes = [*_mistakes(hive_conf or {}), *_mistakes(known)]
         if mistakes:
             raise ValueError("; ".join(mistakes))
-        return cls.of({CORRELATION: "auto", **given})
+        return cls.of({CORRELATION: "auto", **(hive_conf or {})}, switches, known)
 
     def is_on(self, name: str) -> bool:
         """Whether a true/false setting is true."""
@@ -141,15 +141,6 @@ class Settings:
     def number(self, name: str) -> int:
         """The value of a setting that is a whole number."""
         return int(self.values[name])
-
-    def restricts(self, format_: str) -> bool:
-        """Whether keys may become conditions on tables of a format with its own list of files.
-
-        >>> asked = Settings.of({UNTESTED: "Delta"})
-        >>> [asked.restricts(each) for each in ("iceberg", "delta", "hudi")]
-        [True, True, False]
-        """
-        return format_ not in UNTESTED_FORMATS or format_ in _items(self.values[UNTESTED])
 
     def forbids(self, check: str) -> bool:
         """Whether a ``hive.strict.checks`` setting is active; ``hive.mapred.mode`` overrides it.
@@ -170,12 +161,21 @@ def _mistakes(given: Mapping[str, object]) -> list[str]:
 
 def _mistake(name: str, value: object) -> str | None:
     key = _key(name)
-    if key not in DEFAULTS:
-        near = difflib.get_close_matches(key, DEFAULTS, n=1, cutoff=0.0)[0]
+    if not _is_known(name):
+        near = difflib.get_close_matches(key, [*DEFAULTS, *OLD_NAMES], n=1, cutoff=0.0)[0]
         return f"unknown setting {name}, did you mean {near}?"
-    if not _valid(key, _text(value)):
+    if key in OLD_NAMES:
+        try:
+            switch(OLD_NAMES[key], value, f"setting {name}")
+        except ValueError as error:
+            return str(error)
+    elif not _valid(key, _text(value)):
         return f"setting {name} must be {_kind(key)}, not {_text(value)!r}"
     return None
+
+
+def _is_known(name: str) -> bool:
+    return _key(name) in DEFAULTS or _key(name) in OLD_NAMES
 
 
 def _key(name: str) -> str:
@@ -186,13 +186,7 @@ def _text(value: object) -> str:
     return str(value).strip().lower()
 
 
-def _items(value: str) -> list[str]:
-    return [item for part in value.split(",") if (item := part.strip())]
-
-
 def _kind(key: str) -> str:
-    if key in _LISTS:
-        return f"{' or '.join(_LISTS[key])}, or both separated by a comma"
     if key in _WORDS:
         return " or ".join(word for word in _WORDS[key] if word)
     return "true or false" if DEFAULTS[key] in ("true", "false") else "a whole number"
@@ -200,8 +194,6 @@ def _kind(key: str) -> str:
 
 def _valid(key: str, value: str) -> bool:
     default = DEFAULTS[key]
-    if key in _LISTS:
-        return all(item in _LISTS[key] for item in _items(value))
     if key in _WORDS:
         return value in _WORDS[key]
     if default in ("true", "false"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.local_task import SWITCHES, LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.provider.airflow_compat import TaskGroup, XComArg
 
-_OF_LOCAL_TASK = ("max_keys", "max_key_bytes", "hold_snapshots", "dry")
+_OF_LOCAL_TASK = ("max_keys", "max_key_bytes", "hold_snapshots", "dry", *SWITCHES)
 _OF_MAP_JOIN = ("show_rows",)
 
 
@@ -20,8 +20,8 @@ class MapJoinPruneTaskGroup(TaskGroup):
     :param sql: the statement; see
         :class:`~airflow_hive_opt.operators.map_join_prune.MapJoinPruneOperator`. All other
         arguments of that operator may be given too and apply to both tasks. Exceptions are
-        ``max_keys``, ``max_key_bytes``, ``hold_snapshots`` and ``dry``, which apply to the local
-        task, and ``show_rows``, which applies to the map join.
+        those of :class:`~airflow_hive_opt.operators.local_task.LocalTaskOperator`, which apply to
+        the local task, and ``show_rows``, which applies to the map join.
     :param local_task_args: arguments for the local task only, for example ``conn_id`` or ``pool``.
     :param map_join_args: arguments for the map join only.
     :param group_args: arguments of Airflow's ``TaskGroup``.

@@ -25,6 +25,7 @@ TABLES = {
     ]
 }
 SQL = "SELECT s.item FROM sales s JOIN days d ON s.ds = d.ds WHERE d.year = 2000"
+OFF = "hive.optimize.mapjoin.partition.pruning=false"
 
 
 @pytest.fixture
@@ -55,11 +56,32 @@ def test_explain_as_text_from_a_file(catalog, tmp_path, capsys):
 
 
 def test_settings_and_warnings(catalog, capsys):
-    off = "hive.optimize.mapjoin.partition.pruning=false"
-    assert main(["explain", "--catalog", catalog, "--set", off, "--set", "hive.x=1", SQL]) == 0
+    assert main(["explain", "--catalog", catalog, "--set", OFF, "--set", "hive.x=1", SQL]) == 0
     printed = capsys.readouterr()
     assert "DISABLED" in printed.out
     assert "unknown setting hive.x, did you mean" in printed.err
+    assert "warning: the argument partition_pruning replaces the setting hive.opti" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (["--no-partition-pruning"], "DISABLED"),
+        (["--partition-pruning", "--set", OFF], "PRUNED"),
+        (["--no-partition-pruning", "--set", OFF.replace("false", "true")], "DISABLED"),
+    ],
+)
+def test_a_flag_overrides_a_setting(catalog, capsys, given, reason):
+    assert main(["explain", "--catalog", catalog, *given, SQL]) == 0
+    assert f"s (default.sales): {reason}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["explain", "run"])
+def test_a_wrong_value_of_a_flag(no_spark, capsys, command):
+    assert main([command, "--untested-formats", "paimon", SQL]) == 2
+    known = "delta or hudi, or both separated by a comma"
+    told = f"error: untested_formats must be {known}, not 'paimon'\n"
+    assert capsys.readouterr() == ("", told)
 
 
 @pytest.mark.parametrize(

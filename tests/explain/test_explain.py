@@ -2,7 +2,7 @@ import json
 
 from airflow_hive_opt.explain.plan_text import to_json, to_text
 from airflow_hive_opt.pruning.plan import plan
-from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
+from airflow_hive_opt.statement.settings import Settings
 from tests.pruning.catalogs import STAR
 
 SQL = """SELECT s.item FROM sales s LEFT JOIN items i ON s.item = i.item JOIN days d ON s.ds = d.ds
@@ -62,7 +62,7 @@ def test_text_of_what_passes_through():
 
 
 def test_the_keys_of_a_data_column_are_shown():
-    settings = Settings.of({KEY_PREDICATE: "true"})
+    settings = Settings.of(switches={"key_predicate": True})
     found = plan("SELECT s.item FROM sales s JOIN items i ON s.item = i.item", STAR, settings)
     (shown,) = [each for each in to_json(found)["pruning"] if each["path"] == "predicate"]
     assert (shown["alias"], shown["columns"]) == ("s", ["item"])

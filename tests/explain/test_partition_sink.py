@@ -9,9 +9,10 @@ JOIN = "SELECT s.amount FROM sales s JOIN days d ON s.ds = d.ds"
 CONDITIONAL = {"hive.auto.convert.join.noconditionaltask": "false"}
 
 
-def sinks(sql: str, **settings: str) -> list[dict]:
+def sinks(sql: str, switches: dict | None = None, **settings: str) -> list[dict]:
     conf = {"hive.mapred.mode": "nonstrict", **settings}
-    return explanation_to_json(explain(sql, CATALOG, conf))["partition_sinks"]
+    found = explain(sql, CATALOG, conf, switches=switches)
+    return explanation_to_json(found)["partition_sinks"]
 
 
 def test_cascading_map_joins_share_one_sink():
@@ -33,7 +34,7 @@ def test_small_subqueries_count_too():
         (JOIN, {"hive.auto.convert.join": "false"}),  # joined in reducers
         (JOIN, CONDITIONAL),  # a backup plan reads the table whole
         (JOIN.replace("JOIN", "LEFT JOIN"), {}),
-        (JOIN, {"hive.optimize.mapjoin.partition.pruning": "false"}),
+        (JOIN, {"switches": {"partition_pruning": False}}),
         ("SELECT 1 FROM sales s JOIN src x ON s.item = x.key", {}),
     ],
 )

@@ -22,7 +22,7 @@ from airflow_hive_opt.spark.local_task import data_columns as key_predicates
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
 from airflow_hive_opt.spark.session.connect import remote_session
-from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
+from airflow_hive_opt.statement.settings import Settings
 from tests.fuzz.findings import SEED, Finding, case, count_of, differing, repeat, report
 from tests.fuzz.generator import Query, Scan, query
 from tests.fuzz.schema import FACTS, setup
@@ -65,7 +65,7 @@ def _with_database(session):
 
 
 # Every second query: its keys go to data columns too, however little that saves.
-PREDICATES = {KEY_PREDICATE: "true"}
+PREDICATES = {"key_predicate": True}
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_a_finding_can_be_repeated(fuzz, tmp_path, monkeypatch):
     with pytest.raises(AssertionError) as raised:
         _ask(fuzz, tmp_path, 4)
     message = str(raised.value)
-    for part in ("of FUZZ_SEED=1 FUZZ_QUERIES=4 differ", "query ", KEY_PREDICATE):
+    for part in ("of FUZZ_SEED=1 FUZZ_QUERIES=4 differ", "query ", "key_predicate"):
         assert part in message
     for part in ("statement: SELECT", "pruned: SELECT * FROM (", "only here [", "ours: 0 rows"):
         assert part in message
@@ -110,11 +110,11 @@ def _ask(session, tmp_path, queries):
     for number in range(queries):
         if number % PER_DATABASE == 0:
             setup(session, SEED + number)
-        hive_conf = PREDICATES if number % 2 else {}
+        switches = PREDICATES if number % 2 else {}
         asked = query(SEED * 1_000_003 + number)
-        with case(f"query {number}", hive_conf=hive_conf, statement=asked.sql) as finding:
+        with case(f"query {number}", switches=switches, statement=asked.sql) as finding:
             path = UPath(tmp_path) / "1.json"
-            found.ask(session, asked, path, Settings.of(hive_conf), finding)
+            found.ask(session, asked, path, Settings.of(switches=switches), finding)
     counted = f"{repeat(FUZZ_QUERIES=queries)}: {found.summary()}"
     print(counted)
     assert not found.wrong, report(found.wrong, FUZZ_QUERIES=queries)

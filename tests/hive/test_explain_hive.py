@@ -104,6 +104,7 @@ def test_batch_answers_every_line():
         "no json",
         '{"id": 1, "sql": null}',
         '{"sql": "x", "set": [1]}',
+        '{"sql": "select 1", "switches": {"prune": true}}',
     ],
 )
 def test_a_line_that_is_no_case_costs_the_others_nothing(line):

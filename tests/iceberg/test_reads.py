@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
+from airflow_hive_opt.statement.settings import Settings
 from tests.iceberg.runs import rows_of, run, run_apart
 
 DAYS = 20
@@ -142,7 +142,7 @@ def test_a_temporary_view_hides_a_table_of_the_current_catalog(tables, tmp_path)
 
 def test_a_data_column_if_that_is_asked_for(tables, tmp_path):
     sql = "SELECT b.v FROM lake.dw.by_hour b JOIN picked p ON b.id = p.id"
-    asked = Settings.of({"hive.optimize.mapjoin.key.predicate": "true"})
+    asked = Settings.of(switches={"key_predicate": True})
     plain = rows_of(tables, sql)
     whole, restricted = run(tables, sql, tmp_path), run(tables, sql, tmp_path, settings=asked)
     assert whole.rows == restricted.rows == plain
@@ -240,7 +240,7 @@ def test_keys_of_python_functions_are_used_only_if_allowed(tables, tmp_path):
     tables.udf.register("doubled", lambda v: v * 2, "long")
     sql = "SELECT b.id FROM lake.dw.by_day b JOIN picked p ON b.day = p.day WHERE doubled(p.v) = 4"
     whole = run(tables, sql, tmp_path)
-    allowed = run(tables, sql, tmp_path, settings=Settings.of({PYTHON_FUNCTIONS: "true"}))
+    allowed = run(tables, sql, tmp_path, switches={"python_functions": True})
     assert whole.rows == allowed.rows == rows_of(tables, sql)
     assert (whole.reasons, allowed.reasons) == ({"b": "PYTHON_FUNCTION"}, {"b": "RESTRICTED"})
     assert allowed.files("lake.dw.by_day") == 1

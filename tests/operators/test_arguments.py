@@ -10,10 +10,12 @@ import pytest
 from airflow.providers.common.compat.sdk import DAG, AirflowFailException, XComArg
 
 from airflow_hive_opt.documents.job import Outcome, Status
-from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.local_task import SWITCHES, LocalTaskOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.operators.outcome import log_outcome
 from airflow_hive_opt.provider.airflow_compat import mask_secret
+from airflow_hive_opt.statement import switches
+from airflow_hive_opt.statement.switches import Switches
 
 SQL = "SELECT f.id, f.name FROM args.fact f JOIN args.keys k ON f.p = k.p"
 
@@ -31,16 +33,19 @@ def tables(spark):
     spark.sql("DROP DATABASE args CASCADE")
 
 
-def run(tmp_path, **options):
-    pushed = {}
+def context(params):
     instance = SimpleNamespace(dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=1)
-    instance.xcom_push = lambda key, value: pushed.update({key: value})
-    context = {"ti": instance, "params": options.pop("params", {})}
+    instance.xcom_push = lambda key, value: None
+    return {"ti": instance, "params": params}
+
+
+def run(tmp_path, **options):
+    found = context(options.pop("params", {}))
     operator = MapJoinPruneOperator(
         task_id="t", **{"sql": SQL, "descriptor_path": str(tmp_path), **options}
     )
-    operator.render_template_fields(context)
-    return operator.execute(context)
+    operator.render_template_fields(found)
+    return operator.execute(found)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +63,9 @@ def run(tmp_path, **options):
         ({"max_keys": True}, "max_keys must be a whole number"),
         ({"max_keys": 0}, "max_keys must be at least 1"),
         ({"max_key_bytes": 1.5}, "max_key_bytes must be a whole number"),
+        ({"partition_pruning": "off"}, "partition_pruning must be true or false, not 'off'"),
+        ({"untested_formats": ["iceberg"]}, "untested_formats must be delta or hudi"),
+        ({"planning_seconds": -1}, "planning_seconds must be a whole number of at least 0"),
         ({"hold_snapshots": "yes"}, "hold_snapshots must be True or False, not 'yes'"),
         ({"max_partitions": "x"}, "max_partitions must be a whole number"),
         ({"max_bytes": -1}, "max_bytes must be at least 0"),
@@ -80,8 +88,32 @@ def test_templates_and_outputs_of_other_tasks_pass():
                 parameters=value,
                 conf=value,
                 hive_conf=value,
+                partition_pruning=value,
+                untested_formats=value,
             )
             assert isinstance(made.sql, XComArg)
+
+
+def test_all_switches_are_arguments():
+    assert SWITCHES == switches.SWITCHES
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_switches_may_be_templates(tmp_path, native):
+    with DAG("d", render_template_as_native_obj=native):
+        operator = MapJoinPruneOperator(
+            task_id="t",
+            sql=SQL,
+            descriptor_path=str(tmp_path),
+            partition_pruning="{{ params.prune }}",
+            untested_formats=["{{ params.format }}"],
+            planning_seconds="{{ params.seconds }}",
+        )
+    found = context(params={"prune": False, "format": "delta", "seconds": 7})
+    operator.render_template_fields(found)
+    assert operator.job(found).settings.switches == Switches(
+        partition_pruning=False, untested_formats=("delta",), planning_seconds=7
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,6 +128,7 @@ def test_templates_and_outputs_of_other_tasks_pass():
             {"parameters": {"a": {1: 2, "b": 3}}},
             "the parameter a must be a dictionary with names for keys",
         ),
+        ({"key_predicate": "{{ params.none }}"}, "key_predicate must be true or false, not ' '"),
         ({"hive_conf": {"hive.map.aggr": "maybe"}}, "hive.map.aggr must be true or false"),
         (
             {"hive_conf": {"hive.mapjoin.smalltable.filesize": "25MB"}},

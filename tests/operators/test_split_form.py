@@ -186,6 +186,7 @@ def test_the_group_gives_both_tasks_the_same_statement():
             sql=SQL,
             parameters={"a": 1},
             max_keys=5,
+            python_functions=True,
             max_partitions=3,
             show_rows=7,
             retries=2,
@@ -198,6 +199,7 @@ def test_the_group_gives_both_tasks_the_same_statement():
     for name in ("sql", "parameters", "max_partitions", "retries"):
         assert getattr(local_task, name) == getattr(map_join, name)
     assert (local_task.max_keys, local_task.conn_id, map_join.conn_id) == (5, None, "cluster")
+    assert local_task.python_functions
     assert (local_task.show_rows, map_join.show_rows) == (None, 7)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_hive_opt.pruning.plan import Plan, plan
 from airflow_hive_opt.statement.catalog import JsonCatalog, Table
-from airflow_hive_opt.statement.settings import KEY_PREDICATE, PARTITION_PRUNING, UNTESTED, Settings
+from airflow_hive_opt.statement.settings import Settings
 from tests.pruning.catalogs import columns
 
 ORDERS = Table(
@@ -29,13 +29,13 @@ DELETE = "DELETE FROM orders WHERE day IN (SELECT day FROM changed)"
 UPDATE = "UPDATE orders SET v = 0 WHERE day IN (SELECT day FROM changed)"
 
 
-def planned(sql: str, provider: str = "delta", **conf: str) -> Plan:
+def planned(sql: str, provider: str = "delta", **switches: object) -> Plan:
     tables = [replace(ORDERS, provider=provider), FILES, CHANGED]
-    return plan(sql, JsonCatalog.of(tables), Settings.of(conf))
+    return plan(sql, JsonCatalog.of(tables), Settings.of(switches=switches))
 
 
-def reasons(sql: str, provider: str = "delta", **conf: str) -> dict[str, str]:
-    found = planned(sql, provider, **conf).decisions
+def reasons(sql: str, provider: str = "delta", **switches: object) -> dict[str, str]:
+    found = planned(sql, provider, **switches).decisions
     return {decision.scan.alias: decision.reason.value for decision in found}
 
 
@@ -43,9 +43,9 @@ def reasons(sql: str, provider: str = "delta", **conf: str) -> dict[str, str]:
 def test_a_join_is_restricted_if_asked_for(provider):
     other = {"delta": "hudi", "hudi": "delta"}[provider]
     assert reasons(JOIN, provider) == {"o": "FORMAT_NOT_TESTED"}
-    assert reasons(JOIN, provider, **{UNTESTED: other}) == {"o": "FORMAT_NOT_TESTED"}
-    assert reasons(JOIN, provider, **{UNTESTED: f"{other},{provider}"}) == {"o": "PRUNED"}
-    (decision,) = planned(JOIN, provider, **{UNTESTED: provider}).decisions
+    assert reasons(JOIN, provider, untested_formats=other) == {"o": "FORMAT_NOT_TESTED"}
+    assert reasons(JOIN, provider, untested_formats=(other, provider)) == {"o": "PRUNED"}
+    (decision,) = planned(JOIN, provider, untested_formats=provider).decisions
     assert decision.columns == ("day",)
     assert [source.sql for source in decision.sources] == [
         "SELECT DISTINCT `c`.`day` FROM changed AS `c` WHERE `c`.`day` IS NOT NULL"
@@ -67,12 +67,12 @@ def test_iceberg_needs_no_setting():
 )
 @pytest.mark.parametrize("asked", ["", "delta"])
 def test_the_setting_is_named_only_if_it_changes_something(sql, reason, asked):
-    assert reasons(sql, **{UNTESTED: asked}) == {"o": reason}
+    assert reasons(sql, untested_formats=asked) == {"o": reason}
 
 
 def test_pruning_can_be_off():
-    conf = {UNTESTED: "delta", PARTITION_PRUNING: "false"}
-    assert reasons(JOIN, **conf) == {"o": "DISABLED"}
+    found = reasons(JOIN, untested_formats="delta", partition_pruning=False)
+    assert found == {"o": "DISABLED"}
 
 
 @pytest.mark.parametrize("sql", [MERGE, DELETE, UPDATE])
@@ -80,7 +80,7 @@ def test_pruning_can_be_off():
 def test_changes_of_rows_pass_through_unless_asked_for(sql, provider):
     kind = sql.split()[0]
     assert planned(sql, provider).passed_through == (
-        f"{kind} is planned for Iceberg tables, and if {UNTESTED} names {provider}, "
+        f"{kind} is planned for Iceberg tables, and if untested_formats names {provider}, "
         f"for those of {provider}"
     )
 
@@ -89,14 +89,14 @@ def test_changes_of_rows_pass_through_unless_asked_for(sql, provider):
     ("sql", "provider"), [(MERGE, "delta"), (DELETE, "delta"), (DELETE, "hudi"), (UPDATE, "hudi")]
 )
 def test_changes_of_rows(sql, provider):
-    found = planned(sql, provider, **{UNTESTED: provider})
+    found = planned(sql, provider, untested_formats=provider)
     assert found.kind == sql.split()[0]
     alias = "o" if sql == MERGE else "orders"
-    assert reasons(sql, provider, **{UNTESTED: provider})[alias] == "PRUNED"
+    assert reasons(sql, provider, untested_formats=provider)[alias] == "PRUNED"
 
 
 def test_hudis_merge_passes_through():
-    found = planned(MERGE, "hudi", **{UNTESTED: "hudi"})
+    found = planned(MERGE, "hudi", untested_formats="hudi")
     assert found.passed_through == (
         "Hudi accepts only equalities in MERGE's ON, so no keys can be added there"
     )
@@ -110,5 +110,5 @@ def test_a_target_of_another_format():
 @pytest.mark.parametrize(("asked", "expected"), [("", ["v"]), ("delta", [])])
 def test_keys_of_data_columns_stay_as_they_are_without_the_setting(asked, expected):
     sql = "SELECT o.id FROM orders o JOIN changed c ON o.v = c.v"
-    found = planned(sql, **{KEY_PREDICATE: "true", UNTESTED: asked}).predicates
+    found = planned(sql, key_predicate=True, untested_formats=asked).predicates
     assert [predicate.column for predicate in found] == expected

@@ -313,7 +313,8 @@ def test_long_and_deep_statements():
 
 def test_switched_off():
     sql = "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds"
-    assert reasons(sql, **{"hive.optimize.mapjoin.partition.pruning": "false"}) == {"s": "DISABLED"}
+    (found,) = plan(sql, STAR, Settings.of(switches={"partition_pruning": False})).decisions
+    assert found.reason.value == "DISABLED"
 
 
 def test_the_size_setting_is_inclusive():

@@ -14,7 +14,7 @@ from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.relations import Relations
 from airflow_hive_opt.statement.catalog import JsonCatalog, Table
 from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
+from airflow_hive_opt.statement.settings import Settings
 from tests.fuzz.generator import query
 from tests.fuzz.schema import DIMENSIONS, FACTS
 from tests.fuzz.shared import read_several_times
@@ -113,7 +113,7 @@ def test_a_list_of_columns_renames_for_every_reader():
 
 
 def test_a_data_column_needs_the_same_keys_for_all_readers():
-    settings = Settings.of({KEY_PREDICATE: "true"})
+    settings = Settings.of(switches={"key_predicate": True})
     inside = (
         "WITH t AS (SELECT s.item, i.category AS c FROM sales s JOIN items i ON s.item = i.item) "
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from airflow.providers.common.compat.sdk import DAG, conf
 
@@ -53,6 +55,18 @@ def test_arguments_of_pokes_with_a_deferred_wait(make, argument, monkeypatch):
     # the configuration is for all sensors of an Airflow, and may change
     monkeypatch.setattr(conf, "getboolean", lambda *_, **__: True)
     assert make(**argument).deferrable
+
+
+def test_keys_of_python_functions_may_be_allowed_by_a_template(tmp_path):
+    made = required(python_functions="{{ params.trusted }}", descriptor_path=str(tmp_path))
+    instance = SimpleNamespace(dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=1)
+    for trusted in (True, False):
+        context = {"ti": instance, "params": {"trusted": trusted}}
+        made.python_functions = "{{ params.trusted }}"
+        made.render_template_fields(context)
+        assert made.job(context).bounds.python_functions is trusted
+    with pytest.raises(ValueError, match="python_functions must be true or false, not 1"):
+        required(python_functions=1)
 
 
 def test_parameters_without_a_statement():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from airflow_hive_opt.documents.clock import Clock
 from airflow_hive_opt.documents.gates import Gates
@@ -24,6 +24,8 @@ def job_of(sql: str, settings: Settings | None = None, **options) -> Job:
     ``options`` are the job's fields, and those of its gates.
     """
     gates = Gates(**{name: options.pop(name) for name in _OF_GATES if name in options})
+    if settings:
+        options = {"switches": asdict(settings.switches), **options}
     hive_conf = dict(settings.values) if settings else {CORRELATION: "false"}
     return Job(sql, hive_conf=hive_conf, gates=gates, **options)
 

@@ -22,7 +22,7 @@ from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.progress import progress
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.spark.session.spark_compat import settings_of
-from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
+from airflow_hive_opt.statement.settings import Settings
 from tests.spark.situations import SITUATIONS, setup
 from tests.spark.stages import job_of, map_join, prune
 
@@ -235,7 +235,7 @@ def test_keys_of_python_functions(remote, tmp_path, join):
     sql = f"SELECT s.id FROM sales s JOIN {join}"
     frame, descriptor = pruned(remote, tmp_path, sql)
     assert [each.reason for each in descriptor.decisions] == ["PYTHON_FUNCTION"]
-    allowed = Settings.of({PYTHON_FUNCTIONS: "true"})
+    allowed = Settings.of(switches={"python_functions": True})
     fewer, descriptor = pruned(remote, tmp_path, sql, settings=allowed)
     assert [target.kept for target in descriptor.targets] == [7]
     literal = sql.replace(

@@ -11,12 +11,12 @@ from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.correlate import StatisticsCatalog, broadcasting, correlate
 from airflow_hive_opt.spark.session.connect import remote_session
 from airflow_hive_opt.spark.session.session_conf import conf_set
-from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
+from airflow_hive_opt.statement.settings import Settings
 from benchmarks.correlation_queries import QUERIES
 from tests.spark.stages import job_of, join, prune, reported
 
 ON = Settings.of({"hive.optimize.correlation": "true"})
-KEYS = Settings.of({KEY_PREDICATE: "true", "hive.mapjoin.smalltable.filesize": "10000"})
+KEYS = Settings.of({"hive.mapjoin.smalltable.filesize": "10000"}, {"key_predicate": True})
 NUMBERS = "SELECT CAST(id % 7 AS INT) AS k, CAST(id AS INT) AS v FROM range(40)"
 BUCKETS = "CLUSTERED BY (k) SORTED BY (k) INTO 2 BUCKETS"
 LARGE = ("lineitem", "orders", "clicks", "plain")

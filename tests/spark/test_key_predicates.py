@@ -6,10 +6,10 @@ import pytest
 
 from airflow_hive_opt.pruning.rules import key_predicates as key_predicates_rule
 from airflow_hive_opt.spark.local_task import data_columns as key_predicates
-from airflow_hive_opt.statement.settings import KEY_PREDICATE, Settings
+from airflow_hive_opt.statement.settings import Settings
 from tests.spark.answers import ask
 
-ON = Settings.of({KEY_PREDICATE: "true", "hive.mapjoin.smalltable.filesize": "10000"})
+ON = Settings.of({"hive.mapjoin.smalltable.filesize": "10000"}, {"key_predicate": True})
 ROWS = 60_000
 
 

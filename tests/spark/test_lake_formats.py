@@ -16,7 +16,6 @@ from airflow_hive_opt.restriction.restrict import restrict
 from airflow_hive_opt.spark.catalog import lake_tables
 from airflow_hive_opt.spark.catalog.lake_tables import UNKNOWN_SIZE, LakeTables, Place
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
-from airflow_hive_opt.statement.settings import UNTESTED
 from tests.services.lake_entries import add_entry
 from tests.spark.stages import prune
 
@@ -53,7 +52,7 @@ def entries(spark):
 
 
 def pruned(session, sql: str, path, asked: str = "") -> Report:
-    job = Job(sql, hive_conf={UNTESTED: asked}, show_rows=1000)
+    job = Job(sql, switches={"untested_formats": asked}, show_rows=1000)
     return prune(session, job, UPath(path) / "descriptor.json")
 
 
@@ -88,7 +87,7 @@ def test_off_by_default(entries, tmp_path, provider):
     report = pruned(entries, merge, tmp_path)
     (decision,) = report.descriptor.decisions
     assert decision.reason == "PASSED_THROUGH"
-    assert f"if {UNTESTED} names {provider}" in decision.message
+    assert f"if untested_formats names {provider}" in decision.message
     assert text(merge, report) == merge
 
 
@@ -113,7 +112,7 @@ def test_the_text_of_a_join(entries, tmp_path, provider):
 def test_keys_from_partition_names_are_not_handed_over(entries, tmp_path, hand_over, reason):
     """Partitions of the other table that are added before the map join would be more keys."""
     sql = "SELECT o.id FROM of_delta o JOIN twin t ON o.day = t.day"
-    job = Job(sql, hive_conf={UNTESTED: "delta"})
+    job = Job(sql, switches={"untested_formats": "delta"})
     report = prune(entries, job, UPath(tmp_path) / "1.json", hand_over=hand_over)
     assert reasons(report)["o"] == reason
     assert bool(report.descriptor.row_filters) == (not hand_over)

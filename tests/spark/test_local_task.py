@@ -145,8 +145,8 @@ def test_the_report_lies_beside_the_descriptor(spark, tmp_path):
 
 def test_what_an_insert_without_a_partition_list_read(spark, tmp_path):
     spark.sql("CREATE TABLE copied (id BIGINT) USING parquet")
-    off = Settings.of({"hive.optimize.mapjoin.partition.pruning": "false"})
-    result = run(spark, tmp_path, f"INSERT INTO copied {SQL.format(2)} AND f.p < 5", settings=off)
+    off = {"partition_pruning": False}
+    result = run(spark, tmp_path, f"INSERT INTO copied {SQL.format(2)} AND f.p < 5", switches=off)
     read = {found.table: found for found in result.report.reads}["local_task.fact"]
     assert (read.partitions, read.files) == (5, 5)
     assert spark.table("copied").count() == 2
@@ -169,12 +169,14 @@ def test_a_narrowed_statement_that_spark_refuses(spark, tmp_path, monkeypatch):
     assert "PARSE_SYNTAX_ERROR" in decision.message
 
 
-def test_set_lines_before_the_statement(spark, tmp_path):
+def test_set_lines_before_the_statement(spark, tmp_path, caplog):
+    """They override the arguments, and a switch among them is named once with its argument."""
     script = (
         "-- all off\nSET hive.optimize.mapjoin.partition.pruning = false;\n"
         "SET spark.sql.shuffle.partitions=3;\n" + SQL.format(2)
     )
-    job = Job(script, hive_conf={"hive.optimize.mapjoin.partition.pruning": "true"})
+    old = {"hive.optimize.mapjoin.partition.pruning": "true"}
+    job = Job(script, hive_conf=old, switches={"partition_pruning": True})
     session = spark.newSession()
     session.sql("USE local_task")
     path = UPath(tmp_path) / "1.json"
@@ -182,6 +184,8 @@ def test_set_lines_before_the_statement(spark, tmp_path):
     assert [found.reason for found in result.report.descriptor.decisions] == ["DISABLED"]
     assert session.conf.get("spark.sql.shuffle.partitions") == "3"
     assert len(result.rows) == 2
+    assert caplog.text.count("the argument partition_pruning replaces the setting") == 1
+    assert "(in effect: partition_pruning=False)" in caplog.text
     with pytest.raises(PlanError, match="line 2, column 8: there is no column nope"):
         prune(session, Job("SET hive.x=1;\nSELECT nope FROM fact"), path)
 

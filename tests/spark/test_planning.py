@@ -13,7 +13,6 @@ from airflow_hive_opt.documents.job import Job, Stages, Status
 from airflow_hive_opt.spark.application import planning
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.statement import parse as parsing
-from airflow_hive_opt.statement.settings import PLANNING_SECONDS
 from tests.long_statements import exists, in_list, in_list_of_partitions, joins, parentheses, values
 from tests.spark.answers import ask
 from tests.spark.stages import prune
@@ -53,8 +52,8 @@ def jvm_calls(monkeypatch):
     return calls
 
 
-def pruned(session, folder, sql, **hive_conf):
-    return prune(session, Job(sql, hive_conf=hive_conf or {}), UPath(folder) / "descriptor.json")
+def pruned(session, folder, sql, **switches):
+    return prune(session, Job(sql, switches=switches), UPath(folder) / "descriptor.json")
 
 
 @pytest.mark.parametrize(
@@ -115,19 +114,19 @@ def test_a_random_condition_is_ignored_and_the_others_prune(session, tmp_path):
 
 
 def test_without_time_a_statement_passes_through(session, tmp_path):
-    report = pruned(session, tmp_path, SHORT, **{PLANNING_SECONDS: "0"})
+    report = pruned(session, tmp_path, SHORT, planning_seconds=0)
     (decision,) = report.descriptor.decisions
     assert (decision.scan.name, decision.reason) == ("the statement", "PLANNING_TOO_LONG")
     assert decision.message == (
-        "the planning of the statement takes longer than hive.optimize.mapjoin.planning.seconds, "
-        "so it passes through to Spark"
+        "the planning of the statement takes longer than planning_seconds, so it passes through "
+        "to Spark"
     )
     assert report.descriptor.targets == ()
 
 
 @pytest.mark.parametrize("stages", [Stages.BOTH, Stages.LOCAL_TASK])
 def test_what_passes_through_has_the_plain_rows(session, tmp_path, stages):
-    job = Job(f"SET {PLANNING_SECONDS}=0; {SHORT}", str(tmp_path / "1.json"), stages)
+    job = Job(SHORT, str(tmp_path / "1.json"), stages, switches={"planning_seconds": 0})
     outcome = run_job(session, job)
     assert outcome.summary["reason"] == "PLANNING_TOO_LONG"
     if stages is Stages.BOTH:

@@ -14,11 +14,11 @@ from airflow_hive_opt.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.keys.stability import stable_plan
 from airflow_hive_opt.spark.map_join.prelaunch import prelaunch
-from airflow_hive_opt.statement.settings import PYTHON_FUNCTIONS, Settings
+from airflow_hive_opt.statement.settings import Settings
 from tests.spark.answers import ask
 from tests.spark.stages import job_of, prune
 
-ALLOWED = Settings.of({PYTHON_FUNCTIONS: "true"})
+ALLOWED = Settings.of(switches={"python_functions": True})
 HIVE_ABS = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFAbs"
 DAYS = 20
 

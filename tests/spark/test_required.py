@@ -4,6 +4,7 @@ import pytest
 from pyspark.errors import PySparkException
 from upath import UPath
 
+from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.required_keys import keys_path, read_keys
 from airflow_hive_opt.statement.errors import PlanError
 from tests.spark.stages import job_of, prune, required_partitions
@@ -107,3 +108,9 @@ def test_one_application_leaves_no_keys(spark, tmp_path):
     path = UPath(tmp_path) / "1.json"
     prune(spark, job_of(SQL), path, hand_over=False)
     assert not keys_path(path).exists()
+
+
+def test_an_old_name_of_a_switch_is_said_once(spark, caplog):
+    old = {"hive.optimize.mapjoin.python.functions": "true"}
+    required_partitions(spark, Job(SQL, hive_conf=old))
+    assert caplog.text.count("the argument python_functions replaces the setting") == 1

@@ -24,7 +24,7 @@ from airflow_hive_opt.pruning.query import Condition
 from airflow_hive_opt.pruning.rules.key_sources import components, key_source, small_relations
 from airflow_hive_opt.pruning.rules.skeletons import VisibleBlock, itself
 from airflow_hive_opt.pruning.rules.weakening import weaken
-from airflow_hive_opt.statement.settings import KEY_PREDICATE, SMALL_TABLE_FILESIZE, Settings
+from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE, Settings
 
 # Reading a small table's keys takes about as long as scanning ten times its bytes.
 _LARGE = 10
@@ -32,7 +32,7 @@ _LARGE = 10
 
 def find_key_predicates(plan: Plan, settings: Settings) -> Plan:
     """Finds every equality of a bare data column of a large table with a small table's column."""
-    if not settings.is_on(KEY_PREDICATE):
+    if not settings.switches.key_predicate:
         return plan
     found: dict[int, list[dict[KeyPredicate, None]]] = {}
     for tree in plan.trees:
@@ -66,7 +66,7 @@ def _is_large(scan: TableScan, settings: Settings) -> bool:
     known_small = total is not None and total < _LARGE * settings.number(SMALL_TABLE_FILESIZE)
     is_view = relation.table.definition is not None or relation.table.view is not None
     provider = relation.table.provider  # partition_pruning restricts such a table
-    by_values = bool(provider) and settings.restricts(provider)
+    by_values = bool(provider) and settings.switches.restricts(provider)
     return relation.restrictable and not known_small and not is_view and not by_values
 
 

@@ -43,7 +43,7 @@ from airflow_hive_opt.pruning.rules.key_sources import (
 )
 from airflow_hive_opt.pruning.rules.skeletons import VisibleBlock, visible_blocks
 from airflow_hive_opt.pruning.rules.weakening import weaken
-from airflow_hive_opt.statement.settings import PARTITION_PRUNING, Settings
+from airflow_hive_opt.statement.settings import Settings
 
 _STEPS = list(Reason)
 # Key queries, and evaluations of conditions, for one scan as one reader reads it. Each is a query
@@ -175,7 +175,7 @@ def _restricted(condition: Condition, place: VisibleBlock) -> set[str]:
 def _decide(findings: _Findings, settings: Settings) -> ScanDecision:
     relation = findings.scan.relation
     table = relation.table.scanned
-    if not settings.is_on(PARTITION_PRUNING):
+    if not settings.switches.partition_pruning:
         reason = Reason.DISABLED
     elif not table.partitions_in_metastore:
         reason = Reason.PARTITIONS_NOT_IN_METASTORE
@@ -189,7 +189,7 @@ def _decide(findings: _Findings, settings: Settings) -> ScanDecision:
         return ScanDecision(relation.scan, table, reason, relation)
     if table.provider:
         found = _by_values(findings)
-        if not found.pruned or settings.restricts(table.provider):
+        if not found.pruned or settings.switches.restricts(table.provider):
             return found
         return ScanDecision(relation.scan, table, Reason.FORMAT_NOT_TESTED, relation)
     both = _asked(findings.sources), _evaluated(findings.conditions)

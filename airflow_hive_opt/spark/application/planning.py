@@ -56,6 +56,8 @@ def plan_job(
     conditions whose names it can recognize. Raises ``PlanError`` if Spark rejects the statement
     too.
     """
+    for warning in job.settings.warnings:
+        log.warning("%s", warning)
     names = Names(session, catalog) if hand_over else None
     with budget:
         with suppress(Exception):  # the planner says what is wrong with the statement
@@ -66,8 +68,6 @@ def plan_job(
         if resolved is None or not resolved.unidentified:
             rewritten = rewritten_on_spark(session, catalog, job)
         plan = plan_on_spark(session, catalog, job, rewritten)
-    for warning in plan.warnings:
-        log.warning("%s", warning)
     if plan.passed_through:
         return PlannedStatement(plan)
     snapshots = key_snapshots(session, catalog, plan)

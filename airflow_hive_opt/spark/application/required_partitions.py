@@ -36,6 +36,8 @@ def required_partitions(
     ``only``. Raises ``TooManyRequiredPartitions`` for too many combinations, and Spark's errors if
     keys can't be read.
     """
+    for warning in job.settings.warnings:
+        log.warning("%s", warning)
     planned = plan_on_spark(session, catalog, job)
     if planned.passed_through:
         log.warning("no partitions are required: %s", planned.passed_through)

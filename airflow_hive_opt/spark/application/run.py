@@ -73,7 +73,6 @@ from airflow_hive_opt.spark.session.session import own_session
 from airflow_hive_opt.spark.session.statement_errors import is_refusal
 from airflow_hive_opt.statement.budget import Budget
 from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.settings import PLANNING_SECONDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -158,7 +157,7 @@ class Run:
         how this session reads the statement. Raises ``PlanError`` only if Spark rejects the
         statement too, and ``DescriptorError``.
         """
-        budget = Budget(self._job.settings.number(PLANNING_SECONDS))
+        budget = Budget(self._job.settings.switches.planning_seconds)
         with (
             PartitionsOf(self._session, self._catalog) as metastore,
             self._clock.phase(LOCAL_TASK, metastore.work),

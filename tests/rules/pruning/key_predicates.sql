@@ -1,6 +1,6 @@
 -- The keys of a small table become a condition on a data column of a large table.
 -- Each line is such a column, and below it its key query.
--- The examples run with hive.optimize.mapjoin.key.predicate=true.
+-- The examples run with key_predicate=True.
 
 -- an equality with a column of a small table
 -- before

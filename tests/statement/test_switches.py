@@ -1,0 +1,82 @@
+"""The planner's switches: by argument, or by the names that they had as settings."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from airflow_hive_opt.statement.settings import Settings
+from airflow_hive_opt.statement.switches import OLD_NAMES, SWITCHES, Switches
+
+OLD = "hive.optimize.mapjoin.partition.pruning"
+FORMATS = "hive.optimize.mapjoin.untested.formats"
+CHANGED = Switches(False, True, ("delta", "hudi"), True, 10)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (False, True, ["delta", "hudi"], True, 10),
+        ("False", "true", "Delta, HUDI,", " TRUE ", "10"),
+    ],
+    ids=["typed", "text"],
+)
+def test_arguments_and_old_names(given):
+    assert Switches.of(dict(zip(SWITCHES, given, strict=True))) == CHANGED
+    found = Settings.for_run(dict(zip(OLD_NAMES, given, strict=True)))
+    assert found.switches == CHANGED
+    assert [warning.split(" (")[0] for warning in found.warnings] == [
+        f"the argument {name} replaces the setting {old}" for old, name in OLD_NAMES.items()
+    ]
+
+
+@pytest.mark.parametrize("make", [Settings.of, Settings.for_run])
+@pytest.mark.parametrize(
+    ("conf", "argument", "script", "expected"),
+    [
+        (None, None, None, True),
+        ("false", None, None, False),
+        ("false", True, None, True),
+        ("true", False, None, False),
+        (None, False, "true", True),
+        ("true", True, "false", False),
+    ],
+)
+def test_set_lines_override_arguments_and_these_hive_conf(make, conf, argument, script, expected):
+    found = make(
+        {OLD.upper(): conf} if conf else {},
+        {} if argument is None else {"partition_pruning": argument},
+        {OLD: script} if script else {},
+    )
+    assert found.switches.partition_pruning is expected
+    said = f"the argument partition_pruning replaces the setting {OLD} (in effect: "
+    told = (f"{said}partition_pruning={expected})",) if conf or script else ()
+    assert found.warnings == told
+
+
+@pytest.mark.parametrize("value", ["paimon", "delta;hudi", "true", "delta iceberg"])
+def test_an_unknown_format_is_one_clear_line(value):
+    said = f"must be delta or hudi, or both separated by a comma, not '{value}'"
+    with pytest.raises(ValueError, match=f"^setting {FORMATS} {re.escape(said)}$"):
+        Settings.for_run({FORMATS: value})
+    with pytest.raises(ValueError, match=f"^untested_formats {re.escape(said)}$"):
+        Settings.for_run(switches={"untested_formats": value})
+    settings = Settings.of({FORMATS: value})
+    assert settings.warnings == (f"setting {FORMATS} {said}",)
+    assert settings.switches == Switches()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"planning_seconds": True}, "must be a whole number of at least 0, not True"),
+        ({"planning_seconds": 1.5}, "must be a whole number of at least 0, not 1.5"),
+        ({"key_predicate": 1}, "must be true or false, not 1"),
+        ({"key_predicate": ""}, "must be true or false, not ''"),
+        ({"key_predicates": True}, "is none of partition_pruning, key_predicate, "),
+    ],
+)
+def test_a_wrong_argument(given, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        Switches.of(given)
