@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from airflow_hive_opt.documents.binding import SPARK
 from airflow_hive_opt.documents.descriptor import (
     Decision,
     Descriptor,
@@ -83,6 +84,7 @@ class Report:
     - ``stages`` are the stages that Hive would run; empty if Hive rejects the statement. They are
       in the file only.
     - ``fewer_joins`` is the statement with fewer joins, for the map join of the same application.
+    - ``local_task`` says what has read the keys: ``spark``, or ``worker`` for the task's own process.
     """
 
     descriptor: Descriptor
@@ -98,6 +100,7 @@ class Report:
     reads: tuple[TableRead, ...] = ()
     stages: tuple[StageSummary, ...] = ()
     fewer_joins: EliminatedJoins | None = None
+    local_task: str = SPARK
 
     def summary(self) -> dict[str, object]:
         """The summary for XCom, a small dictionary of plain values."""
@@ -107,6 +110,7 @@ class Report:
             "work": {
                 name: None if work is None else asdict(work) for name, work in self.work.items()
             },
+            "local_task": self.local_task,
             "application_id": self.application_id,
             "vanished": self.vanished,
             "appeared": self.appeared,

@@ -54,6 +54,10 @@ class HiveMetastoreHook(BaseHook):
         """The value for ``hive.metastore.uris``; raises ``AirflowFailException``."""
         return uris_of(self._connection())
 
+    def is_on_glue(self) -> bool:
+        """Whether the connection is one of AWS Glue; raises ``AirflowFailException``."""
+        return is_glue(self._connection())
+
     def _connection(self) -> Connection:
         try:
             return self.get_connection(self.metastore_conn_id)

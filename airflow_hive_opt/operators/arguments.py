@@ -12,6 +12,7 @@ from airflow_hive_opt.statement.arguments import check_named_values, check_whole
 SHOW_ROWS = 5
 """How many rows of a SELECT the log shows, unless argument or configuration set another number."""
 
+_WHERE = ("auto", "spark", "worker")
 _NO_TEXT = (type(None), bool, int, float, bytes, Mapping, list, tuple, Set)
 _NO_MAPPING = (bool, int, float, bytes, list, tuple, Set)
 
@@ -55,6 +56,22 @@ def check_rendered(sql: object, **mappings: object) -> None:
             check_named_values(name, {} if value is None else value)
     except ValueError as error:
         raise AirflowFailException(str(error)) from None
+
+
+def check_local_task(choice: str | None, called: str = "local_task") -> None:
+    """Raises ``ValueError`` unless it is ``auto``, ``spark``, ``worker`` or ``None``."""
+    if choice not in (None, *_WHERE):
+        raise ValueError(f"{called} must be {', '.join(_WHERE[:-1])} or {_WHERE[-1]}, not {choice!r}")
+
+
+def where_local_task_runs(given: str | None) -> str:
+    """The argument, else ``[hive_opt] local_task``; raises ``AirflowFailException``."""
+    configured = str(airflow_conf.get("hive_opt", "local_task", fallback="") or _WHERE[0])
+    try:
+        check_local_task(configured, "[hive_opt] local_task")
+    except ValueError as error:
+        raise AirflowFailException(str(error)) from None
+    return given or configured
 
 
 def _is_template(text: str) -> bool:

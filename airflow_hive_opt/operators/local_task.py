@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.documents.gates import Gates
-from airflow_hive_opt.operators.arguments import check_switches, given_switches
+from airflow_hive_opt.operators.arguments import (
+    check_local_task,
+    check_switches,
+    given_switches,
+    where_local_task_runs,
+)
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException
 from airflow_hive_opt.provider.earlier_runs import unasked_of
@@ -15,6 +20,8 @@ from airflow_hive_opt.statement.arguments import check_whole_number
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job
     from airflow_hive_opt.provider.airflow_compat import Context
+    from airflow_hive_opt.provider.connections import Deployment
+    from airflow_hive_opt.provider.embedded import Prepared
 
 SWITCHES = (
     "partition_pruning",
@@ -50,6 +57,11 @@ class LocalTaskOperator(StatementOperator):
     :param hold_snapshots: if true, the statement reads small Iceberg tables at the snapshots from
         which their keys come, also if the map join is another task and runs later. Default: it
         reads their current snapshots.
+    :param local_task: where the local task runs. ``worker``: in the task's own process, without a
+        JVM, which fails if it can't. ``spark``: on Spark. ``auto``: in the worker if it can answer,
+        else on Spark; the log says why. Default: ``[hive_opt] local_task``, else ``auto``.
+    :param storage_conn_id: the connection for the small tables' files if the worker reads them.
+        Default: none; then the storage's own credentials count.
     :param dry: if true, only prune: the map join is skipped. May be a template that renders
         to ``true`` or ``false``, for example from the trigger form. (templated)
 
@@ -73,6 +85,8 @@ class LocalTaskOperator(StatementOperator):
         python_functions: bool | str | None = None,
         planning_seconds: int | str | None = None,
         hold_snapshots: bool = False,
+        local_task: str | None = None,
+        storage_conn_id: str | None = None,
         dry: bool | str = False,
         **kwargs: Any,
     ) -> None:
@@ -80,6 +94,7 @@ class LocalTaskOperator(StatementOperator):
         check_whole_number("max_key_bytes", max_key_bytes, 1)
         if not isinstance(hold_snapshots, bool):
             raise ValueError(f"hold_snapshots must be True or False, not {hold_snapshots!r}")
+        check_local_task(local_task)
         if self.stages == "local task" and "show_rows" in kwargs:
             raise TypeError(
                 "show_rows can't be set: a local task returns no rows. Set it at the map join"
@@ -94,6 +109,8 @@ class LocalTaskOperator(StatementOperator):
         self.planning_seconds = planning_seconds
         check_switches(given_switches(self, SWITCHES))
         self.hold_snapshots = hold_snapshots
+        self.local_task = local_task
+        self.storage_conn_id = storage_conn_id
         self.dry = dry
 
     def execute(self, context: Context) -> Any:
@@ -115,6 +132,18 @@ class LocalTaskOperator(StatementOperator):
             unasked=unasked_of(context) if free else {},
             **fields,
         )
+
+    def prepared(self, job: Job, place: Deployment) -> Prepared:
+        """Starts the local task in this process; see :meth:`StatementOperator.prepared`."""
+        choice = where_local_task_runs(self.local_task)
+        if choice == "spark":
+            return super().prepared(job, place)
+        from airflow_hive_opt.provider.worker import WorkerLocalTask
+
+        task = WorkerLocalTask(
+            job, choice, place, self.conf or {}, self.metastore_conn_id, self.storage_conn_id
+        )
+        return task.job_or_outcome
 
     def is_dry(self) -> bool:
         """The rendered value of ``dry``; raises ``AirflowFailException``."""

@@ -31,7 +31,7 @@ from airflow_hive_opt.provider.airflow_compat import (
 )
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
-from airflow_hive_opt.provider.embedded import embedded_settings, run_embedded
+from airflow_hive_opt.provider.embedded import Prepared, embedded_settings, run_embedded
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import (
     NO_CLUSTER_MODE,
@@ -209,12 +209,24 @@ class StatementOperator(SparkSubmitOperator):
 
     def run(self, context: Context, job: Job) -> Outcome:
         """Runs the job in this process, on a cluster or over Spark Connect, by ``conn_id``."""
+        from airflow_hive_opt.documents.job import Outcome
+
         self._deployment = place = deployment_of(self.conn_id)
+        prepared = self.prepared(job, place)
+        if place.kind == "embedded" and job.stages == "both":
+            return self._run_here(context, prepared, place)
+        known = prepared(None)
+        if isinstance(known, Outcome):
+            return known
         if place.kind == "submitted":
-            return self._run_on_cluster(context, job)
+            return self._run_on_cluster(context, known)
         if place.kind == "connect":
-            return self._run_over_connect(job, place)
-        return self._run_here(context, job, place)
+            return self._run_over_connect(known, place)
+        return self._run_here(context, lambda _: known, place)
+
+    def prepared(self, job: Job, place: Deployment) -> Prepared:  # noqa: ARG002 - of a subclass
+        """Starts what can be done before Spark runs, and returns a function that waits for it."""
+        return lambda _: job
 
     def summary_of(self, outcome: Outcome) -> dict[str, Any]:
         """Logs the outcome and returns the summary."""
@@ -248,7 +260,7 @@ class StatementOperator(SparkSubmitOperator):
         """The path that this attempt writes to."""
         return checked_attempt_path(self.descriptor_path or default_root(), context)
 
-    def _run_here(self, context: Context, job: Job, place: Deployment) -> Outcome:
+    def _run_here(self, context: Context, prepared: Prepared, place: Deployment) -> Outcome:
         def started(session: SparkSession | None, interrupt: Callable[[], None]) -> None:
             self._interrupt = interrupt
             if session is not None:
@@ -256,7 +268,7 @@ class StatementOperator(SparkSubmitOperator):
 
         try:
             settings = embedded_settings(place.address, self.metastore_conn_id, self.conf or {})
-            return run_embedded(application_name(context), settings, job, started)
+            return run_embedded(application_name(context), settings, prepared, started)
         finally:
             self._interrupt = None
 

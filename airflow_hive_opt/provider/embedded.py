@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException, ObjectStoragePath, conf
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TASK, SHARED = "task", "shared"
+# A Spark that is there after so many seconds ran before. It collects keys as quickly as the worker.
+_WARM = 1.0
+Prepared: TypeAlias = "Callable[[float | None], Job | Outcome]"
+"""Gives the job to run, or the outcome if it needs no Spark.
+
+Waits so many seconds for what is done beside Spark's start; ``None`` is until it ends.
+"""
 
 
 def embedded_settings(
@@ -40,16 +47,16 @@ def embedded_settings(
 def run_embedded(
     name: str,
     settings: Mapping[str, str],
-    job: Job,
+    prepared: Prepared,
     started: Callable[[SparkSession | None, Callable[[], None]], None],
 ) -> Outcome:
-    """Runs the job where ``[hive_opt] session`` says; in this process's Spark if there is one.
+    """Runs a job where ``[hive_opt] session`` says; in this process's Spark if there is one.
 
-    ``started`` gets the session and a function that stops the task's work alone, also for signal
+    ``prepared`` gives the job once there is a session. ``started`` gets the session and a function that stops the task's work alone, also for signal
     handlers. It first gets no session if the task may have to wait for a shared Spark. Raises
     ``AirflowException``, and ``AirflowFailException`` for a wrong configuration.
     """
-    from airflow_hive_opt.documents.job import Status
+    from airflow_hive_opt.documents.job import Outcome, Status
     from airflow_hive_opt.spark.application.run import run_job
     from airflow_hive_opt.spark.session.java import SparkStartError
     from airflow_hive_opt.spark.session.session import has_spark, kill_spark, spark_session
@@ -64,11 +71,13 @@ def run_embedded(
         threading.Thread(target=stopped.set, daemon=True).start()
 
     def run(session: SparkSession, interrupt: Callable[[], None]) -> Outcome:
-        log.info("Spark session ready after %.1f s", time.monotonic() - began)
+        seconds = time.monotonic() - began
+        log.info("Spark session ready after %.1f s", seconds)
         started(session, interrupt)
         if stopped.is_set():
             raise SparkStartError("the task was stopped before its statement began")
-        return run_job(session, job, ObjectStoragePath)
+        job = prepared(0 if seconds < _WARM else None)
+        return job if isinstance(job, Outcome) else run_job(session, job, ObjectStoragePath)
 
     with start_errors():
         if not _is_shared() or has_spark():

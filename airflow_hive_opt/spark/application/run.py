@@ -15,9 +15,9 @@ Operators, sensors, command line, ``spark-submit``, Spark Connect and the shared
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -26,11 +26,11 @@ from upath import UPath
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents import required
 from airflow_hive_opt.documents.best_effort import best_effort
-from airflow_hive_opt.documents.binding import WORKER, OtherSession
+from airflow_hive_opt.documents.binding import SPARK, WORKER, OtherSession
 from airflow_hive_opt.documents.clock import Clock
 from airflow_hive_opt.documents.descriptor import Descriptor, DescriptorError
 from airflow_hive_opt.documents.error_text import in_words
-from airflow_hive_opt.documents.gates import JoinStopped, NothingToDo
+from airflow_hive_opt.documents.gates import JoinStopped
 from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status
 from airflow_hive_opt.documents.report import (
     LOCAL_TASK,
@@ -50,6 +50,7 @@ from airflow_hive_opt.local_task.earlier_runs import EarlierRuns
 from airflow_hive_opt.local_task.local_task import run_local_task
 from airflow_hive_opt.local_task.passed_through import passed_through
 from airflow_hive_opt.local_task.published import publish
+from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.local_task.redundant_joins import without_joins
 from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
 from airflow_hive_opt.restriction.restrict import restrict, ways_of
@@ -115,7 +116,7 @@ def _outcome(session: SparkSession, job: Job, open_path: Callable[[str], Storage
                 return Outcome(Status.DONE, headline(pruned.descriptor), pruned.summary())
             result = run.map_join(pruned.descriptor, fewer_joins=pruned.fewer_joins)
     except JoinStopped as stop:
-        return _stopped(stop, pruned or Report(stop.descriptor, str(handed_over)), job)
+        return stopped(stop, pruned or Report(stop.descriptor, str(handed_over)), job.digest)
     except (PlanError, OtherSession, TooManyRequiredPartitions) as error:
         return _failed(Status.REFUSED, error, pruned)
     except (DescriptorError, PySparkException, Py4JError, ConnectionError) as error:
@@ -194,7 +195,10 @@ class Run:
             self._clock.add(best_effort(lambda: read_report(path).summary))
         vanished, appeared = changes(descriptor.targets, current.targets)
         result = self.map_join(descriptor, current, path=path)
-        report = replace(result.report, vanished=vanished, appeared=appeared)
+        reader = descriptor.binding.reader if descriptor.binding else SPARK
+        report = replace(
+            result.report, vanished=vanished, appeared=appeared, local_task=reader
+        )
         return replace(result, report=report)
 
     def map_join(
@@ -311,12 +315,3 @@ class Run:
 
 def _failed(status: Status, error: Exception, pruned: Report | None) -> Outcome:
     return Outcome(status, in_words(error), pruned.summary() if pruned else None)
-
-
-def _stopped(stop: JoinStopped, report: Report, job: Job) -> Outcome:
-    """The outcome of a run that a gate has stopped, with all that the local task found."""
-    status = Status.NOTHING_TO_DO if isinstance(stop, NothingToDo) else Status.REFUSED
-    found: Mapping[str, Any] = {"stopped": stop.short, "headline": headline(stop.descriptor)}
-    if job.digest:
-        found = {**found, "digest": job.digest}  # of the list as the local task wrote it
-    return Outcome(status, str(stop), {**report.summary(), **found})

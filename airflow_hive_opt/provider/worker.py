@@ -1,0 +1,163 @@
+"""The local task in the task's own process, without Spark, by the task's connections."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as StillRunning
+from dataclasses import replace
+from importlib.util import find_spec
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.documents.storage import DescriptorError
+from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook, spark_conf_of
+from airflow_hive_opt.provider.airflow_compat import (
+    AirflowException,
+    AirflowFailException,
+    ObjectStoragePath,
+)
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.documents.job import Job, Outcome
+    from airflow_hive_opt.metastores.metastore import Remote
+    from airflow_hive_opt.provider.connections import Deployment
+    from airflow_hive_opt.worker.local_task import Found
+
+log = logging.getLogger(__name__)
+
+_URIS = "spark.hadoop.hive.metastore.uris"
+# Settings of a metastore that the plain Thrift client can't talk to.
+_SECURED = (
+    "spark.hadoop.hive.metastore.sasl.enabled",
+    "spark.hadoop.hive.metastore.use.SSL",
+    "spark.hadoop.hive.metastore.thrift.framed.transport.enabled",
+    "spark.hadoop.hive.metastore.thrift.compact.protocol.enabled",
+)
+# Hadoop's names of a scheme, and fsspec's.
+_SCHEMES = {"s3a": "s3", "s3n": "s3"}
+_INSTALL = "the extra airflow-hive-opt[worker] is not installed"
+
+
+class WorkerLocalTask:
+    """One attempt at a job's local task in this process.
+
+    ``choice`` is the operator's ``local_task``, ``auto`` or ``worker``. ``place`` is where Spark
+    runs, and ``conf`` are the task's settings of it. ``metastore_conn_id`` and ``storage_conn_id``
+    are connections to the session's metastore and to the storage of the small tables. A thread does
+    the work, so that Spark can start meanwhile.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        choice: str,
+        place: Deployment,
+        conf: Mapping[str, Any],
+        metastore_conn_id: str | None,
+        storage_conn_id: str | None,
+    ) -> None:
+        self._job = job
+        self._is_required = choice == "worker"
+        self._answer: Future[Found | str] = Future()
+
+        def work() -> None:
+            if place.kind == "connect":
+                found: Found | str = "a Spark Connect server has its own metastore"
+            else:
+                found = _found(job, conf, metastore_conn_id, storage_conn_id)
+            self._answer.set_result(found)
+
+        Thread(target=work, name="local task", daemon=True).start()
+
+    def job_or_outcome(self, patience: float | None = None) -> Job | Outcome:
+        """The job to run on Spark, with the local task's list if there is one.
+
+        An outcome ends the run: the local task alone was asked for, or a gate is closed.
+        ``patience`` is how long to wait for the worker, in seconds; default: until it ends. Raises
+        ``AirflowFailException`` if Spark must not do the local task and the worker can't.
+        """
+        from airflow_hive_opt.documents.job import Stages, Status
+        from airflow_hive_opt.worker.local_task import hand_over
+
+        job, path = self._job, ObjectStoragePath(self._job.path)
+        try:
+            found = self._answer.result(None if self._is_required else patience)
+        except StillRunning:
+            found = "Spark is ready before it"
+        if isinstance(found, str):
+            if self._is_required:
+                raise AirflowFailException(
+                    f"the worker can't run the local task: {found}. Set local_task to 'auto'"
+                )
+            log.info("Spark runs the local task: %s", found)
+            return job
+        try:
+            outcome = hand_over(found, job, path)
+        except DescriptorError as error:
+            raise AirflowException(str(error)) from None
+        if job.stages is Stages.LOCAL_TASK or outcome.status is not Status.DONE:
+            return outcome
+        return replace(job, descriptor=job.path, digest=found.descriptor.digest)
+
+
+def _found(
+    job: Job,
+    conf: Mapping[str, Any],
+    metastore_conn_id: str | None,
+    storage_conn_id: str | None,
+) -> Found | str:
+    """What the local task finds, or why Spark has to run it; an error costs nothing else."""
+    if any(find_spec(name) is None for name in ("duckdb", "pyarrow")):
+        return _INSTALL
+    from airflow_hive_opt.worker.local_task import Place, find
+    from airflow_hive_opt.worker.unanswered import Unanswered
+
+    try:
+        given = {name: str(value) for name, value in conf.items()}
+        settings = {**spark_conf_of(metastore_conn_id), **given}
+        metastore, is_on_glue = _metastore(metastore_conn_id, settings)
+        return find(job, Place(metastore, is_on_glue, settings, _opener(storage_conn_id)))
+    except Unanswered as why:
+        return str(why)
+    except AirflowFailException as error:
+        return str(error)
+    except Exception as error:
+        log.warning("the local task fails in the worker", exc_info=True)
+        return f"{type(error).__name__}: {error}"
+
+
+def _metastore(conn_id: str | None, settings: Mapping[str, str]) -> tuple[Remote, bool]:
+    """A client of the session's metastore, and whether it is AWS Glue; raises ``Unanswered``."""
+    from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
+    from airflow_hive_opt.worker.unanswered import Unanswered
+
+    if settings.get("spark.sql.catalogImplementation", "hive") != "hive":
+        raise Unanswered("the session has no Hive metastore")
+    secured = [name for name in _SECURED if settings.get(name, "false").lower() != "false"]
+    if secured:
+        raise Unanswered(f"{secured[0]} is set")
+    if conn_id is not None:
+        hook = HiveMetastoreHook(conn_id)
+        return hook.get_conn(), hook.is_on_glue()
+    if not settings.get(_URIS):
+        raise Unanswered("the task names no metastore: set metastore_conn_id")
+    try:
+        return ThriftMetastore(settings[_URIS]), False
+    except ValueError as error:
+        raise Unanswered(str(error)) from None
+
+
+def _opener(conn_id: str | None) -> Callable[[str], Any]:
+    """Opens the folders of tables, whose URIs have Hadoop's schemes."""
+
+    def open_path(uri: str) -> ObjectStoragePath:
+        scheme, _, rest = uri.partition(":")
+        if not rest or "/" in scheme:
+            return ObjectStoragePath(f"file://{uri}")
+        if scheme == "file":
+            return ObjectStoragePath(f"file:///{rest.lstrip('/')}")
+        return ObjectStoragePath(f"{_SCHEMES.get(scheme, scheme)}:{rest}", conn_id=conn_id)
+
+    return open_path

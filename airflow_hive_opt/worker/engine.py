@@ -1,0 +1,123 @@
+"""The worker as the engine of the local task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.local_task.engine import Keys, NamesOf
+from airflow_hive_opt.metastores.metastore import MetastoreError, Remote
+from airflow_hive_opt.metastores.partitions import Partition
+from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
+from airflow_hive_opt.metastores.storage import Storage
+from airflow_hive_opt.pruning.decisions import KeySource, Layer
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.worker.key_query import collect
+from airflow_hive_opt.worker.keys import Keys as WorkerKeys
+from airflow_hive_opt.worker.partition_names import fulfilling
+from airflow_hive_opt.worker.tables import Tables
+from airflow_hive_opt.worker.unanswered import Unanswered
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.documents.job import KeyBounds
+    from airflow_hive_opt.documents.storage import StoragePath
+    from airflow_hive_opt.pruning.decisions import KeyPredicate, ScanDecision
+
+
+class WorkerEngine:
+    """An :class:`~airflow_hive_opt.local_task.engine.Engine` in this process.
+
+    Every error is :class:`~airflow_hive_opt.worker.unanswered.Unanswered`: one scan that Spark has
+    to prune makes Spark do the whole local task, as it starts anyway.
+    """
+
+    failures: tuple[type[Exception], ...] = ()
+
+    def __init__(
+        self,
+        catalog: StatementCatalog,
+        metastore: Remote,
+        open_path: Callable[[str], StoragePath],
+        bounds: KeyBounds,
+        parameters: Mapping[str, object],
+    ) -> None:
+        self._tables = Tables(_SmallTables(catalog, metastore), open_path)
+        self._bounds = bounds
+        self._parameters = parameters
+        self._calls: set[str] = set()
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """Spark's own functions that this engine has evaluated, in lower case."""
+        return tuple(sorted(self._calls))
+
+    def collect(self, source: KeySource, names: NamesOf) -> Keys | Reason:  # noqa: ARG002
+        """See :class:`~airflow_hive_opt.local_task.engine.Engine`."""
+        keys = collect(source, self._tables, self._bounds, self._parameters)
+        if isinstance(keys, Reason):
+            return keys
+        self._calls |= {name.lower() for name in keys.functions}
+        return keys
+
+    def collect_together(self, sources: Sequence[KeySource], names: NamesOf) -> list[Keys | Reason]:
+        """See :class:`~airflow_hive_opt.local_task.engine.Engine`."""
+        return [self.collect(source, names) for source in sources]
+
+    def fulfilling(
+        self,
+        table: Table,
+        layers: Sequence[Layer],
+        partitions: Sequence[Partition],
+        conditions: Sequence[str],
+        keys: Keys | None = None,
+    ) -> list[Partition] | None:
+        """See :class:`~airflow_hive_opt.local_task.engine.Engine`.
+
+        Also ``None`` if one of the conditions is not understood: it is then left out, and the map
+        join does not evaluate it on partition names either.
+        """
+        assert keys is None or isinstance(keys, WorkerKeys), "keys of this engine"
+        found = fulfilling(table, layers, partitions, conditions, self._parameters, keys)
+        if found is None or found.left_out:
+            return None
+        self._calls |= {name.lower() for name in found.functions}
+        return found.partitions
+
+
+class _SmallTables:
+    """The tables that keys come from, in one metastore."""
+
+    def __init__(self, catalog: StatementCatalog, metastore: Remote) -> None:
+        self._catalog = catalog
+        self._metastore = metastore
+
+    def table(self, name: str) -> Table | None:
+        return self._catalog.table(name)
+
+    def storage(self, table: Table) -> Storage | None:
+        return self._metastore.storage(table)
+
+    def stored_partitions(self, table: Table) -> list[tuple[Partition, Storage]]:
+        partitions = self._metastore.partition_names(table)
+        storages = self._metastore.partition_storages(table, partitions)
+        return [
+            (partition, storage)
+            for partition, storage in zip(partitions, storages, strict=True)
+            if storage is not None  # dropped in between
+        ]
+
+    def partition_names(self, table: Table) -> list[Partition]:
+        return self._metastore.partition_names(table)
+
+
+class OtherScans:
+    """The :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans` that Spark alone has."""
+
+    def lake_scan(self, context: object, decision: ScanDecision, plan: object) -> None:  # noqa: ARG002
+        """Raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered`."""
+        raise Unanswered(f"{decision.scan.name} is a table of {decision.table.provider}")
+
+    def data_column(self, context: object, predicate: KeyPredicate, target: object) -> None:  # noqa: ARG002
+        """Raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered`."""
+        raise Unanswered(f"the files of {predicate.relation.scan.name} are sampled by Spark")

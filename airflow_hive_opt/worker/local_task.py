@@ -1,0 +1,129 @@
+"""The local task without Spark (HIVE-5119, execution, the local work): it runs in the worker.
+
+Tables, functions and partitions come from the metastore, and keys from the small tables' files. The
+descriptor is the one that Spark's local task writes, except that its list may have partitions too
+many. What the worker can't answer, it leaves to Spark.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.documents.binding import CHANGES_VALUES, WORKER, Binding
+from airflow_hive_opt.documents.clock import Clock
+from airflow_hive_opt.documents.descriptor import Descriptor
+from airflow_hive_opt.documents.gates import JoinStopped
+from airflow_hive_opt.documents.job import Job, Outcome, Status
+from airflow_hive_opt.documents.report import LOCAL_TASK, Report, headline, keep_report
+from airflow_hive_opt.documents.required_keys import FoundKeys
+from airflow_hive_opt.local_task.context import LocalTaskContext
+from airflow_hive_opt.local_task.earlier_runs import EarlierRuns
+from airflow_hive_opt.local_task.local_task import run_local_task
+from airflow_hive_opt.local_task.passed_through import passed_through
+from airflow_hive_opt.local_task.published import publish
+from airflow_hive_opt.local_task.stopped import stopped
+from airflow_hive_opt.metastores.metastore import MetastoreError, Remote
+from airflow_hive_opt.worker.engine import OtherScans, WorkerEngine
+from airflow_hive_opt.worker.planning import planned
+from airflow_hive_opt.worker.sizes import with_bytes
+from airflow_hive_opt.worker.tables import WorkerTables
+from airflow_hive_opt.worker.unanswered import Unanswered
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.documents.storage import StoragePath
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the worker reads, and what it knows of the map join's session.
+
+    - ``metastore`` is that of the session; ``is_on_glue`` says that it is AWS Glue.
+    - ``settings`` are Spark's settings as far as they are known before Spark starts.
+    - ``open_path`` makes a path from the URI of a table's folder.
+    """
+
+    metastore: Remote
+    is_on_glue: bool
+    settings: Mapping[str, str]
+    open_path: Callable[[str], StoragePath]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the worker's local task has found, before anything is written."""
+
+    descriptor: Descriptor
+    keys: FoundKeys | None
+    clock: Clock
+
+
+def find(job: Job, place: Place) -> Found:
+    """Collects keys and looks up partitions; writes nothing.
+
+    Raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered` with the reason if Spark has to
+    do it.
+    """
+    clock = Clock()
+    try:
+        with place.metastore, clock.phase(LOCAL_TASK, place.metastore.work):
+            descriptor, keys = _descriptor(job, place)
+    except MetastoreError as error:
+        raise Unanswered(f"the metastore: {error}") from error
+    return Found(descriptor, keys, clock)
+
+
+def hand_over(found: Found, job: Job, path: StoragePath) -> Outcome:
+    """Writes the descriptor to ``path`` with the report next to it, and checks the job's gates.
+
+    Raises ``DescriptorError`` if the descriptor can't be written.
+    """
+    descriptor, clock = found.descriptor, found.clock
+    publish(descriptor, found.keys, path)
+    report = Report(
+        descriptor, str(path), dict(clock.seconds), dict(clock.work), local_task=WORKER
+    )
+    keep_report(report, path)
+    try:
+        job.gates.check(descriptor)
+    except JoinStopped as stop:
+        return stopped(stop, report)
+    return Outcome(Status.DONE, headline(descriptor), report.summary())
+
+
+def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
+    settings = {**place.settings, **job.session_conf}
+    tables = WorkerTables(place.metastore)
+    plan = planned(job, tables, settings)
+    if plan.passed_through:
+        return replace(passed_through(job, plan.passed_through), binding=None), None
+    engine = WorkerEngine(tables, place.open_path, job.bounds, job.parameters)
+    earlier = EarlierRuns(job.unasked)
+    context = LocalTaskContext(
+        engine, place.metastore, place.is_on_glue, job.parameters, earlier, hand_over=True
+    )
+    found = run_local_task(context, plan, OtherScans())
+    if context.metastore_failed:
+        raise Unanswered("the metastore does not answer")
+    session = Binding(
+        "spark_catalog",
+        "default",
+        place.metastore.default_location(),
+        tables.located(job.statement),
+        {name: value for name, value in settings.items() if CHANGES_VALUES.fullmatch(name)},
+    )
+    descriptor = replace(
+        found.descriptor,
+        query_digest=job.query_digest,
+        binding=session.for_worker(engine.calls),
+    )
+    if job.gates.max_bytes is not None:
+        measured = (
+            with_bytes(place.metastore, place.open_path, target) for target in descriptor.targets
+        )
+        descriptor = replace(descriptor, targets=tuple(measured))
+    return descriptor, found.keys

@@ -1,0 +1,55 @@
+"""Plans a job's statement from the metastore's facts alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from airflow_hive_opt.documents.job import Job
+from airflow_hive_opt.pruning.plan import Plan, passing_through, plan
+from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.rewriting import Refusal, rewrite
+from airflow_hive_opt.rewriting.cost import MAP_JOIN_SIZE
+from airflow_hive_opt.statement.budget import Budget, OverBudget
+from airflow_hive_opt.statement.dialect import setting_that_differs
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.settings import DEFAULTS, PLANNING_SECONDS
+from airflow_hive_opt.worker.settings import setting_that_changes_values
+from airflow_hive_opt.worker.tables import WorkerTables
+from airflow_hive_opt.worker.unanswered import Unanswered
+
+log = logging.getLogger(__name__)
+
+
+def planned(job: Job, tables: WorkerTables, settings: Mapping[str, str]) -> Plan:
+    """The plan of the job's statement; ``settings`` are Spark's, as far as they are known.
+
+    Raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered` if Spark has to plan it.
+    """
+    sql = job.statement
+    # before Spark 4.0 every session joins literals, and the session's version is not known
+    if found := setting_that_differs(sql, settings.get, joins_literals=True):
+        raise Unanswered(f"{found} changes how the statement is read")
+    if found := setting_that_changes_values(settings):
+        raise Unanswered(f"{found} may change values")
+    try:
+        with Budget(job.settings.number(PLANNING_SECONDS)):
+            tables.look_up_together(sql)
+            _check_not_rewritten(job, tables)
+            found_plan = plan(sql, tables, job.settings)
+    except OverBudget:
+        return passing_through(sql, Reason.PLANNING_TOO_LONG.sentence)
+    except PlanError as error:  # Spark may accept it, and says better what is wrong
+        raise Unanswered(f"the planner says {error}") from None
+    for warning in found_plan.warnings:
+        log.warning("%s", warning)
+    return found_plan
+
+
+def _check_not_rewritten(job: Job, tables: WorkerTables) -> None:
+    """Leaves a statement to Spark that the Correlation Optimizer may rewrite: its sizes decide."""
+    if job.settings.number(MAP_JOIN_SIZE) > int(DEFAULTS[MAP_JOIN_SIZE]):
+        raise Unanswered(f"{MAP_JOIN_SIZE} adds broadcast hints")
+    found = rewrite(job.statement, tables, job.settings)
+    if found.applied or any(reason is Refusal.SIZE_NOT_KNOWN for _, reason in found.refused):
+        raise Unanswered("the statement may be rewritten, which Spark's statistics decide")

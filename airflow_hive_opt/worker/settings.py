@@ -1,0 +1,40 @@
+"""The settings of a session under which the worker would read other values than Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+# Explicit settings that may change names, literals, comparisons or the values of files.
+_MAY_CHANGE = re.compile(
+    r"spark\.sql\.(legacy\.(?!timeParserPolicy$).+|.*collation.*|defaultCatalog"
+    r"|catalog\.spark_catalog(\..+)?"
+    r"|(files\.ignore|parquet\.(binaryAsString|fieldId|datetimeRebase)|orc\.).*"
+    r"|(charAsVarchar|variable\.substitute)|functionResolution\..+|path\..+|defaultPath)"
+)
+# Of these, the values that change nothing.
+_HARMLESS = {
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.defaultCatalog": "spark_catalog",
+    "spark.sql.variable.substitute": "true",
+}
+
+
+def setting_that_changes_values(settings: Mapping[str, str]) -> str | None:
+    """The first of the session's known settings that may change values; ``None`` if none does.
+
+    >>> setting_that_changes_values({"spark.sql.ansi.enabled": "false"})
+    >>> setting_that_changes_values({"spark.sql.parquet.binaryAsString": "true"})
+    'spark.sql.parquet.binaryAsString'
+    """
+    return next(
+        (
+            name
+            for name, value in sorted(settings.items())
+            if _MAY_CHANGE.fullmatch(name) and _HARMLESS.get(name) != value.lower()
+        ),
+        None,
+    )

@@ -1,0 +1,36 @@
+"""The sizes of partitions, for a gate that limits them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.documents.descriptor import Target
+from airflow_hive_opt.metastores.metastore import Remote
+from airflow_hive_opt.metastores.partitions import Partition
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+
+def with_bytes(metastore: Remote, open_path: Callable[[str], UPath], target: Target) -> Target:
+    """The target with every partition's size in bytes: the metastore's, else its files'.
+
+    Raises ``MetastoreError``, and ``OSError`` if files can't be listed.
+    """
+    table = metastore.table(target.scan.table)
+    bare = [part for part in target.partitions if part.bytes is None and part.location is None]
+    found = metastore.partitions_by_names(table, bare) if table is not None and bare else []
+    known = {part.values: part for part in found}
+    partitions = (known.get(part.values, part) for part in target.partitions)
+    return replace(target, partitions=tuple(_measured(part, open_path) for part in partitions))
+
+
+def _measured(partition: Partition, open_path: Callable[[str], UPath]) -> Partition:
+    """The partition with its files' size; unchanged if it has a size or no location."""
+    if partition.bytes is not None or partition.location is None:
+        return partition
+    folder = open_path(partition.location)
+    size = folder.fs.du(folder.path) if folder.exists() else 0
+    return replace(partition, bytes=int(size))
