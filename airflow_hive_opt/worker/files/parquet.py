@@ -38,9 +38,7 @@ def read_parquet(file: Any, wanted: Mapping[str, SqlType]) -> tuple[pa.Table, Se
             raise Unanswered(f"the column {name} has another type in a Parquet file")
         physical[name] = leaf.path
     table = parquet.read(columns=list(physical.values()), use_threads=False)
-    columns = [
-        table.column(path).cast(arrow_type(wanted[name])) for name, path in physical.items()
-    ]
+    columns = [table.column(path).cast(arrow_type(wanted[name])) for name, path in physical.items()]
     import pyarrow as pa
 
     found = pa.Table.from_arrays(columns, names=list(physical))

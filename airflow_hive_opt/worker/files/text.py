@@ -6,7 +6,7 @@ import bz2
 import gzip
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ _WITHOUT_EFFECT = frozenset(
     {"colelem.delim", "mapkey.delim", "serialization.lib", "serialization.ddl", "path"}
 )
 _CODECS = re.compile(r"\.(?:gz|bz2|deflate|snappy|zst|zstd|lz4|lzo|lzo_deflate|xz|zip|Z)$", re.I)
-_OPENED = {".gz": gzip.open, ".bz2": bz2.open}
+_OPENED: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 @dataclass(frozen=True)

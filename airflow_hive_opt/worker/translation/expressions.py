@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -171,8 +171,8 @@ class Expressions:
             return Typed(in_query(value, query), BOOLEAN)
         only(node, "this", "expressions")
         values = [self.operand(part) for part in (node.this, *node.expressions)]
-        (value, *listed), _ = alike(values)
-        return Typed(f"({value} IN ({', '.join(listed)}))", BOOLEAN)
+        (one, *listed), _ = alike(values)
+        return Typed(f"({one} IN ({', '.join(listed)}))", BOOLEAN)
 
     def _between(self, node: exp.Between) -> Typed:
         only(node, "this", "low", "high")
@@ -202,7 +202,7 @@ class Expressions:
         # without the columns of the query around it: there the values for no row differ
         query = self._subqueries.single_column(node, None, monotone=False)
         type_ = query.type_of(0)
-        return Typed(f"({query.sql()})", type_)
+        return Typed(f"(SELECT c0 FROM ({query.sql()}))", type_)
 
     def _case(self, node: exp.Case) -> Typed:
         only(node, "this", "ifs", "default")
@@ -223,7 +223,9 @@ class Expressions:
     def cases(self, tests: list[str], values: list[Typed]) -> Typed:
         """CASE with a value for each test and one more; all have one type."""
         (*chosen, default), type_ = self.same(values)
-        branches = " ".join(f"WHEN {test} THEN {value}" for test, value in zip(tests, chosen))
+        branches = " ".join(
+            f"WHEN {test} THEN {value}" for test, value in zip(tests, chosen, strict=True)
+        )
         return Typed(f"CAST(CASE {branches} ELSE {default} END AS {type_.duckdb})", type_)
 
     def same(self, values: list[Typed]) -> tuple[list[str], SqlType]:
@@ -304,13 +306,14 @@ class Expressions:
                 return Typed(f"CAST({value.sql} AS VARCHAR)", STRING)
         raise not_understood(node, self.work.sql)
 
+
 def in_query(value: Typed, query: Query) -> str:
     """IN with a query of one column, as one type."""
     (left, right), _ = alike([value, Typed("c0", query.type_of(0))])
     return f"({left} IN (SELECT {right} FROM ({query.sql()})))"
 
 
-_NODES: dict[type[exp.Expr], Callable[[Expressions, exp.Expr], Typed]] = {
+_NODES: dict[type[exp.Expr], Callable[[Expressions, Any], Typed]] = {
     exp.Column: Expressions._column,
     exp.Literal: Expressions._literal,
     exp.Placeholder: Expressions._parameter,

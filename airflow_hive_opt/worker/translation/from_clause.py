@@ -26,12 +26,9 @@ class From:
     and semi joins. ``visible`` are the relations whose columns the query can read.
     """
 
-    def __init__(
-        self, subqueries: Subqueries, node: exp.Select, outer: Scope | None, monotone: bool
-    ) -> None:
+    def __init__(self, subqueries: Subqueries, node: exp.Select, monotone: bool) -> None:
         self.visible: list[Relation] = []
         self._subqueries = subqueries
-        self._outer = outer
         self._items: list[tuple[str, Relation, list[str]]] = []
         joins = node.args.get("joins") or []
         kinds = [_kind(join) for join in joins]
@@ -40,6 +37,8 @@ class From:
             raise NotUnderstood("a comma beside outer joins")
         # a row too many on the other side of such a join replaces a row with NULLs
         self._monotone = monotone and not {_RIGHT, _FULL}.intersection(kinds)
+        # and without the left side there would be no row with NULLs
+        self._all_inner = {_INNER, _SEMI}.issuperset(kinds)
         from_ = node.args.get("from_")
         if from_ is None:
             raise NotUnderstood("a query without FROM")
@@ -53,24 +52,29 @@ class From:
         if not self._items:
             raise NotUnderstood("none of the tables can be read")
 
+    @property
+    def conditions(self) -> list[str]:
+        """Conditions of the first relation, whose partner may have been left out."""
+        return self._items[0][2]
+
     def sql(self) -> str:
         """FROM in DuckDB."""
-        (_, first, conditions), *others = self._items
+        (_, first, _), *others = self._items
         text = f"FROM {first.sql()}"
         for kind, relation, on in others:
             text += f" {kind} JOIN {relation.sql()} ON {' AND '.join(on) or 'true'}"
-        if conditions:
-            raise NotUnderstood("a condition without a join")
         return text
 
     def _add(self, kind: str, node: exp.Expr, on: exp.Expr | None) -> None:
         work = self._subqueries.work
         try:
             with work.attempt():
+                if not self._items and kind != _INNER:
+                    raise NotUnderstood("a join of a table that is left out")
                 relation = self._subqueries.relation(node, self._may_grow(kind))
                 conditions = self._conditions(kind, relation, on)
         except NotUnderstood as why:
-            if not self._monotone:
+            if not self._monotone or (kind == _INNER and not self._all_inner):
                 raise
             work.leave_out(why)
             if kind not in (_SEMI, _ANTI):
@@ -84,7 +88,7 @@ class From:
         return self._monotone and kind in (_INNER, _SEMI)
 
     def _conditions(self, kind: str, relation: Relation, on: exp.Expr | None) -> list[str]:
-        scope = Scope([*self.visible, relation], self._outer)
+        scope = Scope([*self.visible, relation])
         to = Expressions(self._subqueries.work, scope, self._subqueries)
         return Conditions(to, self._subqueries, self._may_grow(kind)).of(on)
 

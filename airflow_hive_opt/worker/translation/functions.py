@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -15,7 +15,7 @@ from airflow_hive_opt.worker.types import BIGINT, BOOLEAN, DATE, INT, MOST_DIGIT
 if TYPE_CHECKING:
     from airflow_hive_opt.worker.translation.expressions import Expressions
 
-_Translate = Callable[["Expressions", exp.Expr], Typed]
+_Translate = Callable[["Expressions", Any], Typed]
 _TRUNCATED = {
     **dict.fromkeys(("YEAR", "YYYY", "YY"), "year"),
     **dict.fromkeys(("MONTH", "MON", "MM"), "month"),
@@ -150,20 +150,21 @@ def _starts_with(to: Expressions, node: exp.Expr) -> Typed:
 
 
 def _is_null(word: str) -> _Translate:
-    def translate(to: Expressions, node: exp.Expr) -> Typed:
+    def translate(to: Expressions, node: exp.Anonymous) -> Typed:
         return Typed(f"({to.operand(_one(to, node)).sql} {word})", BOOLEAN)
 
     return translate
 
 
-def _weekday(to: Expressions, node: exp.Expr) -> Typed:
+def _weekday(to: Expressions, node: exp.Anonymous) -> Typed:
     return Typed(f"CAST((isodow({to.date(_one(to, node)).sql}) - 1) AS INTEGER)", INT)
 
 
-def _one(to: Expressions, node: exp.Expr) -> exp.Expr:
+def _one(to: Expressions, node: exp.Anonymous) -> exp.Expr:
     if len(node.expressions) != 1:
         raise not_understood(node, to.work.sql)
-    return node.expressions[0]
+    argument: exp.Expr = node.expressions[0]
+    return argument
 
 
 def _aggregate(to: Expressions, node: exp.AggFunc) -> Typed:

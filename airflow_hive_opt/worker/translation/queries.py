@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
+from airflow_hive_opt.pruning.conditions import AGGREGATES
 from airflow_hive_opt.worker.translation.conditions import Conditions
 from airflow_hive_opt.worker.translation.expressions import Expressions
 from airflow_hive_opt.worker.translation.from_clause import From
+from airflow_hive_opt.worker.translation.functions import FUNCTIONS
 from airflow_hive_opt.worker.translation.nodes import not_understood, only
-from airflow_hive_opt.worker.translation.relations import Query, QueryRelation, Relation, Scope
-from airflow_hive_opt.worker.translation.relations import TableRelation
+from airflow_hive_opt.worker.translation.relations import (
+    Query,
+    QueryRelation,
+    Relation,
+    Scope,
+    TableRelation,
+)
 from airflow_hive_opt.worker.translation.typed import Typed, alike
 from airflow_hive_opt.worker.translation.work import Work
 from airflow_hive_opt.worker.types import SqlType
@@ -20,7 +27,7 @@ from airflow_hive_opt.worker.unanswered import NotUnderstood
 
 # The order of rows without LIMIT has no effect.
 _ORDER = ("order", "sort", "distribute", "cluster")
-_AGGREGATES = (exp.AggFunc,)
+_Projection = exp.Expr | tuple[Relation, str]
 
 
 @dataclass(frozen=True)
@@ -114,9 +121,10 @@ class SelectQuery:
         self._work = subqueries.work
         parts = (*node.expressions, *filter(None, [node.args.get("having")]))
         aggregates = any(_own_aggregate(part) for part in parts)
+        self._one_row = aggregates and node.args.get("group") is None
         # a row too many changes an aggregate
         rows_monotone = monotone and not aggregates
-        self._from = From(subqueries, node, outer, rows_monotone)
+        self._from = From(subqueries, node, rows_monotone)
         visible = self._from.visible
         self._to = Expressions(self._work, Scope(visible), subqueries)
         below = Expressions(self._work, Scope(visible, outer), subqueries)
@@ -135,27 +143,31 @@ class SelectQuery:
 
     @property
     def names(self) -> Sequence[str]:
+        """See :class:`Query`."""
         return tuple(name for name, _ in self._projections)
 
     def type_of(self, at: int) -> SqlType:
+        """See :class:`Query`."""
         if at not in self._columns:
             projection = self._projections[at][1]
             with self._work.attempt():
                 self._columns[at] = (
-                    projection
-                    if isinstance(projection, Typed)
-                    else self._to.value(projection)
+                    self._to.value(projection)
                     if isinstance(projection, exp.Expr)
                     else projection[0].column(projection[1])
                 )
         return self._columns[at].type
 
     def sql(self) -> str:
+        """See :class:`Query`."""
         listed = [f"{self._columns[at].sql} AS c{at}" for at in sorted(self._columns)]
+        if self._one_row or not listed:
+            listed.append("count(*) AS one" if self._one_row else "1 AS one")
+        where = [*self._from.conditions, *self._where]
         parts = [
-            f"SELECT {'DISTINCT ' if self._distinct else ''}{', '.join(listed) or '1 AS one'}",
+            f"SELECT {'DISTINCT ' if self._distinct else ''}{', '.join(listed)}",
             self._from.sql(),
-            f"WHERE {' AND '.join(self._where)}" if self._where else "",
+            f"WHERE {' AND '.join(where)}" if where else "",
             f"GROUP BY {', '.join(self._group)}" if self._group else "",
             f"HAVING {' AND '.join(self._having)}" if self._having else "",
         ]
@@ -180,13 +192,15 @@ class SelectQuery:
             raise NotUnderstood("HAVING without GROUP BY or with names of the select list")
         return Conditions(self._to, subqueries, monotone).of(having.this)
 
-    def _expanded(self, node: exp.Select, visible: Sequence[Relation]):
+    def _expanded(
+        self, node: exp.Select, visible: Sequence[Relation]
+    ) -> Iterator[tuple[str, _Projection]]:
         """The output columns: their names, and an expression or a relation with a column."""
         for part in node.expressions:
             star = part if isinstance(part, exp.Star) else part.this
             if isinstance(star, exp.Star) and isinstance(part, (exp.Star, exp.Column)):
                 only(star)
-                wanted = "" if part is star else part.table.lower()
+                wanted = part.table.lower() if isinstance(part, exp.Column) else ""
                 relations = [each for each in visible if wanted in ("", each.alias)]
                 if not relations or any(each.names is None for each in relations):
                     raise NotUnderstood("* of columns that are not known")
@@ -201,9 +215,7 @@ class SelectQuery:
 class UnionQuery:
     """UNION and UNION ALL; the columns are matched by position."""
 
-    def __init__(
-        self, work: Work, sides: Sequence[Query], distinct: bool, monotone: bool
-    ) -> None:
+    def __init__(self, work: Work, sides: Sequence[Query], distinct: bool, monotone: bool) -> None:
         self._work = work
         self._sides = sides
         self._distinct = distinct
@@ -216,9 +228,11 @@ class UnionQuery:
 
     @property
     def names(self) -> Sequence[str]:
+        """See :class:`Query`."""
         return self._sides[0].names
 
     def type_of(self, at: int) -> SqlType:
+        """See :class:`Query`."""
         if at not in self._types:
             with self._work.attempt():
                 columns = [Typed("", side.type_of(at)) for side in self._sides]
@@ -229,6 +243,7 @@ class UnionQuery:
         return self._types[at]
 
     def sql(self) -> str:
+        """See :class:`Query`."""
         listed = [f"CAST(c{at} AS {self._types[at].duckdb}) AS c{at}" for at in sorted(self._types)]
         columns = ", ".join(listed) or "1 AS one"
         word = " UNION " if self._distinct else " UNION ALL "
@@ -246,6 +261,9 @@ def _ask(query: Query, at: int, monotone: bool, work: Work) -> None:
 
 
 def _own_aggregate(node: exp.Expr) -> bool:
-    """Whether the expression has an aggregate of its own query; of unknown functions, yes."""
-    walked = node.walk(bfs=False, prune=lambda part: isinstance(part, exp.Query))
-    return any(isinstance(part, (exp.AggFunc, exp.Any, exp.Anonymous)) for part in walked)
+    """Whether the expression has an aggregate of its own query."""
+    walked = list(node.walk(bfs=False, prune=lambda part: isinstance(part, exp.Query)))
+    for part in walked:
+        if isinstance(part, exp.Anonymous) and part.name.lower() not in FUNCTIONS:
+            raise NotUnderstood(f"{part.name} may be an aggregate")
+    return any(isinstance(part, AGGREGATES) for part in walked)

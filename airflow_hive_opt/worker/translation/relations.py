@@ -20,9 +20,10 @@ class Relation(Protocol):
     alias: str
 
     @property
-    def names(self) -> Sequence[str] | None: ...
+    def names(self) -> Sequence[str] | None:
+        """The columns in order."""
 
-    def column(self, name: str) -> Typed:
+    def column(self, name: str, /) -> Typed:
         """One of ``names``; raises :class:`NotUnderstood`."""
 
     def sql(self) -> str:
@@ -50,23 +51,26 @@ class TableRelation:
         self.alias = alias
         self._work = work
         self._source = source
-        self._own = work.new_alias()
+        self.own = work.new_alias()
 
     @property
     def names(self) -> Sequence[str] | None:
+        """See :class:`Relation`."""
         return tuple(self._source.types)
 
     def column(self, name: str) -> Typed:
+        """See :class:`Relation`."""
         type_ = sql_type(self._source.types[name])
         if type_ is None:
             raise NotUnderstood(f"the type {self._source.types[name]}")
         self._work.used.append((self._source.key, name))
-        return Typed(f"{self._own}.{identifier(name)}", type_)
+        return Typed(f"{self.own}.{identifier(name)}", type_)
 
     def sql(self) -> str:
+        """See :class:`Relation`."""
         # the table must exist, even if no column of it is read
         self._work.used.append((self._source.key, ""))
-        return f"{identifier(self._source.key)} AS {self._own}"
+        return f"{identifier(self._source.key)} AS {self.own}"
 
 
 class QueryRelation:
@@ -75,23 +79,26 @@ class QueryRelation:
     def __init__(self, work: Work, query: Query, alias: str, listed: Sequence[str] = ()) -> None:
         self.alias = alias
         self._query = query
-        self._own = work.new_alias()
+        self.own = work.new_alias()
         if listed and len(listed) != len(query.names):
             raise NotUnderstood("a list of column names of another length")
         self._names = tuple(listed or query.names)
 
     @property
     def names(self) -> Sequence[str] | None:
+        """See :class:`Relation`."""
         return self._names
 
     def column(self, name: str) -> Typed:
+        """See :class:`Relation`."""
         if self._names.count(name) != 1:
             raise NotUnderstood(f"several columns {name}")
         at = self._names.index(name)
-        return Typed(f"{self._own}.c{at}", self._query.type_of(at))
+        return Typed(f"{self.own}.c{at}", self._query.type_of(at))
 
     def sql(self) -> str:
-        return f"({self._query.sql()}) AS {self._own}"
+        """See :class:`Relation`."""
+        return f"({self._query.sql()}) AS {self.own}"
 
 
 class LeftOut:
@@ -102,10 +109,12 @@ class LeftOut:
         self.names = names
         self._why = why
 
-    def column(self, name: str) -> Typed:
+    def column(self, _: str) -> Typed:
+        """See :class:`Relation`."""
         raise self._why
 
     def sql(self) -> str:
+        """See :class:`Relation`."""
         raise self._why
 
 

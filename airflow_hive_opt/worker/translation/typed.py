@@ -133,7 +133,7 @@ def alike(values: list[Typed]) -> tuple[list[str], SqlType]:
     if others == {"date"}:
         values = [as_date(value) for value in values]
     elif len(others) == 1 and others <= INTEGER_BITS.keys():
-        values = [_as_integer(value, SqlType(*others)) for value in values]
+        values = [_as_integer(value, SqlType(min(others))) for value in values]
     type_ = common_type(value.type for value in values)
     if type_ is None:
         raise NotUnderstood("values of unlike types are compared")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.worker.unanswered import NotUnderstood
 
 
@@ -43,12 +43,11 @@ class Work:
     restricting: int = 0
     used: list[tuple[str, str]] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
-    relations: int = 0
+    aliases: Iterator[int] = field(default_factory=itertools.count)
 
     def new_alias(self) -> str:
         """A name that no other relation of the text has."""
-        self.relations += 1
-        return f"r{self.relations}"
+        return f"r{next(self.aliases)}"
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
