@@ -43,20 +43,20 @@ def value_of_text(sql: str, hive: str) -> str:
 def canonical(name: str, hive: str, null: str = "") -> str:
     """A column of texts as one of the type, under the same name.
 
-    A text that matches the regular expression ``null`` is NULL in a column that is no string. Any
-    other text that is not in Spark's own form is an error.
+    A text that is not in Spark's own form is an error, or NULL if it matches the regular expression
+    ``null``.
     """
     column = identifier(name)
     value = value_of_text(column, hive)
     if value == column:
         return column
-    nulls = f" OR regexp_full_match({column}, '{null}')" if null and "char" not in hive else ""
     wrong = f"error('a text of {hive} in an unusual form')"
+    other = f"WHEN regexp_full_match({column}, '{null}') THEN NULL " if null else ""
     type_ = sql_type(hive)
     assert type_ is not None
     return (
-        f"CAST(CASE WHEN {column} IS NULL{nulls} THEN NULL WHEN {value} IS NULL THEN {wrong} "
-        f"ELSE {value} END AS {type_.duckdb}) AS {column}"
+        f"CAST(CASE WHEN {column} IS NULL THEN NULL WHEN ({value}) IS NOT NULL THEN {value} "
+        f"{other}ELSE {wrong} END AS {type_.duckdb}) AS {column}"
     )
 
 

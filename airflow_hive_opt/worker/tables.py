@@ -12,6 +12,7 @@ from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.worker.casts import canonical, in_calendar, value_of_text
 from airflow_hive_opt.worker.database import load, texts
 from airflow_hive_opt.worker.files.rows import Reader, check_readable, parts_of
+from airflow_hive_opt.worker.files.text import text_of_null
 from airflow_hive_opt.worker.translation.typed import identifier
 from airflow_hive_opt.worker.translation.work import Source
 from airflow_hive_opt.worker.types import sql_type
@@ -107,8 +108,7 @@ class Tables:
         selected = []
         for column in columns:
             if column.name in rows.texts:
-                # letters are no number: Hive reads NULL
-                nulls = "" if column.name in partitioned else "[A-Za-z_]*"
+                nulls = "" if column.name in partitioned else text_of_null(column.type)
                 selected.append(canonical(column.name, column.type, nulls))
             elif column.type == "date":
                 selected.append(in_calendar(column.name))

@@ -6,7 +6,7 @@ import bz2
 import gzip
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -144,15 +144,11 @@ def _check(data: bytes, by: Separators) -> None:
             raise Unanswered("an escaped character")
 
 
-def typed_texts(wanted: Mapping[str, str]) -> list[str]:
-    """DuckDB's expressions that turn texts of a file into values of Hive types.
+def text_of_null(hive: str) -> str:
+    """A regular expression of texts that Hive reads as NULL in a column of the type.
 
-    They raise an error for a text that Hive reads leniently or rounds.
+    Letters are no number. There are more such texts, and some that Hive reads leniently.
     """
-    return [_typed(name, type_) for name, type_ in wanted.items()]
-
-
-def _typed(name: str, type_: str) -> str:
-    from airflow_hive_opt.worker.casts import canonical
-
-    return canonical(name, type_, "[A-Za-z_]*")
+    if hive == "string" or "char" in hive:
+        return ""
+    return "" if hive == "boolean" else "[A-Za-z_]*"
