@@ -39,7 +39,7 @@ _NAMES, _KEYS = "partition_names", "k"
 
 @dataclass(frozen=True)
 class Fulfilling:
-    """The partitions; ``exact`` is false if a condition was left out.
+    """The partitions; ``exact`` is false if there may be some that do not fulfil the conditions.
 
     ``functions`` are the functions that the conditions call, by their names in the statement. They
     must be Spark's own.
@@ -89,7 +89,6 @@ def fulfilling(
     if keys is None:
         sql = f"SELECT __row FROM {skeleton} WHERE __odd OR ({condition})"
     else:
-        # more than the join needs, so that a set without keys leaves only the odd ones
         sql = (
             f"SELECT __row FROM {skeleton} SEMI JOIN {_KEYS} ON {condition} "
             f"UNION SELECT __row FROM {_NAMES} WHERE __odd"
@@ -99,8 +98,9 @@ def fulfilling(
         if keys is not None:
             _load_keys(connection, keys)
         rows = connection.execute(sql).fetchall()
+        odd = connection.execute(f"SELECT 1 FROM {_NAMES} WHERE __odd LIMIT 1").fetchone()
     found = [partitions[row] for row in sorted({row for (row,) in rows})]
-    exact = not work.left_out and (keys is None or keys.exact)
+    exact = not (work.left_out or odd) and (keys is None or keys.exact)
     return Fulfilling(found, exact, frozenset(work.functions))
 
 

@@ -173,6 +173,8 @@ class Generator:
         return self.literal(kind)
 
     def scalar(self, scope, kind: str) -> str:
+        if not self.tables:
+            return self.literal(kind)
         name, columns = self.rng.choice(list(self.tables.items()))
         alias = self.alias()
         inner = [(alias, columns)]
@@ -218,7 +220,7 @@ class Generator:
                 f"NOT ({parts[0]})",
                 f"({parts[0]}) IS NULL" if rng.random() < 0.3 else parts[0],
             )
-        if depth > 1 and rng.random() < 0.15:
+        if self.tables and depth > 1 and rng.random() < 0.15:
             return self.subquery(scope, depth - 1)
         kind = self.pick(
             *(
@@ -316,6 +318,19 @@ class Generator:
         )
         text, found = self.rng.choice(forms)
         return f"({text}) AS {alias}", (alias, found)
+
+    def layer(self, scope):
+        """Columns of a query around ``scope``, and their types."""
+        ((alias, columns),) = scope
+        found, types = [], {}
+        for at, (name, type_) in enumerate(columns.items()):
+            found.append((f"k{at}", f"`{alias}`.`{name}`"))
+            types[f"k{at}"] = type_
+            if self.rng.random() < 0.5:
+                kind = self.pick("integer", "string", "date")
+                found.append((f"w{at}", self.value(scope, kind, 2)))
+                types[f"w{at}"] = {"integer": "int"}.get(kind, kind)
+        return tuple(found), types
 
     def query(self) -> tuple[str, list[str]]:
         """SQL of a key source, and its columns."""

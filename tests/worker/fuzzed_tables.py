@@ -10,7 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from airflow_hive_opt.metastores.partitions import Partition, parse_name
 from airflow_hive_opt.metastores.storage import Storage
+from airflow_hive_opt.statement.catalog import Column, Table
 from tests.worker.small_tables import Known
 
 SERDE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
@@ -289,8 +291,6 @@ class Maker:
             self._insert(name, columns, self.rng.randint(1, 4), f"PARTITION ({listed})")
         for row in self.session.sql(f"SHOW PARTITIONS {name}").collect():
             found[row[0]] = row[0]
-        from airflow_hive_opt.metastores.partitions import parse_name
-
         serde = SERDE if text else ""
         partitions = [
             (parse_name(each), Storage(str(place / each), "text" if text else "parquet", serde))
@@ -304,3 +304,25 @@ class Maker:
             partitions,
             by_serde=text,
         )
+
+
+ODD = ("08", "x", "+1", "2020-1-5", " 1", "1.50", "TRUE", "2020-02-30", "99999999999", "1500-01-01")
+
+
+def random_partitions(rng: random.Random):
+    """A table with random partitions."""
+    kinds = ("int", "bigint", "string", "string", "date", "date", "boolean", "decimal(7,2)")
+    kinds += ("varchar(5)", "timestamp", "tinyint", "char(3)")
+    types = [rng.choice(kinds) for _ in range(rng.choice([1, 2, 2, 3]))]
+    columns = tuple(Column(f"p{at}", type_) for at, type_ in enumerate(types))
+    odd = rng.choice([0, 0, 0.1])
+    found = []
+    for _ in range(rng.randint(0, 12)):
+        texts = []
+        for type_ in types:
+            v = value(rng, type_)
+            text = None if v in (None, "") else str(v).lower() if type_ == "boolean" else str(v)
+            texts.append(rng.choice(ODD) if rng.random() < odd else text)
+        found.append(Partition(tuple(texts)))
+    table = Table("default.f", (), columns, by_serde=rng.random() < 0.3)
+    return table, list(dict.fromkeys(found))

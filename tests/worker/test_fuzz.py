@@ -11,14 +11,22 @@ from collections import Counter
 
 import pytest
 from pyspark.errors import PySparkException
+from upath import UPath
 
+from airflow_hive_opt.pruning.decisions import Layer
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.spark.keys import skeleton
+from airflow_hive_opt.spark.keys.key_query import collect_keys
+from airflow_hive_opt.spark.keys.key_set import KeyBounds
+from airflow_hive_opt.worker.key_query import collect
+from airflow_hive_opt.worker.partition_names import fulfilling
+from airflow_hive_opt.worker.tables import Tables
 from airflow_hive_opt.worker.unanswered import Unanswered
 from tests.fuzz.findings import SEED, case, count_of, repeat, report
 from tests.fuzz.test_fuzz import SETTINGS
-from tests.worker.fuzzed_queries import Generator
-from tests.worker.fuzzed_tables import Maker
-from tests.worker.small_tables import key_source, keys_of
+from tests.worker.fuzzed_queries import Generator, kind_of
+from tests.worker.fuzzed_tables import Maker, random_partitions
+from tests.worker.small_tables import BOUNDS, key_source, keys_of
 
 QUERIES = count_of("FUZZ_QUERIES", 60)
 PER_TABLES = 150
@@ -90,6 +98,87 @@ def test_keys(session, tmp_path):
     assert not wrong, report(wrong, FUZZ_QUERIES=QUERIES)
     assert seen["exact"] > QUERIES / 10, counted
     assert seen["weaker"] > QUERIES / 20, counted
+
+
+@pytest.mark.slow
+def test_partition_names(session, tmp_path):
+    seen: Counter[str] = Counter()
+    wrong = []
+    for number in range(QUERIES):
+        rng = random.Random(SEED * 2_000_003 + number)
+        if number % PER_TABLES == 0:
+            maker = _tables(session, tmp_path, number, rng)
+        session.conf.set("spark.sql.ansi.enabled", str(rng.random() < 0.5).lower())
+        table, partitions = random_partitions(rng)
+        scope = [("s", {column.name: column.type for column in table.partition_columns})]
+        generator = Generator(rng, {})
+        layers = [Layer("s")]
+        if rng.random() < 0.4:
+            columns, types = generator.layer(scope)
+            layers.append(Layer("q", columns))
+            scope = [("q", types)]
+        source = None
+        if rng.random() < 0.7:
+            sql, keys = _keys_sql(rng, maker)
+            source = key_source(sql, *keys)
+            theirs = {c.split(".")[1]: t for c, t in keys.items()}
+            scope = [*scope, (next(iter(keys)).split(".")[0], theirs)]
+        conditions = [f"({generator.condition(scope)})" for _ in range(rng.choice([1, 1, 2]))]
+        with case(
+            f"names {number}", conditions=conditions, layers=layers, source=source
+        ) as finding:
+            try:
+                session.conf.set("spark.sql.ansi.enabled", "false")
+                keys = plain_keys = None
+                if source is not None:
+                    keys = collect(source, Tables(maker.known, UPath), BOUNDS, {})
+                    plain_keys = collect_keys(session, source, KeyBounds(), {})
+                mine = fulfilling(table, layers, partitions, conditions, {}, keys)
+            except Unanswered as error:
+                seen[f"unanswered: {str(error)[:50]}"] += 1
+                continue
+            session.conf.set("spark.sql.ansi.enabled", str(rng.random() < 0.5).lower())
+            try:
+                plain = skeleton.fulfilling(
+                    session, table, layers, partitions, conditions, {}, plain_keys
+                )
+            except PySparkException:
+                seen["refused by Spark"] += 1
+                continue
+            if mine is None or plain is None:
+                seen["not deterministic"] += 1
+                continue
+            seen["exact" if mine.exact else "weaker"] += 1
+            if not mine.exact:
+                seen["weaker by nothing"] += mine.partitions == plain
+            missing = [each.values for each in plain if each not in mine.partitions]
+            if missing or (mine.exact and mine.partitions != plain):
+                wrong.append(
+                    finding(
+                        types=[column.type for column in table.partition_columns],
+                        exact=mine.exact,
+                        only_spark=missing,
+                        only_worker=[e.values for e in mine.partitions if e not in plain],
+                    )
+                )
+    counted = f"{repeat(FUZZ_QUERIES=QUERIES)}: {dict(seen)}"
+    print(counted)
+    assert not wrong, report(wrong, FUZZ_QUERIES=QUERIES)
+    assert seen["exact"] > QUERIES / 10, counted
+
+
+def _keys_sql(rng, maker):
+    """A source of one table without conditions, with its columns and their types."""
+    table = rng.choice(list(maker.known.tables.values()))
+    usable = {
+        f"x.{c.name}": c.type
+        for c in table.columns
+        if kind_of(c.type) in ("integer", "string", "date", "decimal")
+    }
+    columns = rng.sample(list(usable), min(len(usable), rng.choice([1, 2])))
+    listed = ", ".join(f"`x`.`{column.split('.')[1]}`" for column in columns)
+    sql = f"SELECT DISTINCT {listed} FROM {table.name} AS `x`"
+    return sql, {column: usable[column] for column in columns}
 
 
 def _tables(session, tmp_path, number, rng) -> Maker:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.metastores.storage import Storage
-from airflow_hive_opt.worker.unanswered import Unanswered
+from airflow_hive_opt.worker.unanswered import NotUnderstood, Unanswered
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,23 +35,23 @@ class Separators:
 
 
 def separators(storage: Storage) -> Separators:
-    r"""The separators of a table; raises :class:`Unanswered` for other ways of splitting.
+    r"""The separators of a table; raises :class:`NotUnderstood` for other ways of splitting.
 
     >>> separators(Storage("", "text", _SERDE, {"field.delim": "|"})).field
     b'|'
     >>> separators(Storage("", "text", _SERDE)).field
     b'\x01'
     """
-    if storage.serde not in ("", _SERDE):
-        raise Unanswered(f"the SerDe {storage.serde}")
+    if storage.serde != _SERDE:  # without one, it is Spark's own format of whole lines
+        raise NotUnderstood(f"the SerDe {storage.serde or 'of a table of text'}")
     # Hive puts the table's parameters over those of the SerDe
     own = {name.lower(): value for name, value in storage.parameters.items()}
     found = {**storage.properties, **own}
     line = found.get("line.delim", "\n")
     if line != "\n" or int(found.get("skip.header.line.count") or 0):
-        raise Unanswered("lines of another form")
+        raise NotUnderstood("lines of another form")
     if int(found.get("skip.footer.line.count") or 0):
-        raise Unanswered("lines of another form")
+        raise NotUnderstood("lines of another form")
     for name in (
         "serialization.encoding",
         "serialization.last.column.takes.rest",
@@ -59,11 +59,11 @@ def separators(storage: Storage) -> Separators:
         "hive.lazysimple.extended_boolean_literal",
     ):
         if found.get(name, "").lower() not in ("", "utf-8", "utf8", "false"):
-            raise Unanswered(f"the SerDe property {name}")
+            raise NotUnderstood(f"the SerDe property {name}")
     field = _byte(found.get("field.delim") or found.get("serialization.format") or "1")
     escape = _byte(found["escape.delim"]) if found.get("escape.delim") else b""
     if field in (b"\n", b"\r", escape):
-        raise Unanswered("a separator that is not usual")
+        raise NotUnderstood("a separator that is not usual")
     return Separators(field, found.get("serialization.null.format", "\\N"), escape)
 
 
@@ -75,7 +75,7 @@ def _byte(written: str) -> bytes:
             return bytes([number])
     elif written[0].isascii():
         return written[0].encode()
-    raise Unanswered("a separator that is no ASCII character")
+    raise NotUnderstood("a separator that is no ASCII character")
 
 
 def read_text(

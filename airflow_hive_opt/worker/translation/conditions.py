@@ -44,13 +44,17 @@ class Conditions:
 
     def _weakened(self, node: exp.Expr) -> str | None:
         """The condition or a weaker one; ``None`` for one that is always true."""
+        work = self._to.work
         inner = node.unnest()
         if isinstance(inner, (exp.And, exp.Or)):
+            before = work.restricting
             parts = [self._weakened(part) for part in inner.flatten(unnest=False)]
-            if isinstance(inner, exp.Or):
-                return None if None in parts else _joined("OR", parts)
-            return _joined("AND", parts)
-        work = self._to.work
+            if isinstance(inner, exp.And):
+                return _joined("AND", parts)
+            if None in parts:
+                work.restricting = before
+                return None
+            return _joined("OR", parts)
         try:
             with work.attempt():
                 found = self._subquery(inner) or self._to.condition(inner)

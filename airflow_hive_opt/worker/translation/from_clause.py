@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -67,20 +66,22 @@ class From:
 
     def _add(self, kind: str, node: exp.Expr, on: exp.Expr | None) -> None:
         work = self._subqueries.work
+        relation: Relation | None = None
         try:
             with work.attempt():
                 if not self._items and kind != _INNER:
                     raise NotUnderstood("a join of a table that is left out")
                 relation = self._subqueries.relation(node, self._may_grow(kind))
-                conditions = self._conditions(kind, relation, on)
+                item = kind, relation, self._conditions(kind, relation, on)
         except NotUnderstood as why:
             if not self._monotone or (kind == _INNER and not self._all_inner):
                 raise
             work.leave_out(why)
             if kind not in (_SEMI, _ANTI):
-                self.visible.append(LeftOut(_alias(node), why, self._names(node)))
+                names = relation.names if relation is not None else None
+                self.visible.append(LeftOut(_alias(node), why, names))
             return
-        self._items.append((kind, relation, conditions))
+        self._items.append(item)
         if kind not in (_SEMI, _ANTI):
             self.visible.append(relation)
 
@@ -91,13 +92,6 @@ class From:
         scope = Scope([*self.visible, relation])
         to = Expressions(self._subqueries.work, scope, self._subqueries)
         return Conditions(to, self._subqueries, self._may_grow(kind)).of(on)
-
-    def _names(self, node: exp.Expr) -> Sequence[str] | None:
-        """The columns of a relation that is left out."""
-        try:
-            return self._subqueries.relation(node, self._monotone).names
-        except NotUnderstood:
-            return None
 
 
 def _alias(node: exp.Expr) -> str:
