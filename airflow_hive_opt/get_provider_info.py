@@ -141,6 +141,17 @@ def get_provider_info() -> dict[str, Any]:
                         "example": "shared",
                         "default": "task",
                     },
+                    "local_task": {
+                        "description": (
+                            "Where local tasks run, unless a task says otherwise: in the task's "
+                            "own process without a JVM (worker), on Spark (spark), or in the "
+                            "worker if it can answer (auto)."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "spark",
+                        "default": "auto",
+                    },
                     "session_idle": {
                         "description": (
                             "Seconds without a task after which the shared Spark ends."

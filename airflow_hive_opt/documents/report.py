@@ -84,7 +84,7 @@ class Report:
     - ``stages`` are the stages that Hive would run; empty if Hive rejects the statement. They are
       in the file only.
     - ``fewer_joins`` is the statement with fewer joins, for the map join of the same application.
-    - ``local_task`` says what has read the keys: ``spark``, or ``worker`` for the task's own process.
+    - ``local_task`` says what has read the keys: ``spark``, or ``worker`` for the task's process.
     """
 
     descriptor: Descriptor

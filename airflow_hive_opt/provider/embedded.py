@@ -52,9 +52,10 @@ def run_embedded(
 ) -> Outcome:
     """Runs a job where ``[hive_opt] session`` says; in this process's Spark if there is one.
 
-    ``prepared`` gives the job once there is a session. ``started`` gets the session and a function that stops the task's work alone, also for signal
-    handlers. It first gets no session if the task may have to wait for a shared Spark. Raises
-    ``AirflowException``, and ``AirflowFailException`` for a wrong configuration.
+    ``prepared`` gives the job once there is a session. ``started`` gets the session and a function
+    that stops the task's work alone, also for signal handlers. It first gets no session if the task
+    may have to wait for a shared Spark. Raises ``AirflowException``, and ``AirflowFailException``
+    for a wrong configuration.
     """
     from airflow_hive_opt.documents.job import Outcome, Status
     from airflow_hive_opt.spark.application.run import run_job

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.local_task.engine import Keys, NamesOf
-from airflow_hive_opt.metastores.metastore import MetastoreError, Remote
+from airflow_hive_opt.metastores.metastore import Remote
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
 from airflow_hive_opt.metastores.storage import Storage
@@ -20,9 +20,13 @@ from airflow_hive_opt.worker.tables import Tables
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 if TYPE_CHECKING:
+    from airflow_hive_opt.documents.descriptor import Target
     from airflow_hive_opt.documents.job import KeyBounds
     from airflow_hive_opt.documents.storage import StoragePath
+    from airflow_hive_opt.local_task.context import LocalTaskContext
+    from airflow_hive_opt.local_task.scan_kinds import RestrictedScan
     from airflow_hive_opt.pruning.decisions import KeyPredicate, ScanDecision
+    from airflow_hive_opt.pruning.plan import Plan
 
 
 class WorkerEngine:
@@ -52,7 +56,11 @@ class WorkerEngine:
         """Spark's own functions that this engine has evaluated, in lower case."""
         return tuple(sorted(self._calls))
 
-    def collect(self, source: KeySource, names: NamesOf) -> Keys | Reason:  # noqa: ARG002
+    def collect(
+        self,
+        source: KeySource,
+        names: NamesOf,  # noqa: ARG002 - the tables list them
+    ) -> Keys | Reason:
         """See :class:`~airflow_hive_opt.local_task.engine.Engine`."""
         keys = collect(source, self._tables, self._bounds, self._parameters)
         if isinstance(keys, Reason):
@@ -114,10 +122,20 @@ class _SmallTables:
 class OtherScans:
     """The :class:`~airflow_hive_opt.local_task.scan_kinds.OtherScans` that Spark alone has."""
 
-    def lake_scan(self, context: object, decision: ScanDecision, plan: object) -> None:  # noqa: ARG002
+    def lake_scan(
+        self,
+        context: LocalTaskContext,  # noqa: ARG002
+        decision: ScanDecision,
+        plan: Plan,  # noqa: ARG002
+    ) -> RestrictedScan:
         """Raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered`."""
         raise Unanswered(f"{decision.scan.name} is a table of {decision.table.provider}")
 
-    def data_column(self, context: object, predicate: KeyPredicate, target: object) -> None:  # noqa: ARG002
+    def data_column(
+        self,
+        context: LocalTaskContext,  # noqa: ARG002
+        predicate: KeyPredicate,
+        target: Target | None,  # noqa: ARG002
+    ) -> RestrictedScan:
         """Raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered`."""
         raise Unanswered(f"the files of {predicate.relation.scan.name} are sampled by Spark")

@@ -26,10 +26,11 @@ from airflow_hive_opt.local_task.passed_through import passed_through
 from airflow_hive_opt.local_task.published import publish
 from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.metastores.metastore import MetastoreError, Remote
+from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
 from airflow_hive_opt.worker.engine import OtherScans, WorkerEngine
-from airflow_hive_opt.worker.planning import planned
+from airflow_hive_opt.worker.planning import located, planned
+from airflow_hive_opt.worker.settings import other_catalogs
 from airflow_hive_opt.worker.sizes import with_bytes
-from airflow_hive_opt.worker.tables import WorkerTables
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ def hand_over(found: Found, job: Job, path: StoragePath) -> Outcome:
     """
     descriptor, clock = found.descriptor, found.clock
     publish(descriptor, found.keys, path)
-    report = Report(
-        descriptor, str(path), dict(clock.seconds), dict(clock.work), local_task=WORKER
-    )
+    report = Report(descriptor, str(path), dict(clock.seconds), dict(clock.work), local_task=WORKER)
     keep_report(report, path)
     try:
         job.gates.check(descriptor)
@@ -97,11 +96,11 @@ def hand_over(found: Found, job: Job, path: StoragePath) -> Outcome:
 
 def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     settings = {**place.settings, **job.session_conf}
-    tables = WorkerTables(place.metastore)
-    plan = planned(job, tables, settings)
+    catalog = StatementCatalog(place.metastore, catalogs=other_catalogs(settings))
+    plan = planned(job, catalog, settings)
     if plan.passed_through:
         return replace(passed_through(job, plan.passed_through), binding=None), None
-    engine = WorkerEngine(tables, place.open_path, job.bounds, job.parameters)
+    engine = WorkerEngine(catalog, place.metastore, place.open_path, job.bounds, job.parameters)
     earlier = EarlierRuns(job.unasked)
     context = LocalTaskContext(
         engine, place.metastore, place.is_on_glue, job.parameters, earlier, hand_over=True
@@ -113,7 +112,7 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
         "spark_catalog",
         "default",
         place.metastore.default_location(),
-        tables.located(job.statement),
+        located(catalog, job.statement),
         {name: value for name, value in settings.items() if CHANGES_VALUES.fullmatch(name)},
     )
     descriptor = replace(

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from airflow_hive_opt.documents.job import Job
+from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
 from airflow_hive_opt.pruning.plan import Plan, passing_through, plan
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.rewriting import Refusal, rewrite
@@ -13,15 +14,15 @@ from airflow_hive_opt.rewriting.cost import MAP_JOIN_SIZE
 from airflow_hive_opt.statement.budget import Budget, OverBudget
 from airflow_hive_opt.statement.dialect import setting_that_differs
 from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.settings import DEFAULTS, PLANNING_SECONDS
+from airflow_hive_opt.statement.settings import DEFAULTS
+from airflow_hive_opt.statement.tables import references
 from airflow_hive_opt.worker.settings import setting_that_changes_values
-from airflow_hive_opt.worker.tables import WorkerTables
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 log = logging.getLogger(__name__)
 
 
-def planned(job: Job, tables: WorkerTables, settings: Mapping[str, str]) -> Plan:
+def planned(job: Job, catalog: StatementCatalog, settings: Mapping[str, str]) -> Plan:
     """The plan of the job's statement; ``settings`` are Spark's, as far as they are known.
 
     Raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered` if Spark has to plan it.
@@ -33,10 +34,11 @@ def planned(job: Job, tables: WorkerTables, settings: Mapping[str, str]) -> Plan
     if found := setting_that_changes_values(settings):
         raise Unanswered(f"{found} may change values")
     try:
-        with Budget(job.settings.number(PLANNING_SECONDS)):
-            tables.look_up_together(sql)
-            _check_not_rewritten(job, tables)
-            found_plan = plan(sql, tables, job.settings)
+        with Budget(job.settings.switches.planning_seconds):
+            catalog.look_up_together(sql)
+            _check_tables(sql, catalog)
+            _check_not_rewritten(job, catalog)
+            found_plan = plan(sql, catalog, job.settings)
     except OverBudget:
         return passing_through(sql, Reason.PLANNING_TOO_LONG.sentence)
     except PlanError as error:  # Spark may accept it, and says better what is wrong
@@ -46,10 +48,29 @@ def planned(job: Job, tables: WorkerTables, settings: Mapping[str, str]) -> Plan
     return found_plan
 
 
-def _check_not_rewritten(job: Job, tables: WorkerTables) -> None:
+def located(catalog: StatementCatalog, sql: str) -> dict[str, str | None]:
+    """The location of each table that a statement reads, by the name that a session gives it."""
+    names = {reference.name.lower() for reference in references(sql)}
+    full = (name if "." in name else f"default.{name}" for name in names)
+    return {name: table.location for name in full if (table := catalog.table(name)) is not None}
+
+
+def _check_tables(sql: str, catalog: StatementCatalog) -> None:
+    """Leaves a statement to Spark that reads anything but the metastore's own tables."""
+    for reference in references(sql):
+        if reference.versioned:
+            raise Unanswered(f"a version of {reference.name} is read")
+        table = catalog.table(reference.name)
+        if table is None:
+            raise Unanswered(f"{reference.name} is no table of the metastore")
+        if table.view is not None or table.definition is not None:
+            raise Unanswered(f"{reference.name} is a view")
+
+
+def _check_not_rewritten(job: Job, catalog: StatementCatalog) -> None:
     """Leaves a statement to Spark that the Correlation Optimizer may rewrite: its sizes decide."""
     if job.settings.number(MAP_JOIN_SIZE) > int(DEFAULTS[MAP_JOIN_SIZE]):
         raise Unanswered(f"{MAP_JOIN_SIZE} adds broadcast hints")
-    found = rewrite(job.statement, tables, job.settings)
+    found = rewrite(job.statement, catalog, job.settings)
     if found.applied or any(reason is Refusal.SIZE_NOT_KNOWN for _, reason in found.refused):
         raise Unanswered("the statement may be rewritten, which Spark's statistics decide")

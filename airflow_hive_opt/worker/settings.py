@@ -38,3 +38,15 @@ def setting_that_changes_values(settings: Mapping[str, str]) -> str | None:
         ),
         None,
     )
+
+
+def other_catalogs(settings: Mapping[str, str]) -> frozenset[str]:
+    """The names of the session's catalogs besides its own, as far as they are known.
+
+    >>> sorted(other_catalogs({"spark.sql.catalog.lake": "a.B", "spark.sql.catalog.lake.uri": "u"}))
+    ['lake']
+    """
+    names = (name.removeprefix("spark.sql.catalog.") for name in settings)
+    return frozenset(
+        name for name in names if "." not in name and f"spark.sql.catalog.{name}" in settings
+    )

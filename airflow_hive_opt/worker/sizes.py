@@ -11,10 +11,12 @@ from airflow_hive_opt.metastores.metastore import Remote
 from airflow_hive_opt.metastores.partitions import Partition
 
 if TYPE_CHECKING:
-    from upath import UPath
+    from airflow_hive_opt.documents.storage import StoragePath
 
 
-def with_bytes(metastore: Remote, open_path: Callable[[str], UPath], target: Target) -> Target:
+def with_bytes(
+    metastore: Remote, open_path: Callable[[str], StoragePath], target: Target
+) -> Target:
     """The target with every partition's size in bytes: the metastore's, else its files'.
 
     Raises ``MetastoreError``, and ``OSError`` if files can't be listed.
@@ -27,7 +29,7 @@ def with_bytes(metastore: Remote, open_path: Callable[[str], UPath], target: Tar
     return replace(target, partitions=tuple(_measured(part, open_path) for part in partitions))
 
 
-def _measured(partition: Partition, open_path: Callable[[str], UPath]) -> Partition:
+def _measured(partition: Partition, open_path: Callable[[str], StoragePath]) -> Partition:
     """The partition with its files' size; unchanged if it has a size or no location."""
     if partition.bytes is not None or partition.location is None:
         return partition

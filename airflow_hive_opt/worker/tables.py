@@ -1,46 +1,169 @@
-"""The tables of a statement, by the names that they have in a new session of Spark."""
+"""The tables of a query, loaded into DuckDB."""
 
 from __future__ import annotations
 
-from airflow_hive_opt.metastores.metastore import Remote
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from airflow_hive_opt.metastores.partitions import Partition
+from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.statement.catalog import Table
-from airflow_hive_opt.statement.tables import references
-from airflow_hive_opt.worker.unanswered import Unanswered
+from airflow_hive_opt.worker.casts import canonical, in_calendar, value_of_text
+from airflow_hive_opt.worker.database import load, texts
+from airflow_hive_opt.worker.files.rows import Reader, check_readable, parts_of
+from airflow_hive_opt.worker.files.text import text_of_null
+from airflow_hive_opt.worker.translation.typed import identifier
+from airflow_hive_opt.worker.translation.work import Source
+from airflow_hive_opt.worker.types import sql_type
+from airflow_hive_opt.worker.unanswered import NotUnderstood, Unanswered
 
-_SESSION_CATALOG = "spark_catalog."
+if TYPE_CHECKING:
+    import duckdb
+
+    from airflow_hive_opt.documents.storage import StoragePath
+
+MOST_BYTES = 256 << 20
+"""The bytes of the files of one table that are read."""
 
 
-class WorkerTables:
-    """A :class:`~airflow_hive_opt.statement.catalog.Catalog` of the metastore's own tables.
-
-    A new session's current database is ``default``. What is not a table of the metastore, such as a
-    view or a table of another catalog, is left to Spark.
-    """
-
-    def __init__(self, metastore: Remote) -> None:
-        self._metastore = metastore
+class SmallTables(Protocol):
+    """What a catalog knows of tables; it may raise errors of its own."""
 
     def table(self, name: str) -> Table | None:
-        """See :class:`~airflow_hive_opt.statement.catalog.Catalog`; raises ``Unanswered``."""
-        known = name.lower().removeprefix(_SESSION_CATALOG)
-        full = known if "." in known else f"default.{known}"
-        if full.count(".") > 1:
-            raise Unanswered(f"{name} is of another catalog")
-        found = self._metastore.table(full)
-        if found is not None and (found.view is not None or found.definition is not None):
-            raise Unanswered(f"{name} is a view")
-        return found
+        """The table of a name as in the statement, in lower case."""
 
-    def look_up_together(self, sql: str) -> None:
-        """Looks up the tables that a statement reads; raises ``Unanswered`` if one is not found."""
-        for reference in references(sql):
-            if reference.versioned:
-                raise Unanswered(f"a version of {reference.name} is read")
-            if self.table(reference.name) is None:
-                raise Unanswered(f"{reference.name} is no table of the metastore")
+    def storage(self, table: Table) -> Storage | None:
+        """How the table's files are read; ``None`` if that is not known."""
 
-    def located(self, sql: str) -> dict[str, str | None]:
-        """The location of each table that a statement reads, by the name that a session gives."""
-        names = {reference.name.lower() for reference in references(sql)}
-        full = (name if "." in name else f"default.{name}" for name in names)
-        return {name: table.location for name in full if (table := self.table(name)) is not None}
+    def stored_partitions(self, table: Table) -> Sequence[tuple[Partition, Storage]]:
+        """The partitions of a partitioned table, each with its own storage."""
+
+    def partition_names(self, table: Table) -> Sequence[Partition]:
+        """The partitions of a table by their names."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables that queries read. ``skeletons`` have tables of which the names are read.
+
+    ``open_path`` makes a path of a URI.
+    """
+
+    known: SmallTables
+    open_path: Callable[[str], StoragePath]
+    skeletons: Mapping[str, Table] = field(default_factory=dict)
+    most_bytes: int = MOST_BYTES
+
+    def source(self, name: str) -> Source:
+        """The table of a name; raises :class:`NotUnderstood` if its rows can't be read."""
+        if name in self.skeletons:
+            columns = self.skeletons[name].partition_columns
+            return Source(name, {column.name: column.type for column in columns})
+        table = self.known.table(name)
+        if table is None:
+            raise NotUnderstood(f"no table {name}")
+        self._storage(table)
+        return Source(name, {column.name: column.type for column in table.all_columns})
+
+    def load(
+        self, connection: duckdb.DuckDBPyConnection, used: Mapping[str, Collection[str]]
+    ) -> None:
+        """Makes a table of DuckDB for each key of ``used``, with the columns that are named."""
+        for key, names in used.items():
+            if key in self.skeletons:
+                self._load_names(connection, key, names)
+            else:
+                self._load_rows(connection, key, names)
+
+    def _storage(self, table: Table) -> Storage:
+        storage = self.known.storage(table)
+        if table.definition is not None or table.view is not None or table.provider:
+            raise NotUnderstood(f"{table.name} is no table of files")
+        if storage is None:
+            raise NotUnderstood(f"the files of {table.name} are not known")
+        check_readable(storage)
+        return storage
+
+    def _load_rows(
+        self, connection: duckdb.DuckDBPyConnection, key: str, names: Collection[str]
+    ) -> None:
+        table = self.known.table(key)
+        if table is None:
+            raise Unanswered(f"no table {key}")
+        storage = self._storage(table)
+        partitions = self.known.stored_partitions(table) if table.partition_columns else ()
+        for _, own in partitions:
+            if (own.format, own.serde) != (storage.format, storage.serde):
+                raise Unanswered(f"{table.name} has partitions of another format")
+        columns = [column for column in table.all_columns if column.name in names]
+        listed = [column.name for column in columns]
+        reader = Reader(table, listed, self.open_path, self.most_bytes)
+        rows = reader.rows(parts_of(table, storage, partitions))
+        if not columns:
+            made = f"CREATE TABLE {identifier(key)} AS SELECT 1 AS one FROM range({rows.count})"
+            connection.execute(made)
+            return
+        partitioned = {column.name for column in table.partition_columns}
+        selected = []
+        for column in columns:
+            if column.name in rows.texts:
+                nulls = "" if column.name in partitioned else text_of_null(column.type)
+                selected.append(canonical(column.name, column.type, nulls))
+            elif column.type == "date":
+                selected.append(in_calendar(column.name))
+            else:
+                selected.append(identifier(column.name))
+        load(connection, key, rows.table, ", ".join(selected))
+
+    def _load_names(
+        self, connection: duckdb.DuckDBPyConnection, key: str, names: Collection[str]
+    ) -> None:
+        table = self.skeletons[key]
+        partitions = self.known.partition_names(table)
+        load_names(connection, key, table, partitions, names)
+        odd = f"SELECT 1 FROM {identifier(key)} WHERE __odd LIMIT 1"
+        if connection.execute(odd).fetchone():
+            raise Unanswered(f"a partition of {table.name} has no readable value")
+
+
+def load_names(
+    connection: duckdb.DuckDBPyConnection,
+    key: str,
+    table: Table,
+    partitions: Sequence[Partition],
+    names: Collection[str],
+) -> None:
+    """Makes a table of DuckDB with a row for each partition and the partition columns ``names``.
+
+    ``__row`` is the position in ``partitions``. ``__odd`` is true if one of the columns has a text
+    that readers may take for different values, or the NULL partition of a table that a serde reads.
+    """
+    import pyarrow as pa
+
+    listed = [
+        (at, column)
+        for at, column in enumerate(table.partition_columns)
+        if column.name in names and sql_type(column.type) is not None
+    ]
+    arrays = [texts([each.values[at] for each in partitions]) for at, _ in listed]
+    rows = pa.table(arrays, names=[f"t{at}" for at, _ in listed]) if listed else None
+    values, odd = ["row_number() OVER () - 1 AS __row"], ["false"]
+    for at, column in listed:
+        value = value_of_text(f"t{at}", column.type)
+        values.append(f"CAST({value} AS {_duckdb(column.type)}) AS {identifier(column.name)}")
+        known = "true" if table.by_serde else f"t{at} IS NOT NULL"
+        odd.append(f"({known} AND ({value}) IS NULL)")
+    if rows is None:
+        numbered = f"SELECT range AS __row FROM range({len(partitions)})"
+        made = f"CREATE TABLE {identifier(key)} AS SELECT __row, false AS __odd FROM ({numbered})"
+        connection.execute(made)
+        return
+    selected = f"{', '.join(values)}, ({' OR '.join(odd)}) AS __odd"
+    load(connection, key, rows, selected)
+
+
+def _duckdb(hive: str) -> str:
+    type_ = sql_type(hive)
+    assert type_ is not None
+    return type_.duckdb

@@ -50,8 +50,8 @@ from airflow_hive_opt.local_task.earlier_runs import EarlierRuns
 from airflow_hive_opt.local_task.local_task import run_local_task
 from airflow_hive_opt.local_task.passed_through import passed_through
 from airflow_hive_opt.local_task.published import publish
-from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.local_task.redundant_joins import without_joins
+from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
 from airflow_hive_opt.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
@@ -196,9 +196,7 @@ class Run:
         vanished, appeared = changes(descriptor.targets, current.targets)
         result = self.map_join(descriptor, current, path=path)
         reader = descriptor.binding.reader if descriptor.binding else SPARK
-        report = replace(
-            result.report, vanished=vanished, appeared=appeared, local_task=reader
-        )
+        report = replace(result.report, vanished=vanished, appeared=appeared, local_task=reader)
         return replace(result, report=report)
 
     def map_join(

@@ -1,0 +1,59 @@
+"""The data files of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.worker.unanswered import Unanswered
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.documents.storage import StoragePath
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of a table; ``size`` is in bytes."""
+
+    file_system: Any
+    path: str
+    size: int
+
+    def open(self) -> Any:
+        """The file, for reading bytes at any position."""
+        return self.file_system.open(self.path, "rb")
+
+
+def data_files(folder: StoragePath) -> list[DataFile]:
+    """The files with rows directly in the folder, by name.
+
+    Spark ignores hidden and empty files. Whether it reads folders inside depends on settings, so
+    they raise :class:`Unanswered`, as does a folder that can't be listed.
+    """
+    file_system: Any = folder.fs
+    try:
+        file_system.invalidate_cache()
+        entries = file_system.ls(folder.path, detail=True)
+    except Exception as error:  # drivers raise classes of their own
+        raise Unanswered(f"can't list {folder}: {error}") from error
+    return sorted(_data(file_system, folder, entries), key=lambda file: file.path)
+
+
+def _data(file_system: Any, folder: StoragePath, entries: list[Any]) -> Iterator[DataFile]:
+    itself = folder.path.rstrip("/")
+    for entry in entries:
+        path, size = str(entry["name"]), int(entry.get("size") or 0)
+        name = path.rstrip("/").rpartition("/")[2]
+        if path.rstrip("/").endswith(itself) and name == itself.rpartition("/")[2]:
+            if size:
+                raise Unanswered(f"{folder} is a file")
+            continue  # an object store's own mark of the folder
+        if name.endswith("._COPYING_") or (name.startswith("_") and "=" in name):
+            raise Unanswered(f"readers differ on {name}")
+        if name.startswith(("_", ".")):
+            continue
+        if entry["type"] != "file":
+            raise Unanswered(f"a folder inside a table's: {name}")
+        if size:
+            yield DataFile(file_system, path, size)

@@ -1,0 +1,160 @@
+"""The rows of a table's files and of its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.metastores.partitions import Partition
+from airflow_hive_opt.metastores.storage import Storage
+from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.worker.files.columns import arrow_type
+from airflow_hive_opt.worker.files.folder import DataFile, data_files
+from airflow_hive_opt.worker.files.orc import read_orc
+from airflow_hive_opt.worker.files.parquet import read_parquet
+from airflow_hive_opt.worker.files.text import read_text, separators
+from airflow_hive_opt.worker.types import SqlType, sql_type
+from airflow_hive_opt.worker.unanswered import NotUnderstood, Unanswered
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from airflow_hive_opt.documents.storage import StoragePath
+
+FORMATS = ("parquet", "orc", "text")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The table's folder, or that of a partition with its values in column order."""
+
+    storage: Storage
+    values: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table. ``texts`` are the columns whose values are still texts."""
+
+    table: pa.Table
+    count: int
+    texts: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads the columns ``names`` of a table; ``most`` bytes of all files."""
+
+    table: Table
+    names: Sequence[str]
+    open_path: Callable[[str], StoragePath]
+    most: int
+
+    def rows(self, parts: Sequence[Part]) -> Rows:
+        """The rows of all parts; raises :class:`Unanswered`."""
+        import pyarrow as pa
+
+        data = [column for column in self.table.columns if column.name in self.names]
+        files = [
+            (part, file)
+            for part in parts
+            for file in data_files(self.open_path(part.storage.location))
+        ]
+        if sum(file.size for _, file in files) > self.most:
+            raise Unanswered(f"{self.table.name} has more than {self.most} bytes")
+        formats = {part.storage.format for part in parts}
+        if len(formats) > 1:
+            raise Unanswered(f"{self.table.name} has partitions of several formats")
+        texts = {column.name for column in self.table.partition_columns} & set(self.names)
+        if formats == {"text"}:
+            texts |= {column.name for column in data}
+        schema = pa.schema([(name, self._arrow(name, name in texts)) for name in self.names])
+        try:
+            read = [self._file(part, file, schema) for part, file in files]
+        except (Unanswered, MemoryError):
+            raise
+        except Exception as error:  # of PyArrow, of drivers, of compressed files
+            raise Unanswered(f"can't read {self.table.name}: {error}") from error
+        count = sum(count for _, count in read)
+        table = pa.concat_tables([table for table, _ in read]) if read else schema.empty_table()
+        return Rows(table, count, frozenset(texts))
+
+    def _arrow(self, name: str, as_text: bool) -> pa.DataType:
+        types = {column.name: column.type for column in self.table.all_columns}
+        type_ = sql_type("string" if as_text else types[name])
+        assert type_ is not None
+        return arrow_type(type_)
+
+    def _file(self, part: Part, file: DataFile, schema: pa.Schema) -> tuple[pa.Table, int]:
+        import pyarrow as pa
+
+        storage = part.storage
+        names = [column.name for column in self.table.columns]
+        wanted: dict[str, SqlType] = {}
+        for column in self.table.columns:
+            type_ = sql_type(column.type) if column.name in self.names else None
+            if type_ is not None:
+                wanted[column.name] = type_
+        with file.open() as opened:
+            if storage.format == "parquet":
+                found, have = read_parquet(opened, wanted)
+            elif storage.format == "orc":
+                found, have = read_orc(opened, wanted, names)
+            else:
+                by = separators(storage)
+                found = read_text(opened, file.path, list(wanted), names, by, self.most)
+                have = list(wanted)
+        missing = wanted.keys() - set(have)
+        if missing and has_defaults(storage.parameters):
+            raise Unanswered(f"a file without {min(missing)}, which may have a default")
+        values = dict(zip((c.name for c in self.table.partition_columns), part.values, strict=True))
+        columns = []
+        for field in schema:
+            if field.name in have:
+                column = found.column(field.name)
+                column.validate(full=True)  # texts must be UTF-8
+            elif field.name in values and values[field.name] is not None:
+                column = pa.repeat(pa.scalar(values[field.name], pa.string()), found.num_rows)
+            else:
+                column = pa.nulls(found.num_rows, field.type)
+            columns.append(column)
+        return pa.Table.from_arrays(columns, schema=schema), found.num_rows
+
+
+def has_defaults(parameters: Mapping[str, str]) -> bool:
+    """Whether columns of a table may have default values, by the schema that Spark has stored."""
+    prefix = "spark.sql.sources.schema"
+    stored = sorted(name for name in parameters if name.startswith(prefix))
+    # the parts of a long schema have numbers without leading zeros
+    stored.sort(key=lambda name: (len(name), name))
+    return "_DEFAULT" in "".join(parameters[name] for name in stored)
+
+
+def parts_of(
+    table: Table, storage: Storage, partitions: Sequence[tuple[Partition, Storage]]
+) -> list[Part]:
+    """The folders of a table."""
+    if not table.partition_columns:
+        return [Part(storage)]
+    found = []
+    for partition, own in partitions:
+        if len(partition.values) != len(table.partition_columns):
+            raise Unanswered(f"a partition of {table.name} with other columns")
+        if own.serde and None in partition.values:
+            raise Unanswered(f"the default partition of {table.name}")
+        found.append(Part(own, partition.values))
+    return found
+
+
+def check_readable(storage: Storage) -> None:
+    """Raises :class:`NotUnderstood` for a table that the worker does not read."""
+    if storage.format not in FORMATS:
+        raise NotUnderstood(f"a table of format {storage.format or 'unknown'}")
+    parameters = {name.lower(): value for name, value in storage.parameters.items()}
+    if parameters.get("transactional", "").lower() == "true":
+        raise NotUnderstood("a transactional table")
+    if any("parquet.field.id" in value for value in parameters.values()):
+        raise NotUnderstood("a table with field ids")
+    if storage.format == "text":
+        separators(storage)

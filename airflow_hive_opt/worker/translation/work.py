@@ -1,0 +1,66 @@
+"""What one translation has found out so far."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from airflow_hive_opt.worker.unanswered import NotUnderstood
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table as the translation reads it: its rows, or the names of its partitions.
+
+    ``types`` are the Hive types of its columns by name.
+    """
+
+    key: str
+    types: Mapping[str, str]
+
+
+@dataclass
+class Work:
+    """The state of one translation.
+
+    - ``sql`` is the statement, whose spans the tree has.
+    - ``source`` finds a table by name; it raises :class:`NotUnderstood`.
+    - ``parameters`` are the values of named parameter markers.
+    - ``doubtful`` are the texts of literals that Spark reads as its settings say.
+    - ``left_out`` has a reason for each part that was left out.
+    - ``restricting`` counts the conditions that were not.
+    - ``used`` are the columns that the translated text reads, ``functions`` the functions that it
+      calls, by the names in the statement.
+    """
+
+    sql: str
+    source: Callable[[str], Source]
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    doubtful: frozenset[str] = frozenset()
+    left_out: list[str] = field(default_factory=list)
+    restricting: int = 0
+    used: list[tuple[str, str]] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)
+    aliases: Iterator[int] = field(default_factory=itertools.count)
+
+    def new_alias(self) -> str:
+        """A name that no other relation of the text has."""
+        return f"r{next(self.aliases)}"
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """If the block raises :class:`NotUnderstood`, what it used is forgotten."""
+        before = len(self.used), len(self.functions), self.restricting
+        try:
+            yield
+        except NotUnderstood:
+            del self.used[before[0] :]
+            del self.functions[before[1] :]
+            self.restricting = before[2]
+            raise
+
+    def leave_out(self, why: NotUnderstood) -> None:
+        """Notes that a part is left out: the result may have more rows than the statement's."""
+        self.left_out.append(str(why))

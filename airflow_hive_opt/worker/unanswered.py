@@ -1,0 +1,15 @@
+"""Why the worker leaves a question to Spark."""
+
+from __future__ import annotations
+
+
+class Unanswered(Exception):
+    """The worker can't answer as Spark would; the message says why."""
+
+
+class NotUnderstood(Unanswered):
+    """A part of a statement that the worker does not evaluate.
+
+    The smallest condition around it that may be left out is left out. If there is none, the
+    statement is unanswered.
+    """
