@@ -15,36 +15,19 @@ from airflow_hive_opt.hive.generate.names import (
 from airflow_hive_opt.hive.generate.select_list import select, windows, written
 from airflow_hive_opt.hive.generate.subquery_joins import subquery_predicates
 from airflow_hive_opt.hive.generate.where import where
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Limit,
-    Operator,
-    ReduceSink,
-    Select,
-    attach,
-)
-from airflow_hive_opt.hive.parser.syntax import (
-    Block,
-    Body,
-    Call,
-    Column,
-    Constant,
-    Expression,
-    Name,
-    SelectItem,
-    Star,
-    walk,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.parser import syntax
 
 
 def generate(
     generation: Generation,
-    block: Block,
-    operator: Operator,
-    sources: dict[str, Operator],
+    block: syntax.Block,
+    operator: ops.Operator,
+    sources: dict[str, ops.Operator],
     path: str,
     sink: bool,
     nested: bool,
-) -> Operator:
+) -> ops.Operator:
     """Makes all bodies of a block over its FROM and returns the last operator of the last body."""
     found = operator
     for group in _body_groups(generation, block.bodies):
@@ -59,9 +42,11 @@ def generate(
     return found
 
 
-def _body_groups(generation: Generation, bodies: tuple[Body, ...]) -> list[list[Body]]:
+def _body_groups(
+    generation: Generation, bodies: tuple[syntax.Body, ...]
+) -> list[list[syntax.Body]]:
     """Groups the bodies of a multi-insert that share a reducer: same keys, same DISTINCT."""
-    groups: list[list[Body]] = []
+    groups: list[list[syntax.Body]] = []
     for body in bodies:
         for group in groups if len(bodies) > 1 else ():
             if _share_reducer(generation, group[0], body):
@@ -72,7 +57,7 @@ def _body_groups(generation: Generation, bodies: tuple[Body, ...]) -> list[list[
     return groups
 
 
-def _share_reducer(generation: Generation, first: Body, second: Body) -> bool:
+def _share_reducer(generation: Generation, first: syntax.Body, second: syntax.Body) -> bool:
     settings = generation.settings
     if not settings.is_on("hive.multigroupby.singlereducer"):
         return False
@@ -83,41 +68,41 @@ def _share_reducer(generation: Generation, first: Body, second: Body) -> bool:
     return _distinct_arguments(first) == _distinct_arguments(second)
 
 
-def _distinct_arguments(body: Body) -> tuple[Expression, ...]:
+def _distinct_arguments(body: syntax.Body) -> tuple[syntax.Expression, ...]:
     calls = aggregate.aggregates_of(body)
     return tuple(dict.fromkeys(part for call in calls if call.distinct for part in call.arguments))
 
 
 def _shared_group_by(
     generation: Generation,
-    group: list[Body],
-    operator: Operator,
-    sources: dict[str, Operator],
+    group: list[syntax.Body],
+    operator: ops.Operator,
+    sources: dict[str, ops.Operator],
     path: str,
     sink: bool,
     nested: bool,
-) -> Operator:
+) -> ops.Operator:
     """Makes one ReduceSink, then a filter and a group-by for every body.
 
     Source: Hive's genGroupByPlan1ReduceMultiGBY.
     """
     if all(body.where is not None for body in group):
-        where: Expression | None = None
+        where: syntax.Expression | None = None
         for body in group:
             if body.where is not None:
-                where = body.where if where is None else Call("or", (where, body.where))
+                where = body.where if where is None else syntax.Call("or", (where, body.where))
         if where is not None:
             operator = filtered(generation.sql, operator, where)
-    selected = Select(list(operator.columns), star=True)
-    attach(selected, operator)
+    selected = ops.Select(list(operator.columns), star=True)
+    ops.attach(selected, operator)
     distinct = _distinct_arguments(group[0])
     keys = (*group[0].group_by, *distinct)
     shared, _ = aggregate.common_reduce_sink(generation.sql, selected, keys, len(distinct))
-    forward = Select(list(shared.columns), star=True)
-    attach(forward, shared)
-    found: Operator = forward
+    forward = ops.Select(list(shared.columns), star=True)
+    ops.attach(forward, shared)
+    found: ops.Operator = forward
     for body in group:
-        below: Operator = forward
+        below: ops.Operator = forward
         if body.where is not None:
             below = filtered(generation.sql, forward, body.where)
         below, scope = aggregate.complete(generation.sql, body, below)
@@ -127,31 +112,31 @@ def _shared_group_by(
 
 def _filtered(
     generation: Generation,
-    body: Body,
-    operator: Operator,
-    sources: dict[str, Operator],
+    body: syntax.Body,
+    operator: ops.Operator,
+    sources: dict[str, ops.Operator],
     path: str,
     nested: bool,
-) -> Operator:
+) -> ops.Operator:
     if body.where is None:
         return operator
     return where(generation, operator, body.where, sources, path, nested)
 
 
-def _distinct_over_windows(body: Body) -> bool:
+def _distinct_over_windows(body: syntax.Body) -> bool:
     return body.distinct and any(windows_in(item.expression) for item in body.items)
 
 
 def _after_group_by(
     generation: Generation,
-    body: Body,
-    operator: Operator,
+    body: syntax.Body,
+    operator: ops.Operator,
     scope: Scope | None,
-    sources: dict[str, Operator],
+    sources: dict[str, ops.Operator],
     path: str,
     sink: bool,
     nested: bool,
-) -> Operator:
+) -> ops.Operator:
     sql = generation.sql
     if body.having is not None:
         if scope is None or not (body.group_by or body.distinct):
@@ -165,7 +150,7 @@ def _after_group_by(
     operator, current = windows(generation, body, operator, current)
     operator = select(sql, body, operator, current)
     if _distinct_over_windows(body):
-        distinct = Body((SelectItem(Star()),), distinct=True)
+        distinct = syntax.Body((syntax.SelectItem(syntax.Star()),), distinct=True)
         operator, above = aggregate.generate(sql, generation.settings, distinct, operator)
         operator = select(sql, distinct, operator, replace(above, columns=operator.columns))
     ordered = bool(body.order_by)
@@ -177,15 +162,15 @@ def _after_group_by(
         if sink and body.destination is not None:
             extra = not ordered
         if extra:
-            one = ReduceSink(list(operator.columns), reducers=1)
-            attach(one, operator)
+            one = ops.ReduceSink(list(operator.columns), reducers=1)
+            ops.attach(one, operator)
             operator = _limited(one, body.limit)
     if sink:
         operator = sinks.generate(generation, body, operator)
     return operator
 
 
-def _require_known(sql: str, having: Expression, body: Body) -> None:
+def _require_known(sql: str, having: syntax.Expression, body: syntax.Body) -> None:
     """Raises :class:`PlanError` unless the left side of IN and a subquery is known below HAVING.
 
     It must be a group-by key, written as in GROUP BY, or an aggregate that the SELECT list or
@@ -196,7 +181,7 @@ def _require_known(sql: str, having: Expression, body: Body) -> None:
         operand = predicate.arguments[0] if predicate.name == "in" else None
         if operand is None or operand in known:
             continue
-        names = [part for part in walk(operand) if isinstance(part, Name)]
+        names = [part for part in syntax.walk(operand) if isinstance(part, syntax.Name)]
         if names:
             text = ".".join(names[0].parts)
             message = f"beside IN and a subquery, HAVING can't read {text}: it is no GROUP BY key"
@@ -206,19 +191,19 @@ def _require_known(sql: str, having: Expression, body: Body) -> None:
             raise error(sql, 10128, message, predicate.at)
 
 
-def _spelled_out(having: Expression, body: Body, scope: Scope) -> Expression:
+def _spelled_out(having: syntax.Expression, body: syntax.Body, scope: Scope) -> syntax.Expression:
     """Replaces the aliases of SELECT items in HAVING with their expressions."""
-    if isinstance(having, Name) and having not in scope.known and len(having.parts) == 1:
+    if isinstance(having, syntax.Name) and having not in scope.known and len(having.parts) == 1:
         for item in body.items:
             if item.aliases == having.parts:
                 return item.expression
-    if isinstance(having, Call):
+    if isinstance(having, syntax.Call):
         parts = tuple(_spelled_out(part, body, scope) for part in having.arguments)
         return replace(having, arguments=parts)
     return having
 
 
-def _rebased(scope: Scope, operator: Operator) -> Scope:
+def _rebased(scope: Scope, operator: ops.Operator) -> Scope:
     """Returns the scope of a group-by after a join has renamed its columns."""
     known = {}
     for expression, column in scope.known.items():
@@ -227,21 +212,21 @@ def _rebased(scope: Scope, operator: Operator) -> Scope:
             by_source = {
                 source.name: name
                 for name, source in (operator.expressions or {}).items()
-                if isinstance(source, Column)
+                if isinstance(source, syntax.Column)
             }
             name = by_source.get(column.name, column.name)
-            found = Column(name, column.type)
+            found = syntax.Column(name, column.type)
         known[expression] = found
     return replace(scope, known=known)
 
 
-def _limited(operator: Operator, count: int) -> Operator:
-    found = Limit(list(operator.columns), count=count)
-    attach(found, operator)
+def _limited(operator: ops.Operator, count: int) -> ops.Operator:
+    found = ops.Limit(list(operator.columns), count=count)
+    ops.attach(found, operator)
     return found
 
 
-def _sorted(generation: Generation, body: Body, operator: Operator) -> Operator:
+def _sorted(generation: Generation, body: syntax.Body, operator: ops.Operator) -> ops.Operator:
     scope = Scope(generation.sql, operator.columns, written(body, operator), grouped=False)
     sort = body.order_by or body.sort_by or tuple((key, "+") for key in body.cluster_by)
     partition = body.distribute_by or body.cluster_by
@@ -249,22 +234,24 @@ def _sorted(generation: Generation, body: Body, operator: Operator) -> Operator:
     if body.order_by and body.limit is None and settings.forbids("hive.strict.checks.large.query"):
         message = "ORDER BY without LIMIT is forbidden in strict mode: add a LIMIT"
         raise error(generation.sql, 40000, message)
-    sink = ReduceSink(
+    sink = ops.ReduceSink(
         list(operator.columns),
         keys=tuple(_sort_key(scope, key, body, operator) for key, _ in sort),
         partition_keys=tuple(scope.resolve(key) for key in partition),
         order="".join(way for _, way in sort),
         reducers=1 if body.order_by else -1,
     )
-    attach(sink, operator)
-    extracted = Select(list(operator.columns), star=True)
-    attach(extracted, sink)
+    ops.attach(sink, operator)
+    extracted = ops.Select(list(operator.columns), star=True)
+    ops.attach(extracted, sink)
     return extracted
 
 
-def _sort_key(scope: Scope, key: Expression, body: Body, operator: Operator) -> Expression:
+def _sort_key(
+    scope: Scope, key: syntax.Expression, body: syntax.Body, operator: ops.Operator
+) -> syntax.Expression:
     """Resolves a sort key. An integer in ORDER BY is a column position: ORDER BY 2."""
-    if isinstance(key, Constant) and key.type == "int" and body.order_by:
+    if isinstance(key, syntax.Constant) and key.type == "int" and body.order_by:
         at = int(key.text) - 1
         if 0 <= at < len(operator.columns):
             return operator.columns[at].column

@@ -6,24 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from airflow_hive_opt.hive.generate.names import Scope
-from airflow_hive_opt.hive.graph.operator_graph import (
-    ColumnInfo,
-    FileSink,
-    Filter,
-    Operator,
-    TableScan,
-    attach,
-)
-from airflow_hive_opt.hive.parser.syntax import (
-    Expression,
-    JoinSource,
-    LateralView,
-    Query,
-    Source,
-    SubquerySource,
-    TableSource,
-    conjuncts,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.settings import Settings
 
@@ -42,44 +26,49 @@ class Generation:
     sql: str
     catalog: Catalog
     settings: Settings
-    subquery: Callable[[Query, str], Operator]
-    scans: list[TableScan] = field(default_factory=list)
-    sinks: list[FileSink] = field(default_factory=list)
+    subquery: Callable[[syntax.Query, str], ops.Operator]
+    scans: list[ops.TableScan] = field(default_factory=list)
+    sinks: list[ops.FileSink] = field(default_factory=list)
 
 
 def filtered(
-    sql: str, operator: Operator, condition: Expression, scope: Scope | None = None
-) -> Operator:
+    sql: str, operator: ops.Operator, condition: syntax.Expression, scope: Scope | None = None
+) -> ops.Operator:
     """Makes a Filter over ``operator``."""
     scope = scope or Scope(sql, operator.columns)
     # Resolving turns NOT (a OR b) into an AND, so the result is split again.
     predicate = tuple(
-        each for part in conjuncts(condition) for each in conjuncts(scope.resolve(part))
+        each
+        for part in syntax.conjuncts(condition)
+        for each in syntax.conjuncts(scope.resolve(part))
     )
-    found = Filter(list(operator.columns), predicate=predicate)
-    attach(found, operator)
+    found = ops.Filter(list(operator.columns), predicate=predicate)
+    ops.attach(found, operator)
     return found
 
 
-def factors(source: Source | None) -> list[TableSource | SubquerySource]:
+def factors(source: syntax.Source | None) -> list[syntax.TableSource | syntax.SubquerySource]:
     """Returns the tables and subqueries of a FROM clause, from left to right."""
     if source is None:
         return []
-    if isinstance(source, JoinSource):
+    if isinstance(source, syntax.JoinSource):
         return factors(source.left) + factors(source.right)
-    if isinstance(source, LateralView):
+    if isinstance(source, syntax.LateralView):
         return factors(source.source)
     return [source]
 
 
-def table_columns(table: Table, alias: str) -> list[ColumnInfo]:
+def table_columns(table: Table, alias: str) -> list[ops.ColumnInfo]:
     """Returns the columns of a table's scan. The virtual ones are last and hidden."""
-    found = [ColumnInfo(column.name, alias, column.name, column.type) for column in table.columns]
+    found = [
+        ops.ColumnInfo(column.name, alias, column.name, column.type) for column in table.columns
+    ]
     found += [
-        ColumnInfo(column.name, alias, column.name, column.type, partition=True)
+        ops.ColumnInfo(column.name, alias, column.name, column.type, partition=True)
         for column in table.partition_columns
     ]
     found += [
-        ColumnInfo(name, alias, name, kind, partition=True, hidden=True) for name, kind in _VIRTUAL
+        ops.ColumnInfo(name, alias, name, kind, partition=True, hidden=True)
+        for name, kind in _VIRTUAL
     ]
     return found

@@ -8,25 +8,9 @@ from airflow_hive_opt.hive.generate import bodies, joins
 from airflow_hive_opt.hive.generate.generation import Generation, factors, table_columns
 from airflow_hive_opt.hive.generate.lateral_views import lateral_views
 from airflow_hive_opt.hive.generate.names import error
-from airflow_hive_opt.hive.graph.operator_graph import (
-    ColumnInfo,
-    FileSink,
-    Operator,
-    TableScan,
-    Union,
-    attach,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.hive.parser.statement_parser import Statement, parse_hive
-from airflow_hive_opt.hive.parser.syntax import (
-    Block,
-    JoinSource,
-    LateralView,
-    Query,
-    Source,
-    SubquerySource,
-    TableSource,
-)
-from airflow_hive_opt.hive.parser.syntax import Union as UnionQuery
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.errors import PlanError, position
 from airflow_hive_opt.statement.settings import Settings
@@ -40,7 +24,7 @@ _GROUPS = (
 
 def generate(
     sql: str, statement: Statement, catalog: Catalog, settings: Settings
-) -> tuple[list[TableScan], list[FileSink]]:
+) -> tuple[list[ops.TableScan], list[ops.FileSink]]:
     """Returns the roots and leaves of a statement's graph; raises :class:`PlanError`."""
     generator = _Generator(sql, catalog, settings)
     generator.query(statement.query, "", sink=True)
@@ -55,16 +39,18 @@ class _Generator:
         self._views: list[str] = []
         self._view_at: int | None = None  # in a view's text: the position of its name
 
-    def _subquery(self, query: Query, path: str) -> Operator:
+    def _subquery(self, query: syntax.Query, path: str) -> ops.Operator:
         return self.query(query, path, nested=True)
 
-    def query(self, query: Query, path: str, sink: bool = False, nested: bool = False) -> Operator:
+    def query(
+        self, query: syntax.Query, path: str, sink: bool = False, nested: bool = False
+    ) -> ops.Operator:
         """Returns the last operator of a query. With ``sink``, every body gets a FileSink."""
-        if isinstance(query, UnionQuery):
+        if isinstance(query, syntax.Union):
             return self._union(query, path, nested)
         return self._block(query, path, sink, nested)
 
-    def _union(self, union: UnionQuery, path: str, nested: bool) -> Operator:
+    def _union(self, union: syntax.Union, path: str, nested: bool) -> ops.Operator:
         left = self.query(union.left, f"{path}-subquery1", nested=nested)
         right = self.query(union.right, f"{path}-subquery2", nested=nested)
         first, second = _visible(left), _visible(right)
@@ -79,21 +65,21 @@ class _Generator:
                 )
                 raise error(self.generation.sql, 40000, message)
         columns = [replace(info, table=None) for info in first]
-        found = Union(columns)
-        inputs: list[Operator] = []
+        found = ops.Union(columns)
+        inputs: list[ops.Operator] = []
         for branch in (left, right):
             # A union directly below becomes part of this union.
-            if isinstance(branch, Union):
+            if isinstance(branch, ops.Union):
                 inputs += branch.parents
                 for parent in branch.parents:
                     parent.children.remove(branch)
             else:
                 inputs.append(branch)
-        attach(found, *inputs)
+        ops.attach(found, *inputs)
         return found
 
-    def _block(self, block: Block, path: str, sink: bool, nested: bool) -> Operator:
-        named: dict[str, TableSource | SubquerySource] = {}
+    def _block(self, block: syntax.Block, path: str, sink: bool, nested: bool) -> ops.Operator:
+        named: dict[str, syntax.TableSource | syntax.SubquerySource] = {}
         for factor in factors(block.source):
             if factor.alias in named:
                 message = f"two tables here are called {factor.alias}: give one an alias"
@@ -106,40 +92,42 @@ class _Generator:
         }
         sources = {alias: made[alias] for alias in named}
         if block.source is None:
-            sources[""] = self._scan(TableScan([], alias="_dummy_table"))
-        if isinstance(block.source, JoinSource) or _holds_join(block.source):
+            sources[""] = self._scan(ops.TableScan([], alias="_dummy_table"))
+        if isinstance(block.source, syntax.JoinSource) or _holds_join(block.source):
             found = joins.generate(self.generation, block, sources, path)
         else:
             found = next(iter(sources.values()))
-            if isinstance(block.source, LateralView):
+            if isinstance(block.source, syntax.LateralView):
                 found = lateral_views(self.generation.sql, block.source, found)
         return bodies.generate(self.generation, block, found, sources, path, sink, nested)
 
     def _is_table(
-        self, factor: TableSource | SubquerySource, views: tuple[tuple[str, Query], ...]
+        self,
+        factor: syntax.TableSource | syntax.SubquerySource,
+        views: tuple[tuple[str, syntax.Query], ...],
     ) -> bool:
-        if isinstance(factor, SubquerySource) or factor.name in dict(views):
+        if isinstance(factor, syntax.SubquerySource) or factor.name in dict(views):
             return False
         table = self.generation.catalog.table(factor.name)
         return table is None or table.view is None
 
     def _factor(
         self,
-        factor: TableSource | SubquerySource,
+        factor: syntax.TableSource | syntax.SubquerySource,
         path: str,
-        views: tuple[tuple[str, Query], ...],
-    ) -> Operator:
+        views: tuple[tuple[str, syntax.Query], ...],
+    ) -> ops.Operator:
         inner = f"{path}:{factor.alias}" if path else factor.alias
-        if isinstance(factor, SubquerySource):
+        if isinstance(factor, syntax.SubquerySource):
             query = factor.query
-            if isinstance(query, Block) and not query.views:
+            if isinstance(query, syntax.Block) and not query.views:
                 query = replace(query, views=views)
             return self._renamed(self.query(query, inner), factor.alias)
         named = dict(views)
         if factor.name in named and factor.name not in self._views:
             self._views.append(factor.name)
             query = named[factor.name]
-            if isinstance(query, Block) and not query.views:
+            if isinstance(query, syntax.Block) and not query.views:
                 query = replace(query, views=views)
             found = self.query(query, inner)
             self._views.remove(factor.name)
@@ -149,7 +137,7 @@ class _Generator:
             raise error(self.generation.sql, 10001, f"there is no table {factor.name}", factor.at)
         if table.view is not None:
             return self._view(table, table.view, factor, inner)
-        scan = TableScan(
+        scan = ops.TableScan(
             table_columns(table, factor.alias),
             alias=factor.alias,
             path=inner,
@@ -159,7 +147,7 @@ class _Generator:
         )
         return self._scan(scan)
 
-    def _view(self, table: Table, text: str, factor: TableSource, path: str) -> Operator:
+    def _view(self, table: Table, text: str, factor: syntax.TableSource, path: str) -> ops.Operator:
         """Makes the query of a view and gives its columns the view's names.
 
         Errors inside the view have positions in the view's own text.
@@ -181,15 +169,15 @@ class _Generator:
             ]
         return found
 
-    def _at(self, factor: TableSource) -> int:
+    def _at(self, factor: syntax.TableSource) -> int:
         """The position in the statement of a table's name, or of the view that reads it."""
         return factor.at if self._view_at is None else self._view_at
 
-    def _scan(self, scan: TableScan) -> TableScan:
+    def _scan(self, scan: ops.TableScan) -> ops.TableScan:
         self.generation.scans.append(scan)
         return scan
 
-    def _renamed(self, operator: Operator, alias: str) -> Operator:
+    def _renamed(self, operator: ops.Operator, alias: str) -> ops.Operator:
         """Gives the columns of a subquery's result the alias of the subquery."""
         operator.columns = [
             replace(info, table=alias) for info in operator.columns if not info.hidden
@@ -197,13 +185,13 @@ class _Generator:
         return operator
 
 
-def _holds_join(source: Source | None) -> bool:
-    while isinstance(source, LateralView):
+def _holds_join(source: syntax.Source | None) -> bool:
+    while isinstance(source, syntax.LateralView):
         source = source.source
-    return isinstance(source, JoinSource)
+    return isinstance(source, syntax.JoinSource)
 
 
-def _visible(operator: Operator) -> list[ColumnInfo]:
+def _visible(operator: ops.Operator) -> list[ops.ColumnInfo]:
     return [info for info in operator.columns if not info.hidden]
 
 

@@ -10,39 +10,21 @@ from airflow_hive_opt.hive.generate.join_merging import merge
 from airflow_hive_opt.hive.generate.join_tree import JoinContext, JoinTree
 from airflow_hive_opt.hive.generate.lateral_views import lateral_views
 from airflow_hive_opt.hive.generate.names import Scope, error, type_of
-from airflow_hive_opt.hive.graph.operator_graph import (
-    ColumnInfo,
-    Filter,
-    GroupBy,
-    Join,
-    JoinCondition,
-    Operator,
-    ReduceSink,
-    Select,
-    attach,
-)
-from airflow_hive_opt.hive.parser.syntax import (
-    Block,
-    Call,
-    Column,
-    Constant,
-    Expression,
-    JoinSource,
-    LateralView,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
 
 
 def generate(
-    generation: Generation, block: Block, sources: dict[str, Operator], path: str
-) -> Operator:
+    generation: Generation, block: syntax.Block, sources: dict[str, ops.Operator], path: str
+) -> ops.Operator:
     """Makes the joins of a block's FROM, and the lateral views over them."""
     source = block.source
-    while isinstance(source, LateralView):
+    while isinstance(source, syntax.LateralView):
         source = source.source
-    if not isinstance(source, JoinSource):
+    if not isinstance(source, syntax.JoinSource):
         raise TypeError("no join")
     hints = block.bodies[0].hints
     ignored = generation.settings.is_on("hive.ignore.mapjoin.hint")
@@ -59,7 +41,7 @@ def generate(
         tree = merge(tree)
     _push_filters(generation, tree, sources)
     found = join_sources(generation, tree, sources, None, path)
-    if isinstance(block.source, LateralView):
+    if isinstance(block.source, syntax.LateralView):
         return lateral_views(generation.sql, block.source, found)
     return found
 
@@ -72,7 +54,7 @@ def _hinted(hints: tuple[tuple[str, tuple[str, ...]], ...], *names: str) -> tupl
     return tuple(alias for name, aliases in hints if name in names for alias in aliases)
 
 
-def _push_filters(generation: Generation, tree: JoinTree, sources: dict[str, Operator]) -> None:
+def _push_filters(generation: Generation, tree: JoinTree, sources: dict[str, ops.Operator]) -> None:
     """Filters each table by the ON conditions that may move to it."""
     if tree.left is not None:
         _push_filters(generation, tree.left, sources)
@@ -85,10 +67,10 @@ def _push_filters(generation: Generation, tree: JoinTree, sources: dict[str, Ope
 def join_sources(
     generation: Generation,
     tree: JoinTree,
-    sources: dict[str, Operator],
-    joining: Operator | None,
+    sources: dict[str, ops.Operator],
+    joining: ops.Operator | None,
     path: str,
-) -> Operator:
+) -> ops.Operator:
     """Makes the joins of a tree over its sources.
 
     ``joining`` is the outer query's last operator if the tree joins a subquery, else ``None``.
@@ -98,7 +80,7 @@ def join_sources(
         below = join_sources(generation, tree.left, sources, None, path)
         for condition in tree.pushed[0]:
             below = filtered(generation.sql, below, condition)
-    inputs: list[Operator] = []
+    inputs: list[ops.Operator] = []
     for alias in tree.base:
         if alias is None:
             if below is None:
@@ -113,7 +95,7 @@ def join_sources(
         _reduce_sink(generation, tree, operator, key, tag)
         for tag, (operator, key) in enumerate(zip_strict(inputs, keys))
     ]
-    found: Operator = _join_operator(generation, tree, inputs, sinks, keys, path)
+    found: ops.Operator = _join_operator(generation, tree, inputs, sinks, keys, path)
     if not tree.outer:
         for condition in tree.residual:
             found = filtered(generation.sql, found, condition)
@@ -121,43 +103,47 @@ def join_sources(
 
 
 def _semi_join_side(
-    generation: Generation, operator: Operator, fields: list[Expression]
-) -> Operator:
+    generation: Generation, operator: ops.Operator, fields: list[syntax.Expression]
+) -> ops.Operator:
     """Makes the right side of a semi join: only its keys, grouped in the mapper."""
     scope = Scope(generation.sql, operator.columns)
-    columns: list[ColumnInfo] = []
-    expressions: dict[str, Expression | None] = {}
+    columns: list[ops.ColumnInfo] = []
+    expressions: dict[str, syntax.Expression | None] = {}
     for part in fields:
         resolved = scope.resolve(part)
         if resolved in expressions.values():
             continue
         internal = f"_col{len(columns)}"
         expressions[internal] = resolved
-        info = operator.info(resolved.name) if isinstance(resolved, Column) else None
+        info = operator.info(resolved.name) if isinstance(resolved, syntax.Column) else None
         table = operator.columns[0].table
-        columns.append(ColumnInfo(internal, table, info.name if info else "", type_of(resolved)))
-    selected = Select(columns, expressions=expressions)
-    attach(selected, operator)
-    grouped = GroupBy(
+        columns.append(
+            ops.ColumnInfo(internal, table, info.name if info else "", type_of(resolved))
+        )
+    selected = ops.Select(columns, expressions=expressions)
+    ops.attach(selected, operator)
+    grouped = ops.GroupBy(
         list(columns),
         expressions={info.internal: info.column for info in columns},
         mode="hash",
         keys=tuple(info.column for info in columns),
     )
-    attach(grouped, selected)
+    ops.attach(grouped, selected)
     return grouped
 
 
-def _keys(generation: Generation, tree: JoinTree, inputs: list[Operator]) -> list[list[Expression]]:
+def _keys(
+    generation: Generation, tree: JoinTree, inputs: list[ops.Operator]
+) -> list[list[syntax.Expression]]:
     """Returns the join keys of every input, cast to the type that all inputs share."""
-    keys: list[list[Expression]] = []
+    keys: list[list[syntax.Expression]] = []
     for tag, operator in enumerate(inputs):
         scope = Scope(generation.sql, operator.columns)
         alias = tree.base[tag]
         if alias is not None and tree.semi.get(alias):
             infos = operator.columns
             # The keys of a semi join's right side are the columns selected for it.
-            resolved: list[Expression] = []
+            resolved: list[syntax.Expression] = []
             for part in tree.keys[tag]:
                 at = list(dict.fromkeys(tree.semi[alias])).index(part)
                 resolved.append(infos[min(at, len(infos) - 1)].column)
@@ -170,7 +156,7 @@ def _keys(generation: Generation, tree: JoinTree, inputs: list[Operator]) -> lis
             common = _common_type(kinds)
             for key in keys:
                 if _base(type_of(key[at])) != common:
-                    key[at] = Call("cast", (key[at],), note=common)
+                    key[at] = syntax.Call("cast", (key[at],), note=common)
     return keys
 
 
@@ -188,8 +174,12 @@ def _common_type(kinds: set[str]) -> str:
 
 
 def _reduce_sink(
-    generation: Generation, tree: JoinTree, operator: Operator, keys: list[Expression], tag: int
-) -> ReduceSink:
+    generation: Generation,
+    tree: JoinTree,
+    operator: ops.Operator,
+    keys: list[syntax.Expression],
+    tag: int,
+) -> ops.ReduceSink:
     if not keys and generation.settings.forbids("hive.strict.checks.cartesian.product"):
         raise error(
             generation.sql,
@@ -199,24 +189,24 @@ def _reduce_sink(
         )
     if not tree.outer:
         wanted = [
-            Call("isnotnull", (key,))
+            syntax.Call("isnotnull", (key,))
             for at, key in enumerate(keys)
             if not tree.null_safe[at]
-            and not (isinstance(key, Column) and key.partition)
-            and not isinstance(key, Constant)
+            and not (isinstance(key, syntax.Column) and key.partition)
+            and not isinstance(key, syntax.Constant)
         ]
         predicate = tuple(dict.fromkeys(wanted))
-        if predicate and isinstance(operator, Filter) and not operator.children:
+        if predicate and isinstance(operator, ops.Filter) and not operator.children:
             new = tuple(part for part in predicate if part not in operator.predicate)
             operator.predicate += new
             operator.generated |= frozenset(new)
         elif predicate:
-            present = Filter(
+            present = ops.Filter(
                 list(operator.columns), predicate=predicate, generated=frozenset(predicate)
             )
-            attach(present, operator)
+            ops.attach(present, operator)
             operator = present
-    sink = ReduceSink(
+    sink = ops.ReduceSink(
         list(operator.columns),
         keys=tuple(keys),
         partition_keys=tuple(keys),
@@ -224,20 +214,20 @@ def _reduce_sink(
         reducers=-1 if keys else 1,
         tag=tag,
     )
-    attach(sink, operator)
+    ops.attach(sink, operator)
     return sink
 
 
 def _join_operator(
     generation: Generation,
     tree: JoinTree,
-    inputs: list[Operator],
-    sinks: list[ReduceSink],
-    keys: list[list[Expression]],
+    inputs: list[ops.Operator],
+    sinks: list[ops.ReduceSink],
+    keys: list[list[syntax.Expression]],
     path: str,
-) -> Join:
-    columns: list[ColumnInfo] = []
-    expressions: dict[str, Expression | None] = {}
+) -> ops.Join:
+    columns: list[ops.ColumnInfo] = []
+    expressions: dict[str, syntax.Expression | None] = {}
     sources: dict[str, int] = {}
     aliases: list[tuple[str, ...]] = []
     for tag, sink in enumerate(sinks):
@@ -255,14 +245,14 @@ def _join_operator(
         if conditions:
             scope = Scope(generation.sql, inputs[tag].columns)
             filters[tag] = tuple(scope.resolve(condition) for condition in conditions)
-    residual: tuple[Expression, ...] = ()
+    residual: tuple[syntax.Expression, ...] = ()
     if tree.outer and tree.residual:
         scope = Scope(generation.sql, columns)
         residual = tuple(scope.resolve(condition) for condition in tree.residual)
-    found = Join(
+    found = ops.Join(
         columns,
         expressions=expressions,
-        conditions=tuple(JoinCondition(*condition) for condition in tree.conditions),
+        conditions=tuple(ops.JoinCondition(*condition) for condition in tree.conditions),
         sources=sources,
         aliases=tuple(aliases),
         scan_aliases=tuple(f"{path}:{alias}" if path else alias or "" for alias in tree.base),
@@ -274,5 +264,5 @@ def _join_operator(
         left_input_join=tree.base[0] is None,
         keys=tuple(tuple(key) for key in keys),
     )
-    attach(found, *sinks)
+    ops.attach(found, *sinks)
     return found

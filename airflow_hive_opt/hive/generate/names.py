@@ -7,16 +7,7 @@ from dataclasses import dataclass, field
 
 from airflow_hive_opt.hive.generate.functions import FUNCTIONS
 from airflow_hive_opt.hive.graph.operator_graph import ColumnInfo
-from airflow_hive_opt.hive.parser.syntax import (
-    Call,
-    Column,
-    Constant,
-    Expression,
-    Name,
-    Star,
-    Subquery,
-    walk,
-)
+from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.statement.errors import PlanError, position
 
 _AGGREGATES_WORDS = """
@@ -78,27 +69,27 @@ class Scope:
 
     sql: str
     columns: Sequence[ColumnInfo]
-    known: Mapping[Expression, Column] = field(default_factory=dict)
+    known: Mapping[syntax.Expression, syntax.Column] = field(default_factory=dict)
     grouped: bool = False
 
-    def resolve(self, expression: Expression) -> Expression:
+    def resolve(self, expression: syntax.Expression) -> syntax.Expression:
         """Returns the expression over internal columns; raises :class:`PlanError`."""
         found = self.known.get(expression)
         if found is not None:
             return found
-        if isinstance(expression, Name):
+        if isinstance(expression, syntax.Name):
             return self._name(expression)
-        if isinstance(expression, Call):
+        if isinstance(expression, syntax.Call):
             return self._call(expression)
-        if isinstance(expression, Star):
+        if isinstance(expression, syntax.Star):
             raise error(self.sql, 10010, "* can't stand inside an expression", expression.at)
-        if isinstance(expression, Subquery):
+        if isinstance(expression, syntax.Subquery):
             message = "a subquery can only stand in WHERE or HAVING, as IN or EXISTS"
             raise error(self.sql, 10249, message, expression.at)
         return expression
 
-    def _call(self, call: Call) -> Expression:
-        if any(isinstance(argument, Subquery) for argument in call.arguments):
+    def _call(self, call: syntax.Call) -> syntax.Expression:
+        if any(isinstance(argument, syntax.Subquery) for argument in call.arguments):
             message = "a subquery can only stand in WHERE or HAVING, as IN or EXISTS"
             raise error(self.sql, 10249, message, call.at)
         if call.over is None and is_aggregate(call):
@@ -107,15 +98,17 @@ class Scope:
         if call.name[0].isalpha() and call.name not in FUNCTIONS and call.name not in _FORMS:
             raise error(self.sql, 10011, f"Hive has no function {call.name}", call.at)
         arguments = tuple(
-            self.resolve(argument) if not isinstance(argument, Star) else Constant("1", "int")
+            self.resolve(argument)
+            if not isinstance(argument, syntax.Star)
+            else syntax.Constant("1", "int")
             for argument in call.arguments
         )
         inner = arguments[0] if call.name == "not" else None
-        if isinstance(inner, Call):
+        if isinstance(inner, syntax.Call):
             return _negated(inner, call)
-        return Call(call.name, arguments, call.at, call.distinct, None, call.note)
+        return syntax.Call(call.name, arguments, call.at, call.distinct, None, call.note)
 
-    def _name(self, name: Name) -> Expression:
+    def _name(self, name: syntax.Name) -> syntax.Expression:
         if len(name.parts) > 1:
             alias, column = name.parts[:2]
             if any(info.table == alias for info in self.columns):
@@ -140,39 +133,43 @@ class Scope:
         raise error(self.sql, 10004, message, name.at)
 
 
-def _negated(inner: Call, outer: Call) -> Expression:
+def _negated(inner: syntax.Call, outer: syntax.Call) -> syntax.Expression:
     """Negates a comparison or applies De Morgan: NOT of AND becomes OR of NOTs."""
     if inner.name in _OPPOSITES:
-        return Call(_OPPOSITES[inner.name], inner.arguments, outer.at)
+        return syntax.Call(_OPPOSITES[inner.name], inner.arguments, outer.at)
     if inner.name in ("and", "or"):
         parts = tuple(
-            _negated(part, outer) if isinstance(part, Call) else Call("not", (part,), outer.at)
+            _negated(part, outer)
+            if isinstance(part, syntax.Call)
+            else syntax.Call("not", (part,), outer.at)
             for part in inner.arguments
         )
-        return Call("or" if inner.name == "and" else "and", parts, outer.at)
-    return Call("not", (inner,), outer.at)
+        return syntax.Call("or" if inner.name == "and" else "and", parts, outer.at)
+    return syntax.Call("not", (inner,), outer.at)
 
 
-def _with_fields(column: Column, fields: Sequence[str]) -> Expression:
-    found: Expression = column
+def _with_fields(column: syntax.Column, fields: Sequence[str]) -> syntax.Expression:
+    found: syntax.Expression = column
     for name in fields:
-        found = Call("field", (found,), note=name)
+        found = syntax.Call("field", (found,), note=name)
     return found
 
 
-def is_aggregate(expression: Expression) -> bool:
+def is_aggregate(expression: syntax.Expression) -> bool:
     """Tells whether the expression itself is a call of an aggregate function."""
     return (
-        isinstance(expression, Call) and expression.name in AGGREGATES and expression.over is None
+        isinstance(expression, syntax.Call)
+        and expression.name in AGGREGATES
+        and expression.over is None
     )
 
 
-def aggregates_in(expression: Expression) -> list[Call]:
+def aggregates_in(expression: syntax.Expression) -> list[syntax.Call]:
     """Returns the outermost aggregate calls, left to right.
 
     A call with OVER is not one, but its arguments and keys may contain some.
     """
-    if isinstance(expression, Call):
+    if isinstance(expression, syntax.Call):
         if is_aggregate(expression):
             return [expression]
         found = [call for part in expression.arguments for call in aggregates_in(part)]
@@ -185,31 +182,31 @@ def aggregates_in(expression: Expression) -> list[Call]:
     return []
 
 
-def windows_in(expression: Expression) -> list[Call]:
+def windows_in(expression: syntax.Expression) -> list[syntax.Call]:
     """Returns the calls with OVER."""
-    return [part for part in walk(expression) if isinstance(part, Call) and part.over]
+    return [part for part in syntax.walk(expression) if isinstance(part, syntax.Call) and part.over]
 
 
-def is_deterministic(expression: Expression) -> bool:
+def is_deterministic(expression: syntax.Expression) -> bool:
     """Tells whether every evaluation gives the same value.
 
-    >>> is_deterministic(Call(">", (Call("rand", ()), Constant("0.5", "double"))))
+    >>> is_deterministic(syntax.Call("round", (syntax.Call("rand", ()),)))
     False
     """
     return not any(
-        isinstance(part, Call) and part.name in NOT_DETERMINISTIC and not part.arguments[1:]
-        for part in walk(expression)
+        isinstance(part, syntax.Call) and part.name in NOT_DETERMINISTIC and not part.arguments[1:]
+        for part in syntax.walk(expression)
     )
 
 
-def type_of(expression: Expression) -> str:
+def type_of(expression: syntax.Expression) -> str:
     """Returns Hive's type of a resolved expression, or ``unknown``.
 
     The type is only as exact as join keys need.
     """
-    if isinstance(expression, (Column, Constant)):
+    if isinstance(expression, (syntax.Column, syntax.Constant)):
         return expression.type
-    if not isinstance(expression, Call):
+    if not isinstance(expression, syntax.Call):
         return "string"
     name, arguments = expression.name, expression.arguments
     if name == "cast":

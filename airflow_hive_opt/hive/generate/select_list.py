@@ -11,90 +11,74 @@ from airflow_hive_opt.hive.generate.names import (
     type_of,
     windows_in,
 )
-from airflow_hive_opt.hive.graph.operator_graph import (
-    ColumnInfo,
-    Operator,
-    ReduceSink,
-    Script,
-    Select,
-    TableFunction,
-    UserTableFunction,
-    attach,
-)
-from airflow_hive_opt.hive.parser.syntax import (
-    Body,
-    Call,
-    Column,
-    Constant,
-    Expression,
-    Name,
-    Star,
-    Window,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.parser import syntax
 
 
 def windows(
-    generation: Generation, body: Body, operator: Operator, scope: Scope
-) -> tuple[Operator, Scope]:
+    generation: Generation, body: syntax.Body, operator: ops.Operator, scope: Scope
+) -> tuple[ops.Operator, Scope]:
     """Makes a ReduceSink and a PTF for every distinct PARTITION BY and ORDER BY of the windows.
 
     Returns the last operator and the scope above it. Raises :class:`PlanError` for an aggregate
     inside a window function.
     """
     calls = list(dict.fromkeys(call for item in body.items for call in windows_in(item.expression)))
-    groups: dict[tuple[object, object], list[Call]] = {}
+    groups: dict[tuple[object, object], list[syntax.Call]] = {}
     for call in calls:
         if any(aggregates_in(argument) for argument in call.arguments):
             message = f"an aggregate can't stand inside {call.name}() OVER: use a subquery"
             raise error(generation.sql, 40000, message, call.at)
-        window = call.over or Window((), ())
+        window = call.over or syntax.Window((), ())
         groups.setdefault((window.partition_by, window.order_by), []).append(call)
     known = dict(scope.known)
     for (_, _), members in groups.items():
-        window = members[0].over or Window((), ())
+        window = members[0].over or syntax.Window((), ())
         current = Scope(generation.sql, scope.columns and operator.columns, known, scope.grouped)
         partition = tuple(current.resolve(key) for key in window.partition_by)
-        partition = partition or (Constant("0", "int"),)
+        partition = partition or (syntax.Constant("0", "int"),)
         order = tuple(current.resolve(key) for key, _ in window.order_by)
         keys = tuple(dict.fromkeys((*partition, *order)))
-        sink = ReduceSink(
+        sink = ops.ReduceSink(
             list(operator.columns),
             keys=keys,
             partition_keys=partition,
             order="+" * len(partition) + "".join(way for _, way in window.order_by),
         )
         sink.order = sink.order[: len(keys)]
-        attach(sink, operator)
+        ops.attach(sink, operator)
         columns = list(operator.columns)
-        expressions: dict[str, Expression | None] = {info.internal: info.column for info in columns}
+        expressions: dict[str, syntax.Expression | None] = {
+            info.internal: info.column for info in columns
+        }
         for call in members:
             internal = f"{call.name}_window_{len(columns)}"
-            columns.append(ColumnInfo(internal, None, "", type_of(call), hidden=True))
+            columns.append(ops.ColumnInfo(internal, None, "", type_of(call), hidden=True))
             expressions[internal] = None
             known[call] = columns[-1].column
-        operator = TableFunction(columns, expressions=expressions, window=window)
-        attach(operator, sink)
+        operator = ops.TableFunction(columns, expressions=expressions, window=window)
+        ops.attach(operator, sink)
     columns_above = operator.columns if scope.columns else scope.columns
     return operator, Scope(generation.sql, columns_above, known, scope.grouped)
 
 
-def select(sql: str, body: Body, operator: Operator, scope: Scope) -> Operator:
+def select(sql: str, body: syntax.Body, operator: ops.Operator, scope: Scope) -> ops.Operator:
     """Makes the Select of a body's items; raises :class:`PlanError` for an unknown column."""
-    columns: list[ColumnInfo] = []
-    expressions: dict[str, Expression | None] = {}
+    columns: list[ops.ColumnInfo] = []
+    expressions: dict[str, syntax.Expression | None] = {}
 
-    def put(table: str | None, name: str, expression: Expression) -> None:
+    def put(table: str | None, name: str, expression: syntax.Expression) -> None:
         internal = f"_col{len(columns)}"
-        columns.append(ColumnInfo(internal, table, name, type_of(expression)))
+        columns.append(ops.ColumnInfo(internal, table, name, type_of(expression)))
         expressions[internal] = expression
 
-    generating: tuple[Call, tuple[str, ...]] | None = None
+    generating: tuple[syntax.Call, tuple[str, ...]] | None = None
     for at, item in enumerate(body.items):
         expression = item.expression
-        if isinstance(expression, Star):
+        if isinstance(expression, syntax.Star):
             _star(sql, expression, operator, scope, put)
             continue
-        if isinstance(expression, Call) and expression.name in TABLE_FUNCTIONS:
+        if isinstance(expression, syntax.Call) and expression.name in TABLE_FUNCTIONS:
             if len(body.items) > 1 or body.group_by:
                 message = f"{expression.name}() must be the only item of SELECT"
                 raise error(sql, 10081, message, expression.at)
@@ -105,38 +89,39 @@ def select(sql: str, body: Body, operator: Operator, scope: Scope) -> Operator:
         resolved = scope.resolve(expression)
         if item.aliases:
             put(None, item.aliases[0], resolved)
-        elif isinstance(expression, Name):
+        elif isinstance(expression, syntax.Name):
             table = expression.parts[0] if len(expression.parts) > 1 else None
             put(table, expression.parts[-1], resolved)
         else:
             put(None, f"_c{at}", resolved)
-    only_star = len(body.items) == 1 and isinstance(body.items[0].expression, Star)
-    found: Operator = Select(columns, expressions=expressions, star=only_star)
-    attach(found, operator)
+    only_star = len(body.items) == 1 and isinstance(body.items[0].expression, syntax.Star)
+    found: ops.Operator = ops.Select(columns, expressions=expressions, star=only_star)
+    ops.attach(found, operator)
     if generating is not None:
         call, names = generating
         names = names or tuple(f"col{at}" for at in range(max(1, len(call.arguments) - 1)))
-        made = [ColumnInfo(f"_col{at}", None, name) for at, name in enumerate(names)]
-        function = UserTableFunction(
+        made = [ops.ColumnInfo(f"_col{at}", None, name) for at, name in enumerate(names)]
+        function = ops.UserTableFunction(
             made, expressions={info.internal: None for info in made}, function=call.name
         )
-        attach(function, found)
+        ops.attach(function, found)
         return function
     if body.transform is not None:
         made = [
-            ColumnInfo(f"_col{at}", None, name) for at, name in enumerate(body.transform.columns)
+            ops.ColumnInfo(f"_col{at}", None, name)
+            for at, name in enumerate(body.transform.columns)
         ]
-        script = Script(
+        script = ops.Script(
             made,
             expressions={info.internal: None for info in made},
             script=body.transform.script,
         )
-        attach(script, found)
+        ops.attach(script, found)
         return script
     return found
 
 
-def _star(sql: str, star: Star, operator: Operator, scope: Scope, put: object) -> None:
+def _star(sql: str, star: syntax.Star, operator: ops.Operator, scope: Scope, put: object) -> None:
     wanted = [
         info
         for info in operator.columns
@@ -152,12 +137,12 @@ def _star(sql: str, star: Star, operator: Operator, scope: Scope, put: object) -
         put(info.table, info.name, info.column)  # type: ignore[operator]
 
 
-def written(body: Body, operator: Operator) -> dict[Expression, Column]:
+def written(body: syntax.Body, operator: ops.Operator) -> dict[syntax.Expression, syntax.Column]:
     """Maps the calls of the SELECT list to their columns, because ORDER BY may repeat them."""
-    if body.transform is not None or any(isinstance(i.expression, Star) for i in body.items):
+    if body.transform is not None or any(isinstance(i.expression, syntax.Star) for i in body.items):
         return {}
     return {
         item.expression: info.column
         for item, info in zip(body.items, operator.columns)
-        if isinstance(item.expression, Call)
+        if isinstance(item.expression, syntax.Call)
     }

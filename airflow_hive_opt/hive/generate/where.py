@@ -21,22 +21,14 @@ from airflow_hive_opt.hive.generate.subquery_joins import (
     subquery_predicates,
 )
 from airflow_hive_opt.hive.graph.operator_graph import ColumnInfo, Operator
-from airflow_hive_opt.hive.parser.syntax import (
-    Block,
-    Call,
-    Column,
-    Constant,
-    Expression,
-    Name,
-    TableSource,
-)
+from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.statement.catalog import Catalog
 
 
 def where(
     generation: Generation,
     operator: Operator,
-    condition: Expression,
+    condition: syntax.Expression,
     sources: dict[str, Operator],
     path: str,
     nested: bool,
@@ -55,9 +47,9 @@ def where(
     operator = _joined(generation, operator, join, sources, path, scope)
     if join.after is not None:
         rest.append(join.after)
-    for_rest: Expression | None = None
+    for_rest: syntax.Expression | None = None
     for part in rest:
-        for_rest = part if for_rest is None else Call("and", (for_rest, part))
+        for_rest = part if for_rest is None else syntax.Call("and", (for_rest, part))
     if for_rest is None:
         return operator
     if scope is not None:
@@ -96,8 +88,10 @@ def _joined(
         nulls.columns = [
             replace(info, table=join.nulls_alias, hidden=True) for info in nulls.columns
         ]
-        zero = Constant("0", "bigint")
-        count = filtered(generation.sql, nulls, Call("=", (_name(join.nulls_alias, "c"), zero)))
+        zero = syntax.Constant("0", "bigint")
+        count = filtered(
+            generation.sql, nulls, syntax.Call("=", (_name(join.nulls_alias, "c"), zero))
+        )
         tree = trees.subquery_join_tree(
             "LEFT SEMI", aliases, join.nulls_alias, None, JoinContext(generation.sql, {})
         )
@@ -118,30 +112,30 @@ def _joined(
 
 def _is_in(join: SubqueryJoin) -> bool:
     first = join.on
-    while isinstance(first, Call) and first.name == "and":
+    while isinstance(first, syntax.Call) and first.name == "and":
         first = first.arguments[0]
-    if not isinstance(first, Call):
+    if not isinstance(first, syntax.Call):
         return False
     right = first.arguments[1]
-    return isinstance(right, Name) and not right.parts[-1].startswith("sq_corr_")
+    return isinstance(right, syntax.Name) and not right.parts[-1].startswith("sq_corr_")
 
 
 def _spelled_out(
-    on: Expression, known: dict[Expression, Column], columns: list[ColumnInfo]
-) -> Expression:
+    on: syntax.Expression, known: dict[syntax.Expression, syntax.Column], columns: list[ColumnInfo]
+) -> syntax.Expression:
     """Replaces group-by keys in a condition with the names of the columns that hold them."""
     if on in known:
         internal = known[on].name
         info = next(info for info in columns if info.internal == internal)
         return _name(info.table or "gby_sq1", info.name or info.internal)
-    if isinstance(on, Call):
+    if isinstance(on, syntax.Call):
         parts = tuple(_spelled_out(part, known, columns) for part in on.arguments)
         return replace(on, arguments=parts)
     return on
 
 
-def _name(*parts: str) -> Expression:
-    return Name(parts)
+def _name(*parts: str) -> syntax.Expression:
+    return syntax.Name(parts)
 
 
 def _by_table(columns: list[ColumnInfo]) -> dict[str, list[ColumnInfo]]:
@@ -151,14 +145,16 @@ def _by_table(columns: list[ColumnInfo]) -> dict[str, list[ColumnInfo]]:
     return found
 
 
-def _inner_columns(catalog: Catalog, condition: Expression) -> dict[str, Sequence[ColumnInfo]]:
+def _inner_columns(
+    catalog: Catalog, condition: syntax.Expression
+) -> dict[str, Sequence[ColumnInfo]]:
     """Returns the columns of the tables that the subqueries of a condition read, by alias."""
     found: dict[str, Sequence[ColumnInfo]] = {}
     for call in subquery_predicates(condition):
         query = getattr(call.arguments[-1], "query", None)
-        if isinstance(query, Block):
+        if isinstance(query, syntax.Block):
             for factor in factors(query.source):
-                if isinstance(factor, TableSource):
+                if isinstance(factor, syntax.TableSource):
                     table = catalog.table(factor.name)
                     if table is not None:
                         found[factor.alias] = table_columns(table, factor.alias)

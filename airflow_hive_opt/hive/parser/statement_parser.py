@@ -10,21 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.hive.parser.from_clause_parser import NO_ALIAS, FromClauseParser
 from airflow_hive_opt.hive.parser.hints import parse_hints
-from airflow_hive_opt.hive.parser.syntax import (
-    Block,
-    Body,
-    Call,
-    Destination,
-    Expression,
-    Query,
-    SelectItem,
-    Star,
-    SubquerySource,
-    Transform,
-    Union,
-)
 
 _NO_TAIL: dict[str, Any] = {
     "order_by": (),
@@ -39,7 +27,7 @@ class Statement(NamedTuple):
     """A parsed statement: SELECT, INSERT or CREATE TABLE AS."""
 
     kind: str
-    query: Query
+    query: syntax.Query
 
 
 def parse_hive(sql: str) -> Statement:
@@ -69,11 +57,11 @@ class _Parser(FromClauseParser):
         if self.peek().kind != "end":
             self.fail()
         kind = "SELECT"
-        for body in query.bodies if isinstance(query, Block) else ():
+        for body in query.bodies if isinstance(query, syntax.Block) else ():
             kind = body.destination.kind if body.destination else kind
         return Statement(kind, query)
 
-    def query(self, views: tuple[tuple[str, Query], ...] = ()) -> Query:
+    def query(self, views: tuple[tuple[str, syntax.Query], ...] = ()) -> syntax.Query:
         """Parses a whole query with its WITH clause and its unions."""
         if self.accept("with"):
             while True:
@@ -85,33 +73,35 @@ class _Parser(FromClauseParser):
                 if not self.accept(","):
                     break
         found = self._union(views)
-        if isinstance(found, Block) and views and not found.views:
+        if isinstance(found, syntax.Block) and views and not found.views:
             found = replace(found, views=views)
         return found
 
-    def _union(self, views: tuple[tuple[str, Query], ...]) -> Query:
+    def _union(self, views: tuple[tuple[str, syntax.Query], ...]) -> syntax.Query:
         first = self._block()
         if not self.at("union"):
             return first
         body = first.bodies[0]
         if body.hints:
             self.fail()
-        united: Query = replace(first, bodies=(replace(body, destination=None),))
+        united: syntax.Query = replace(first, bodies=(replace(body, destination=None),))
         tail = body
         while self.accept("union"):
             distinct = not self.accept("all")
             self.accept("distinct")
             branch = self._block()
             tail = branch.bodies[0]
-            united = Union(united, replace(branch, bodies=(replace(tail, **_NO_TAIL),)))
+            united = syntax.Union(united, replace(branch, bodies=(replace(tail, **_NO_TAIL),)))
             if distinct:
-                united = _select_all(united, Body((SelectItem(Star()),), distinct=True))
+                united = _select_all(
+                    united, syntax.Body((syntax.SelectItem(syntax.Star()),), distinct=True)
+                )
         # ORDER BY and LIMIT after the last branch belong to the whole union.
         whole = {name: getattr(tail, name) for name in _NO_TAIL}
-        items = (SelectItem(Star()),)
-        return _select_all(united, Body(items, body.destination, **whole), views)
+        items = (syntax.SelectItem(syntax.Star()),)
+        return _select_all(united, syntax.Body(items, body.destination, **whole), views)
 
-    def _block(self) -> Block:
+    def _block(self) -> syntax.Block:
         if self.accept("("):
             self.fail(-1)
         if self.accept("from"):
@@ -119,26 +109,26 @@ class _Parser(FromClauseParser):
             bodies = [self._body(self._destination())]
             while self.at("insert") or self.at("select", "map", "reduce"):
                 bodies.append(self._body(self._destination()))
-            return Block(source, tuple(bodies))
+            return syntax.Block(source, tuple(bodies))
         destination = self._destination()
         if destination and self.accept("from"):
             source = self.source()
-            return Block(source, (self._body(destination),))
+            return syntax.Block(source, (self._body(destination),))
         if destination and self.at("with"):
             inner = self.query()
-            if isinstance(inner, Block):
+            if isinstance(inner, syntax.Block):
                 return replace(inner, bodies=(replace(inner.bodies[0], destination=destination),))
         return self._select_from(destination)
 
-    def _select_from(self, destination: Destination | None) -> Block:
+    def _select_from(self, destination: syntax.Destination | None) -> syntax.Block:
         body = self._select_list(destination)
         source = self.source() if self.accept("from") else None
-        return Block(source, (self._clauses(body),))
+        return syntax.Block(source, (self._clauses(body),))
 
-    def _body(self, destination: Destination | None) -> Body:
+    def _body(self, destination: syntax.Destination | None) -> syntax.Body:
         return self._clauses(self._select_list(destination))
 
-    def _destination(self) -> Destination | None:
+    def _destination(self) -> syntax.Destination | None:
         if not self.accept("insert"):
             return None
         overwrite = bool(self.accept("overwrite"))
@@ -148,7 +138,7 @@ class _Parser(FromClauseParser):
             self.expect("directory")
             self.next()
             self._row_format()
-            return Destination("INSERT OVERWRITE", None)
+            return syntax.Destination("INSERT OVERWRITE", None)
         self.accept("table")
         table = self.dotted_name()
         dynamic = 0
@@ -164,7 +154,9 @@ class _Parser(FromClauseParser):
             if self.accept("if"):
                 self.expect("not")
                 self.expect("exists")
-        return Destination("INSERT OVERWRITE" if overwrite else "INSERT INTO", table, dynamic)
+        return syntax.Destination(
+            "INSERT OVERWRITE" if overwrite else "INSERT INTO", table, dynamic
+        )
 
     def _create_table_as(self) -> Statement:
         while self.accept("temporary", "external"):
@@ -185,12 +177,12 @@ class _Parser(FromClauseParser):
         if self.peek().kind != "end":
             self.fail()
         kind = "CREATE TABLE AS"
-        if isinstance(query, Block):
-            body = replace(query.bodies[0], destination=Destination(kind, table))
+        if isinstance(query, syntax.Block):
+            body = replace(query.bodies[0], destination=syntax.Destination(kind, table))
             query = replace(query, bodies=(body,))
         return Statement(kind, query)
 
-    def _select_list(self, destination: Destination | None) -> Body:
+    def _select_list(self, destination: syntax.Destination | None) -> syntax.Body:
         if self.at("map", "reduce"):
             self.next()
             return self._transform(destination, self._items(bare=True))
@@ -211,9 +203,9 @@ class _Parser(FromClauseParser):
         items = self._items(bare=False)
         if self.at("using"):
             return self._transform(destination, items)
-        return Body(items, destination, distinct, hints)
+        return syntax.Body(items, destination, distinct, hints)
 
-    def _items(self, bare: bool) -> tuple[SelectItem, ...]:
+    def _items(self, bare: bool) -> tuple[syntax.SelectItem, ...]:
         items = []
         while True:
             expression = self.expression()
@@ -227,7 +219,7 @@ class _Parser(FromClauseParser):
                     aliases = (self.identifier(),)
             elif not bare and self._is_at_alias():
                 aliases = (self.identifier(),)
-            items.append(SelectItem(expression, aliases))
+            items.append(syntax.SelectItem(expression, aliases))
             if not self.accept(","):
                 return tuple(items)
 
@@ -244,7 +236,9 @@ class _Parser(FromClauseParser):
             self.accept(",")
         return tuple(names)
 
-    def _transform(self, destination: Destination | None, items: tuple[SelectItem, ...]) -> Body:
+    def _transform(
+        self, destination: syntax.Destination | None, items: tuple[syntax.SelectItem, ...]
+    ) -> syntax.Body:
         self._row_format()
         self.expect("using")
         script = self.next().text
@@ -258,7 +252,7 @@ class _Parser(FromClauseParser):
                     names.append(self.identifier())
                 columns = tuple(names)
         self._row_format()
-        return Body(items, destination, transform=Transform(script, columns))
+        return syntax.Body(items, destination, transform=syntax.Transform(script, columns))
 
     def _row_format(self) -> None:
         if self.accept("row"):
@@ -272,7 +266,7 @@ class _Parser(FromClauseParser):
         if self.accept("recordreader"):
             self.next()
 
-    def _clauses(self, body: Body) -> Body:
+    def _clauses(self, body: syntax.Body) -> syntax.Body:
         while True:
             word = self.peek().lower
             if word == "where":
@@ -314,7 +308,7 @@ class _Parser(FromClauseParser):
             else:
                 return body
 
-    def _group_keys(self) -> tuple[tuple[Expression, ...], int]:
+    def _group_keys(self) -> tuple[tuple[syntax.Expression, ...], int]:
         keys = self._maybe_parenthesised()
         if self.accept("with"):
             if self.accept("rollup"):
@@ -336,14 +330,16 @@ class _Parser(FromClauseParser):
             return keys, count
         return keys, 0
 
-    def _maybe_parenthesised(self) -> tuple[Expression, ...]:
+    def _maybe_parenthesised(self) -> tuple[syntax.Expression, ...]:
         found = [self.expression()]
         while self.accept(","):
             found.append(self.expression())
-        if len(found) == 1 and isinstance(found[0], Call) and found[0].name == "struct()":
+        if len(found) == 1 and isinstance(found[0], syntax.Call) and found[0].name == "struct()":
             return found[0].arguments
         return tuple(found)
 
 
-def _select_all(query: Query, body: Body, views: tuple[tuple[str, Query], ...] = ()) -> Block:
-    return Block(SubquerySource(query, "_u1"), (body,), views)
+def _select_all(
+    query: syntax.Query, body: syntax.Body, views: tuple[tuple[str, syntax.Query], ...] = ()
+) -> syntax.Block:
+    return syntax.Block(syntax.SubquerySource(query, "_u1"), (body,), views)

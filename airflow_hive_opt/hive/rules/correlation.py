@@ -16,31 +16,15 @@ Source: Hive's CorrelationOptimizer (HIVE-2206); the steps follow its design pag
 
 from __future__ import annotations
 
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.graph.backtracking import through
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Demux,
-    GroupBy,
-    Join,
-    MapJoin,
-    Mux,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    Script,
-    TableFunction,
-    TableScan,
-    Union,
-    UserTableFunction,
-    remove,
-    topological,
-)
 from airflow_hive_opt.hive.parser.syntax import Column, Expression
 from airflow_hive_opt.hive.rules.automatic_map_join import bytes_of
 from airflow_hive_opt.hive.rules.hinted_map_join import big_table_candidates
 from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE
 
 
-def correlate(graph: OperatorGraph) -> None:
+def correlate(graph: ops.OperatorGraph) -> None:
     """Finds correlated ReduceSinks, starting with the last of the graph, and merges their jobs."""
     settings = graph.settings
     if settings.values["hive.optimize.correlation"] == "false":
@@ -53,8 +37,8 @@ def correlate(graph: OperatorGraph) -> None:
         skipped = {id(join) for join in graph.joins() if _may_become_map_join(join, limit)}
     walked: set[int] = set()
     found: list[_Correlation] = []
-    for operator in reversed(topological(graph.scans)):
-        if isinstance(operator, ReduceSink) and id(operator) not in walked:
+    for operator in reversed(ops.topological(graph.scans)):
+        if isinstance(operator, ops.ReduceSink) and id(operator) not in walked:
             correlation = _detect(operator, walked, skipped)
             if correlation is not None:
                 found.append(correlation)
@@ -63,7 +47,7 @@ def correlate(graph: OperatorGraph) -> None:
         graph.correlated = True
 
 
-def _may_become_map_join(join: Join, limit: int) -> bool:
+def _may_become_map_join(join: ops.Join, limit: int) -> bool:
     """Tells whether CommonJoinResolver may convert the join. The rule skips such a join."""
     sizes = []
     for parent in join.parents:
@@ -75,15 +59,15 @@ def _may_become_map_join(join: Join, limit: int) -> bool:
     return any(not (sizes[tag] > 0 and sum(sizes) - sizes[tag] > limit) for tag in candidates)
 
 
-def _input_size(sink: Operator) -> int | None:
+def _input_size(sink: ops.Operator) -> int | None:
     """Returns the bytes of the scans below a ReduceSink, up to other shuffles; ``None`` if none."""
     total: int | None = None
     stack = list(sink.parents)
     while stack:
         operator = stack.pop()
-        if isinstance(operator, TableScan):
+        if isinstance(operator, ops.TableScan):
             total = (total or 0) + (bytes_of(operator) or 0)
-        if not isinstance(operator, ReduceSink):
+        if not isinstance(operator, ops.ReduceSink):
             stack.extend(operator.parents)
     return total
 
@@ -91,17 +75,17 @@ def _input_size(sink: Operator) -> int | None:
 class _Correlation:
     """The top, the bottom and all ReduceSinks of one merged job."""
 
-    def __init__(self, top: list[ReduceSink]) -> None:
+    def __init__(self, top: list[ops.ReduceSink]) -> None:
         self.top = top
-        self.bottom: list[ReduceSink] = []
-        self.all: list[ReduceSink] = []
+        self.bottom: list[ops.ReduceSink] = []
+        self.all: list[ops.ReduceSink] = []
 
     def apply(self) -> None:
         """Connects the bottom ReduceSinks to a Demux and turns all others into Mux operators."""
-        demux = Demux([])
+        demux = ops.Demux([])
         for sink in self.bottom:
             child = sink.children[0]
-            mux = Mux(list(sink.columns), parents=[demux], children=[child])
+            mux = ops.Mux(list(sink.columns), parents=[demux], children=[child])
             child.parents[child.parents.index(sink)] = mux
             demux.children.append(mux)
             sink.children = [demux]
@@ -110,20 +94,24 @@ class _Correlation:
             if sink in self.bottom:
                 continue
             below, above = sink.parents[0], sink.children[0]
-            if isinstance(above, GroupBy) and isinstance(below, GroupBy) and below.mode == "hash":
+            if (
+                isinstance(above, ops.GroupBy)
+                and isinstance(below, ops.GroupBy)
+                and below.mode == "hash"
+            ):
                 above.mode, above.expressions = "complete", below.expressions
-                remove(below)
+                ops.remove(below)
             below = sink.parents[0]
-            mux = Mux(list(sink.columns), parents=[below], children=[above])
+            mux = ops.Mux(list(sink.columns), parents=[below], children=[above])
             below.children[below.children.index(sink)] = mux
             above.parents[above.parents.index(sink)] = mux
 
 
-def _detect(sink: ReduceSink, walked: set[int], skipped: set[int]) -> _Correlation | None:
+def _detect(sink: ops.ReduceSink, walked: set[int], skipped: set[int]) -> _Correlation | None:
     child = sink.children[0] if len(sink.children) == 1 else None
-    if not isinstance(child, (Join, GroupBy)) or id(child) in skipped:
+    if not isinstance(child, (ops.Join, ops.GroupBy)) or id(child) in skipped:
         return None
-    top = [parent for parent in child.parents if isinstance(parent, ReduceSink)]
+    top = [parent for parent in child.parents if isinstance(parent, ops.ReduceSink)]
     correlation = _Correlation(top)
     for each in top:
         correlation.bottom += _explore(each, correlation, walked, skipped)
@@ -133,8 +121,8 @@ def _detect(sink: ReduceSink, walked: set[int], skipped: set[int]) -> _Correlati
 
 
 def _explore(
-    sink: ReduceSink, correlation: _Correlation, walked: set[int], skipped: set[int]
-) -> list[ReduceSink]:
+    sink: ops.ReduceSink, correlation: _Correlation, walked: set[int], skipped: set[int]
+) -> list[ops.ReduceSink]:
     """Returns the lowest correlated ReduceSinks below this one (exploitJobFlowCorrelation)."""
     walked.add(id(sink))
     correlation.all.append(sink)
@@ -148,19 +136,19 @@ def _explore(
 
 
 def _correlated(
-    top: ReduceSink,
+    top: ops.ReduceSink,
     keys: list[Expression],
     partition: list[Expression],
-    current: Operator,
+    current: ops.Operator,
     skipped: set[int],
-) -> list[ReduceSink]:
+) -> list[ops.ReduceSink]:
     """Returns correlated ReduceSinks that feed ``current``. The keys are over its output."""
     if len(current.children) != 1:
         return []
-    if isinstance(current, (ReduceSink, TableFunction, Script, UserTableFunction)):
+    if isinstance(current, (ops.ReduceSink, ops.TableFunction, ops.Script, ops.UserTableFunction)):
         return []
-    if isinstance(current, Union):
-        found: list[ReduceSink] = []
+    if isinstance(current, ops.Union):
+        found: list[ops.ReduceSink] = []
         for parent in current.parents:
             part = _correlated(top, keys, partition, parent, skipped)
             if not part:
@@ -173,25 +161,25 @@ def _correlated(
         return []
     columns = [key for key in inner if key is not None]
     parts = [key for key in inner_partition if key is not None]
-    if isinstance(current, Join):
-        if isinstance(current, MapJoin) or id(current) in skipped:
+    if isinstance(current, ops.Join):
+        if isinstance(current, ops.MapJoin) or id(current) in skipped:
             return []
         return _through_join(top, current, keys, columns, parts)
     if len(current.parents) != 1:
         return []
     parent = current.parents[0]
-    if isinstance(parent, ReduceSink):
+    if isinstance(parent, ops.ReduceSink):
         return [parent] if _same(top, parent, columns, parts) else []
     return _correlated(top, columns, parts, parent, skipped)
 
 
 def _through_join(
-    top: ReduceSink,
-    join: Join,
+    top: ops.ReduceSink,
+    join: ops.Join,
     keys: list[Expression],
     inner: list[Expression],
     partition: list[Expression],
-) -> list[ReduceSink]:
+) -> list[ops.ReduceSink]:
     tags = [join.sources[key.name] for key in keys if isinstance(key, Column)]
     parents = [join.parents[tag] for tag in tags]
     if not _same_by_key(top, parents, inner, partition):
@@ -200,13 +188,13 @@ def _through_join(
 
 
 def _same_by_key(
-    top: ReduceSink,
-    parents: list[Operator],
+    top: ops.ReduceSink,
+    parents: list[ops.Operator],
     keys: list[Expression],
     partition: list[Expression],
 ) -> bool:
     """Tells whether each key is the key, at the same position, of the input it comes from."""
-    sinks = [parent for parent in parents if isinstance(parent, ReduceSink)]
+    sinks = [parent for parent in parents if isinstance(parent, ops.ReduceSink)]
     if len(sinks) < len(keys) or any(len(sink.keys) != len(keys) for sink in sinks):
         return False
     if not all(_same(top, sink, list(sink.keys), list(sink.partition_keys)) for sink in sinks):
@@ -216,7 +204,7 @@ def _same_by_key(
     return all(sink.keys[at] == keys[at] for at, sink in enumerate(sinks))
 
 
-def _all_inputs(join: Join, reached: set[int]) -> list[ReduceSink]:
+def _all_inputs(join: ops.Join, reached: set[int]) -> list[ops.ReduceSink]:
     """Returns all inputs of a join, if the join's types lead from ``reached`` to every input.
 
     Returns an empty list otherwise.
@@ -236,11 +224,11 @@ def _all_inputs(join: Join, reached: set[int]) -> list[ReduceSink]:
                     changed = True
     if len(reached) != len(join.parents):
         return []
-    return [parent for parent in join.parents if isinstance(parent, ReduceSink)]
+    return [parent for parent in join.parents if isinstance(parent, ops.ReduceSink)]
 
 
 def _same(
-    top: ReduceSink, sink: ReduceSink, keys: list[Expression], partition: list[Expression]
+    top: ops.ReduceSink, sink: ops.ReduceSink, keys: list[Expression], partition: list[Expression]
 ) -> bool:
     return (
         list(sink.keys) == keys

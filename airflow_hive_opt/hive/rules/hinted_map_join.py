@@ -21,22 +21,11 @@ Source: Hive's MapJoinProcessor and ``opAllowedBeforeMapJoin`` / ``opAllowedAfte
 
 from __future__ import annotations
 
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Join,
-    JoinCondition,
-    LateralViewForward,
-    LateralViewJoin,
-    MapJoin,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    Union,
-    remove,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.statement.errors import PlanError
 
 
-def convert_hinted(graph: OperatorGraph) -> None:
+def convert_hinted(graph: ops.OperatorGraph) -> None:
     """Converts hinted joins; raises :class:`PlanError` if Hive rejects the hint."""
     settings = graph.settings
     outer_allowed = settings.is_on("hive.optimize.bucketmapjoin") and settings.is_on(
@@ -62,7 +51,7 @@ def convert_hinted(graph: OperatorGraph) -> None:
             _check_above(child)
 
 
-def _big_table(join: Join) -> int | None:
+def _big_table(join: ops.Join) -> int | None:
     """Returns the one input that the hint does not name; ``None`` if there are several.
 
     With several such inputs the hint has no effect. Raises :class:`PlanError` if there is none.
@@ -80,9 +69,9 @@ def _big_table(join: Join) -> int | None:
     return big
 
 
-def to_map_join(join: Join, big: int) -> MapJoin:
+def to_map_join(join: ops.Join, big: int) -> ops.MapJoin:
     """Replaces a Join with a MapJoin and removes its ReduceSinks."""
-    found = MapJoin(
+    found = ops.MapJoin(
         join.columns,
         parents=join.parents,
         children=join.children,
@@ -103,15 +92,16 @@ def to_map_join(join: Join, big: int) -> MapJoin:
     for child in found.children:
         child.parents[child.parents.index(join)] = found
     for parent in list(found.parents):
-        if isinstance(parent, ReduceSink):
-            remove(parent)
+        if isinstance(parent, ops.ReduceSink):
+            ops.remove(parent)
     return found
 
 
-def big_table_candidates(conditions: tuple[JoinCondition, ...]) -> set[int]:
+def big_table_candidates(conditions: tuple[ops.JoinCondition, ...]) -> set[int]:
     """Returns the inputs that a map join may stream (MapJoinProcessor.getBigTableCandidates).
 
-    >>> big_table_candidates((JoinCondition("INNER", 0, 1), JoinCondition("LEFT OUTER", 0, 2)))
+    >>> kinds = ops.JoinCondition("INNER", 0, 1), ops.JoinCondition("LEFT OUTER", 0, 2)
+    >>> big_table_candidates(kinds)
     {0, 1}
     """
     found: set[int] = set()
@@ -137,21 +127,23 @@ def big_table_candidates(conditions: tuple[JoinCondition, ...]) -> set[int]:
     return found
 
 
-def _check_below(operator: Operator) -> None:
-    if isinstance(operator, (ReduceSink, Union, Join, LateralViewJoin, LateralViewForward)):
+def _check_below(operator: ops.Operator) -> None:
+    if isinstance(
+        operator, (ops.ReduceSink, ops.Union, ops.Join, ops.LateralViewJoin, ops.LateralViewForward)
+    ):
         raise _not_allowed(operator)
     for parent in operator.parents:
         _check_below(parent)
 
 
-def _check_above(operator: Operator) -> None:
-    if isinstance(operator, (Union, Join)):
+def _check_above(operator: ops.Operator) -> None:
+    if isinstance(operator, (ops.Union, ops.Join)):
         raise _not_allowed(operator)
     for child in operator.children:
         _check_above(child)
 
 
-def _not_allowed(operator: Operator) -> PlanError:
+def _not_allowed(operator: ops.Operator) -> PlanError:
     what = {"RS": "a job of its own", "MAPJOIN": "another map join", "JOIN": "a join"}.get(
         operator.short_name, "a union or lateral view"
     )

@@ -15,25 +15,13 @@ Source: Hive's ReduceSinkDeDuplication.
 
 from __future__ import annotations
 
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.graph.backtracking import backtrack
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Filter,
-    GroupBy,
-    Join,
-    MapJoin,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    Select,
-    TableFunction,
-    remove,
-    topological,
-)
 from airflow_hive_opt.hive.parser.syntax import Constant, Expression
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
-def deduplicate(graph: OperatorGraph) -> None:
+def deduplicate(graph: ops.OperatorGraph) -> None:
     """Removes ReduceSinks, starting with the last of the graph."""
     settings = graph.settings
     if not settings.is_on("hive.optimize.reducededuplication"):
@@ -42,29 +30,35 @@ def deduplicate(graph: OperatorGraph) -> None:
     joins_too = not settings.is_on("hive.auto.convert.join") and not settings.is_on(
         "hive.auto.convert.join.noconditionaltask"
     )
-    for operator in reversed(topological(graph.scans)):
-        if isinstance(operator, ReduceSink) and len(operator.children) == 1 and operator.parents:
+    for operator in reversed(ops.topological(graph.scans)):
+        if (
+            isinstance(operator, ops.ReduceSink)
+            and len(operator.children) == 1
+            and operator.parents
+        ):
             _deduplicate(operator, least, joins_too)
 
 
-def _deduplicate(sink: ReduceSink, least: int, joins_too: bool) -> None:
+def _deduplicate(sink: ops.ReduceSink, least: int, joins_too: bool) -> None:
     child = sink.children[0]
-    if isinstance(child, GroupBy):
+    if isinstance(child, ops.GroupBy):
         if child.grouping_sets:
             return
         below = sink.parents[0]
-        partial = isinstance(below, GroupBy) and below.mode == "hash" and len(below.children) == 1
-        start: Operator = below if partial else sink
-    elif isinstance(child, Select):
+        partial = (
+            isinstance(below, ops.GroupBy) and below.mode == "hash" and len(below.children) == 1
+        )
+        start: ops.Operator = below if partial else sink
+    elif isinstance(child, ops.Select):
         start = sink
     else:
         return
     if not _merge_upwards(sink, start, least, joins_too):
         return
-    if isinstance(child, GroupBy) and start is not sink:
+    if isinstance(child, ops.GroupBy) and start is not sink:
         above_keys = start.expressions or {}
-        child.keys = tuple(start.keys) if isinstance(start, GroupBy) else child.keys
-        if child.keys and isinstance(start, GroupBy):
+        child.keys = tuple(start.keys) if isinstance(start, ops.GroupBy) else child.keys
+        if child.keys and isinstance(start, ops.GroupBy):
             child.keys = child.keys[: len(child.columns) - len(child.aggregates)]
         child.mode = "complete"
         names = [info.internal for info in child.columns]
@@ -74,41 +68,41 @@ def _deduplicate(sink: ReduceSink, least: int, joins_too: bool) -> None:
             info.internal: None
             for info in child.columns[len(child.columns) - len(child.aggregates) :]
         }
-        remove(start)
-    remove(sink)
+        ops.remove(start)
+    ops.remove(sink)
 
 
-def _merge_upwards(sink: ReduceSink, start: Operator, least: int, joins_too: bool) -> bool:
+def _merge_upwards(sink: ops.ReduceSink, start: ops.Operator, least: int, joins_too: bool) -> bool:
     above = _nearest(start)
-    if isinstance(above, ReduceSink):
+    if isinstance(above, ops.ReduceSink):
         return _merge(sink, above, least)
-    if isinstance(above, GroupBy):
+    if isinstance(above, ops.GroupBy):
         parent = _nearest(above)
-        return isinstance(parent, ReduceSink) and _merge(sink, parent, least)
-    if isinstance(above, Join) and not isinstance(above, MapJoin) and joins_too:
+        return isinstance(parent, ops.ReduceSink) and _merge(sink, parent, least)
+    if isinstance(above, ops.Join) and not isinstance(above, ops.MapJoin) and joins_too:
         return _merge_with_join(sink, above, least)
     return False
 
 
-def _nearest(start: Operator) -> Operator | None:
+def _nearest(start: ops.Operator) -> ops.Operator | None:
     """Returns the next ReduceSink, GroupBy or Join towards the scans, past Selects and Filters.
 
     If ``start`` is a ReduceSink, the search goes past window functions, too.
     """
-    passed: tuple[type[Operator], ...] = (Select, Filter)
-    if isinstance(start, ReduceSink):
-        passed += (TableFunction,)
+    passed: tuple[type[ops.Operator], ...] = (ops.Select, ops.Filter)
+    if isinstance(start, ops.ReduceSink):
+        passed += (ops.TableFunction,)
     current = start
     while len(current.parents) == 1:
         current = current.parents[0]
-        if isinstance(current, (ReduceSink, GroupBy, Join)):
+        if isinstance(current, (ops.ReduceSink, ops.GroupBy, ops.Join)):
             return current
         if not isinstance(current, passed):
             return None
     return None
 
 
-def _merge(child: ReduceSink, parent: ReduceSink, least: int) -> bool:
+def _merge(child: ops.ReduceSink, parent: ops.ReduceSink, least: int) -> bool:
     found = _directions(child, parent, least)
     if found is None:
         return False
@@ -126,13 +120,13 @@ def _merge(child: ReduceSink, parent: ReduceSink, least: int) -> bool:
     return True
 
 
-def _merge_with_join(child: ReduceSink, join: Join, least: int) -> bool:
+def _merge_with_join(child: ops.ReduceSink, join: ops.Join, least: int) -> bool:
     """Lets the ReduceSinks below a join replace ``child``; returns whether they can.
 
     Each key of ``child`` must be the key, at the same position, of an input whose keys the join
     does not set to NULL.
     """
-    sinks = [parent for parent in join.parents if isinstance(parent, ReduceSink)]
+    sinks = [parent for parent in join.parents if isinstance(parent, ops.ReduceSink)]
     if len(sinks) != len(join.parents) or not child.keys:
         return False
     if len(child.keys) > len(sinks[0].keys):
@@ -161,7 +155,7 @@ def _merge_with_join(child: ReduceSink, join: Join, least: int) -> bool:
     return True
 
 
-def _keeps_order(join: Join, tag: int) -> bool:
+def _keeps_order(join: ops.Join, tag: int) -> bool:
     """Tells whether a join passes on the keys of an input unchanged, never as NULL."""
     return not any(
         (condition.kind == "LEFT OUTER" and condition.right == tag)
@@ -171,7 +165,9 @@ def _keeps_order(join: Join, tag: int) -> bool:
     )
 
 
-def _directions(child: ReduceSink, parent: ReduceSink, least: int) -> tuple[int, int] | None:
+def _directions(
+    child: ops.ReduceSink, parent: ops.ReduceSink, least: int
+) -> tuple[int, int] | None:
     """Compares the keys of two ReduceSinks and their numbers of reducers.
 
     Returns the results of ``_compare`` for the keys and of ``_reducers``, or ``None`` if the two
@@ -190,7 +186,7 @@ def _directions(child: ReduceSink, parent: ReduceSink, least: int) -> tuple[int,
     return keys, reducers
 
 
-def _reducers(child: ReduceSink, parent: ReduceSink, least: int) -> int | None:
+def _reducers(child: ops.ReduceSink, parent: ops.ReduceSink, least: int) -> int | None:
     """Decides which ReduceSink sets the number of reducers.
 
     Returns 1 for the child, -1 for the parent, 0 if both agree, and ``None`` if they can't agree.
@@ -205,8 +201,8 @@ def _reducers(child: ReduceSink, parent: ReduceSink, least: int) -> int | None:
 def _compare(
     child_keys: tuple[Expression, ...],
     parent_keys: tuple[Expression, ...],
-    child: ReduceSink,
-    parent: ReduceSink,
+    child: ops.ReduceSink,
+    parent: ops.ReduceSink,
 ) -> int | None:
     """Returns 1 if the child has more keys, -1 if the parent has, 0 if both have the same number.
 
@@ -220,5 +216,5 @@ def _compare(
     return (len(child_keys) > len(parent_keys)) - (len(child_keys) < len(parent_keys))
 
 
-def _below_sink(expression: Expression | None, sink: ReduceSink) -> Expression | None:
+def _below_sink(expression: Expression | None, sink: ops.ReduceSink) -> Expression | None:
     return expression if sink.expressions is None else None
