@@ -8,7 +8,6 @@ are shuffled again, or where they meet the rows of another job in a union.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from airflow_hive_opt.hive.graph import operator_graph as ops
@@ -72,18 +71,8 @@ def depend(child: Task, parent: Task) -> None:
 
 def scans_below(operator: ops.Operator) -> list[ops.TableScan]:
     """Returns the scans whose rows reach an operator, within its task."""
-    found: list[ops.TableScan] = []
-    stack = [operator]
-    seen: set[int] = set()
-    while stack:
-        current = stack.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        if isinstance(current, ops.TableScan) and current not in found:
-            found.append(current)
-        stack.extend(reversed(current.parents))
-    return found
+    below = ops.reachable([operator], lambda found: found.parents)
+    return [found for found in below if isinstance(found, ops.TableScan)]
 
 
 def cut(operators: ops.OperatorGraph) -> list[Task]:
@@ -109,29 +98,19 @@ def _cut_edges(operators: ops.OperatorGraph) -> list[tuple[ops.FileSink, ops.Tab
                 cuts.append(_cut(operators, operator.parents[0], operator))
             reduced[id(operator)] = False
             continue
-        if isinstance(operator, ops.Union) and any(inputs) and not operators.correlated:
-            for parent, is_reduced in zip_strict(list(operator.parents), inputs):
-                if is_reduced or _behind_shuffle(parent):
-                    cuts.append(_cut(operators, parent, operator))
-            reduced[id(operator)] = False
-            continue
-        if isinstance(operator, ops.Union) and any(map(_behind_shuffle, operator.parents)):
-            for parent in list(operator.parents):
-                if _behind_shuffle(parent):
-                    cuts.append(_cut(operators, parent, operator))
-            reduced[id(operator)] = False
-            continue
         reduced[id(operator)] = any(inputs)
-    cuts += _split_mappers(operators)
-    return cuts
+        if isinstance(operator, ops.Union):
+            split = any(inputs) and not operators.correlated
+            for parent, is_reduced in zip_strict(list(operator.parents), inputs):
+                if (split and is_reduced) or _behind_shuffle(parent):
+                    cuts.append(_cut(operators, parent, operator))
+                    reduced[id(operator)] = False
+    return cuts + _split_mappers(operators)
 
 
 def _behind_shuffle(operator: ops.Operator) -> bool:
     """Tells whether an operator's rows come from a temporary file."""
-    return any(
-        isinstance(scan, ops.TableScan) and scan.table is None and scan.alias == ""
-        for scan in scans_below(operator)
-    )
+    return any(scan.table is None and scan.alias == "" for scan in scans_below(operator))
 
 
 def _split_mappers(operators: ops.OperatorGraph) -> list[tuple[ops.FileSink, ops.TableScan]]:
@@ -139,7 +118,7 @@ def _split_mappers(operators: ops.OperatorGraph) -> list[tuple[ops.FileSink, ops
     cuts = []
     for scan in list(operators.scans):
         reducers: list[ops.Operator] = []
-        for operator in _map_side([scan]):
+        for operator in list(ops.reachable([scan], _in_mappers)):
             if not isinstance(operator, ops.ReduceSink) or not operator.children:
                 continue
             reducer = operator.children[0]
@@ -150,20 +129,8 @@ def _split_mappers(operators: ops.OperatorGraph) -> list[tuple[ops.FileSink, ops
     return cuts
 
 
-def _map_side(scans: Iterable[ops.TableScan]) -> list[ops.Operator]:
-    found: list[ops.Operator] = []
-    stack: list[ops.Operator] = []
-    stack.extend(reversed([*scans]))
-    seen: set[int] = set()
-    while stack:
-        operator = stack.pop()
-        if id(operator) in seen:
-            continue
-        seen.add(id(operator))
-        found.append(operator)
-        if not isinstance(operator, ops.ReduceSink):
-            stack.extend(reversed(operator.children))
-    return found
+def _in_mappers(operator: ops.Operator) -> list[ops.Operator]:
+    return [] if isinstance(operator, ops.ReduceSink) else operator.children
 
 
 def _cut(
@@ -171,10 +138,9 @@ def _cut(
 ) -> tuple[ops.FileSink, ops.TableScan]:
     scan = ops.TableScan(list(parent.columns))
     sink = ops.FileSink(list(parent.columns), kind="temporary", writes=scan)
-    parent.children[parent.children.index(child)] = sink
-    sink.parents = [parent]
-    child.parents[child.parents.index(parent)] = scan
-    scan.children = [child]
+    ops.insert_between(parent, sink, child)
+    ops.insert_between(sink, scan, child)
+    sink.children, scan.parents = [], []
     operators.scans.append(scan)
     return sink, scan
 
@@ -186,15 +152,8 @@ def _components(operators: ops.OperatorGraph) -> list[Task]:
     for scan in operators.scans:
         if id(scan) in seen:
             continue
-        stack: list[ops.Operator] = [scan]
-        members: list[ops.Operator] = []
-        while stack:
-            operator = stack.pop()
-            if id(operator) in seen:
-                continue
-            seen.add(id(operator))
-            members.append(operator)
-            stack += [*operator.parents, *operator.children]
+        members = list(ops.reachable([scan], lambda each: [*each.parents, *each.children]))
+        seen.update(map(id, members))
         roots = [root for root in operators.scans if root in members]
         reducers = [
             operator.children[0]
@@ -209,11 +168,9 @@ def _in_order(tasks: list[Task]) -> list[Task]:
     found: list[Task] = []
 
     def visit(task: Task) -> None:
-        if task in found:
-            return
-        for parent in task.parents:
-            visit(parent)
         if task not in found:
+            for parent in task.parents:
+                visit(parent)
             found.append(task)
 
     for task in tasks:

@@ -8,23 +8,6 @@ from airflow_hive_opt.hive.parser.render import render
 from airflow_hive_opt.hive.parser.syntax import Column
 from airflow_hive_opt.hive.tasks import Task
 
-_TITLES = {
-    "Filter": "Filter Operator",
-    "Select": "Select Operator",
-    "ReduceSink": "Reduce Output Operator",
-    "Join": "Join Operator",
-    "GroupBy": "Group By Operator",
-    "Union": "Union",
-    "Limit": "Limit",
-    "FileSink": "File Output Operator",
-    "Script": "Transform Operator",
-    "TableFunction": "PTF Operator",
-    "LateralViewForward": "Lateral View Forward",
-    "LateralViewJoin": "Lateral View Join Operator",
-    "UserTableFunction": "UDTF Operator",
-    "Demux": "Demux Operator",
-    "Mux": "Mux Operator",
-}
 _CONDITIONS = {
     "INNER": "Inner Join",
     "LEFT OUTER": "Left Outer Join",
@@ -112,12 +95,9 @@ def _tree(operator: ops.Operator, indent: int, stop: str, seen: set[int]) -> lis
 
 
 def _title(operator: ops.Operator) -> str:
-    if isinstance(operator, ops.TableScan):
-        return "TableScan"
-    if isinstance(operator, ops.MapJoin):
-        sorted_merge = operator.kind == "SortMergeBucketMapJoin"
-        return "Sorted Merge Bucket Map Join Operator" if sorted_merge else "Map Join Operator"
-    return _TITLES[type(operator).__name__]
+    if isinstance(operator, ops.MapJoin) and operator.kind == "SortMergeBucketMapJoin":
+        return "Sorted Merge Bucket Map Join Operator"
+    return ops.NAMES[type(operator).__name__][1]
 
 
 def _details(operator: ops.Operator) -> list[str]:
@@ -186,8 +166,7 @@ def _join(join: ops.Join) -> list[str]:
 
 
 def _outputs(operator: ops.Operator) -> str:
-    names = ", ".join(info.internal for info in operator.columns if not info.hidden)
-    return f"outputColumnNames: {names}"
+    return f"outputColumnNames: {', '.join(info.internal for info in operator.visible)}"
 
 
 def _list(expressions: object) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from airflow_hive_opt.hive.generate.generation import reduce_sink
 from airflow_hive_opt.hive.generate.names import (
     Scope,
     aggregates_in,
@@ -27,8 +28,8 @@ def group_keys(body: syntax.Body, operator: ops.Operator) -> tuple[syntax.Expres
             qualifier = item.expression.qualifier
             keys += [
                 syntax.Name((info.table, info.name) if info.table else (info.name,))
-                for info in operator.columns
-                if not info.hidden and qualifier in (None, info.table)
+                for info in operator.visible
+                if qualifier in (None, info.table)
             ]
         else:
             keys.append(item.expression)
@@ -69,19 +70,13 @@ def generate(
     Returns its last operator and the scope of the clauses above it. Raises :class:`PlanError` for
     unknown names, or if the settings do not allow the group-by.
     """
-    keys = group_keys(body, operator)
-    calls = aggregates_of(body)
-    selected = ops.Select(list(operator.columns), star=True)
-    ops.attach(selected, operator)
-    scope = Scope(sql, selected.columns)
-    resolved = [scope.resolve(key) for key in keys]
-    aggregates = [_resolved_aggregate(scope, call) for call in calls]
-    steps = _Steps(selected, keys, resolved, calls, aggregates, body.grouping_sets)
+    selected = ops.attach(ops.Select(list(operator.columns), star=True), operator)
+    steps = _steps(sql, body, selected, group_keys(body, operator), body.grouping_sets)
     on_map = settings.is_on("hive.map.aggr")
     if body.grouping_sets and not on_map:
         raise error(sql, 10209, "grouping sets need hive.map.aggr=true")
     if settings.is_on("hive.groupby.skewindata"):
-        if len({call.arguments for call in aggregates if call.distinct}) > 1:
+        if len({call.arguments for call in steps.aggregates if call.distinct}) > 1:
             message = "hive.groupby.skewindata allows DISTINCT of one expression only"
             raise error(sql, 10022, message)
         found = steps.two_jobs(on_map)
@@ -90,101 +85,74 @@ def generate(
     return found, steps.scope(sql, found, operator)
 
 
-def common_reduce_sink(
-    sql: str, operator: ops.Operator, keys: tuple[syntax.Expression, ...], distinct: int
-) -> tuple[ops.ReduceSink, tuple[syntax.Expression, ...]]:
-    """Makes the one ReduceSink that several group-bys on the same keys share."""
-    scope = Scope(sql, operator.columns)
-    resolved = tuple(scope.resolve(key) for key in keys)
-    plain = resolved[: len(resolved) - distinct]
-    sink = ops.ReduceSink(
-        list(operator.columns),
-        keys=resolved,
-        partition_keys=plain,
-        order="+" * len(resolved),
-        reducers=-1 if plain else 1,
-        distinct=distinct,
-    )
-    ops.attach(sink, operator)
-    return sink, resolved
-
-
-def complete(
-    sql: str, body: syntax.Body, operator: ops.Operator, mode: str = "complete"
-) -> tuple[ops.Operator, Scope]:
+def complete(sql: str, body: syntax.Body, operator: ops.Operator) -> tuple[ops.Operator, Scope]:
     """Makes a group-by over a shuffle that already brings equal keys together."""
-    keys = group_keys(body, operator)
-    calls = aggregates_of(body)
-    scope = Scope(sql, operator.columns)
-    resolved = [scope.resolve(key) for key in keys]
-    aggregates = [_resolved_aggregate(scope, call) for call in calls]
-    steps = _Steps(operator, keys, resolved, calls, aggregates, 0)
-    found = steps.group(operator, mode, resolved)
+    steps = _steps(sql, body, operator, group_keys(body, operator), 0)
+    found = steps.group(operator, "complete", steps.keys)
     return found, steps.scope(sql, found, operator)
 
 
-def _resolved_aggregate(scope: Scope, call: syntax.Call) -> syntax.Call:
-    arguments = tuple(
-        syntax.Constant("1", "int")
-        if isinstance(argument, syntax.Star)
-        else scope.resolve(argument)
-        for argument in call.arguments
-    )
-    return replace(call, arguments=arguments)
+def _steps(
+    sql: str,
+    body: syntax.Body,
+    operator: ops.Operator,
+    written: tuple[syntax.Expression, ...],
+    grouping_sets: int,
+) -> _Steps:
+    """Resolves the keys and the aggregates of a body."""
+    calls = aggregates_of(body)
+    scope = Scope(sql, operator.columns)
+    keys = list(map(scope.resolve, written))
+    aggregates = [replace(call, arguments=scope.arguments(call)) for call in calls]
+    return _Steps(operator, written, keys, calls, aggregates, grouping_sets)
 
 
+@dataclass(frozen=True)
 class _Steps:
     """The GroupBys and ReduceSinks of one group-by."""
 
-    def __init__(
-        self,
-        input_: ops.Operator,
-        written: tuple[syntax.Expression, ...],
-        keys: list[syntax.Expression],
-        calls: tuple[syntax.Call, ...],
-        aggregates: list[syntax.Call],
-        grouping_sets: int,
-    ) -> None:
-        self.input = input_
-        self.written = written
-        self.keys = keys
-        self.calls = calls
-        self.aggregates = aggregates
-        self.grouping_sets = grouping_sets
-        distinct = [call.arguments for call in aggregates if call.distinct]
-        self.distinct = list(dict.fromkeys(part for parts in distinct for part in parts))
+    input: ops.Operator
+    written: tuple[syntax.Expression, ...]
+    keys: list[syntax.Expression]
+    calls: tuple[syntax.Call, ...]
+    aggregates: list[syntax.Call]
+    grouping_sets: int
+
+    @property
+    def distinct(self) -> list[syntax.Expression]:
+        """The arguments of DISTINCT aggregates, each once."""
+        calls = (call for call in self.aggregates if call.distinct)
+        return list(dict.fromkeys(part for call in calls for part in call.arguments))
 
     def one_job(self, on_map: bool) -> ops.Operator:
         """Aggregates in the mapper if ``on_map``, then in the reducer."""
         if not on_map:
-            sink = self.sink(self.input, self.keys, tuple(self.distinct))
-            return self.group(sink, "complete", self.keys)
-        partial = self.group(self.input, "hash", [*self.keys, *self.distinct])
-        inner = self.key_columns(partial)
-        keys, distinct = inner[: self._width], inner[self._width :]
-        sink = self.sink(partial, keys, tuple(distinct))
-        return self.group(sink, "mergepartial", keys)
+            return self.group(
+                reduce_sink(self.input, self.keys, self.distinct), "complete", self.keys
+            )
+        partial, keys, distinct = self._partial()
+        return self.group(reduce_sink(partial, keys, distinct), "mergepartial", keys)
 
     def two_jobs(self, on_map: bool) -> ops.Operator:
         """Spreads rows at random in a first job and by key in a second, for skewed keys."""
         if on_map and not self.keys and not self.distinct:
             return self.one_job(True)
-        below = self.input
-        keys, distinct = self.keys, self.distinct
+        below, keys, distinct = self.input, self.keys, self.distinct
         if on_map:
-            below = self.group(below, "hash", [*keys, *distinct])
-            inner = self.key_columns(below)
-            keys, distinct = inner[: self._width], inner[self._width :]
-        spread = self.sink(below, keys, tuple(distinct))
+            below, keys, distinct = self._partial()
+        spread = reduce_sink(below, keys, distinct)
         spread.partition_keys = tuple(distinct) or (syntax.Call("rand", ()),)
         spread.reducers = -1
         middle = self.group(spread, "partials" if on_map else "partial1", keys)
-        inner = self.key_columns(middle)[: len(keys)]
-        return self.group(self.sink(middle, inner, ()), "final", inner)
+        inner = self._key_columns(middle)[: len(keys)]
+        return self.group(reduce_sink(middle, inner), "final", inner)
 
-    @property
-    def _width(self) -> int:
-        return len(self.keys) + (1 if self.grouping_sets else 0)
+    def _partial(self) -> tuple[ops.Operator, list[syntax.Expression], list[syntax.Expression]]:
+        """Aggregates in the mapper; returns also the columns of its keys and distinct values."""
+        found = self.group(self.input, "hash", [*self.keys, *self.distinct])
+        columns = self._key_columns(found)
+        width = len(self.keys) + (1 if self.grouping_sets else 0)
+        return found, columns[:width], columns[width:]
 
     def group(self, below: ops.Operator, mode: str, keys: list[syntax.Expression]) -> ops.GroupBy:
         """Makes a GroupBy over ``below``."""
@@ -212,31 +180,12 @@ class _Steps:
             aggregates=tuple(self.aggregates),
             grouping_sets=self.grouping_sets,
         )
-        ops.attach(found, below)
-        return found
+        return ops.attach(found, below)
 
-    def key_columns(self, group: ops.GroupBy) -> list[syntax.Expression]:
+    def _key_columns(self, group: ops.GroupBy) -> list[syntax.Expression]:
         """Returns the columns that hold a GroupBy's keys."""
         count = len(group.columns) - len(self.aggregates)
         return [info.column for info in group.columns[:count]]
-
-    def sink(
-        self,
-        below: ops.Operator,
-        keys: list[syntax.Expression],
-        distinct: tuple[syntax.Expression, ...],
-    ) -> ops.ReduceSink:
-        """Makes a ReduceSink by the keys. Without keys there is one reducer."""
-        found = ops.ReduceSink(
-            list(below.columns),
-            keys=(*keys, *distinct),
-            partition_keys=tuple(keys),
-            order="+" * (len(keys) + len(distinct)),
-            reducers=-1 if keys else 1,
-            distinct=len(distinct),
-        )
-        ops.attach(found, below)
-        return found
 
     def scope(self, sql: str, found: ops.Operator, source: ops.Operator) -> Scope:
         """Returns the names that SELECT and HAVING may use above the group-by."""

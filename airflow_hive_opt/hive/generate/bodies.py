@@ -5,67 +5,49 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_hive_opt.hive.generate import aggregate, sinks
-from airflow_hive_opt.hive.generate.generation import Generation, filtered
-from airflow_hive_opt.hive.generate.names import (
-    Scope,
-    aggregates_in,
-    error,
-    windows_in,
+from airflow_hive_opt.hive.generate.generation import (
+    BlockContext,
+    Generation,
+    filtered,
+    reduce_sink,
 )
+from airflow_hive_opt.hive.generate.names import Scope, aggregates_in, error, windows_in
 from airflow_hive_opt.hive.generate.select_list import select, windows, written
 from airflow_hive_opt.hive.generate.subquery_joins import subquery_predicates
 from airflow_hive_opt.hive.generate.where import where
 from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.parser import syntax
+from airflow_hive_opt.statement.settings import Settings
 
 
-def generate(
-    generation: Generation,
-    block: syntax.Block,
-    operator: ops.Operator,
-    sources: dict[str, ops.Operator],
-    path: str,
-    sink: bool,
-    nested: bool,
-) -> ops.Operator:
+def generate(context: BlockContext, block: syntax.Block, operator: ops.Operator) -> ops.Operator:
     """Makes all bodies of a block over its FROM and returns the last operator of the last body."""
+    generation = context.generation
     found = operator
-    for group in _body_groups(generation, block.bodies):
+    for group in _body_groups(generation.settings, block.bodies):
         if len(group) > 1:
-            found = _shared_group_by(generation, group, operator, sources, path, sink, nested)
+            found = _shared_group_by(context, group, operator)
             continue
         (body,) = group
-        below, scope = _filtered(generation, body, operator, sources, path, nested), None
+        below, scope = operator, None
+        if body.where is not None:
+            below = where(context, operator, body.where)
         if aggregate.is_grouped(body) and not _distinct_over_windows(body):
             below, scope = aggregate.generate(generation.sql, generation.settings, body, below)
-        found = _after_group_by(generation, body, below, scope, sources, path, sink, nested)
+        found = _after_group_by(context, body, below, scope)
     return found
 
 
-def _body_groups(
-    generation: Generation, bodies: tuple[syntax.Body, ...]
-) -> list[list[syntax.Body]]:
+def _body_groups(settings: Settings, bodies: tuple[syntax.Body, ...]) -> list[list[syntax.Body]]:
     """Groups the bodies of a multi-insert that share a reducer: same keys, same DISTINCT."""
-    groups: list[list[syntax.Body]] = []
+    skewed = settings.is_on("hive.groupby.skewindata")
+    if skewed or not settings.is_on("hive.multigroupby.singlereducer"):
+        return [[body] for body in bodies]
+    groups: dict[object, list[syntax.Body]] = {}
     for body in bodies:
-        for group in groups if len(bodies) > 1 else ():
-            if _share_reducer(generation, group[0], body):
-                group.append(body)
-                break
-        else:
-            groups.append([body])
-    return groups
-
-
-def _share_reducer(generation: Generation, first: syntax.Body, second: syntax.Body) -> bool:
-    settings = generation.settings
-    if not settings.is_on("hive.multigroupby.singlereducer"):
-        return False
-    if settings.is_on("hive.groupby.skewindata"):
-        return False
-    if not (first.group_by and first.group_by == second.group_by):
-        return False
-    return _distinct_arguments(first) == _distinct_arguments(second)
+        shuffle = (body.group_by, _distinct_arguments(body)) if body.group_by else id(body)
+        groups.setdefault(shuffle, []).append(body)
+    return list(groups.values())
 
 
 def _distinct_arguments(body: syntax.Body) -> tuple[syntax.Expression, ...]:
@@ -74,53 +56,26 @@ def _distinct_arguments(body: syntax.Body) -> tuple[syntax.Expression, ...]:
 
 
 def _shared_group_by(
-    generation: Generation,
-    group: list[syntax.Body],
-    operator: ops.Operator,
-    sources: dict[str, ops.Operator],
-    path: str,
-    sink: bool,
-    nested: bool,
+    context: BlockContext, group: list[syntax.Body], operator: ops.Operator
 ) -> ops.Operator:
     """Makes one ReduceSink, then a filter and a group-by for every body.
 
     Source: Hive's genGroupByPlan1ReduceMultiGBY.
     """
-    if all(body.where is not None for body in group):
-        where: syntax.Expression | None = None
-        for body in group:
-            if body.where is not None:
-                where = body.where if where is None else syntax.Call("or", (where, body.where))
-        if where is not None:
-            operator = filtered(generation.sql, operator, where)
-    selected = ops.Select(list(operator.columns), star=True)
-    ops.attach(selected, operator)
-    distinct = _distinct_arguments(group[0])
-    keys = (*group[0].group_by, *distinct)
-    shared, _ = aggregate.common_reduce_sink(generation.sql, selected, keys, len(distinct))
-    forward = ops.Select(list(shared.columns), star=True)
-    ops.attach(forward, shared)
+    sql = context.generation.sql
+    conditions = [body.where for body in group if body.where is not None]
+    if len(conditions) == len(group):
+        operator = filtered(sql, operator, syntax.joined("or", conditions))
+    selected = ops.attach(ops.Select(list(operator.columns), star=True), operator)
+    resolve = Scope(sql, selected.columns).resolve
+    keys, distinct = group[0].group_by, _distinct_arguments(group[0])
+    shared = reduce_sink(selected, list(map(resolve, keys)), list(map(resolve, distinct)))
+    forward = ops.attach(ops.Select(list(shared.columns), star=True), shared)
     found: ops.Operator = forward
     for body in group:
-        below: ops.Operator = forward
-        if body.where is not None:
-            below = filtered(generation.sql, forward, body.where)
-        below, scope = aggregate.complete(generation.sql, body, below)
-        found = _after_group_by(generation, body, below, scope, sources, path, sink, nested)
+        below = forward if body.where is None else filtered(sql, forward, body.where)
+        found = _after_group_by(context, body, *aggregate.complete(sql, body, below))
     return found
-
-
-def _filtered(
-    generation: Generation,
-    body: syntax.Body,
-    operator: ops.Operator,
-    sources: dict[str, ops.Operator],
-    path: str,
-    nested: bool,
-) -> ops.Operator:
-    if body.where is None:
-        return operator
-    return where(generation, operator, body.where, sources, path, nested)
 
 
 def _distinct_over_windows(body: syntax.Body) -> bool:
@@ -128,44 +83,31 @@ def _distinct_over_windows(body: syntax.Body) -> bool:
 
 
 def _after_group_by(
-    generation: Generation,
-    body: syntax.Body,
-    operator: ops.Operator,
-    scope: Scope | None,
-    sources: dict[str, ops.Operator],
-    path: str,
-    sink: bool,
-    nested: bool,
+    context: BlockContext, body: syntax.Body, operator: ops.Operator, scope: Scope | None
 ) -> ops.Operator:
+    generation = context.generation
     sql = generation.sql
     if body.having is not None:
         if scope is None or not (body.group_by or body.distinct):
             raise error(sql, 40000, "HAVING needs a GROUP BY")
         having = _spelled_out(body.having, body, scope)
         _require_known(sql, having, body)
-        having_scope = replace(scope, columns=operator.columns)
-        operator = where(generation, operator, having, sources, path, nested, having_scope)
+        operator = where(context, operator, having, replace(scope, columns=operator.columns))
         scope = _rebased(scope, operator)
-    current = scope or Scope(sql, operator.columns)
-    operator, current = windows(generation, body, operator, current)
+    operator, current = windows(sql, body, operator, scope or Scope(sql, operator.columns))
     operator = select(sql, body, operator, current)
     if _distinct_over_windows(body):
         distinct = syntax.Body((syntax.SelectItem(syntax.Star()),), distinct=True)
         operator, above = aggregate.generate(sql, generation.settings, distinct, operator)
         operator = select(sql, distinct, operator, replace(above, columns=operator.columns))
-    ordered = bool(body.order_by)
     if body.order_by or body.sort_by or body.distribute_by or body.cluster_by:
         operator = _sorted(generation, body, operator)
     if body.limit is not None:
         operator = _limited(operator, body.limit)
-        extra = not ordered if not sink else bool(body.cluster_by or body.sort_by)
-        if sink and body.destination is not None:
-            extra = not ordered
-        if extra:
-            one = ops.ReduceSink(list(operator.columns), reducers=1)
-            ops.attach(one, operator)
-            operator = _limited(one, body.limit)
-    if sink:
+        result = context.sink and body.destination is None
+        if bool(body.cluster_by or body.sort_by) if result else not body.order_by:
+            operator = _limited(reduce_sink(operator, ()), body.limit)
+    if context.sink:
         operator = sinks.generate(generation, body, operator)
     return operator
 
@@ -205,25 +147,24 @@ def _spelled_out(having: syntax.Expression, body: syntax.Body, scope: Scope) -> 
 
 def _rebased(scope: Scope, operator: ops.Operator) -> Scope:
     """Returns the scope of a group-by after a join has renamed its columns."""
-    known = {}
-    for expression, column in scope.known.items():
-        found = column
-        if operator.info(column.name) is None or operator.expressions is not None:
-            by_source = {
-                source.name: name
-                for name, source in (operator.expressions or {}).items()
-                if isinstance(source, syntax.Column)
-            }
-            name = by_source.get(column.name, column.name)
-            found = syntax.Column(name, column.type)
-        known[expression] = found
-    return replace(scope, known=known)
+    if operator.expressions is None:
+        return scope
+    by_source = {
+        source.name: name
+        for name, source in operator.expressions.items()
+        if isinstance(source, syntax.Column)
+    }
+    return replace(
+        scope,
+        known={
+            expression: syntax.Column(by_source.get(column.name, column.name), column.type)
+            for expression, column in scope.known.items()
+        },
+    )
 
 
 def _limited(operator: ops.Operator, count: int) -> ops.Operator:
-    found = ops.Limit(list(operator.columns), count=count)
-    ops.attach(found, operator)
-    return found
+    return ops.attach(ops.Limit(list(operator.columns), count=count), operator)
 
 
 def _sorted(generation: Generation, body: syntax.Body, operator: ops.Operator) -> ops.Operator:
@@ -242,9 +183,7 @@ def _sorted(generation: Generation, body: syntax.Body, operator: ops.Operator) -
         reducers=1 if body.order_by else -1,
     )
     ops.attach(sink, operator)
-    extracted = ops.Select(list(operator.columns), star=True)
-    ops.attach(extracted, sink)
-    return extracted
+    return ops.attach(ops.Select(list(operator.columns), star=True), sink)
 
 
 def _sort_key(

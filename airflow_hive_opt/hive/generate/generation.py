@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from airflow_hive_opt.hive.generate.names import Scope
@@ -31,6 +31,37 @@ class Generation:
     sinks: list[ops.FileSink] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class BlockContext:
+    """What the clauses of a block know of it: the inputs by alias, and the path of aliases.
+
+    ``sink`` is true if its bodies write files, ``nested`` if it is a subquery in a condition.
+    """
+
+    generation: Generation
+    sources: dict[str, ops.Operator]
+    path: str
+    sink: bool
+    nested: bool
+
+
+def reduce_sink(
+    below: ops.Operator,
+    keys: Sequence[syntax.Expression],
+    distinct: Sequence[syntax.Expression] = (),
+) -> ops.ReduceSink:
+    """Makes a ReduceSink by the keys. Without keys there is one reducer."""
+    found = ops.ReduceSink(
+        list(below.columns),
+        keys=(*keys, *distinct),
+        partition_keys=tuple(keys),
+        order="+" * (len(keys) + len(distinct)),
+        reducers=-1 if keys else 1,
+        distinct=len(distinct),
+    )
+    return ops.attach(found, below)
+
+
 def filtered(
     sql: str, operator: ops.Operator, condition: syntax.Expression, scope: Scope | None = None
 ) -> ops.Operator:
@@ -42,9 +73,7 @@ def filtered(
         for part in syntax.conjuncts(condition)
         for each in syntax.conjuncts(scope.resolve(part))
     )
-    found = ops.Filter(list(operator.columns), predicate=predicate)
-    ops.attach(found, operator)
-    return found
+    return ops.attach(ops.Filter(list(operator.columns), predicate=predicate), operator)
 
 
 def factors(source: syntax.Source | None) -> list[syntax.TableSource | syntax.SubquerySource]:
@@ -60,15 +89,10 @@ def factors(source: syntax.Source | None) -> list[syntax.TableSource | syntax.Su
 
 def table_columns(table: Table, alias: str) -> list[ops.ColumnInfo]:
     """Returns the columns of a table's scan. The virtual ones are last and hidden."""
-    found = [
-        ops.ColumnInfo(column.name, alias, column.name, column.type) for column in table.columns
+    columns = [(each.name, each.type, False, False) for each in table.columns]
+    columns += [(each.name, each.type, True, False) for each in table.partition_columns]
+    columns += [(name, kind, True, True) for name, kind in _VIRTUAL]
+    return [
+        ops.ColumnInfo(name, alias, name, kind, partition, hidden)
+        for name, kind, partition, hidden in columns
     ]
-    found += [
-        ops.ColumnInfo(column.name, alias, column.name, column.type, partition=True)
-        for column in table.partition_columns
-    ]
-    found += [
-        ops.ColumnInfo(name, alias, name, kind, partition=True, hidden=True)
-        for name, kind in _VIRTUAL
-    ]
-    return found

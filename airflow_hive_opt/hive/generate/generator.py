@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_hive_opt.hive.generate import bodies, joins
-from airflow_hive_opt.hive.generate.generation import Generation, factors, table_columns
+from airflow_hive_opt.hive.generate.generation import (
+    BlockContext,
+    Generation,
+    factors,
+    table_columns,
+)
 from airflow_hive_opt.hive.generate.lateral_views import lateral_views
-from airflow_hive_opt.hive.generate.names import error
+from airflow_hive_opt.hive.generate.names import NUMBERS, error
 from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.hive.parser.statement_parser import Statement, parse_hive
@@ -16,10 +21,7 @@ from airflow_hive_opt.statement.errors import PlanError, position
 from airflow_hive_opt.statement.settings import Settings
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
-_GROUPS = (
-    frozenset(["tinyint", "smallint", "int", "bigint", "decimal", "float", "double"]),
-    frozenset(["string", "varchar", "char"]),
-)
+_GROUPS = (NUMBERS, ("string", "varchar", "char"))
 
 
 def generate(
@@ -35,12 +37,11 @@ class _Generator:
     """Builds the graph of one statement, block by block."""
 
     def __init__(self, sql: str, catalog: Catalog, settings: Settings) -> None:
-        self.generation = Generation(sql, catalog, settings, self._subquery)
+        self.generation = Generation(
+            sql, catalog, settings, lambda query, path: self.query(query, path, nested=True)
+        )
         self._views: list[str] = []
         self._view_at: int | None = None  # in a view's text: the position of its name
-
-    def _subquery(self, query: syntax.Query, path: str) -> ops.Operator:
-        return self.query(query, path, nested=True)
 
     def query(
         self, query: syntax.Query, path: str, sink: bool = False, nested: bool = False
@@ -53,7 +54,7 @@ class _Generator:
     def _union(self, union: syntax.Union, path: str, nested: bool) -> ops.Operator:
         left = self.query(union.left, f"{path}-subquery1", nested=nested)
         right = self.query(union.right, f"{path}-subquery2", nested=nested)
-        first, second = _visible(left), _visible(right)
+        first, second = left.visible, right.visible
         if len(first) != len(second):
             message = f"the sides of the UNION have {len(first)} and {len(second)} columns"
             raise error(self.generation.sql, 40000, message)
@@ -64,8 +65,6 @@ class _Generator:
                     f"{other.type} on the other: cast one"
                 )
                 raise error(self.generation.sql, 40000, message)
-        columns = [replace(info, table=None) for info in first]
-        found = ops.Union(columns)
         inputs: list[ops.Operator] = []
         for branch in (left, right):
             # A union directly below becomes part of this union.
@@ -75,8 +74,7 @@ class _Generator:
                     parent.children.remove(branch)
             else:
                 inputs.append(branch)
-        ops.attach(found, *inputs)
-        return found
+        return ops.attach(ops.Union([replace(info, table=None) for info in first]), *inputs)
 
     def _block(self, block: syntax.Block, path: str, sink: bool, nested: bool) -> ops.Operator:
         named: dict[str, syntax.TableSource | syntax.SubquerySource] = {}
@@ -93,13 +91,16 @@ class _Generator:
         sources = {alias: made[alias] for alias in named}
         if block.source is None:
             sources[""] = self._scan(ops.TableScan([], alias="_dummy_table"))
-        if isinstance(block.source, syntax.JoinSource) or _holds_join(block.source):
-            found = joins.generate(self.generation, block, sources, path)
+        source = block.source
+        while isinstance(source, syntax.LateralView):
+            source = source.source
+        if isinstance(source, syntax.JoinSource):
+            found = joins.generate(self.generation, source, block.bodies, sources)
         else:
             found = next(iter(sources.values()))
-            if isinstance(block.source, syntax.LateralView):
-                found = lateral_views(self.generation.sql, block.source, found)
-        return bodies.generate(self.generation, block, found, sources, path, sink, nested)
+        found = lateral_views(self.generation.sql, block.source, found)
+        context = BlockContext(self.generation, sources, path, sink, nested)
+        return bodies.generate(context, block, found)
 
     def _is_table(
         self,
@@ -119,17 +120,12 @@ class _Generator:
     ) -> ops.Operator:
         inner = f"{path}:{factor.alias}" if path else factor.alias
         if isinstance(factor, syntax.SubquerySource):
-            query = factor.query
-            if isinstance(query, syntax.Block) and not query.views:
-                query = replace(query, views=views)
+            query = syntax.with_views(factor.query, views)
             return self._renamed(self.query(query, inner), factor.alias)
         named = dict(views)
         if factor.name in named and factor.name not in self._views:
             self._views.append(factor.name)
-            query = named[factor.name]
-            if isinstance(query, syntax.Block) and not query.views:
-                query = replace(query, views=views)
-            found = self.query(query, inner)
+            found = self.query(syntax.with_views(named[factor.name], views), inner)
             self._views.remove(factor.name)
             return self._renamed(found, factor.alias)
         table = self.generation.catalog.table(factor.name)
@@ -179,20 +175,8 @@ class _Generator:
 
     def _renamed(self, operator: ops.Operator, alias: str) -> ops.Operator:
         """Gives the columns of a subquery's result the alias of the subquery."""
-        operator.columns = [
-            replace(info, table=alias) for info in operator.columns if not info.hidden
-        ]
+        operator.columns = [replace(info, table=alias) for info in operator.visible]
         return operator
-
-
-def _holds_join(source: syntax.Source | None) -> bool:
-    while isinstance(source, syntax.LateralView):
-        source = source.source
-    return isinstance(source, syntax.JoinSource)
-
-
-def _visible(operator: ops.Operator) -> list[ops.ColumnInfo]:
-    return [info for info in operator.columns if not info.hidden]
 
 
 def _same_group(first: str, second: str) -> bool:

@@ -5,29 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_hive_opt.hive.generate import join_tree as trees
-from airflow_hive_opt.hive.generate.generation import Generation, filtered
+from airflow_hive_opt.hive.generate.generation import Generation, filtered, reduce_sink
 from airflow_hive_opt.hive.generate.join_merging import merge
 from airflow_hive_opt.hive.generate.join_tree import JoinContext, JoinTree
-from airflow_hive_opt.hive.generate.lateral_views import lateral_views
-from airflow_hive_opt.hive.generate.names import Scope, error, type_of
+from airflow_hive_opt.hive.generate.names import NUMBERS, Scope, error, type_of
 from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
-
 
 def generate(
-    generation: Generation, block: syntax.Block, sources: dict[str, ops.Operator], path: str
+    generation: Generation,
+    source: syntax.JoinSource,
+    bodies: tuple[syntax.Body, ...],
+    sources: dict[str, ops.Operator],
 ) -> ops.Operator:
-    """Makes the joins of a block's FROM, and the lateral views over them."""
-    source = block.source
-    while isinstance(source, syntax.LateralView):
-        source = source.source
-    if not isinstance(source, syntax.JoinSource):
-        raise TypeError("no join")
-    hints = block.bodies[0].hints
-    ignored = generation.settings.is_on("hive.ignore.mapjoin.hint")
+    """Makes the joins of a FROM clause. Conditions of WHERE may become join keys."""
+    settings, hints, where = generation.settings, bodies[0].hints, bodies[0].where
+    ignored = settings.is_on("hive.ignore.mapjoin.hint")
     context = JoinContext(
         generation.sql,
         {alias: operator.columns for alias, operator in sources.items()},
@@ -35,19 +30,12 @@ def generate(
         _hinted(hints, "streamtable"),
     )
     tree = trees.join_tree(source, context)
-    if len(block.bodies) == 1 and block.bodies[0].where is not None and not _any_outer(tree):
-        trees.add_where_equalities(tree, block.bodies[0].where, context)
-    if generation.settings.is_on("hive.merge.nway.joins"):
+    if len(bodies) == 1 and where is not None and not tree.outer:
+        trees.add_where_equalities(tree, where, context)
+    if settings.is_on("hive.merge.nway.joins"):
         tree = merge(tree)
     _push_filters(generation, tree, sources)
-    found = join_sources(generation, tree, sources, None, path)
-    if isinstance(block.source, syntax.LateralView):
-        return lateral_views(generation.sql, block.source, found)
-    return found
-
-
-def _any_outer(tree: JoinTree | None) -> bool:
-    return tree is not None and tree.outer
+    return join_sources(generation, tree, sources)
 
 
 def _hinted(hints: tuple[tuple[str, tuple[str, ...]], ...], *names: str) -> tuple[str, ...]:
@@ -68,8 +56,7 @@ def join_sources(
     generation: Generation,
     tree: JoinTree,
     sources: dict[str, ops.Operator],
-    joining: ops.Operator | None,
-    path: str,
+    joining: ops.Operator | None = None,
 ) -> ops.Operator:
     """Makes the joins of a tree over its sources.
 
@@ -77,7 +64,7 @@ def join_sources(
     """
     below = joining
     if tree.left is not None:
-        below = join_sources(generation, tree.left, sources, None, path)
+        below = join_sources(generation, tree.left, sources)
         for condition in tree.pushed[0]:
             below = filtered(generation.sql, below, condition)
     inputs: list[ops.Operator] = []
@@ -91,11 +78,8 @@ def join_sources(
         else:
             inputs.append(sources[alias])
     keys = _keys(generation, tree, inputs)
-    sinks = [
-        _reduce_sink(generation, tree, operator, key, tag)
-        for tag, (operator, key) in enumerate(zip_strict(inputs, keys))
-    ]
-    found: ops.Operator = _join_operator(generation, tree, inputs, sinks, keys, path)
+    sinks = [_reduce_sink(generation, tree, *side) for side in zip_strict(inputs, keys)]
+    found: ops.Operator = _join_operator(generation, tree, inputs, sinks, keys)
     if not tree.outer:
         for condition in tree.residual:
             found = filtered(generation.sql, found, condition)
@@ -109,27 +93,20 @@ def _semi_join_side(
     scope = Scope(generation.sql, operator.columns)
     columns: list[ops.ColumnInfo] = []
     expressions: dict[str, syntax.Expression | None] = {}
-    for part in fields:
-        resolved = scope.resolve(part)
-        if resolved in expressions.values():
-            continue
+    for key in dict.fromkeys(map(scope.resolve, fields)):
         internal = f"_col{len(columns)}"
-        expressions[internal] = resolved
-        info = operator.info(resolved.name) if isinstance(resolved, syntax.Column) else None
-        table = operator.columns[0].table
-        columns.append(
-            ops.ColumnInfo(internal, table, info.name if info else "", type_of(resolved))
-        )
-    selected = ops.Select(columns, expressions=expressions)
-    ops.attach(selected, operator)
+        expressions[internal] = key
+        info = operator.info(key.name) if isinstance(key, syntax.Column) else None
+        name, table = info.name if info else "", operator.columns[0].table
+        columns.append(ops.ColumnInfo(internal, table, name, type_of(key)))
+    selected = ops.attach(ops.Select(columns, expressions=expressions), operator)
     grouped = ops.GroupBy(
         list(columns),
         expressions={info.internal: info.column for info in columns},
         mode="hash",
         keys=tuple(info.column for info in columns),
     )
-    ops.attach(grouped, selected)
-    return grouped
+    return ops.attach(grouped, selected)
 
 
 def _keys(
@@ -166,9 +143,9 @@ def _base(kind: str) -> str:
 
 
 def _common_type(kinds: set[str]) -> str:
-    if kinds <= set(_NUMBERS):
-        return max(kinds, key=_NUMBERS.index)
-    if kinds & set(_NUMBERS):
+    if kinds <= set(NUMBERS):
+        return max(kinds, key=NUMBERS.index)
+    if kinds & set(NUMBERS):
         return "double"
     return "string"
 
@@ -178,7 +155,6 @@ def _reduce_sink(
     tree: JoinTree,
     operator: ops.Operator,
     keys: list[syntax.Expression],
-    tag: int,
 ) -> ops.ReduceSink:
     if not keys and generation.settings.forbids("hive.strict.checks.cartesian.product"):
         raise error(
@@ -204,18 +180,8 @@ def _reduce_sink(
             present = ops.Filter(
                 list(operator.columns), predicate=predicate, generated=frozenset(predicate)
             )
-            ops.attach(present, operator)
-            operator = present
-    sink = ops.ReduceSink(
-        list(operator.columns),
-        keys=tuple(keys),
-        partition_keys=tuple(keys),
-        order="+" * len(keys),
-        reducers=-1 if keys else 1,
-        tag=tag,
-    )
-    ops.attach(sink, operator)
-    return sink
+            operator = ops.attach(present, operator)
+    return reduce_sink(operator, keys)
 
 
 def _join_operator(
@@ -224,7 +190,6 @@ def _join_operator(
     inputs: list[ops.Operator],
     sinks: list[ops.ReduceSink],
     keys: list[list[syntax.Expression]],
-    path: str,
 ) -> ops.Join:
     columns: list[ops.ColumnInfo] = []
     expressions: dict[str, syntax.Expression | None] = {}
@@ -244,18 +209,17 @@ def _join_operator(
     for tag, conditions in enumerate(tree.filters):
         if conditions:
             scope = Scope(generation.sql, inputs[tag].columns)
-            filters[tag] = tuple(scope.resolve(condition) for condition in conditions)
+            filters[tag] = tuple(map(scope.resolve, conditions))
     residual: tuple[syntax.Expression, ...] = ()
     if tree.outer and tree.residual:
         scope = Scope(generation.sql, columns)
-        residual = tuple(scope.resolve(condition) for condition in tree.residual)
+        residual = tuple(map(scope.resolve, tree.residual))
     found = ops.Join(
         columns,
         expressions=expressions,
         conditions=tuple(ops.JoinCondition(*condition) for condition in tree.conditions),
         sources=sources,
         aliases=tuple(aliases),
-        scan_aliases=tuple(f"{path}:{alias}" if path else alias or "" for alias in tree.base),
         order=tuple(range(len(sinks))),
         filters=filters,
         residual=residual,
@@ -264,5 +228,4 @@ def _join_operator(
         left_input_join=tree.base[0] is None,
         keys=tuple(tuple(key) for key in keys),
     )
-    ops.attach(found, *sinks)
-    return found
+    return ops.attach(found, *sinks)

@@ -6,28 +6,23 @@ from dataclasses import replace
 
 from airflow_hive_opt.hive.generate.names import Scope
 from airflow_hive_opt.hive.graph import operator_graph as ops
-from airflow_hive_opt.hive.parser.syntax import Call, Expression, LateralView, Source
+from airflow_hive_opt.hive.parser.syntax import Call, LateralView, Source
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
-def lateral_views(sql: str, source: Source, below: ops.Operator) -> ops.Operator:
+def lateral_views(sql: str, source: Source | None, below: ops.Operator) -> ops.Operator:
     """Makes the LVF, its Select, its table function, and the LVJ that joins both branches."""
     if not isinstance(source, LateralView):
         return below
     below = lateral_views(sql, source.source, below)
-    forward = ops.LateralViewForward(list(below.columns))
-    ops.attach(forward, below)
-    kept = ops.Select(list(below.columns), star=True)
-    ops.attach(kept, forward)
+    forward = ops.attach(ops.LateralViewForward(list(below.columns)), below)
+    kept = ops.attach(ops.Select(list(below.columns), star=True), forward)
     scope = Scope(sql, below.columns)
-    arguments = [scope.resolve(argument) for argument in source.call.arguments]
-    names = source.columns or tuple(f"col{at}" for at in range(_width(source.call)))
-    argument_columns = [ops.ColumnInfo(f"_col{at}", None, "") for at, _ in enumerate(arguments)]
-    given = ops.Select(
-        argument_columns,
-        expressions={f"_col{at}": argument for at, argument in enumerate(arguments)},
-    )
+    arguments = {f"_col{at}": scope.resolve(each) for at, each in enumerate(source.call.arguments)}
+    given = ops.Select([ops.ColumnInfo(name, None, "") for name in arguments])
+    given.expressions = {**arguments}
     ops.attach(given, forward)
+    names = source.columns or tuple(f"col{at}" for at in range(_width(source.call)))
     internals = _function_columns(source.call.name, len(names))
     made = [
         ops.ColumnInfo(internal, source.alias, name, "unknown")
@@ -37,19 +32,11 @@ def lateral_views(sql: str, source: Source, below: ops.Operator) -> ops.Operator
         made, expressions=dict.fromkeys(internals), function=source.call.name
     )
     ops.attach(function, given)
-    columns: list[ops.ColumnInfo] = []
-    expressions: dict[str, Expression | None] = {}
-    for info in below.columns:
-        internal = f"_col{len(columns)}"
-        columns.append(replace(info, internal=internal))
-        expressions[internal] = info.column
-    for info in made:
-        internal = f"_col{len(columns)}"
-        columns.append(replace(info, internal=internal))
-        expressions[internal] = info.column
-    joined = ops.LateralViewJoin(columns, expressions=expressions, alias=source.alias)
-    ops.attach(joined, kept, function)
-    return joined
+    inputs = [*below.columns, *made]
+    columns = [replace(info, internal=f"_col{at}") for at, info in enumerate(inputs)]
+    joined = ops.LateralViewJoin(columns, alias=source.alias)
+    joined.expressions = {info.internal: read.column for info, read in zip_strict(columns, inputs)}
+    return ops.attach(joined, kept, function)
 
 
 def _width(call: Call) -> int:

@@ -50,7 +50,7 @@ _OPPOSITES = {
     "isnull": "isnotnull",
     "isnotnull": "isnull",
 }
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
 
 
 def error(sql: str, number: int, message: str, at: int | None = None) -> PlanError:
@@ -88,6 +88,14 @@ class Scope:
             raise error(self.sql, 10249, message, expression.at)
         return expression
 
+    def arguments(self, call: syntax.Call) -> tuple[syntax.Expression, ...]:
+        """Returns the resolved arguments of a call; ``*`` counts as a constant."""
+        one = syntax.Constant("1", "int")
+        return tuple(
+            one if isinstance(argument, syntax.Star) else self.resolve(argument)
+            for argument in call.arguments
+        )
+
     def _call(self, call: syntax.Call) -> syntax.Expression:
         if any(isinstance(argument, syntax.Subquery) for argument in call.arguments):
             message = "a subquery can only stand in WHERE or HAVING, as IN or EXISTS"
@@ -97,12 +105,7 @@ class Scope:
             raise error(self.sql, number, f"{call.name}() can't stand here", call.at)
         if call.name[0].isalpha() and call.name not in FUNCTIONS and call.name not in _FORMS:
             raise error(self.sql, 10011, f"Hive has no function {call.name}", call.at)
-        arguments = tuple(
-            self.resolve(argument)
-            if not isinstance(argument, syntax.Star)
-            else syntax.Constant("1", "int")
-            for argument in call.arguments
-        )
+        arguments = self.arguments(call)
         inner = arguments[0] if call.name == "not" else None
         if isinstance(inner, syntax.Call):
             return _negated(inner, call)
@@ -237,9 +240,9 @@ def _arithmetic(name: str, types: list[str]) -> str:
     if name == "sum" and bases[0] == "unknown":
         return "unknown"
     if name == "sum":
-        return "bigint" if bases[0] in _NUMBERS[:4] else bases[0].replace("string", "double")
+        return "bigint" if bases[0] in NUMBERS[:4] else bases[0].replace("string", "double")
     if "unknown" in bases:
         return "unknown"
-    if any(base not in _NUMBERS for base in bases):
+    if any(base not in NUMBERS for base in bases):
         return "double"
-    return max(bases, key=_NUMBERS.index, default="int")
+    return max(bases, key=NUMBERS.index, default="int")

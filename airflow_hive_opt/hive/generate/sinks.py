@@ -16,7 +16,7 @@ def generate(generation: Generation, body: Body, operator: ops.Operator) -> ops.
     name = destination.table if destination else None
     table = generation.catalog.table(name) if name is not None else None
     if table is not None and destination and kind != "CREATE TABLE AS":
-        width = len([info for info in operator.columns if not info.hidden])
+        width = len(operator.visible)
         wanted = len(table.columns) + destination.dynamic
         if width != wanted:
             message = f"{name} takes {wanted} columns, the query gives {width}"
@@ -24,15 +24,14 @@ def generate(generation: Generation, body: Body, operator: ops.Operator) -> ops.
         operator = _converted(operator, table)
         if table.buckets is not None:
             operator = _bucketed(operator, table, table.buckets)
-    found = ops.FileSink(list(operator.columns), kind=kind, table=name)
-    ops.attach(found, operator)
+    found = ops.attach(ops.FileSink(list(operator.columns), kind=kind, table=name), operator)
     generation.sinks.append(found)
     return found
 
 
 def _converted(operator: ops.Operator, table: Table) -> ops.Operator:
     """Adds a Select that casts rows to the types of the target table, if a type differs."""
-    columns = [info for info in operator.columns if not info.hidden]
+    columns = operator.visible
     casts: dict[str, Expression | None] = {}
     for info, wanted in zip(columns, table.columns):
         same = info.type.partition("(")[0] == wanted.type.partition("(")[0]
@@ -43,15 +42,13 @@ def _converted(operator: ops.Operator, table: Table) -> ops.Operator:
         return operator
     for info in columns[len(table.columns) :]:
         casts[info.internal] = info.column
-    found = ops.Select(columns, expressions=casts)
-    ops.attach(found, operator)
-    return found
+    return ops.attach(ops.Select(columns, expressions=casts), operator)
 
 
 def _bucketed(operator: ops.Operator, table: Table, buckets: Buckets) -> ops.Operator:
     """Adds a ReduceSink with one reducer for each bucket, sorted by the table's sort columns."""
     names = [column.name for column in table.columns]
-    columns = [info for info in operator.columns if not info.hidden]
+    columns = operator.visible
 
     def column(name: str) -> Column:
         return columns[names.index(name)].column
@@ -66,6 +63,4 @@ def _bucketed(operator: ops.Operator, table: Table, buckets: Buckets) -> ops.Ope
         reducers=buckets.count,
     )
     ops.attach(sink, operator)
-    found = ops.Select(list(operator.columns), star=True)
-    ops.attach(found, sink)
-    return found
+    return ops.attach(ops.Select(list(operator.columns), star=True), sink)

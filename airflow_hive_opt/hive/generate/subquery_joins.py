@@ -46,9 +46,8 @@ def split(
     sql: str,
     where: syntax.Expression,
     outer: Sequence[ColumnInfo],
-    number: int,
     nested: bool,
-    inner_columns: dict[str, Sequence[ColumnInfo]] | None = None,
+    tables: dict[str, Sequence[ColumnInfo]],
 ) -> tuple[list[syntax.Expression], SubqueryJoin]:
     """Returns the other conjuncts of WHERE and the join for its one subquery.
 
@@ -80,7 +79,7 @@ def split(
     if not isinstance(subquery, syntax.Subquery):
         raise TypeError("no subquery")
     operand = predicate.arguments[0] if predicate.name == "in" else None
-    return rest, _join(sql, operand, subquery, negated, outer, number, inner_columns or {})
+    return rest, _join(sql, operand, subquery, negated, outer, tables)
 
 
 def _join(
@@ -89,10 +88,9 @@ def _join(
     subquery: syntax.Subquery,
     negated: bool,
     outer: Sequence[ColumnInfo],
-    number: int,
     tables: dict[str, Sequence[ColumnInfo]],
 ) -> SubqueryJoin:
-    alias = f"sq_{number}"
+    alias = "sq_1"
     query = subquery.query
     correlations: list[tuple[syntax.Expression, syntax.Expression]] = []
     if isinstance(query, syntax.Block) and len(query.bodies) == 1:
@@ -114,9 +112,7 @@ def _join(
     if operand is None and len(correlations) > 1 and not negated and _ends_in_one(subquery, query):
         message = "of several equalities with the outer query, none may be EXISTS' last condition"
         raise error(sql, 40000, message, subquery.at)
-    joined = on[0]
-    for part in on[1:]:
-        joined = syntax.Call("and", (joined, part))
+    joined = syntax.joined("and", on)
     if not negated:
         return SubqueryJoin("LEFT SEMI", alias, query, joined)
     after_name = _first_name(query) if operand is not None else "sq_corr_0"
@@ -215,9 +211,7 @@ def _decorrelate(
     items = body.items
     for at, (_, own) in enumerate(correlations):
         items = (*items, syntax.SelectItem(own, (f"sq_corr_{at}",)))
-    where: syntax.Expression | None = None
-    for part in kept:
-        where = part if where is None else syntax.Call("and", (where, part))
+    where = syntax.joined("and", kept) if kept else None
     body = replace(body, items=items, where=where, group_by=keys)
     return replace(block, bodies=(body,)), correlations
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from airflow_hive_opt.hive.generate import join_tree as trees
 from airflow_hive_opt.hive.generate.generation import (
-    Generation,
+    BlockContext,
     factors,
     filtered,
     table_columns,
@@ -26,88 +26,73 @@ from airflow_hive_opt.statement.catalog import Catalog
 
 
 def where(
-    generation: Generation,
+    context: BlockContext,
     operator: Operator,
     condition: syntax.Expression,
-    sources: dict[str, Operator],
-    path: str,
-    nested: bool,
     scope: Scope | None = None,
 ) -> Operator:
-    """Makes a WHERE or HAVING: subqueries become joins, the other conditions a Filter.
+    """Makes a WHERE or, with the scope of its group-by, a HAVING.
 
     Raises :class:`PlanError` for a condition that Hive rejects.
     """
+    sql, catalog = context.generation.sql, context.generation.catalog
     if not subquery_predicates(condition):
-        return filtered(generation.sql, operator, condition, scope)
+        return filtered(sql, operator, condition, scope)
     outer = scope.columns if scope else operator.columns
-    rest, join = split(
-        generation.sql, condition, outer, 1, nested, _inner_columns(generation.catalog, condition)
-    )
-    operator = _joined(generation, operator, join, sources, path, scope)
+    tables = _inner_columns(catalog, condition)
+    rest, join = split(sql, condition, outer, context.nested, tables)
+    operator = _joined(context, operator, join, scope)
     if join.after is not None:
         rest.append(join.after)
-    for_rest: syntax.Expression | None = None
-    for part in rest:
-        for_rest = part if for_rest is None else syntax.Call("and", (for_rest, part))
-    if for_rest is None:
+    if not rest:
         return operator
     if scope is not None:
         scope = replace(scope, columns=operator.columns)
-    return filtered(generation.sql, operator, for_rest, scope)
+    return filtered(sql, operator, syntax.joined("and", rest), scope)
 
 
 def _joined(
-    generation: Generation,
-    operator: Operator,
-    join: SubqueryJoin,
-    sources: dict[str, Operator],
-    path: str,
-    scope: Scope | None,
+    context: BlockContext, operator: Operator, join: SubqueryJoin, scope: Scope | None
 ) -> Operator:
     """Joins the rows of a query with the subquery of its WHERE or HAVING."""
+    generation = context.generation
     if scope is not None:  # HAVING: the result of the group-by is one relation
         operator.columns = [
             replace(info, table=info.table or "gby_sq1", name=info.name or info.internal)
             for info in scope.columns
         ]
-    inner = f"{path}:{join.alias}" if path else join.alias
-    query = generation.subquery(join.query, inner)
-    width = len([info for info in query.columns if not info.hidden])
-    extra = sum(1 for info in query.columns if info.name.startswith("sq_corr_"))
-    if width - extra > 1 and _is_in(join):
+    query = _subquery(context, join.query, join.alias)
+    extra = sum(info.name.startswith("sq_corr_") for info in query.columns)
+    if len(query.columns) - extra > 1 and _is_in(join):
         raise error(generation.sql, 40000, "the subquery of IN may give one column only")
-    query.columns = [
-        replace(info, table=join.alias, hidden=True) for info in query.columns if not info.hidden
-    ]
     columns = list(operator.columns)
     aliases = list(dict.fromkeys(info.table or "" for info in columns))
-    if join.nulls is not None:
-        nulls_path = f"{path}:{join.nulls_alias}" if path else join.nulls_alias
-        nulls = generation.subquery(join.nulls, nulls_path)
-        nulls.columns = [
-            replace(info, table=join.nulls_alias, hidden=True) for info in nulls.columns
-        ]
-        zero = syntax.Constant("0", "bigint")
-        count = filtered(
-            generation.sql, nulls, syntax.Call("=", (_name(join.nulls_alias, "c"), zero))
-        )
-        tree = trees.subquery_join_tree(
-            "LEFT SEMI", aliases, join.nulls_alias, None, JoinContext(generation.sql, {})
-        )
-        given = {**sources, join.nulls_alias: count}
+
+    def join_with(right: Operator, tree: trees.JoinTree) -> Operator:
+        given = {**context.sources, tree.right_aliases[0]: right}
         if tree.base[0]:
             given[tree.base[0]] = operator
-        operator = join_sources(generation, tree, given, operator, path)
-    context = JoinContext(generation.sql, _by_table(operator.columns) | {join.alias: query.columns})
-    known = {} if scope is None else dict(scope.known)
-    tree = trees.subquery_join_tree(
-        join.kind, aliases, join.alias, _spelled_out(join.on, known, columns), context
-    )
-    given = {**sources, join.alias: query}
-    if tree.base[0]:
-        given[tree.base[0]] = operator
-    return join_sources(generation, tree, given, operator, path)
+        return join_sources(generation, tree, given, operator)
+
+    if join.nulls is not None:
+        alias = join.nulls_alias
+        is_zero = syntax.Call("=", (syntax.Name((alias, "c")), syntax.Constant("0", "bigint")))
+        nulls = filtered(generation.sql, _subquery(context, join.nulls, alias), is_zero)
+        no_columns = JoinContext(generation.sql, {})
+        tree = trees.subquery_join_tree("LEFT SEMI", aliases, alias, None, no_columns)
+        operator = join_with(nulls, tree)
+    by_table = _by_table(operator.columns) | {join.alias: query.columns}
+    on = _spelled_out(join.on, scope.known if scope else {}, columns)
+    names = JoinContext(generation.sql, by_table)
+    return join_with(query, trees.subquery_join_tree(join.kind, aliases, join.alias, on, names))
+
+
+def _subquery(context: BlockContext, query: syntax.Query, alias: str) -> Operator:
+    """Makes a subquery whose columns only the join's own conditions may name."""
+    path = f"{context.path}:{alias}" if context.path else alias
+    found = context.generation.subquery(query, path)
+    found.columns = [replace(info, table=alias, hidden=True) for info in found.visible]
+    return found
 
 
 def _is_in(join: SubqueryJoin) -> bool:
@@ -121,21 +106,19 @@ def _is_in(join: SubqueryJoin) -> bool:
 
 
 def _spelled_out(
-    on: syntax.Expression, known: dict[syntax.Expression, syntax.Column], columns: list[ColumnInfo]
+    on: syntax.Expression,
+    known: Mapping[syntax.Expression, syntax.Column],
+    columns: list[ColumnInfo],
 ) -> syntax.Expression:
     """Replaces group-by keys in a condition with the names of the columns that hold them."""
     if on in known:
         internal = known[on].name
         info = next(info for info in columns if info.internal == internal)
-        return _name(info.table or "gby_sq1", info.name or info.internal)
+        return syntax.Name((info.table or "gby_sq1", info.name or info.internal))
     if isinstance(on, syntax.Call):
         parts = tuple(_spelled_out(part, known, columns) for part in on.arguments)
         return replace(on, arguments=parts)
     return on
-
-
-def _name(*parts: str) -> syntax.Expression:
-    return syntax.Name(parts)
 
 
 def _by_table(columns: list[ColumnInfo]) -> dict[str, list[ColumnInfo]]:

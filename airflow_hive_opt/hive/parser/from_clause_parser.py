@@ -67,7 +67,7 @@ class FromClauseParser(ExpressionParser):
         while self.at("lateral"):
             at = self.next().start
             self.expect("view")
-            outer = bool(self.accept("outer"))
+            self.accept("outer")
             call = self.expression()
             if not isinstance(call, syntax.Call):
                 self.fail()
@@ -78,7 +78,7 @@ class FromClauseParser(ExpressionParser):
                 while self.at(",") and self.peek(2).lower not in ("(",):
                     self.next()
                     columns.append(self.identifier())
-            source = syntax.LateralView(source, call, alias, tuple(columns), outer, at)
+            source = syntax.LateralView(source, call, alias, tuple(columns), at)
         return source
 
     def _factor(self) -> syntax.Source:

@@ -7,8 +7,9 @@ matches GROUP BY keys and join keys by comparing syntax trees.
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
 
 def _position() -> int:
@@ -123,7 +124,6 @@ class LateralView:
     call: Call
     alias: str
     columns: tuple[str, ...]
-    outer: bool
     at: int = _position()
 
 
@@ -196,6 +196,16 @@ class Union:
 
 
 Query = typing.Union[Block, Union]
+
+
+def with_views(query: Query, views: tuple[tuple[str, Query], ...]) -> Query:
+    """Gives a block without WITH queries of its own those around it."""
+    return replace(query, views=views) if isinstance(query, Block) and not query.views else query
+
+
+def joined(word: str, conditions: Sequence[Expression]) -> Expression:
+    """Connects conditions by ``and`` or ``or``; there must be at least one."""
+    return reduce(lambda left, right: Call(word, (left, right)), conditions)
 
 
 def walk(expression: Expression) -> Iterator[Expression]:

@@ -75,11 +75,8 @@ def _visit(operator: ops.Operator, inputs: list[_Known]) -> _Known:
 
 
 def _through_filter(operator: ops.Filter, below: _Known) -> _Known:
-    if operator.sampling:
-        return below
-    generated = operator.generated
     operator.predicate = folded(tuple(with_constants(part, below) for part in operator.predicate))
-    operator.generated = generated & frozenset(operator.predicate)
+    operator.generated &= frozenset(operator.predicate)
     return below | _assigned(operator.predicate)
 
 

@@ -16,10 +16,13 @@ Source: Hive's CorrelationOptimizer (HIVE-2206); the steps follow its design pag
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.graph.backtracking import through
 from airflow_hive_opt.hive.parser.syntax import Column, Expression
 from airflow_hive_opt.hive.rules.automatic_map_join import bytes_of
+from airflow_hive_opt.hive.rules.filter_propagation import propagation
 from airflow_hive_opt.hive.rules.hinted_map_join import big_table_candidates
 from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE
 
@@ -72,39 +75,30 @@ def _input_size(sink: ops.Operator) -> int | None:
     return total
 
 
+@dataclass(frozen=True)
 class _Correlation:
-    """The top, the bottom and all ReduceSinks of one merged job."""
+    """The lowest and all ReduceSinks of one merged job."""
 
-    def __init__(self, top: list[ops.ReduceSink]) -> None:
-        self.top = top
-        self.bottom: list[ops.ReduceSink] = []
-        self.all: list[ops.ReduceSink] = []
+    bottom: list[ops.ReduceSink]
+    all: list[ops.ReduceSink]
 
     def apply(self) -> None:
         """Connects the bottom ReduceSinks to a Demux and turns all others into Mux operators."""
         demux = ops.Demux([])
         for sink in self.bottom:
-            child = sink.children[0]
-            mux = ops.Mux(list(sink.columns), parents=[demux], children=[child])
-            child.parents[child.parents.index(sink)] = mux
+            ops.insert_between(sink, mux := ops.Mux(list(sink.columns)), sink.children[0])
+            mux.parents, sink.children = [demux], [demux]
             demux.children.append(mux)
-            sink.children = [demux]
             demux.parents.append(sink)
         for sink in self.all:
             if sink in self.bottom:
                 continue
             below, above = sink.parents[0], sink.children[0]
-            if (
-                isinstance(above, ops.GroupBy)
-                and isinstance(below, ops.GroupBy)
-                and below.mode == "hash"
-            ):
+            partial = isinstance(below, ops.GroupBy) and below.mode == "hash"
+            if isinstance(above, ops.GroupBy) and partial:
                 above.mode, above.expressions = "complete", below.expressions
                 ops.remove(below)
-            below = sink.parents[0]
-            mux = ops.Mux(list(sink.columns), parents=[below], children=[above])
-            below.children[below.children.index(sink)] = mux
-            above.parents[above.parents.index(sink)] = mux
+            ops.take_place(ops.Mux(list(sink.columns)), sink)
 
 
 def _detect(sink: ops.ReduceSink, walked: set[int], skipped: set[int]) -> _Correlation | None:
@@ -112,27 +106,24 @@ def _detect(sink: ops.ReduceSink, walked: set[int], skipped: set[int]) -> _Corre
     if not isinstance(child, (ops.Join, ops.GroupBy)) or id(child) in skipped:
         return None
     top = [parent for parent in child.parents if isinstance(parent, ops.ReduceSink)]
-    correlation = _Correlation(top)
-    for each in top:
-        correlation.bottom += _explore(each, correlation, walked, skipped)
-    unique = list(dict.fromkeys(correlation.bottom))
-    correlation.bottom = unique
-    return None if set(map(id, unique)) <= set(map(id, top)) else correlation
+    members: list[ops.ReduceSink] = []
+    bottom = [found for each in top for found in _explore(each, members, walked, skipped)]
+    return None if set(bottom) <= set(top) else _Correlation(list(dict.fromkeys(bottom)), members)
 
 
 def _explore(
-    sink: ops.ReduceSink, correlation: _Correlation, walked: set[int], skipped: set[int]
+    sink: ops.ReduceSink, members: list[ops.ReduceSink], walked: set[int], skipped: set[int]
 ) -> list[ops.ReduceSink]:
     """Returns the lowest correlated ReduceSinks below this one (exploitJobFlowCorrelation)."""
     walked.add(id(sink))
-    correlation.all.append(sink)
+    members.append(sink)
     keys = [*sink.keys, *sink.partition_keys]
     if not sink.keys or not all(isinstance(key, Column) for key in keys):
         return [sink]
     below = _correlated(sink, list(sink.keys), list(sink.partition_keys), sink.parents[0], skipped)
     if not below:
         return [sink]
-    return [found for each in below for found in _explore(each, correlation, walked, skipped)]
+    return [found for each in below for found in _explore(each, members, walked, skipped)]
 
 
 def _correlated(
@@ -180,28 +171,18 @@ def _through_join(
     inner: list[Expression],
     partition: list[Expression],
 ) -> list[ops.ReduceSink]:
+    """Returns the inputs of a join if each key is, at its place, a key of the input it is from."""
     tags = [join.sources[key.name] for key in keys if isinstance(key, Column)]
     parents = [join.parents[tag] for tag in tags]
-    if not _same_by_key(top, parents, inner, partition):
-        return []
-    return _all_inputs(join, set(tags))
-
-
-def _same_by_key(
-    top: ops.ReduceSink,
-    parents: list[ops.Operator],
-    keys: list[Expression],
-    partition: list[Expression],
-) -> bool:
-    """Tells whether each key is the key, at the same position, of the input it comes from."""
     sinks = [parent for parent in parents if isinstance(parent, ops.ReduceSink)]
-    if len(sinks) < len(keys) or any(len(sink.keys) != len(keys) for sink in sinks):
-        return False
-    if not all(_same(top, sink, list(sink.keys), list(sink.partition_keys)) for sink in sinks):
-        return False
-    if len(partition) != len(keys):
-        return False
-    return all(sink.keys[at] == keys[at] for at, sink in enumerate(sinks))
+    if len(sinks) < len(inner) or len(partition) != len(inner):
+        return []
+    for at, sink in enumerate(sinks):
+        if len(sink.keys) != len(inner) or sink.keys[at] != inner[at]:
+            return []
+        if not _same(top, sink, list(sink.keys), list(sink.partition_keys)):
+            return []
+    return _all_inputs(join, set(tags))
 
 
 def _all_inputs(join: ops.Join, reached: set[int]) -> list[ops.ReduceSink]:
@@ -209,19 +190,8 @@ def _all_inputs(join: ops.Join, reached: set[int]) -> list[ops.ReduceSink]:
 
     Returns an empty list otherwise.
     """
-    changed = True
-    while changed:
-        changed = False
-        for condition in join.conditions:
-            ways = []
-            if condition.kind in ("INNER", "LEFT OUTER", "LEFT SEMI"):
-                ways.append((condition.left, condition.right))
-            if condition.kind in ("INNER", "RIGHT OUTER", "LEFT SEMI"):
-                ways.append((condition.right, condition.left))
-            for start, end in ways:
-                if start in reached and end not in reached:
-                    reached.add(end)
-                    changed = True
+    targets = propagation(join.conditions)
+    reached = reached.union(*(targets[tag] for tag in reached))
     if len(reached) != len(join.parents):
         return []
     return [parent for parent in join.parents if isinstance(parent, ops.ReduceSink)]

@@ -36,7 +36,9 @@ def propagate_filters(graph: ops.OperatorGraph) -> None:
         added: list[list[Expression]] = [[] for _ in sinks]
         for source, targets in enumerate(propagation(join.conditions)):
             below = sinks[source].parents[0]
-            for target in targets if isinstance(below, ops.Filter) else ():
+            if not isinstance(below, ops.Filter):
+                continue
+            for target in targets:
                 copies = _copies(below, sinks[source], sinks[target])
                 known = [*_conjuncts_below(sinks[target]), *added[target]]
                 added[target] += [copy for copy in copies if copy not in known]
@@ -44,19 +46,17 @@ def propagate_filters(graph: ops.OperatorGraph) -> None:
             if conjuncts:
                 below = sink.parents[0]
                 new = ops.Filter(list(below.columns), predicate=tuple(conjuncts))
-                _insert_between(below, sink, new)
+                ops.insert_between(below, new, sink)
 
 
 def _copies(
-    filter_: ops.Operator, source: ops.ReduceSink, target: ops.ReduceSink
+    filter_: ops.Filter, source: ops.ReduceSink, target: ops.ReduceSink
 ) -> list[Expression]:
     """Returns copies of a Filter's user conjuncts for another input.
 
     Returns an empty list unless every conjunct of the Filter can be copied.
     """
     copies: list[Expression] = []
-    if not isinstance(filter_, ops.Filter):
-        return copies
     for conjunct in filter_.predicate:
         copy = replaced(conjunct, source.keys, target.keys)
         if copy is None:
@@ -119,12 +119,3 @@ def _conjuncts_below(sink: ops.ReduceSink) -> list[Expression]:
         found += operator.predicate
         operator = operator.parents[0]
     return found
-
-
-def _insert_between(parent: ops.Operator, child: ops.Operator, new: ops.Operator) -> None:
-    if len(parent.children) == 1:
-        ops.insert_above(parent, new)
-        return
-    parent.children[parent.children.index(child)] = new
-    child.parents[child.parents.index(parent)] = new
-    new.parents, new.children = [parent], [child]

@@ -71,26 +71,8 @@ def _big_table(join: ops.Join) -> int | None:
 
 def to_map_join(join: ops.Join, big: int) -> ops.MapJoin:
     """Replaces a Join with a MapJoin and removes its ReduceSinks."""
-    found = ops.MapJoin(
-        join.columns,
-        parents=join.parents,
-        children=join.children,
-        expressions=join.expressions,
-        conditions=join.conditions,
-        sources=join.sources,
-        aliases=join.aliases,
-        scan_aliases=join.scan_aliases,
-        order=join.order,
-        filters=join.filters,
-        residual=join.residual,
-        left_input_join=join.left_input_join,
-        keys=join.keys,
-        big=big,
-    )
-    for parent in found.parents:
-        parent.children[parent.children.index(join)] = found
-    for child in found.children:
-        child.parents[child.parents.index(join)] = found
+    found = ops.MapJoin(**vars(join), big=big)
+    ops.take_place(found, join)
     for parent in list(found.parents):
         if isinstance(parent, ops.ReduceSink):
             ops.remove(parent)

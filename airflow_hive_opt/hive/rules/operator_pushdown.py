@@ -85,9 +85,7 @@ def _settle_parent_output(child: ops.Operator, walk: _Walk) -> None:
     for moving in _handed_down(child, None, walk):
         parent = child.parents[0]
         new = ops.Filter(list(parent.columns), predicate=(moving.expression,))
-        parent.children[parent.children.index(child)] = new
-        child.parents[child.parents.index(parent)] = new
-        new.parents, new.children = [parent], [child]
+        ops.insert_between(parent, new, child)
 
 
 def _handed_down(child: ops.Operator, parent: ops.Operator | None, walk: _Walk) -> list[_Moving]:
@@ -134,8 +132,6 @@ def _below(moving: _Moving, operator: ops.Operator) -> _Moving | None:
 
 def _filter(operator: ops.Filter, walk: _Walk) -> list[_Moving]:
     wanted = _wanted_below(operator, walk)
-    if operator.sampling:
-        return wanted
     if not all(is_deterministic(part) for part in operator.predicate):
         _settle(operator, wanted)
         return []
