@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.hive.parser.lexer import Token, number_type, tokens
 from airflow_hive_opt.statement.errors import PlanError, position
 
-_COMPARISONS_WORDS = """
-= == <=> <> != < <= > >=
-"""
-_COMPARISONS = frozenset(_COMPARISONS_WORDS.split())
-_SPELLED = {"==": "=", "!=": "<>", "rlike": "rlike", "regexp": "rlike"}
+_COMPARISONS = ("=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=")
+_SPELLED = {"==": "=", "!=": "<>", "regexp": "rlike"}
+_PREDICATES = ("in", "between", "like", "rlike", "regexp")
 _NOT_NAMES_WORDS = """
 from where group order having union on join and or then else when end select as by in is between
 like
@@ -22,6 +21,7 @@ _UNITS_WORDS = """
 year month day hour minute second years months days hours minutes
 """
 _UNITS = frozenset(_UNITS_WORDS.split())
+_Part = TypeVar("_Part")
 
 
 class ExpressionParser:
@@ -56,9 +56,16 @@ class ExpressionParser:
         """Returns the current token and moves on if it is one of ``words``, else ``None``."""
         return self.next() if self.at(*words) else None
 
-    def expect(self, word: str) -> Token:
-        """Returns ``word``'s token and moves on; raises :class:`PlanError` for another word."""
-        return self.accept(word) or self.fail()
+    def expect(self, *words: str) -> Token:
+        """Moves on past ``words`` and returns the last; raises :class:`PlanError` for others."""
+        return [self.accept(word) or self.fail() for word in words][-1]
+
+    def listed(self, parse: Callable[[], _Part]) -> tuple[_Part, ...]:
+        """Parses one or more parts with commas between them."""
+        found = [parse()]
+        while self.accept(","):
+            found.append(parse())
+        return tuple(found)
 
     def fail(self, ahead: int = 0) -> NoReturn:
         """Raises the parse error for the token ``ahead`` places after the current one."""
@@ -122,10 +129,7 @@ class ExpressionParser:
                 negated = self.accept("not")
                 self.expect("null")
                 found = syntax.Call("isnotnull" if negated else "isnull", (found,), token.start)
-            elif token.lower in ("in", "between", "like", "rlike", "regexp") or (
-                token.lower == "not"
-                and self.peek(1).lower in ("in", "between", "like", "rlike", "regexp")
-            ):
+            elif self.peek(1 if token.lower == "not" else 0).lower in _PREDICATES:
                 negated = self.accept("not")
                 found = self._spelled_predicate(found)
                 if negated:
@@ -204,11 +208,9 @@ class ExpressionParser:
                 self.expect(")")
                 return syntax.Subquery(query, token.start)
             found = self.expression()
-            if self.at(","):
-                members = [found]
-                while self.accept(","):
-                    members.append(self.expression())
-                found = syntax.Call("struct()", tuple(members), token.start)
+            if self.accept(","):
+                members = (found, *self.listed(self.expression))
+                found = syntax.Call("struct()", members, token.start)
             self.expect(")")
             return found
         if self.accept("*"):
@@ -226,8 +228,7 @@ class ExpressionParser:
             return syntax.Constant("null", "void")
         if word == "case":
             return self._case(token)
-        if word in ("cast",) and self.at("("):
-            self.next()
+        if word == "cast" and self.accept("("):
             inner = self.expression()
             self.expect("as")
             return syntax.Call("cast", (inner,), token.start, note=self._type())
@@ -278,10 +279,9 @@ class ExpressionParser:
         if name == "extract" or (name in ("floor", "ceil") and self.peek(1).lower == "to"):
             name = self.next().lower
             self.next()
-        found = syntax.Call(name, self._arguments(), token.start, distinct)
-        if self.accept("over"):
-            found = syntax.Call(name, found.arguments, token.start, distinct, self._window())
-        return found
+        arguments = self._arguments()
+        window = self._window() if self.accept("over") else None
+        return syntax.Call(name, arguments, token.start, distinct, window)
 
     def _arguments(self) -> tuple[syntax.Expression, ...]:
         found: list[syntax.Expression] = []
@@ -298,13 +298,10 @@ class ExpressionParser:
         order_by: tuple[tuple[syntax.Expression, str], ...] = ()
         if self.accept("partition", "distribute"):
             self.expect("by")
-            keys = [self.expression()]
-            while self.accept(","):
-                keys.append(self.expression())
-            partition_by = tuple(keys)
+            partition_by = self.listed(self.expression)
         if self.accept("order", "sort"):
             self.expect("by")
-            order_by = self.sort_keys()
+            order_by = self.listed(self.sort_key)
         frame = []
         while not self.accept(")"):
             if self.peek().kind == "end":
@@ -312,25 +309,17 @@ class ExpressionParser:
             frame.append(self.next().lower)
         return syntax.Window(partition_by, order_by, " ".join(frame))
 
-    def sort_keys(self) -> tuple[tuple[syntax.Expression, str], ...]:
-        """Parses ``a ASC, b DESC`` as pairs of an expression and ``+`` or ``-``."""
-        found = []
-        while True:
-            key = self.expression()
-            order = "-" if self.accept("desc") else "+"
-            self.accept("asc")
-            if self.accept("nulls"):
-                self.next()
-            found.append((key, order))
-            if not self.accept(","):
-                return tuple(found)
+    def sort_key(self) -> tuple[syntax.Expression, str]:
+        """Parses ``a DESC`` as a pair of an expression and ``+`` or ``-``."""
+        key = self.expression()
+        order = "-" if self.accept("desc") else "+"
+        self.accept("asc")
+        if self.accept("nulls"):
+            self.next()
+        return key, order
 
-    def window_definitions(self) -> dict[str, syntax.Window]:
-        """Parses any number of ``w AS (PARTITION BY ...)``."""
-        found = {}
-        while True:
-            name = self.identifier()
-            self.expect("as")
-            found[name] = self._window()
-            if not self.accept(","):
-                return found
+    def window_definition(self) -> syntax.Window:
+        """Parses ``w AS (PARTITION BY ...)``."""
+        self.identifier()
+        self.expect("as")
+        return self._window()

@@ -11,7 +11,7 @@ where group having order sort distribute cluster limit union join inner left rig
 lateral insert select map reduce from using window tablesample as natural unique anti semi outer
 by then set rows range between and or not with
 """
-NO_ALIAS = frozenset(_NO_ALIAS_WORDS.split())
+_NO_ALIAS = frozenset(_NO_ALIAS_WORDS.split())
 _JOINS = {
     ("join",): "INNER",
     ("inner", "join"): "INNER",
@@ -89,7 +89,7 @@ class FromClauseParser(ExpressionParser):
             query = self.query()
             self.expect(")")
             self.accept("as")
-            if self.peek().kind not in ("word", "quoted") or self.peek().lower in NO_ALIAS:
+            if not self.at_alias():
                 self.fail()
             return syntax.SubquerySource(query, self.identifier(), at)
         if self.peek().lower == "unique":
@@ -98,20 +98,21 @@ class FromClauseParser(ExpressionParser):
         sample = ""
         if self.at("tablesample"):
             start = self.next().start
-            self.skip_parentheses()
+            self._skip_parentheses()
             sample = self.sql[start : self.peek(-1).stop]
         alias = name.rpartition(".")[2]
-        if self.accept("as") or (
-            self.peek().kind == "quoted"
-            or (self.peek().kind == "word" and self.peek().lower not in NO_ALIAS)
-        ):
+        if self.accept("as") or self.at_alias():
             alias = self.identifier()
         if self.at("(") or self.at("natural", "anti"):
             self.fail()
         return syntax.TableSource(name, alias, at, sample)
 
-    def skip_parentheses(self) -> None:
-        """Skips a pair of parentheses and their content."""
+    def at_alias(self) -> bool:
+        """Tells whether the current token is a name that no clause begins with."""
+        here = self.peek()
+        return here.kind == "quoted" or (here.kind == "word" and here.lower not in _NO_ALIAS)
+
+    def _skip_parentheses(self) -> None:
         self.expect("(")
         depth = 1
         while depth:
