@@ -46,11 +46,15 @@ class Task:
         """Returns the joins of the task, in the order of the graph."""
         return [operator for operator in self.operators() if isinstance(operator, ops.Join)]
 
+    def map_joins(self) -> list[ops.MapJoin]:
+        """Returns the joins that the task's mappers run."""
+        return [join for join in self.joins() if isinstance(join, ops.MapJoin)]
+
     def local_scans(self) -> list[ops.TableScan]:
         """Returns the scans of small tables that a map join reads before the job starts."""
         small: list[ops.TableScan] = []
-        for join in self.joins():
-            if isinstance(join, ops.MapJoin) and join.kind != "SortMergeBucketMapJoin":
+        for join in self.map_joins():
+            if join.kind != "SortMergeBucketMapJoin":
                 for tag, parent in enumerate(join.parents):
                     if tag != join.big:
                         small += [scan for scan in scans_below(parent) if scan not in small]

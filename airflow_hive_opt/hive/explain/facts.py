@@ -103,15 +103,10 @@ def _after_join(operator: ops.Filter, part: Expression) -> dict[str, str]:
 
 def _joins_below(operator: ops.Operator) -> bool:
     """Tells whether an operator's rows come from a join in the same phase of the task."""
-    stack, seen = list(operator.parents), set()
-    while stack:
-        current = stack.pop()
-        if isinstance(current, ops.Join):
-            return True
-        if id(current) not in seen and not isinstance(current, ops.ReduceSink):
-            seen.add(id(current))
-            stack.extend(current.parents)
-    return False
+    below = ops.reachable(
+        operator.parents, lambda each: [] if isinstance(each, ops.ReduceSink) else each.parents
+    )
+    return any(isinstance(each, ops.Join) for each in below)
 
 
 def _in_mapper(operator: ops.Operator) -> bool:

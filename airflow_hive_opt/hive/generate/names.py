@@ -5,30 +5,54 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_hive_opt.hive.generate.functions import FUNCTIONS
 from airflow_hive_opt.hive.graph.operator_graph import ColumnInfo
 from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.statement.errors import PlanError, position
 
+# ``SHOW FUNCTIONS`` of Hive 2.3.
+_FUNCTIONS_WORDS = """
+abs acos add_months aes_decrypt aes_encrypt and array array_contains ascii asin assert_true atan
+avg base64 between bin bloom_filter bround cardinality_violation case cbrt ceil ceiling
+char_length character_length chr coalesce collect_list collect_set compute_stats concat
+concat_ws context_ngrams conv corr cos count covar_pop covar_samp crc32 create_union cume_dist
+current_database current_date current_timestamp current_user date_add date_format date_sub
+datediff day dayofmonth dayofweek decode degrees dense_rank div e elt encode ewah_bitmap
+ewah_bitmap_and ewah_bitmap_empty ewah_bitmap_or exp explode extract_union factorial field
+find_in_set first_value floor floor_day floor_hour floor_minute floor_month floor_quarter
+floor_second floor_week floor_year format_number from_unixtime from_utc_timestamp
+get_json_object get_splits greatest grouping hash hex histogram_numeric hour if in
+in_bloom_filter in_file index initcap inline instr internal_interval isnotnull isnull
+java_method json_tuple lag last_day last_value lcase lead least length levenshtein like ln
+locate log log10 log2 logged_in_user lower lpad ltrim map map_keys map_values mask mask_first_n
+mask_hash mask_last_n mask_show_first_n mask_show_last_n matchpath max md5 min minute mod month
+months_between named_struct negative next_day ngrams noop noopstreaming noopwithmap
+noopwithmapstreaming not ntile nullif nvl octet_length or parse_url parse_url_tuple percent_rank
+percentile percentile_approx pi pmod posexplode positive pow power printf quarter radians rand
+rank reflect reflect2 regexp regexp_extract regexp_replace regr_avgx regr_avgy regr_count
+regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy repeat replace replicate_rows
+reverse rlike round row_number rpad rtrim second sentences sha sha1 sha2 shiftleft shiftright
+shiftrightunsigned sign sin size sort_array sort_array_by soundex space split sq_count_check
+sqrt stack std stddev stddev_pop stddev_samp str_to_map struct substr substring substring_index
+sum tan to_date to_unix_timestamp to_utc_timestamp translate trim trunc ucase unbase64 unhex
+unix_timestamp upper uuid var_pop var_samp variance version weekofyear when
+windowingtablefunction xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long
+xpath_number xpath_short xpath_string year
+"""
+_FUNCTIONS = frozenset(_FUNCTIONS_WORDS.split())
 _AGGREGATES_WORDS = """
 count sum min max avg variance var_pop var_samp stddev stddev_pop stddev_samp std corr covar_pop
 covar_samp percentile percentile_approx histogram_numeric collect_set collect_list
 context_ngrams ngrams compute_stats bloom_filter regr_slope regr_count approx_distinct max_n
 min_n example_avg test_max udaf_max estddev
 """
-AGGREGATES = frozenset(_AGGREGATES_WORDS.split())
+_AGGREGATES = frozenset(_AGGREGATES_WORDS.split())
 _TABLE_FUNCTIONS_WORDS = """
 explode posexplode inline stack json_tuple parse_url_tuple explode2 explode3 count2 get_splits
 replicate_rows
 """
 TABLE_FUNCTIONS = frozenset(_TABLE_FUNCTIONS_WORDS.split())
-NOT_DETERMINISTIC = frozenset(
-    ["rand", "uuid", "reflect", "reflect2", "java_method", "unix_timestamp"]
-)
-_COMPARISONS_WORDS = """
-= <=> <> < <= > >= like rlike between in
-"""
-_COMPARISONS = frozenset(_COMPARISONS_WORDS.split())
+_NOT_DETERMINISTIC = ("rand", "uuid", "reflect", "reflect2", "java_method", "unix_timestamp")
+_COMPARISONS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "like", "rlike", "between", "in")
 # Calls that are not functions: casts, and operators that are words.
 _FORMS_WORDS = """
 cast array named_struct uniontype exists interval string int bigint double float boolean tinyint
@@ -40,16 +64,8 @@ concat upper lower ucase lcase substr substring trim ltrim rtrim concat_ws regex
 regexp_extract lpad rpad repeat reverse from_unixtime get_json_object hex
 """
 _TEXT = frozenset(_TEXT_WORDS.split())
-_OPPOSITES = {
-    "=": "<>",
-    "<>": "=",
-    "<": ">=",
-    ">=": "<",
-    ">": "<=",
-    "<=": ">",
-    "isnull": "isnotnull",
-    "isnotnull": "isnull",
-}
+_NEGATIONS = (("=", "<>"), ("<", ">="), (">", "<="), ("isnull", "isnotnull"))
+_OPPOSITES = {**dict(_NEGATIONS), **{other: name for name, other in _NEGATIONS}}
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
 
 
@@ -103,7 +119,7 @@ class Scope:
         if call.over is None and is_aggregate(call):
             number = 10025 if self.grouped else 10128
             raise error(self.sql, number, f"{call.name}() can't stand here", call.at)
-        if call.name[0].isalpha() and call.name not in FUNCTIONS and call.name not in _FORMS:
+        if call.name[0].isalpha() and call.name not in _FUNCTIONS and call.name not in _FORMS:
             raise error(self.sql, 10011, f"Hive has no function {call.name}", call.at)
         arguments = self.arguments(call)
         inner = arguments[0] if call.name == "not" else None
@@ -162,7 +178,7 @@ def is_aggregate(expression: syntax.Expression) -> bool:
     """Tells whether the expression itself is a call of an aggregate function."""
     return (
         isinstance(expression, syntax.Call)
-        and expression.name in AGGREGATES
+        and expression.name in _AGGREGATES
         and expression.over is None
     )
 
@@ -197,7 +213,7 @@ def is_deterministic(expression: syntax.Expression) -> bool:
     False
     """
     return not any(
-        isinstance(part, syntax.Call) and part.name in NOT_DETERMINISTIC and not part.arguments[1:]
+        isinstance(part, syntax.Call) and part.name in _NOT_DETERMINISTIC and not part.arguments[1:]
         for part in syntax.walk(expression)
     )
 

@@ -46,18 +46,14 @@ def split(
     sql: str,
     where: syntax.Expression,
     outer: Sequence[ColumnInfo],
-    nested: bool,
     tables: dict[str, Sequence[ColumnInfo]],
 ) -> tuple[list[syntax.Expression], SubqueryJoin]:
     """Returns the other conjuncts of WHERE and the join for its one subquery.
 
     Raises :class:`PlanError` for forms that Hive rejects: more than one subquery, a subquery that
-    is not a top-level conjunct, a subquery inside another, EXISTS without an equality with the
-    outer query.
+    is not a top-level conjunct, EXISTS without an equality with the outer query.
     """
     predicates = subquery_predicates(where)
-    if nested:
-        raise error(sql, 40000, "a subquery can't stand inside a subquery", predicates[0].at)
     if len(predicates) > 1:
         raise error(sql, 40000, "only one subquery can stand in a WHERE", predicates[1].at)
     (predicate,) = predicates
@@ -98,17 +94,14 @@ def _join(
     if operand is None and not correlations:
         message = "EXISTS needs an equality between its table and the outer query's"
         raise error(sql, 10250, message, subquery.at)
-    on: list[syntax.Expression] = []
     if operand is not None and isinstance(query, syntax.Block) and _is_array(query.bodies[0]):
         raise error(sql, 40000, "IN compares a value with an array of the subquery", subquery.at)
-    if operand is not None:
-        on.append(
-            syntax.Call("=", (_qualified(operand, outer), syntax.Name((alias, _first_name(query)))))
-        )
-    for at, (outside, _) in enumerate(correlations):
-        on.append(
-            syntax.Call("=", (_qualified(outside, outer), syntax.Name((alias, f"sq_corr_{at}"))))
-        )
+
+    def equal(outside: syntax.Expression, column: str) -> syntax.Expression:
+        return syntax.Call("=", (_qualified(outside, outer), syntax.Name((alias, column))))
+
+    on = [] if operand is None else [equal(operand, _first_name(query))]
+    on += [equal(outside, f"sq_corr_{at}") for at, (outside, _) in enumerate(correlations)]
     if operand is None and len(correlations) > 1 and not negated and _ends_in_one(subquery, query):
         message = "of several equalities with the outer query, none may be EXISTS' last condition"
         raise error(sql, 40000, message, subquery.at)
@@ -192,18 +185,6 @@ def _decorrelate(
             raise error(sql, 10249, message, outside[0].at)
         else:
             kept.append(part)
-    if (
-        exists
-        and not correlations
-        and any(
-            _is_outer(name, inside, outer, tables)
-            for part in kept
-            for name in syntax.walk(part)
-            if isinstance(name, syntax.Name)
-        )
-    ):
-        message = "EXISTS needs an equality between its table and the outer query's"
-        raise error(sql, 10250, message, None)
     if correlations and any(windows_in(item.expression) for item in body.items):
         message = "a subquery with a window function can't read the outer query"
         raise error(sql, 10249, message, None)

@@ -36,11 +36,14 @@ def where(
     Raises :class:`PlanError` for a condition that Hive rejects.
     """
     sql, catalog = context.generation.sql, context.generation.catalog
-    if not subquery_predicates(condition):
+    predicates = subquery_predicates(condition)
+    if not predicates:
         return filtered(sql, operator, condition, scope)
+    if context.nested:
+        raise error(sql, 40000, "a subquery can't stand inside a subquery", predicates[0].at)
     outer = scope.columns if scope else operator.columns
     tables = _inner_columns(catalog, condition)
-    rest, join = split(sql, condition, outer, context.nested, tables)
+    rest, join = split(sql, condition, outer, tables)
     operator = _joined(context, operator, join, scope)
     if join.after is not None:
         rest.append(join.after)

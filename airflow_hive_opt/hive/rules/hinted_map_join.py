@@ -24,6 +24,8 @@ from __future__ import annotations
 from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.statement.errors import PlanError
 
+_NOT_BELOW = (ops.ReduceSink, ops.Union, ops.Join, ops.LateralViewJoin, ops.LateralViewForward)
+
 
 def convert_hinted(graph: ops.OperatorGraph) -> None:
     """Converts hinted joins; raises :class:`PlanError` if Hive rejects the hint."""
@@ -45,10 +47,12 @@ def convert_hinted(graph: ops.OperatorGraph) -> None:
                 number=10057,
             )
         converted = to_map_join(join, big)
-        for parent in converted.parents:
-            _check_below(parent)
-        for child in converted.children:
-            _check_above(child)
+        for below in ops.reachable(converted.parents, lambda each: each.parents):
+            if isinstance(below, _NOT_BELOW):
+                raise _not_allowed(below)
+        for above in ops.graph(converted.children):
+            if isinstance(above, (ops.Union, ops.Join)):
+                raise _not_allowed(above)
 
 
 def _big_table(join: ops.Join) -> int | None:
@@ -107,22 +111,6 @@ def big_table_candidates(conditions: tuple[ops.JoinCondition, ...]) -> set[int]:
                 found.add(condition.left)
             found.add(condition.right)
     return found
-
-
-def _check_below(operator: ops.Operator) -> None:
-    if isinstance(
-        operator, (ops.ReduceSink, ops.Union, ops.Join, ops.LateralViewJoin, ops.LateralViewForward)
-    ):
-        raise _not_allowed(operator)
-    for parent in operator.parents:
-        _check_below(parent)
-
-
-def _check_above(operator: ops.Operator) -> None:
-    if isinstance(operator, (ops.Union, ops.Join)):
-        raise _not_allowed(operator)
-    for child in operator.children:
-        _check_above(child)
 
 
 def _not_allowed(operator: ops.Operator) -> PlanError:

@@ -16,11 +16,11 @@ Source: Hive's PredicatePushDown (OpProcFactory: JoinPPD, FilterPPD, LateralView
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from airflow_hive_opt.hive.generate.names import is_deterministic
 from airflow_hive_opt.hive.graph import operator_graph as ops
-from airflow_hive_opt.hive.graph.backtracking import columns_of, substitute
+from airflow_hive_opt.hive.graph.backtracking import columns_of, through
 from airflow_hive_opt.hive.parser.syntax import Constant, Expression
 from airflow_hive_opt.hive.rules.filter_propagation import replaced
 
@@ -67,18 +67,12 @@ def _wanted_below(operator: ops.Operator, walk: _Walk) -> list[_Moving]:
         # Hive removes the filters and inserts them again after their siblings.
         operator.children.sort(key=lambda child: isinstance(child, ops.Filter))
         for child in list(operator.children):
-            _stay(child, walk)
+            if isinstance(child, ops.Filter):
+                _settle(child, _wanted_below(child, walk))
+            else:
+                _settle_parent_output(child, walk)
         return []
     return _handed_down(operator.children[0], operator, walk)
-
-
-def _stay(child: ops.Operator, walk: _Walk) -> None:
-    """Keeps the filters of several inserts above the operator that all of them read."""
-    if isinstance(child, ops.Filter):
-        moved = _wanted_below(child, walk)
-        _settle(child, moved)
-    else:
-        _settle_parent_output(child, walk)
 
 
 def _settle_parent_output(child: ops.Operator, walk: _Walk) -> None:
@@ -121,13 +115,10 @@ def _process(operator: ops.Operator, walk: _Walk) -> list[_Moving]:
 
 def _below(moving: _Moving, operator: ops.Operator) -> _Moving | None:
     """Translates a conjunct over an operator's output to its input; ``None`` if impossible."""
-    if operator.expressions is None:
-        expression: Expression | None = moving.expression
-    else:
-        expression = substitute(moving.expression, operator.expressions)
+    expression = through(moving.expression, operator)
     if expression is None or not is_deterministic(expression):
         return None
-    return _Moving(expression, moving.alias, moving.generated)
+    return replace(moving, expression=expression)
 
 
 def _filter(operator: ops.Filter, walk: _Walk) -> list[_Moving]:
@@ -161,7 +152,7 @@ def _aliases(expression: Expression, operator: ops.Operator) -> set[str | None]:
 def _join(join: ops.Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
     """Applies rule 2: an after-join predicate does not move below a null-supplying side."""
     open_tags = _open_tags(join)
-    moving: list[tuple[set[int], _Moving]] = []
+    inputs: list[list[_Moving]] = [[] for _ in join.parents]
     staying: list[_Moving] = []
     for each in wanted:
         tags = {join.sources[column.name] for column in columns_of(each.expression)}
@@ -174,20 +165,13 @@ def _join(join: ops.Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
             below = _below(each, join)
             if below is None:
                 staying.append(each)
-            else:
-                moving.append((tags, below))
+                continue
+            for tag in tags or range(len(inputs)):
+                inputs[tag].append(below)
     _settle(join, staying)
-    inputs: list[list[_Moving]] = [[] for _ in join.parents]
-    for tags, each in moving:
-        for tag in tags or range(len(inputs)):
-            inputs[tag].append(each)
     if walk.recognize_transitivity:
         _copy_through_keys(join, inputs)
-    return [
-        _Moving(each.expression, str(tag), each.generated)
-        for tag, conjuncts in enumerate(inputs)
-        for each in conjuncts
-    ]
+    return [replace(each, alias=str(tag)) for tag, moving in enumerate(inputs) for each in moving]
 
 
 def _lateral_view_join(join: ops.LateralViewJoin, wanted: list[_Moving]) -> list[_Moving]:
@@ -204,8 +188,7 @@ def _lateral_view_join(join: ops.LateralViewJoin, wanted: list[_Moving]) -> list
         if len(branches) != 1 or below is None:
             staying.append(each)
         else:
-            tag = "1" if branches.pop() else "0"
-            moving.append(_Moving(below.expression, tag, below.generated))
+            moving.append(replace(below, alias="1" if branches.pop() else "0"))
     _settle(join, staying)
     return moving
 
@@ -220,12 +203,10 @@ def _share_of(
     if not isinstance(child, (ops.Join, ops.LateralViewJoin)) or parent is None:
         return moving
     tag = str(child.parents.index(parent))
-    own = [each for each in moving if each.alias == tag]
     return [
-        _Moving(
-            each.expression, next(iter(_aliases(each.expression, parent)), None), each.generated
-        )
-        for each in own
+        replace(each, alias=next(iter(_aliases(each.expression, parent)), None))
+        for each in moving
+        if each.alias == tag
     ]
 
 

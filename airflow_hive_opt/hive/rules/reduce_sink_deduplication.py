@@ -40,35 +40,25 @@ def deduplicate(graph: ops.OperatorGraph) -> None:
 
 
 def _deduplicate(sink: ops.ReduceSink, least: int, joins_too: bool) -> None:
-    child = sink.children[0]
+    child, below = sink.children[0], sink.parents[0]
+    partial: ops.GroupBy | None = None
     if isinstance(child, ops.GroupBy):
         if child.grouping_sets:
             return
-        below = sink.parents[0]
-        partial = (
-            isinstance(below, ops.GroupBy) and below.mode == "hash" and len(below.children) == 1
-        )
-        start: ops.Operator = below if partial else sink
-    elif isinstance(child, ops.Select):
-        start = sink
-    else:
+        if isinstance(below, ops.GroupBy) and below.mode == "hash" and len(below.children) == 1:
+            partial = below
+    elif not isinstance(child, ops.Select):
         return
-    if not _merge_upwards(sink, start, least, joins_too):
+    if not _merge_upwards(sink, partial or sink, least, joins_too):
         return
-    if isinstance(child, ops.GroupBy) and start is not sink:
-        above_keys = start.expressions or {}
-        child.keys = tuple(start.keys) if isinstance(start, ops.GroupBy) else child.keys
-        if child.keys and isinstance(start, ops.GroupBy):
-            child.keys = child.keys[: len(child.columns) - len(child.aggregates)]
-        child.mode = "complete"
-        names = [info.internal for info in child.columns]
+    if partial is not None and isinstance(child, ops.GroupBy):
+        computed, count = partial.expressions or {}, len(child.columns) - len(child.aggregates)
+        child.mode, child.keys = "complete", partial.keys[:count]
         child.expressions = {
-            name: above_keys.get(source.internal) for name, source in zip(names, start.columns)
-        } | {
-            info.internal: None
-            for info in child.columns[len(child.columns) - len(child.aggregates) :]
-        }
-        ops.remove(start)
+            info.internal: computed.get(source.internal)
+            for info, source in zip(child.columns, partial.columns)
+        } | {info.internal: None for info in child.columns[count:]}
+        ops.remove(partial)
     ops.remove(sink)
 
 
@@ -210,11 +200,6 @@ def _compare(
     """
     for at, key in enumerate(child_keys):
         below = backtrack(key, child, parent)
-        below = _below_sink(below, parent)
         if below is None or (at < len(parent_keys) and below != parent_keys[at]):
             return None
     return (len(child_keys) > len(parent_keys)) - (len(child_keys) < len(parent_keys))
-
-
-def _below_sink(expression: Expression | None, sink: ops.ReduceSink) -> Expression | None:
-    return expression if sink.expressions is None else None
