@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from airflow_hive_opt.hive.generate.generation import reduce_sink
-from airflow_hive_opt.hive.generate.names import (
-    Scope,
-    aggregates_in,
-    error,
-    is_aggregate,
-    type_of,
-)
+from airflow_hive_opt.hive.generate.names import Scope, aggregates_in, error, is_aggregate, type_of
 from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.statement.settings import Settings

@@ -135,14 +135,14 @@ def _require_known(sql: str, having: syntax.Expression, body: syntax.Body) -> No
 
 def _spelled_out(having: syntax.Expression, body: syntax.Body, scope: Scope) -> syntax.Expression:
     """Replaces the aliases of SELECT items in HAVING with their expressions."""
-    if isinstance(having, syntax.Name) and having not in scope.known and len(having.parts) == 1:
-        for item in body.items:
-            if item.aliases == having.parts:
-                return item.expression
-    if isinstance(having, syntax.Call):
-        parts = tuple(_spelled_out(part, body, scope) for part in having.arguments)
-        return replace(having, arguments=parts)
-    return having
+    items = {item.aliases: item.expression for item in reversed(body.items)}
+
+    def item_of(part: syntax.Expression) -> syntax.Expression | None:
+        if not isinstance(part, syntax.Name) or part in scope.known or len(part.parts) > 1:
+            return None
+        return items.get(part.parts)
+
+    return syntax.rewritten(having, item_of)
 
 
 def _rebased(scope: Scope, operator: ops.Operator) -> Scope:

@@ -151,10 +151,7 @@ def _common_type(kinds: set[str]) -> str:
 
 
 def _reduce_sink(
-    generation: Generation,
-    tree: JoinTree,
-    operator: ops.Operator,
-    keys: list[syntax.Expression],
+    generation: Generation, tree: JoinTree, operator: ops.Operator, keys: list[syntax.Expression]
 ) -> ops.ReduceSink:
     if not keys and generation.settings.forbids("hive.strict.checks.cartesian.product"):
         raise error(

@@ -64,6 +64,7 @@ concat upper lower ucase lcase substr substring trim ltrim rtrim concat_ws regex
 regexp_extract lpad rpad repeat reverse from_unixtime get_json_object hex
 """
 _TEXT = frozenset(_TEXT_WORDS.split())
+_COUNTS = ("count", "row_number", "rank", "floor", "ceil", "ceiling", "unix_timestamp")
 _NEGATIONS = (("=", "<>"), ("<", ">="), (">", "<="), ("isnull", "isnotnull"))
 _OPPOSITES = {**dict(_NEGATIONS), **{other: name for name, other in _NEGATIONS}}
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
@@ -232,20 +233,16 @@ def type_of(expression: syntax.Expression) -> str:
         return expression.note
     if name in _COMPARISONS or name in ("and", "or", "not", "isnull", "isnotnull"):
         return "boolean"
-    if name in ("count", "row_number", "rank"):
+    if name in _COUNTS:
         return "bigint"
     if name in ("length", "year", "month", "day", "hour", "hash", "size", "datediff", "instr"):
         return "int"
     if name in ("sum", "+", "-", "*", "%", "max", "min", "coalesce", "nvl", "unary -"):
         return _arithmetic(name, [type_of(argument) for argument in arguments])
-    if name == "field":
-        return "unknown"
     if name in ("/", "avg", "rand", "pow", "sqrt", "exp", "ln", "log"):
         return "double"
     if name in ("if", "when", "case"):
         return type_of(arguments[-1])
-    if name in ("floor", "ceil", "ceiling", "unix_timestamp"):
-        return "bigint"
     return "string" if name in _TEXT else "unknown"
 
 

@@ -140,14 +140,15 @@ def _ends_in_one(subquery: syntax.Subquery, decorrelated: syntax.Query) -> bool:
 
 def _qualified(expression: syntax.Expression, outer: Sequence[ColumnInfo]) -> syntax.Expression:
     """Qualifies the columns of an expression of the outer query with their tables."""
-    if isinstance(expression, syntax.Name) and len(expression.parts) == 1:
-        tables = [info.table for info in outer if info.name == expression.parts[0]]
-        if len(tables) == 1 and tables[0]:
-            return syntax.Name((tables[0], *expression.parts), expression.at)
-    if isinstance(expression, syntax.Call):
-        arguments = tuple(_qualified(part, outer) for part in expression.arguments)
-        return replace(expression, arguments=arguments)
-    return expression
+
+    def qualified(part: syntax.Expression) -> syntax.Expression | None:
+        if not isinstance(part, syntax.Name) or len(part.parts) > 1:
+            return None
+        tables = [info.table for info in outer if info.name == part.parts[0]]
+        known = len(tables) == 1 and tables[0]
+        return syntax.Name((known, *part.parts), part.at) if known else None
+
+    return syntax.rewritten(expression, qualified)
 
 
 def _decorrelate(
@@ -175,12 +176,12 @@ def _decorrelate(
         sides = (
             part.arguments if isinstance(part, syntax.Call) and part.name in ("=", "<=>") else ()
         )
-        reads = [_reads(side, inside, outer, tables) for side in sides]
+        reads = [_reads(side, outside) for side in sides]
         if reads == ["outer", "inner"]:
             correlations.append((sides[0], sides[1]))
         elif reads == ["inner", "outer"]:
             correlations.append((sides[1], sides[0]))
-        elif not any(name for name in names if name not in outside):
+        elif len(outside) == len(names):
             message = "a condition on the outer query alone can't stand in the subquery"
             raise error(sql, 10249, message, outside[0].at)
         else:
@@ -216,17 +217,9 @@ def _group_by(
     return tuple(dict.fromkeys((*body.group_by, *correlated)))
 
 
-def _reads(
-    side: syntax.Expression,
-    inside: set[str],
-    outer: Sequence[ColumnInfo],
-    tables: dict[str, Sequence[ColumnInfo]],
-) -> str:
-    names = [name for name in syntax.walk(side) if isinstance(name, syntax.Name)]
-    outside = [_is_outer(name, inside, outer, tables) for name in names]
-    if not names:
-        return "none"
-    return "outer" if all(outside) else "mixed" if any(outside) else "inner"
+def _reads(side: syntax.Expression, outside: list[syntax.Name]) -> str:
+    read = [name in outside for name in syntax.walk(side) if isinstance(name, syntax.Name)]
+    return "none" if not read else "outer" if all(read) else "mixed" if any(read) else "inner"
 
 
 def _is_outer(

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_hive_opt.hive.generate import join_tree as trees
-from airflow_hive_opt.hive.generate.generation import (
-    BlockContext,
-    factors,
-    filtered,
-    table_columns,
-)
+from airflow_hive_opt.hive.generate.generation import BlockContext, factors, filtered, table_columns
 from airflow_hive_opt.hive.generate.join_tree import JoinContext
 from airflow_hive_opt.hive.generate.joins import join_sources
 from airflow_hive_opt.hive.generate.names import Scope, error
-from airflow_hive_opt.hive.generate.subquery_joins import (
-    SubqueryJoin,
-    split,
-    subquery_predicates,
-)
+from airflow_hive_opt.hive.generate.subquery_joins import SubqueryJoin, split, subquery_predicates
 from airflow_hive_opt.hive.graph.operator_graph import ColumnInfo, Operator
 from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.statement.catalog import Catalog
@@ -85,7 +76,16 @@ def _joined(
         tree = trees.subquery_join_tree("LEFT SEMI", aliases, alias, None, no_columns)
         operator = join_with(nulls, tree)
     by_table = _by_table(operator.columns) | {join.alias: query.columns}
-    on = _spelled_out(join.on, scope.known if scope else {}, columns)
+    held = {info.internal: info for info in columns}
+
+    def spelled_out(key: syntax.Expression) -> syntax.Expression | None:
+        """The name of the column that holds a group-by key."""
+        if scope is None or key not in scope.known:
+            return None
+        info = held[scope.known[key].name]
+        return syntax.Name((info.table or "gby_sq1", info.name or info.internal))
+
+    on = syntax.rewritten(join.on, spelled_out)
     names = JoinContext(generation.sql, by_table)
     return join_with(query, trees.subquery_join_tree(join.kind, aliases, join.alias, on, names))
 
@@ -106,22 +106,6 @@ def _is_in(join: SubqueryJoin) -> bool:
         return False
     right = first.arguments[1]
     return isinstance(right, syntax.Name) and not right.parts[-1].startswith("sq_corr_")
-
-
-def _spelled_out(
-    on: syntax.Expression,
-    known: Mapping[syntax.Expression, syntax.Column],
-    columns: list[ColumnInfo],
-) -> syntax.Expression:
-    """Replaces group-by keys in a condition with the names of the columns that hold them."""
-    if on in known:
-        internal = known[on].name
-        info = next(info for info in columns if info.internal == internal)
-        return syntax.Name((info.table or "gby_sq1", info.name or info.internal))
-    if isinstance(on, syntax.Call):
-        parts = tuple(_spelled_out(part, known, columns) for part in on.arguments)
-        return replace(on, arguments=parts)
-    return on
 
 
 def _by_table(columns: list[ColumnInfo]) -> dict[str, list[ColumnInfo]]:

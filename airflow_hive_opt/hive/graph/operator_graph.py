@@ -1,11 +1,8 @@
 """Hive's operator graph.
 
-Hive's optimizer changes one graph of operators in place, and so do the rules here: they remove a
-ReduceSink, turn a Join into a MapJoin, or move a Filter to its scan. Operators are therefore
-mutable and compare by identity.
-
-Rows flow upwards, from the scans to the sinks: the parents of an operator are below it, its
-children above it.
+The rules change one graph in place, as Hive's optimizer does. Operators are therefore mutable and
+compare by identity. Rows flow upwards, from the scans to the sinks: the parents of an operator are
+below it, its children above it.
 """
 
 from __future__ import annotations
@@ -83,7 +80,7 @@ class Operator:
         return [info for info in self.columns if not info.hidden]
 
     def info(self, internal: str) -> ColumnInfo | None:
-        """The output column called ``internal``."""
+        """The output column of that internal name."""
         return next((info for info in self.columns if info.internal == internal), None)
 
 
@@ -190,7 +187,6 @@ class GroupBy(Operator):
     grouping_sets: int = 0
 
 
-@dataclass(eq=False)
 class Union(Operator):
     """All rows of all parents."""
 
@@ -221,12 +217,10 @@ class Script(Operator):
     script: str = ""
 
 
-@dataclass(eq=False)
 class TableFunction(Operator):
     """Window functions (Hive's PTF)."""
 
 
-@dataclass(eq=False)
 class LateralViewForward(Operator):
     """Sends every row both to the select and to the table function of a lateral view."""
 
@@ -245,12 +239,10 @@ class UserTableFunction(Operator):
     function: str = ""
 
 
-@dataclass(eq=False)
 class Demux(Operator):
     """Passes the rows of correlated ReduceSinks to the operators that followed each of them."""
 
 
-@dataclass(eq=False)
 class Mux(Operator):
     """Collects the rows of a join or group-by in the reducer of a correlated job."""
 

@@ -34,12 +34,6 @@ class FromClauseParser(ExpressionParser):
 
     def source(self) -> syntax.Source:
         """Parses the FROM clause after the word FROM."""
-        found = self._joined()
-        while self.accept(","):
-            found = syntax.JoinSource("INNER", found, self._laterals(self._factor()), None)
-        return found
-
-    def _joined(self) -> syntax.Source:
         found = self._laterals(self._factor())
         while True:
             words = tuple(self.peek(ahead).lower for ahead in range(3))

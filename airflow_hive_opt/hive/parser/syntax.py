@@ -7,7 +7,7 @@ matches GROUP BY keys and join keys by comparing syntax trees.
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -219,6 +219,17 @@ def walk(expression: Expression) -> Iterator[Expression]:
             if found.over:
                 inside += [*found.over.partition_by, *(key for key, _ in found.over.order_by)]
             waiting.extend(reversed(inside))
+
+
+def rewritten(
+    expression: Expression, change: Callable[[Expression], Expression | None]
+) -> Expression:
+    """Replaces the parts for which ``change`` returns another expression, outermost first."""
+    found = change(expression)
+    if found is not None or not isinstance(expression, Call):
+        return expression if found is None else found
+    arguments = tuple(rewritten(part, change) for part in expression.arguments)
+    return replace(expression, arguments=arguments)
 
 
 def conjuncts(expression: Expression | None) -> list[Expression]:

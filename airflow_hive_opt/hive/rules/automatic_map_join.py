@@ -21,12 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from airflow_hive_opt.hive.graph.operator_graph import (
-    FileSink,
-    Join,
-    MapJoin,
-    TableScan,
-)
+from airflow_hive_opt.hive.graph.operator_graph import FileSink, Join, MapJoin, TableScan
 from airflow_hive_opt.hive.rules.hinted_map_join import big_table_candidates, to_map_join
 from airflow_hive_opt.hive.rules.static_pruning import kept
 from airflow_hive_opt.hive.tasks import Task, clone, make_conditional, scans_below

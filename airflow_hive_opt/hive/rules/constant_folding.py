@@ -19,7 +19,7 @@ Source: Hive's ConstantPropagate.
 from __future__ import annotations
 
 from airflow_hive_opt.hive.graph import operator_graph as ops
-from airflow_hive_opt.hive.parser.syntax import Call, Column, Constant, Expression
+from airflow_hive_opt.hive.parser.syntax import Call, Column, Constant, Expression, rewritten
 from airflow_hive_opt.hive.rules.constants import FALSE, NULL, TRUE, fold
 
 _Known = dict[str, Constant]
@@ -75,25 +75,19 @@ def _visit(operator: ops.Operator, inputs: list[_Known]) -> _Known:
 
 
 def _through_filter(operator: ops.Filter, below: _Known) -> _Known:
-    operator.predicate = folded(tuple(with_constants(part, below) for part in operator.predicate))
+    operator.predicate = folded(tuple(_with_constants(part, below) for part in operator.predicate))
     operator.generated &= frozenset(operator.predicate)
     return below | _assigned(operator.predicate)
 
 
-def with_constants(expression: Expression, known: _Known) -> Expression:
-    """Replaces columns with their known constants."""
-    if isinstance(expression, Column):
-        return known.get(expression.name, expression)
-    if isinstance(expression, Call) and known:
-        arguments = tuple(with_constants(part, known) for part in expression.arguments)
-        if arguments == expression.arguments:
-            return expression
-        return Call(expression.name, arguments, expression.at, note=expression.note)
-    return expression
+def _with_constants(expression: Expression, known: _Known) -> Expression:
+    return rewritten(
+        expression, lambda part: known.get(part.name) if isinstance(part, Column) else None
+    )
 
 
 def _with(keys: tuple[Expression, ...], known: _Known) -> tuple[Expression, ...]:
-    return tuple(fold(with_constants(key, known)) for key in keys)
+    return tuple(fold(_with_constants(key, known)) for key in keys)
 
 
 def _assigned(predicate: tuple[Expression, ...]) -> _Known:
@@ -140,7 +134,7 @@ def _computed(operator: ops.Operator, below: _Known) -> _Known:
         return below
     found: _Known = {}
     for name, expression in operator.expressions.items():
-        value = fold(with_constants(expression, below)) if expression is not None else None
+        value = fold(_with_constants(expression, below)) if expression is not None else None
         if isinstance(value, Constant):
             found[name] = value
     return found

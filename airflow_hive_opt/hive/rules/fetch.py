@@ -31,7 +31,6 @@ def only_fetches(graph: ops.OperatorGraph) -> bool:
     (scan,) = graph.scans
     if scan.table is None:
         return all(isinstance(operator, _SIMPLE) for operator in operators)
-    limited = any(isinstance(operator, ops.Limit) for operator in operators)
     if _only_counts(graph) or _gives_nothing(graph):
         return True
     if conversion == "minimal":
@@ -40,8 +39,8 @@ def only_fetches(graph: ops.OperatorGraph) -> bool:
         on_map = isinstance(operator, ops.GroupBy) and operator.mode == "final"
         if not isinstance(operator, _MORE) and not on_map:
             return False
-    filtered = any(isinstance(operator, ops.Filter) for operator in operators)
-    if limited and not filtered:
+    kinds = set(map(type, operators))
+    if ops.Limit in kinds and ops.Filter not in kinds:
         return True
     size = bytes_of(scan)
     threshold = graph.settings.number("hive.fetch.task.conversion.threshold")
@@ -79,14 +78,13 @@ def _only_counts(graph: ops.OperatorGraph) -> bool:
     allowed = (ops.TableScan, ops.Select, ops.GroupBy, ops.ReduceSink, ops.FileSink)
     if not groups or not all(isinstance(operator, allowed) for operator in graph.operators()):
         return False
-    for group in groups:
-        for call in group.aggregates:
-            counts_rows = call.name == "count" and not call.distinct
-            if not counts_rows or not all(isinstance(each, Constant) for each in call.arguments):
-                return False
-        if group.keys:
-            return False
-    if scan.table is None or scan.sampled:
+    calls = [call for group in groups for call in group.aggregates]
+    arguments = [each for call in calls for each in call.arguments]
+    if not all(isinstance(each, Constant) for each in arguments):
+        return False
+    if any(call.name != "count" or call.distinct for call in calls):
+        return False
+    if scan.table is None or scan.sampled or any(group.keys for group in groups):
         return False
     if scan.table.partition_columns:
         partitions = kept(scan)

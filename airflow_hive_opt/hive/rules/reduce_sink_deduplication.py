@@ -18,7 +18,6 @@ from __future__ import annotations
 from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.graph.backtracking import backtrack
 from airflow_hive_opt.hive.parser.syntax import Constant, Expression
-from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
 def deduplicate(graph: ops.OperatorGraph) -> None:
@@ -93,19 +92,19 @@ def _nearest(start: ops.Operator) -> ops.Operator | None:
 
 
 def _merge(child: ops.ReduceSink, parent: ops.ReduceSink, least: int) -> bool:
-    found = _directions(child, parent, least)
-    if found is None:
+    """Lets ``parent`` shuffle for ``child``, too; returns whether it can."""
+    shared = min(len(child.order), len(parent.order))
+    if child.order[:shared] != parent.order[:shared] or not _reducers_agree(child, parent, least):
         return False
-    keys, reducers = found
-    if keys > 0:
-        moved = [backtrack(key, child, parent) for key in child.keys]
-        parent.keys = tuple(key for key in moved if key is not None)
-        parent.order = child.order
-    if child.partition_keys:
-        below = [backtrack(key, child, parent) for key in child.partition_keys]
-        if len(child.partition_keys) < len(parent.partition_keys) or not parent.partition_keys:
-            parent.partition_keys = tuple(key for key in below if key is not None)
-    if reducers > 0:
+    keys = _at_parent(child.keys, parent.keys, child, parent)
+    partition = _at_parent(child.partition_keys, parent.partition_keys, child, parent)
+    if keys is None or partition is None or any(isinstance(key, Constant) for key in parent.keys):
+        return False
+    if len(keys) > len(parent.keys):
+        parent.keys, parent.order = keys, child.order
+    if partition and (len(partition) < len(parent.partition_keys) or not parent.partition_keys):
+        parent.partition_keys = partition
+    if parent.reducers < 0:
         parent.reducers = child.reducers
     return True
 
@@ -125,23 +124,19 @@ def _merge_with_join(child: ops.ReduceSink, join: ops.Join, least: int) -> bool:
         return False
     if child.order != sinks[0].order[: len(child.order)]:
         return False
-    reducers = _reducers(child, sinks[0], least)
-    if reducers is None:
+    if not _reducers_agree(child, sinks[0], least):
         return False
-    kept = [tag for tag in range(len(sinks)) if _keeps_order(join, tag)]
-    for own, others in (
-        (child.keys, [sinks[tag].keys for tag in kept]),
-        (child.partition_keys, [sinks[tag].partition_keys for tag in kept]),
+    kept = [sink for tag, sink in enumerate(sinks) if _keeps_order(join, tag)]
+    for own, shuffled in (
+        (child.keys, [(sink, sink.keys) for sink in kept]),
+        (child.partition_keys, [(sink, sink.partition_keys) for sink in kept]),
     ):
         for at, key in enumerate(own):
-            found = [backtrack(key, child, sinks[tag]) for tag in kept]
-            if not any(
-                below is not None and below == keys[at] for below, keys in zip_strict(found, others)
-            ):
+            if not any(backtrack(key, child, sink) == keys[at] for sink, keys in shuffled):
                 return False
-    if reducers > 0:
-        for parent in sinks:
-            parent.reducers = child.reducers
+    if sinks[0].reducers < 0:
+        for sink in sinks:
+            sink.reducers = child.reducers
     return True
 
 
@@ -155,51 +150,20 @@ def _keeps_order(join: ops.Join, tag: int) -> bool:
     )
 
 
-def _directions(
-    child: ops.ReduceSink, parent: ops.ReduceSink, least: int
-) -> tuple[int, int] | None:
-    """Compares the keys of two ReduceSinks and their numbers of reducers.
-
-    Returns the results of ``_compare`` for the keys and of ``_reducers``, or ``None`` if the two
-    can't be merged.
-    """
-    shared = min(len(child.order), len(parent.order))
-    if child.order[:shared] != parent.order[:shared]:
-        return None
-    reducers = _reducers(child, parent, least)
-    if reducers is None or any(isinstance(key, Constant) for key in parent.keys):
-        return None
-    keys = _compare(child.keys, parent.keys, child, parent)
-    partition = _compare(child.partition_keys, parent.partition_keys, child, parent)
-    if keys is None or partition is None:
-        return None
-    return keys, reducers
-
-
-def _reducers(child: ops.ReduceSink, parent: ops.ReduceSink, least: int) -> int | None:
-    """Decides which ReduceSink sets the number of reducers.
-
-    Returns 1 for the child, -1 for the parent, 0 if both agree, and ``None`` if they can't agree.
-    """
+def _reducers_agree(child: ops.ReduceSink, parent: ops.ReduceSink, least: int) -> bool:
     if child.reducers < 0:
-        return 0 if parent.reducers < 0 else -1
-    if parent.reducers < 0:
-        return None if child.reducers < least else 1
-    return 0 if child.reducers == parent.reducers else None
+        return True
+    return child.reducers >= least if parent.reducers < 0 else child.reducers == parent.reducers
 
 
-def _compare(
+def _at_parent(
     child_keys: tuple[Expression, ...],
     parent_keys: tuple[Expression, ...],
     child: ops.ReduceSink,
     parent: ops.ReduceSink,
-) -> int | None:
-    """Returns 1 if the child has more keys, -1 if the parent has, 0 if both have the same number.
-
-    Returns ``None`` if the keys differ.
-    """
-    for at, key in enumerate(child_keys):
-        below = backtrack(key, child, parent)
-        if below is None or (at < len(parent_keys) and below != parent_keys[at]):
-            return None
-    return (len(child_keys) > len(parent_keys)) - (len(child_keys) < len(parent_keys))
+) -> tuple[Expression, ...] | None:
+    """Returns the child's keys over the parent's output, ``None`` if the parent's are others."""
+    below = [backtrack(key, child, parent) for key in child_keys]
+    if None in below or any(own != other for own, other in zip(below, parent_keys)):
+        return None
+    return tuple(key for key in below if key is not None)
