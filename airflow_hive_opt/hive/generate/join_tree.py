@@ -57,16 +57,16 @@ class JoinContext:
 
 def join_tree(source: syntax.JoinSource, context: JoinContext) -> JoinTree:
     """Returns the tree of a join; raises :class:`PlanError` for unknown names."""
-    right = alias_of(source.right, context.sql)
+    right = _alias_of(source.right, context.sql)
     if isinstance(source.left, syntax.JoinSource):
         left = join_tree(source.left, context)
         aliases = [*left.left_aliases, left.right_aliases[0]]
         tree = _node(source.kind, left, aliases, right, None)
     else:
-        first = alias_of(source.left, context.sql)
+        first = _alias_of(source.left, context.sql)
         tree = _node(source.kind, None, [first], right, first)
         tree.left_alias = first
-    sort_conditions(tree, source.on, context)
+    _sort_conditions(tree, source.on, context)
     present = (*tree.left_aliases, *tree.right_aliases)
     tree.map_aliases = [alias for alias in context.map_hints if alias in present]
     tree.stream_aliases = list(context.stream_hints)
@@ -83,7 +83,7 @@ def subquery_join_tree(
     """Returns the tree that joins a query's rows with a subquery of its WHERE."""
     base = left_aliases[0] if len(left_aliases) == 1 else None
     tree = _node(kind, None, left_aliases, right, base)
-    sort_conditions(tree, on, context)
+    _sort_conditions(tree, on, context)
     return tree
 
 
@@ -103,7 +103,7 @@ def _node(
     return tree
 
 
-def alias_of(source: syntax.Source, sql: str) -> str:
+def _alias_of(source: syntax.Source, sql: str) -> str:
     """Returns the alias of one side of a join; raises :class:`PlanError` if it can't be a side."""
     if isinstance(source, syntax.LateralView):
         message = "a lateral view can't be one side of a join: put it into a subquery"
@@ -113,39 +113,26 @@ def alias_of(source: syntax.Source, sql: str) -> str:
     return source.alias
 
 
-def sort_conditions(tree: JoinTree, on: syntax.Expression | None, context: JoinContext) -> None:
+def _sort_conditions(tree: JoinTree, on: syntax.Expression | None, context: JoinContext) -> None:
     """Sorts the parts of ON into the lists of ``tree``."""
-    left_sources: list[str] = []
     kind = tree.conditions[0][0]
-    _sort(tree, on, kind, left_sources, context)
-    if len(left_sources) == 1:
-        tree.left_alias = left_sources[0]
-
-
-def _sort(
-    tree: JoinTree, on: syntax.Expression | None, kind: str, left: list[str], context: JoinContext
-) -> None:
-    if on is None:
-        return
-    if isinstance(on, syntax.Call) and on.name == "and":
-        for part in on.arguments:
-            _sort(tree, part, kind, left, context)
-    elif isinstance(on, syntax.Call) and on.name == "or":
-        for part in on.arguments:
-            _sides(tree, part, context)
-        tree.residual.append(on)
-    elif isinstance(on, syntax.Call) and on.name in ("=", "<=>"):
-        sides = [_sides(tree, argument, context) for argument in on.arguments]
-        if any(both[0] and both[1] for both in sides):
-            tree.residual.append(on)
+    left: list[str] = []
+    for part in syntax.conjuncts(on):
+        name = part.name if isinstance(part, syntax.Call) else ""
+        if isinstance(part, syntax.Call) and name in ("=", "<=>"):
+            sides = [_sides(tree, argument, context) for argument in part.arguments]
+            if any(both[0] and both[1] for both in sides):
+                tree.residual.append(part)
+            else:
+                _sort_equality(tree, part, kind, left, sides)
+            continue
+        in_left, in_right = _sides(tree, part, context)
+        if name == "or" or (in_left and in_right):
+            tree.residual.append(part)
         else:
-            _sort_equality(tree, on, kind, left, sides)
-    else:
-        found_left, found_right = _sides(tree, on, context)
-        if found_left and found_right:
-            tree.residual.append(on)
-        else:
-            _keep_or_push(tree, on, kind, 0 if found_left else 1)
+            _keep_or_push(tree, part, kind, 0 if in_left else 1)
+    if len(left) == 1:
+        tree.left_alias = left[0]
 
 
 def _keep_or_push(tree: JoinTree, on: syntax.Expression, kind: str, side: int) -> None:

@@ -53,17 +53,13 @@ def _process(task: Task, tasks: list[Task], settings: Settings) -> None:
     join = _common_join(task)
     if join is None:
         return
-    candidates = sorted(big_table_candidates(join.conditions))
-    if not candidates:
-        return
-    big = None
-    if settings.is_on("hive.auto.convert.join.noconditionaltask"):
-        big = _big_table(task, join, candidates, settings)
-    if big is not None:
+    unconditional = settings.is_on("hive.auto.convert.join.noconditionaltask")
+    big = _big_table(task, join, settings) if unconditional else None
+    if big is None:
+        add_branches(task, join, tasks, settings, _convert)
+    else:
         _convert(task, big)
         _merge_into_child(task, tasks, settings)
-        return
-    add_branches(task, join, tasks, settings, _convert)
 
 
 def _common_join(task: Task) -> Join | None:
@@ -80,11 +76,11 @@ def _sizes(scans: list[TableScan]) -> int | None:
     return sum(known) if len(known) == len(sizes) else None
 
 
-def _big_table(task: Task, join: Join, candidates: list[int], settings: Settings) -> int | None:
+def _big_table(task: Task, join: Join, settings: Settings) -> int | None:
     limit = settings.number("hive.auto.convert.join.noconditionaltask.size")
     found: int | None = None
     found_size: int | None = None
-    for tag in candidates:
+    for tag in sorted(big_table_candidates(join.conditions)):
         own = scans_below(join.parents[tag])
         others = _sizes([scan for scan in task.scans if scan not in own])
         if others is None or others > limit:
