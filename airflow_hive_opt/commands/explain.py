@@ -26,13 +26,12 @@ from airflow_hive_opt.explain.plan_text import (
     error_to_json,
     explain,
     explanation_to_json,
-    explanation_to_mermaid,
     explanation_to_text,
     to_json,
     to_text,
 )
 from airflow_hive_opt.hive.compiler import compile_statement
-from airflow_hive_opt.hive.explain.graph_text import draw
+from airflow_hive_opt.hive.explain.graph_text import draw, mermaid
 from airflow_hive_opt.hive.graph.operator_graph import OperatorGraph
 from airflow_hive_opt.rewriting import Rewriting
 from airflow_hive_opt.statement.catalog import Catalog, JsonCatalog
@@ -166,7 +165,7 @@ def explain_one(
     if form == "json":
         yield json.dumps(explanation_to_json(found), indent=1)
     elif form == "mermaid":
-        yield explanation_to_mermaid(found)
+        yield mermaid(found.hive)
     elif form == "html":
         yield _page(found, script)
     else:

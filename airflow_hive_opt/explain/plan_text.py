@@ -14,7 +14,6 @@ from airflow_hive_opt.explain.on_spark import (
 from airflow_hive_opt.explain.partition_sink import PartitionSink, place_sinks
 from airflow_hive_opt.hive.compiler import HivePlan, compile_statement
 from airflow_hive_opt.hive.explain.facts import count, facts
-from airflow_hive_opt.hive.explain.graph_text import mermaid
 from airflow_hive_opt.hive.explain.stage_text import explain_text
 from airflow_hive_opt.pruning.advice import advice_on
 from airflow_hive_opt.pruning.decisions import KeyPredicate, Path, ScanDecision
@@ -199,11 +198,6 @@ def _work_text(plain: SparkWork, other: SparkWork) -> str:
         return f"scans: {work.scans}{shuffles}"
 
     return told(plain) if plain == other else f"{told(plain)}; rewritten, {told(other)}"
-
-
-def explanation_to_mermaid(found: Explanation) -> str:
-    """Returns the stages as a mermaid flowchart."""
-    return mermaid(found.hive)
 
 
 def to_json(plan: Plan) -> dict[str, object]:

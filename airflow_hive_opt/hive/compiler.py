@@ -6,12 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from airflow_hive_opt.hive.generate.generator import generate
-from airflow_hive_opt.hive.graph.operator_graph import (
-    FileSink,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.parser.statement_parser import parse_hive
 from airflow_hive_opt.hive.rules import GRAPH_RULES, TASK_RULES
 from airflow_hive_opt.hive.rules.fetch import only_fetches
@@ -43,7 +38,7 @@ def compile_statement(
     sql: str,
     catalog: Catalog,
     settings: Settings,
-    watch: Callable[[str, OperatorGraph], None] | None = None,
+    watch: Callable[[str, ops.OperatorGraph], None] | None = None,
 ) -> HivePlan:
     """Returns Hive's plan for one statement.
 
@@ -73,11 +68,11 @@ def _compile(
     sql: str,
     catalog: Catalog,
     settings: Settings,
-    watch: Callable[[str, OperatorGraph], None] | None,
+    watch: Callable[[str, ops.OperatorGraph], None] | None,
 ) -> HivePlan:
     statement = parse_hive(sql)
     scans, sinks = generate(sql, statement, catalog, settings)
-    graph = OperatorGraph(sql, settings, scans, sinks)
+    graph = ops.OperatorGraph(sql, settings, scans, sinks)
     if watch:
         watch("generate", graph)
     for rule in GRAPH_RULES:
@@ -97,25 +92,26 @@ def _compile(
 
 
 def _merged_sinks(tasks: list[Task], settings: Settings) -> set[int]:
-    """Returns the ids of the sinks whose small files Hive merges.
+    """Returns the ids of the operators behind which Hive merges small files.
 
-    By default, these are the sinks that mappers write.
-    Hive decides when it reaches a sink: until the first ReduceSink of a job, it treats the job as
-    map-only.
+    By default, these are those of mappers. Hive decides when it reaches a sink: until the first
+    ReduceSink of a job, it treats the job as map-only.
     """
     found: set[int] = set()
     for task in tasks:
         name = "hive.merge.mapfiles"
         for operator in task.operators():
-            if isinstance(operator, ReduceSink):
+            if isinstance(operator, ops.ReduceSink):
                 name = "hive.merge.mapredfiles"
-            elif _is_result(operator) and settings.is_on(name):
+            elif settings.is_on(name):
                 found.add(id(operator))
     return found
 
 
-def _is_result(operator: Operator) -> bool:
-    return isinstance(operator, FileSink) and operator.kind != "temporary"
+def _results(task: Task) -> list[ops.FileSink]:
+    """Returns the sinks that write a result of the statement, no temporary file."""
+    sinks = (found for found in task.operators() if isinstance(found, ops.FileSink))
+    return [sink for sink in sinks if sink.kind != "temporary"]
 
 
 def _with_local_work(tasks: list[Task]) -> list[Task]:
@@ -136,25 +132,24 @@ def _with_local_work(tasks: list[Task]) -> list[Task]:
     return found
 
 
-def _finish(tasks: list[Task], kind: str, graph: OperatorGraph, merged: set[int]) -> None:
+def _finish(tasks: list[Task], kind: str, graph: ops.OperatorGraph, merged: set[int]) -> None:
     """Adds the fetch of a query, or the moves of its inserts."""
     jobs = [task for task in tasks if task.kind == "MapReduce"]
     if kind == "SELECT":
         fetch = Task("Fetch")
         for job in jobs:
-            if any(map(_is_result, job.operators())):
+            if _results(job):
                 depend(fetch, job)
         tasks.append(fetch)
         return
     for sink in graph.sinks:
-        writers = [job for job in jobs if _writes(job, sink)]
+        target = (sink.kind, sink.table)  # a branch of a Conditional has a copy of the sink
+        writers = [
+            job for job in jobs if any((each.kind, each.table) == target for each in _results(job))
+        ]
         move = Task("Move")
-        if id(sink) in merged:
-            for last in _merge_files(tasks, writers):
-                depend(move, last)
-        else:
-            for job in writers:
-                depend(move, job)
+        for last in _merge_files(tasks, writers) if id(sink) in merged else writers:
+            depend(move, last)
         tasks.append(move)
         if sink.table is not None and graph.settings.is_on("hive.stats.autogather"):
             stats = Task("Stats")
@@ -162,27 +157,13 @@ def _finish(tasks: list[Task], kind: str, graph: OperatorGraph, merged: set[int]
             tasks.append(stats)
 
 
-def _writes(job: Task, sink: FileSink) -> bool:
-    """Tells whether a job, or a branch made from it, writes to the target of ``sink``."""
-    return any(
-        _is_result(operator)
-        and isinstance(operator, FileSink)
-        and (operator.kind, operator.table) == (sink.kind, sink.table)
-        for operator in job.operators()
-    )
-
-
 def _merge_files(tasks: list[Task], writers: list[Task]) -> list[Task]:
     """Adds a Conditional that merges small files and returns its last tasks.
 
     The Conditional moves the files, merges them with a job, or moves some and merges the others.
     """
-    only_move, merge, merge_rest, move_rest = (
-        Task("Move"),
-        Task("MapReduce"),
-        Task("MapReduce"),
-        Task("Move"),
-    )
+    only_move, move_rest = Task("Move"), Task("Move")
+    merge, merge_rest = Task("MapReduce"), Task("MapReduce")
     conditional = Task("Conditional", branches=[only_move, merge, merge_rest])
     for writer in writers:
         depend(conditional, writer)
@@ -195,10 +176,6 @@ def _merge_files(tasks: list[Task], writers: list[Task]) -> list[Task]:
 
 def _number(tasks: list[Task]) -> None:
     """Numbers the stages: the fetch and the moves first, from 0, then all other tasks in order."""
-    number = 0
-    for task in tasks:
-        if task.kind in ("Fetch", "Move"):
-            task.number, number = number, number + 1
-    for task in tasks:
-        if task.kind not in ("Fetch", "Move"):
-            task.number, number = number, number + 1
+    in_order = sorted(tasks, key=lambda task: task.kind not in ("Fetch", "Move"))
+    for number, task in enumerate(in_order):
+        task.number = number

@@ -8,21 +8,9 @@ are shuffled again, or where they meet the rows of another job in a union.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from airflow_hive_opt.hive.graph.operator_graph import (
-    FileSink,
-    Join,
-    MapJoin,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    TableScan,
-    Union,
-    graph,
-    topological,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
@@ -36,8 +24,8 @@ class Task:
     """
 
     kind: str
-    scans: list[TableScan] = field(default_factory=list)
-    reducer: Operator | None = None
+    scans: list[ops.TableScan] = field(default_factory=list)
+    reducer: ops.Operator | None = None
     parents: list[Task] = field(default_factory=list)
     children: list[Task] = field(default_factory=list)
     branches: list[Task] = field(default_factory=list)
@@ -50,25 +38,29 @@ class Task:
         """The stage name, such as ``Stage-4``."""
         return f"Stage-{self.number}"
 
-    def operators(self) -> list[Operator]:
+    def operators(self) -> list[ops.Operator]:
         """Returns all operators of the task."""
-        return list(graph(self.scans))
+        return list(ops.graph(self.scans))
 
-    def joins(self) -> list[Join]:
+    def joins(self) -> list[ops.Join]:
         """Returns the joins of the task, in the order of the graph."""
-        return [operator for operator in self.operators() if isinstance(operator, Join)]
+        return [operator for operator in self.operators() if isinstance(operator, ops.Join)]
 
-    def local_scans(self) -> list[TableScan]:
+    def map_joins(self) -> list[ops.MapJoin]:
+        """Returns the joins that the task's mappers run."""
+        return [join for join in self.joins() if isinstance(join, ops.MapJoin)]
+
+    def local_scans(self) -> list[ops.TableScan]:
         """Returns the scans of small tables that a map join reads before the job starts."""
-        small: list[TableScan] = []
-        for join in self.joins():
-            if isinstance(join, MapJoin) and join.kind != "SortMergeBucketMapJoin":
+        small: list[ops.TableScan] = []
+        for join in self.map_joins():
+            if join.kind != "SortMergeBucketMapJoin":
                 for tag, parent in enumerate(join.parents):
                     if tag != join.big:
                         small += [scan for scan in scans_below(parent) if scan not in small]
         return small
 
-    def mapped_scans(self) -> list[TableScan]:
+    def mapped_scans(self) -> list[ops.TableScan]:
         """Returns the scans that the job's mappers read."""
         local = self.local_scans()
         return [scan for scan in self.scans if scan not in local]
@@ -81,23 +73,13 @@ def depend(child: Task, parent: Task) -> None:
         parent.children.append(child)
 
 
-def scans_below(operator: Operator) -> list[TableScan]:
+def scans_below(operator: ops.Operator) -> list[ops.TableScan]:
     """Returns the scans whose rows reach an operator, within its task."""
-    found: list[TableScan] = []
-    stack = [operator]
-    seen: set[int] = set()
-    while stack:
-        current = stack.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        if isinstance(current, TableScan) and current not in found:
-            found.append(current)
-        stack.extend(reversed(current.parents))
-    return found
+    below = ops.reachable([operator], lambda found: found.parents)
+    return [found for found in below if isinstance(found, ops.TableScan)]
 
 
-def cut(operators: OperatorGraph) -> list[Task]:
+def cut(operators: ops.OperatorGraph) -> list[Task]:
     """Returns the tasks of a graph, each after the tasks it depends on."""
     writers = _cut_edges(operators)
     tasks = _components(operators)
@@ -107,51 +89,41 @@ def cut(operators: OperatorGraph) -> list[Task]:
     return _in_order(tasks)
 
 
-def _cut_edges(operators: OperatorGraph) -> list[tuple[FileSink, TableScan]]:
+def _cut_edges(operators: ops.OperatorGraph) -> list[tuple[ops.FileSink, ops.TableScan]]:
     """Inserts temporary files where a task ends and returns their writers and readers."""
-    cuts: list[tuple[FileSink, TableScan]] = []
+    cuts: list[tuple[ops.FileSink, ops.TableScan]] = []
     reduced: dict[int, bool] = {}
-    for operator in topological(operators.scans):
+    for operator in ops.topological(operators.scans):
         inputs = [
-            isinstance(parent, ReduceSink) or reduced[id(parent)] for parent in operator.parents
+            isinstance(parent, ops.ReduceSink) or reduced[id(parent)] for parent in operator.parents
         ]
-        if isinstance(operator, ReduceSink):
+        if isinstance(operator, ops.ReduceSink):
             if inputs[0]:
                 cuts.append(_cut(operators, operator.parents[0], operator))
             reduced[id(operator)] = False
             continue
-        if isinstance(operator, Union) and any(inputs) and not operators.correlated:
-            for parent, is_reduced in zip_strict(list(operator.parents), inputs):
-                if is_reduced or _behind_shuffle(parent):
-                    cuts.append(_cut(operators, parent, operator))
-            reduced[id(operator)] = False
-            continue
-        if isinstance(operator, Union) and any(map(_behind_shuffle, operator.parents)):
-            for parent in list(operator.parents):
-                if _behind_shuffle(parent):
-                    cuts.append(_cut(operators, parent, operator))
-            reduced[id(operator)] = False
-            continue
         reduced[id(operator)] = any(inputs)
-    cuts += _split_mappers(operators)
-    return cuts
+        if isinstance(operator, ops.Union):
+            split = any(inputs) and not operators.correlated
+            for parent, is_reduced in zip_strict(list(operator.parents), inputs):
+                if (split and is_reduced) or _behind_shuffle(parent):
+                    cuts.append(_cut(operators, parent, operator))
+                    reduced[id(operator)] = False
+    return cuts + _split_mappers(operators)
 
 
-def _behind_shuffle(operator: Operator) -> bool:
+def _behind_shuffle(operator: ops.Operator) -> bool:
     """Tells whether an operator's rows come from a temporary file."""
-    return any(
-        isinstance(scan, TableScan) and scan.table is None and scan.alias == ""
-        for scan in scans_below(operator)
-    )
+    return any(scan.table is None and scan.alias == "" for scan in scans_below(operator))
 
 
-def _split_mappers(operators: OperatorGraph) -> list[tuple[FileSink, TableScan]]:
+def _split_mappers(operators: ops.OperatorGraph) -> list[tuple[ops.FileSink, ops.TableScan]]:
     """Inserts temporary files so that each scan's mappers feed only one reducer."""
     cuts = []
     for scan in list(operators.scans):
-        reducers: list[Operator] = []
-        for operator in _map_side([scan]):
-            if not isinstance(operator, ReduceSink) or not operator.children:
+        reducers: list[ops.Operator] = []
+        for operator in list(ops.reachable([scan], _in_mappers)):
+            if not isinstance(operator, ops.ReduceSink) or not operator.children:
                 continue
             reducer = operator.children[0]
             if reducers and reducer not in reducers:
@@ -161,54 +133,36 @@ def _split_mappers(operators: OperatorGraph) -> list[tuple[FileSink, TableScan]]
     return cuts
 
 
-def _map_side(scans: Iterable[TableScan]) -> list[Operator]:
-    found: list[Operator] = []
-    stack: list[Operator] = []
-    stack.extend(reversed([*scans]))
-    seen: set[int] = set()
-    while stack:
-        operator = stack.pop()
-        if id(operator) in seen:
-            continue
-        seen.add(id(operator))
-        found.append(operator)
-        if not isinstance(operator, ReduceSink):
-            stack.extend(reversed(operator.children))
-    return found
+def _in_mappers(operator: ops.Operator) -> list[ops.Operator]:
+    return [] if isinstance(operator, ops.ReduceSink) else operator.children
 
 
-def _cut(operators: OperatorGraph, parent: Operator, child: Operator) -> tuple[FileSink, TableScan]:
-    scan = TableScan(list(parent.columns))
-    sink = FileSink(list(parent.columns), kind="temporary", writes=scan)
-    parent.children[parent.children.index(child)] = sink
-    sink.parents = [parent]
-    child.parents[child.parents.index(parent)] = scan
-    scan.children = [child]
+def _cut(
+    operators: ops.OperatorGraph, parent: ops.Operator, child: ops.Operator
+) -> tuple[ops.FileSink, ops.TableScan]:
+    scan = ops.TableScan(list(parent.columns))
+    sink = ops.FileSink(list(parent.columns), kind="temporary", writes=scan)
+    ops.insert_between(parent, sink, child)
+    ops.insert_between(sink, scan, child)
+    sink.children, scan.parents = [], []
     operators.scans.append(scan)
     return sink, scan
 
 
-def _components(operators: OperatorGraph) -> list[Task]:
+def _components(operators: ops.OperatorGraph) -> list[Task]:
     """Returns one task for each connected part of the graph, after the cuts."""
     tasks: list[Task] = []
     seen: set[int] = set()
     for scan in operators.scans:
         if id(scan) in seen:
             continue
-        stack: list[Operator] = [scan]
-        members: list[Operator] = []
-        while stack:
-            operator = stack.pop()
-            if id(operator) in seen:
-                continue
-            seen.add(id(operator))
-            members.append(operator)
-            stack += [*operator.parents, *operator.children]
+        members = list(ops.reachable([scan], lambda each: [*each.parents, *each.children]))
+        seen.update(map(id, members))
         roots = [root for root in operators.scans if root in members]
         reducers = [
             operator.children[0]
             for operator in members
-            if isinstance(operator, ReduceSink) and operator.children
+            if isinstance(operator, ops.ReduceSink) and operator.children
         ]
         tasks.append(Task("MapReduce", roots, reducers[0] if reducers else None))
     return tasks
@@ -218,11 +172,9 @@ def _in_order(tasks: list[Task]) -> list[Task]:
     found: list[Task] = []
 
     def visit(task: Task) -> None:
-        if task in found:
-            return
-        for parent in task.parents:
-            visit(parent)
         if task not in found:
+            for parent in task.parents:
+                visit(parent)
             found.append(task)
 
     for task in tasks:
@@ -239,7 +191,7 @@ def clone(task: Task) -> Task:
         new.parents = [copies[id(parent)] for parent in operator.parents]
         new.children = [copies[id(child)] for child in operator.children]
     scans = [copies[id(scan)] for scan in task.scans]
-    found = Task("MapReduce", [scan for scan in scans if isinstance(scan, TableScan)])
+    found = Task("MapReduce", [scan for scan in scans if isinstance(scan, ops.TableScan)])
     found.reducer = copies[id(task.reducer)] if task.reducer is not None else None
     return found
 

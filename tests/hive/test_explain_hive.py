@@ -9,12 +9,8 @@ import sys
 import pytest
 
 from airflow_hive_opt.commands.explain import explain_batch, stage_by_rule
-from airflow_hive_opt.explain.plan_text import (
-    explain,
-    explanation_to_json,
-    explanation_to_mermaid,
-    explanation_to_text,
-)
+from airflow_hive_opt.explain.plan_text import explain, explanation_to_json, explanation_to_text
+from airflow_hive_opt.hive.explain.graph_text import mermaid
 from airflow_hive_opt.statement.catalog import JsonCatalog
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.example_catalog import CATALOG
@@ -38,7 +34,7 @@ def test_text_reads_as_hives():
 
 def test_mermaid_shows_a_conditional_and_its_branches():
     found = explain(SQL, CATALOG, {"hive.auto.convert.join.noconditionaltask": "false"})
-    drawing = explanation_to_mermaid(found)
+    drawing = mermaid(found.hive)
     assert drawing.startswith("flowchart TD\n")
     assert drawing.count("-.->") == 3
 
@@ -269,6 +265,13 @@ def test_a_window_clause_is_planned():
             10057,
         ),
         ("\n  select a.key from src a join src1 b", 2, 3, 40000),
+        ("select transform(key) using 'cat' as (a int", 1, 44, None),
+        (
+            "select 1 from src a\nwhere exists (select 1 from src1 b where a.key > b.key)",
+            2,
+            14,
+            10250,
+        ),
     ],
 )
 def test_rejections_have_a_place(sql, line, column, number):

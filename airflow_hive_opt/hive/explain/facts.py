@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from airflow_hive_opt.hive.compiler import HivePlan
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.graph.backtracking import columns_of, substitute
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Filter,
-    Join,
-    MapJoin,
-    Operator,
-    ReduceSink,
-    TableScan,
-)
 from airflow_hive_opt.hive.parser.render import render
 from airflow_hive_opt.hive.parser.syntax import Column, Expression
 from airflow_hive_opt.hive.tasks import Task, scans_below
@@ -51,8 +44,8 @@ def joins_in(task: Task) -> list[dict[str, object]]:
     return [
         {
             "stage": task.name,
-            "phase": "map" if isinstance(join, MapJoin) else "reduce",
-            "kind": join.kind if isinstance(join, MapJoin) else "Join",
+            "phase": "map" if isinstance(join, ops.MapJoin) else "reduce",
+            "kind": join.kind if isinstance(join, ops.MapJoin) else "Join",
             "conditions": [[each.kind, each.left, each.right] for each in join.conditions],
             "aliases": [aliases[0] for aliases in join.aliases],
             "tag_order": list(join.order),
@@ -62,8 +55,8 @@ def joins_in(task: Task) -> list[dict[str, object]]:
     ]
 
 
-def _big_alias(join: Join) -> str | None:
-    if not isinstance(join, MapJoin) or join.kind == "MapJoin":
+def _big_alias(join: ops.Join) -> str | None:
+    if not isinstance(join, ops.MapJoin) or join.kind == "MapJoin":
         return None
     scans = scans_below(join.parents[join.big])
     return scans[0].path if scans else None
@@ -80,7 +73,7 @@ def _filters(plan: HivePlan) -> list[dict[str, str]]:
         if task.kind not in ("MapReduce", "Fetch") or task.backup is not None:
             continue
         for operator in task.operators():
-            if not isinstance(operator, Filter):
+            if not isinstance(operator, ops.Filter):
                 continue
             parts = [part for part in operator.predicate if part not in operator.generated]
             if _joins_below(operator):
@@ -95,7 +88,7 @@ def _filters(plan: HivePlan) -> list[dict[str, str]]:
     return found
 
 
-def _after_join(operator: Filter, part: Expression) -> dict[str, str]:
+def _after_join(operator: ops.Filter, part: Expression) -> dict[str, str]:
     """Returns the entry of a condition over joined rows, with the column names of the SQL text."""
     infos = [operator.info(column.name) for column in columns_of(part)]
     tables = sorted({info.table for info in infos if info and info.table})
@@ -108,22 +101,17 @@ def _after_join(operator: Filter, part: Expression) -> dict[str, str]:
     return {"alias": ",".join(tables), "at": "after_join", "predicate": text}
 
 
-def _joins_below(operator: Operator) -> bool:
+def _joins_below(operator: ops.Operator) -> bool:
     """Tells whether an operator's rows come from a join in the same phase of the task."""
-    stack, seen = list(operator.parents), set()
-    while stack:
-        current = stack.pop()
-        if isinstance(current, Join):
-            return True
-        if id(current) not in seen and not isinstance(current, ReduceSink):
-            seen.add(id(current))
-            stack.extend(current.parents)
-    return False
+    below = ops.reachable(
+        operator.parents, lambda each: [] if isinstance(each, ops.ReduceSink) else each.parents
+    )
+    return any(isinstance(each, ops.Join) for each in below)
 
 
-def _in_mapper(operator: Operator) -> bool:
+def _in_mapper(operator: ops.Operator) -> bool:
     while operator.parents:
         operator = operator.parents[0]
-        if isinstance(operator, ReduceSink):
+        if isinstance(operator, ops.ReduceSink):
             return False
-    return isinstance(operator, TableScan)
+    return isinstance(operator, ops.TableScan)

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from airflow_hive_opt.hive.compiler import HivePlan
-from airflow_hive_opt.hive.graph.operator_graph import (
-    FileSink,
-    Filter,
-    GroupBy,
-    Join,
-    LateralViewJoin,
-    Limit,
-    MapJoin,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    Script,
-    TableScan,
-    UserTableFunction,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.parser.render import render
 
 
-def draw(graph: OperatorGraph) -> str:
+def draw(graph: ops.OperatorGraph) -> str:
     """Returns the graph as text, from its scans to its sinks; children are indented.
 
     The operators after a join are drawn once, under its first input.
@@ -29,7 +15,7 @@ def draw(graph: OperatorGraph) -> str:
     lines: list[str] = []
     seen: set[int] = set()
 
-    def visit(operator: Operator, depth: int) -> None:
+    def visit(operator: ops.Operator, depth: int) -> None:
         lines.append("  " * depth + label(operator))
         if id(operator) in seen:
             return
@@ -42,34 +28,34 @@ def draw(graph: OperatorGraph) -> str:
     return "\n".join(lines)
 
 
-def label(operator: Operator) -> str:
+def label(operator: ops.Operator) -> str:
     """Returns an operator as one line."""
     name = operator.short_name
-    if isinstance(operator, TableScan):
+    if isinstance(operator, ops.TableScan):
         return f"{name} {operator.alias}".rstrip()
-    if isinstance(operator, Filter):
+    if isinstance(operator, ops.Filter):
         return f"{name} {' AND '.join(_part(part) for part in operator.predicate)}"
-    if isinstance(operator, ReduceSink):
+    if isinstance(operator, ops.ReduceSink):
         keys = ", ".join(render(key) for key in operator.keys)
         return f"{name} {keys}".rstrip()
-    if isinstance(operator, MapJoin):
+    if isinstance(operator, ops.MapJoin):
         kinds = ", ".join(condition.kind for condition in operator.conditions)
         big = operator.aliases[operator.big][0]
         return f"{operator.kind.upper()} {kinds} big {big}"
-    if isinstance(operator, Join):
+    if isinstance(operator, ops.Join):
         return f"{name} {', '.join(condition.kind for condition in operator.conditions)}"
-    if isinstance(operator, GroupBy):
+    if isinstance(operator, ops.GroupBy):
         keys = ", ".join(render(key) for key in operator.keys)
         return f"{name} {operator.mode} {keys}".rstrip()
-    if isinstance(operator, Limit):
+    if isinstance(operator, ops.Limit):
         return f"{name} {operator.count}"
-    if isinstance(operator, FileSink):
+    if isinstance(operator, ops.FileSink):
         return f"{name} {operator.table or ''}".rstrip()
-    if isinstance(operator, LateralViewJoin):
+    if isinstance(operator, ops.LateralViewJoin):
         return f"{name} {operator.alias}"
-    if isinstance(operator, UserTableFunction):
+    if isinstance(operator, ops.UserTableFunction):
         return f"{name} {operator.function}"
-    if isinstance(operator, Script):
+    if isinstance(operator, ops.Script):
         return f"{name} {operator.script}"
     return name
 
@@ -84,7 +70,7 @@ def mermaid(plan: HivePlan) -> str:
     lines = ["flowchart TD"]
     for task in plan.stages:
         joins = ", ".join(
-            f"{join.kind if isinstance(join, MapJoin) else 'Join'} "
+            f"{join.kind if isinstance(join, ops.MapJoin) else 'Join'} "
             f"{' '.join(aliases[0] for aliases in join.aliases)}"
             for join in task.joins()
         )

@@ -3,42 +3,11 @@
 from __future__ import annotations
 
 from airflow_hive_opt.hive.compiler import HivePlan
-from airflow_hive_opt.hive.graph.operator_graph import (
-    FileSink,
-    Filter,
-    GroupBy,
-    Join,
-    LateralViewJoin,
-    Limit,
-    MapJoin,
-    Operator,
-    ReduceSink,
-    Script,
-    Select,
-    TableScan,
-    UserTableFunction,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.parser.render import render
 from airflow_hive_opt.hive.parser.syntax import Column
 from airflow_hive_opt.hive.tasks import Task
 
-_TITLES = {
-    "Filter": "Filter Operator",
-    "Select": "Select Operator",
-    "ReduceSink": "Reduce Output Operator",
-    "Join": "Join Operator",
-    "GroupBy": "Group By Operator",
-    "Union": "Union",
-    "Limit": "Limit",
-    "FileSink": "File Output Operator",
-    "Script": "Transform Operator",
-    "TableFunction": "PTF Operator",
-    "LateralViewForward": "Lateral View Forward",
-    "LateralViewJoin": "Lateral View Join Operator",
-    "UserTableFunction": "UDTF Operator",
-    "Demux": "Demux Operator",
-    "Mux": "Mux Operator",
-}
 _CONDITIONS = {
     "INNER": "Inner Join",
     "LEFT OUTER": "Left Outer Join",
@@ -105,13 +74,13 @@ def _stage(task: Task) -> list[str]:
     return lines
 
 
-def _tree(operator: Operator, indent: int, stop: str, seen: set[int]) -> list[str]:
+def _tree(operator: ops.Operator, indent: int, stop: str, seen: set[int]) -> list[str]:
     """Returns an operator and those after it in the same phase.
 
     If ``stop`` is not empty, the tree ends at a map join, which prints as ``stop``.
     """
     space = " " * indent
-    if stop and isinstance(operator, MapJoin):
+    if stop and isinstance(operator, ops.MapJoin):
         keys = [f"{space}    {tag} {_list(keys)}" for tag, keys in enumerate(operator.keys)]
         return [f"{space}{stop}", f"{space}  keys:", *keys]
     lines = [f"{space}{_title(operator)}"]
@@ -119,62 +88,59 @@ def _tree(operator: Operator, indent: int, stop: str, seen: set[int]) -> list[st
         return [f"{lines[0]} (see above)"]
     seen.add(id(operator))
     lines += [f"{space}  {detail}" for detail in _details(operator)]
-    if not isinstance(operator, ReduceSink):
+    if not isinstance(operator, ops.ReduceSink):
         for child in operator.children:
             lines += _tree(child, indent + 2, stop, seen)
     return lines
 
 
-def _title(operator: Operator) -> str:
-    if isinstance(operator, TableScan):
-        return "TableScan"
-    if isinstance(operator, MapJoin):
-        sorted_merge = operator.kind == "SortMergeBucketMapJoin"
-        return "Sorted Merge Bucket Map Join Operator" if sorted_merge else "Map Join Operator"
-    return _TITLES[type(operator).__name__]
+def _title(operator: ops.Operator) -> str:
+    if isinstance(operator, ops.MapJoin) and operator.kind == "SortMergeBucketMapJoin":
+        return "Sorted Merge Bucket Map Join Operator"
+    return ops.NAMES[type(operator).__name__][1]
 
 
-def _details(operator: Operator) -> list[str]:
-    if isinstance(operator, TableScan):
+def _details(operator: ops.Operator) -> list[str]:
+    if isinstance(operator, ops.TableScan):
         lines = [f"alias: {operator.alias}"] if operator.alias else []
         if operator.partitions is not None:
             lines.append(f"partitions: {len(operator.partitions)}")
         return lines
-    if isinstance(operator, Filter):
+    if isinstance(operator, ops.Filter):
         parts = [render(part) for part in operator.predicate]
         text = " and ".join(f"({part})" for part in parts) if len(parts) > 1 else parts[0]
         return [f"predicate: {text} (type: boolean)"]
-    if isinstance(operator, Select) and operator.expressions is not None:
+    if isinstance(operator, ops.Select) and operator.expressions is not None:
         return [f"expressions: {_list(operator.expressions.values())}", _outputs(operator)]
-    if isinstance(operator, ReduceSink):
+    if isinstance(operator, ops.ReduceSink):
         lines = [f"key expressions: {_list(operator.keys)}"] if operator.keys else []
         lines.append(f"sort order: {operator.order}")
         if operator.partition_keys:
             lines.append(f"Map-reduce partition columns: {_list(operator.partition_keys)}")
         return lines
-    if isinstance(operator, Join):
+    if isinstance(operator, ops.Join):
         return _join(operator)
-    if isinstance(operator, GroupBy):
+    if isinstance(operator, ops.GroupBy):
         lines = []
         if operator.aggregates:
             lines.append(f"aggregations: {', '.join(map(render, operator.aggregates))}")
         if operator.keys:
             lines.append(f"keys: {_list(operator.keys)}")
         return [*lines, f"mode: {operator.mode}", _outputs(operator)]
-    if isinstance(operator, Limit):
+    if isinstance(operator, ops.Limit):
         return [f"Number of rows: {operator.count}"]
-    if isinstance(operator, FileSink):
+    if isinstance(operator, ops.FileSink):
         return [f"table: {operator.table}"] if operator.table else ["compressed: false"]
-    if isinstance(operator, Script):
+    if isinstance(operator, ops.Script):
         return [f"command: {operator.script}"]
-    if isinstance(operator, UserTableFunction):
+    if isinstance(operator, ops.UserTableFunction):
         return [f"function name: {operator.function}"]
-    if isinstance(operator, LateralViewJoin):
+    if isinstance(operator, ops.LateralViewJoin):
         return [_outputs(operator)]
     return []
 
 
-def _join(join: Join) -> list[str]:
+def _join(join: ops.Join) -> list[str]:
     lines = ["condition map:"]
     lines += [
         f"     {_CONDITIONS[each.kind]} {each.left} to {each.right}" for each in join.conditions
@@ -190,18 +156,17 @@ def _join(join: Join) -> list[str]:
     if join.residual:
         parts = " and ".join(f"({render(part)})" for part in join.residual)
         lines.append(f"residual filter predicates: {{{parts}}}")
-    if not isinstance(join, MapJoin) and join.order and join.order[-1] != len(join.order) - 1:
+    if not isinstance(join, ops.MapJoin) and join.order and join.order[-1] != len(join.order) - 1:
         lines.append(f"Streamed Input: {join.order[-1]}")
-    if isinstance(join, MapJoin):
+    if isinstance(join, ops.MapJoin):
         lines.append(f"Position of Big Table: {join.big}")
         if join.kind == "BucketMapJoin":
             lines.append("BucketMapJoin: true")
     return lines
 
 
-def _outputs(operator: Operator) -> str:
-    names = ", ".join(info.internal for info in operator.columns if not info.hidden)
-    return f"outputColumnNames: {names}"
+def _outputs(operator: ops.Operator) -> str:
+    return f"outputColumnNames: {', '.join(info.internal for info in operator.visible)}"
 
 
 def _list(expressions: object) -> str:

@@ -2,7 +2,7 @@
 
 ``generator`` visits the blocks and their FROM clauses. Each other module adds one part of a block:
 
-- ``names`` (with ``functions``) resolves names; ``generation`` holds the state of the generation.
+- ``names`` resolves names; ``generation`` holds the state of the generation.
 - ``join_tree`` orders the joins of a FROM clause, ``join_merging`` merges joins on the same keys,
   and ``joins`` makes ReduceSinks and Joins of them.
 - ``lateral_views`` makes table functions. ``where`` makes filters, and joins of the subqueries that

@@ -5,187 +5,114 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_hive_opt.hive.generate import aggregate, sinks
-from airflow_hive_opt.hive.generate.generation import Generation, filtered
-from airflow_hive_opt.hive.generate.names import (
-    Scope,
-    aggregates_in,
-    error,
-    windows_in,
+from airflow_hive_opt.hive.generate.generation import (
+    BlockContext,
+    Generation,
+    filtered,
+    reduce_sink,
 )
+from airflow_hive_opt.hive.generate.names import Scope, aggregates_in, error, windows_in
 from airflow_hive_opt.hive.generate.select_list import select, windows, written
 from airflow_hive_opt.hive.generate.subquery_joins import subquery_predicates
 from airflow_hive_opt.hive.generate.where import where
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Limit,
-    Operator,
-    ReduceSink,
-    Select,
-    attach,
-)
-from airflow_hive_opt.hive.parser.syntax import (
-    Block,
-    Body,
-    Call,
-    Column,
-    Constant,
-    Expression,
-    Name,
-    SelectItem,
-    Star,
-    walk,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.parser import syntax
+from airflow_hive_opt.statement.settings import Settings
 
 
-def generate(
-    generation: Generation,
-    block: Block,
-    operator: Operator,
-    sources: dict[str, Operator],
-    path: str,
-    sink: bool,
-    nested: bool,
-) -> Operator:
+def generate(context: BlockContext, block: syntax.Block, operator: ops.Operator) -> ops.Operator:
     """Makes all bodies of a block over its FROM and returns the last operator of the last body."""
+    generation = context.generation
     found = operator
-    for group in _body_groups(generation, block.bodies):
+    for group in _body_groups(generation.settings, block.bodies):
         if len(group) > 1:
-            found = _shared_group_by(generation, group, operator, sources, path, sink, nested)
+            found = _shared_group_by(context, group, operator)
             continue
         (body,) = group
-        below, scope = _filtered(generation, body, operator, sources, path, nested), None
+        below, scope = operator, None
+        if body.where is not None:
+            below = where(context, operator, body.where)
         if aggregate.is_grouped(body) and not _distinct_over_windows(body):
             below, scope = aggregate.generate(generation.sql, generation.settings, body, below)
-        found = _after_group_by(generation, body, below, scope, sources, path, sink, nested)
+        found = _after_group_by(context, body, below, scope)
     return found
 
 
-def _body_groups(generation: Generation, bodies: tuple[Body, ...]) -> list[list[Body]]:
+def _body_groups(settings: Settings, bodies: tuple[syntax.Body, ...]) -> list[list[syntax.Body]]:
     """Groups the bodies of a multi-insert that share a reducer: same keys, same DISTINCT."""
-    groups: list[list[Body]] = []
+    skewed = settings.is_on("hive.groupby.skewindata")
+    if skewed or not settings.is_on("hive.multigroupby.singlereducer"):
+        return [[body] for body in bodies]
+    groups: dict[object, list[syntax.Body]] = {}
     for body in bodies:
-        for group in groups if len(bodies) > 1 else ():
-            if _share_reducer(generation, group[0], body):
-                group.append(body)
-                break
-        else:
-            groups.append([body])
-    return groups
+        shuffle = (body.group_by, _distinct_arguments(body)) if body.group_by else id(body)
+        groups.setdefault(shuffle, []).append(body)
+    return list(groups.values())
 
 
-def _share_reducer(generation: Generation, first: Body, second: Body) -> bool:
-    settings = generation.settings
-    if not settings.is_on("hive.multigroupby.singlereducer"):
-        return False
-    if settings.is_on("hive.groupby.skewindata"):
-        return False
-    if not (first.group_by and first.group_by == second.group_by):
-        return False
-    return _distinct_arguments(first) == _distinct_arguments(second)
-
-
-def _distinct_arguments(body: Body) -> tuple[Expression, ...]:
+def _distinct_arguments(body: syntax.Body) -> tuple[syntax.Expression, ...]:
     calls = aggregate.aggregates_of(body)
     return tuple(dict.fromkeys(part for call in calls if call.distinct for part in call.arguments))
 
 
 def _shared_group_by(
-    generation: Generation,
-    group: list[Body],
-    operator: Operator,
-    sources: dict[str, Operator],
-    path: str,
-    sink: bool,
-    nested: bool,
-) -> Operator:
+    context: BlockContext, group: list[syntax.Body], operator: ops.Operator
+) -> ops.Operator:
     """Makes one ReduceSink, then a filter and a group-by for every body.
 
     Source: Hive's genGroupByPlan1ReduceMultiGBY.
     """
-    if all(body.where is not None for body in group):
-        where: Expression | None = None
-        for body in group:
-            if body.where is not None:
-                where = body.where if where is None else Call("or", (where, body.where))
-        if where is not None:
-            operator = filtered(generation.sql, operator, where)
-    selected = Select(list(operator.columns), star=True)
-    attach(selected, operator)
-    distinct = _distinct_arguments(group[0])
-    keys = (*group[0].group_by, *distinct)
-    shared, _ = aggregate.common_reduce_sink(generation.sql, selected, keys, len(distinct))
-    forward = Select(list(shared.columns), star=True)
-    attach(forward, shared)
-    found: Operator = forward
+    sql = context.generation.sql
+    conditions = [body.where for body in group if body.where is not None]
+    if len(conditions) == len(group):
+        operator = filtered(sql, operator, syntax.joined("or", conditions))
+    selected = ops.attach(ops.Select(list(operator.columns), star=True), operator)
+    resolve = Scope(sql, selected.columns).resolve
+    keys, distinct = group[0].group_by, _distinct_arguments(group[0])
+    shared = reduce_sink(selected, list(map(resolve, keys)), list(map(resolve, distinct)))
+    forward = ops.attach(ops.Select(list(shared.columns), star=True), shared)
+    found: ops.Operator = forward
     for body in group:
-        below: Operator = forward
-        if body.where is not None:
-            below = filtered(generation.sql, forward, body.where)
-        below, scope = aggregate.complete(generation.sql, body, below)
-        found = _after_group_by(generation, body, below, scope, sources, path, sink, nested)
+        below = forward if body.where is None else filtered(sql, forward, body.where)
+        found = _after_group_by(context, body, *aggregate.complete(sql, body, below))
     return found
 
 
-def _filtered(
-    generation: Generation,
-    body: Body,
-    operator: Operator,
-    sources: dict[str, Operator],
-    path: str,
-    nested: bool,
-) -> Operator:
-    if body.where is None:
-        return operator
-    return where(generation, operator, body.where, sources, path, nested)
-
-
-def _distinct_over_windows(body: Body) -> bool:
+def _distinct_over_windows(body: syntax.Body) -> bool:
     return body.distinct and any(windows_in(item.expression) for item in body.items)
 
 
 def _after_group_by(
-    generation: Generation,
-    body: Body,
-    operator: Operator,
-    scope: Scope | None,
-    sources: dict[str, Operator],
-    path: str,
-    sink: bool,
-    nested: bool,
-) -> Operator:
+    context: BlockContext, body: syntax.Body, operator: ops.Operator, scope: Scope | None
+) -> ops.Operator:
+    generation = context.generation
     sql = generation.sql
     if body.having is not None:
         if scope is None or not (body.group_by or body.distinct):
             raise error(sql, 40000, "HAVING needs a GROUP BY")
         having = _spelled_out(body.having, body, scope)
         _require_known(sql, having, body)
-        having_scope = replace(scope, columns=operator.columns)
-        operator = where(generation, operator, having, sources, path, nested, having_scope)
+        operator = where(context, operator, having, replace(scope, columns=operator.columns))
         scope = _rebased(scope, operator)
-    current = scope or Scope(sql, operator.columns)
-    operator, current = windows(generation, body, operator, current)
+    operator, current = windows(sql, body, operator, scope or Scope(sql, operator.columns))
     operator = select(sql, body, operator, current)
     if _distinct_over_windows(body):
-        distinct = Body((SelectItem(Star()),), distinct=True)
+        distinct = syntax.Body((syntax.SelectItem(syntax.Star()),), distinct=True)
         operator, above = aggregate.generate(sql, generation.settings, distinct, operator)
         operator = select(sql, distinct, operator, replace(above, columns=operator.columns))
-    ordered = bool(body.order_by)
     if body.order_by or body.sort_by or body.distribute_by or body.cluster_by:
         operator = _sorted(generation, body, operator)
     if body.limit is not None:
         operator = _limited(operator, body.limit)
-        extra = not ordered if not sink else bool(body.cluster_by or body.sort_by)
-        if sink and body.destination is not None:
-            extra = not ordered
-        if extra:
-            one = ReduceSink(list(operator.columns), reducers=1)
-            attach(one, operator)
-            operator = _limited(one, body.limit)
-    if sink:
+        result = context.sink and body.destination is None
+        if bool(body.cluster_by or body.sort_by) if result else not body.order_by:
+            operator = _limited(reduce_sink(operator, ()), body.limit)
+    if context.sink:
         operator = sinks.generate(generation, body, operator)
     return operator
 
 
-def _require_known(sql: str, having: Expression, body: Body) -> None:
+def _require_known(sql: str, having: syntax.Expression, body: syntax.Body) -> None:
     """Raises :class:`PlanError` unless the left side of IN and a subquery is known below HAVING.
 
     It must be a group-by key, written as in GROUP BY, or an aggregate that the SELECT list or
@@ -196,7 +123,7 @@ def _require_known(sql: str, having: Expression, body: Body) -> None:
         operand = predicate.arguments[0] if predicate.name == "in" else None
         if operand is None or operand in known:
             continue
-        names = [part for part in walk(operand) if isinstance(part, Name)]
+        names = [part for part in syntax.walk(operand) if isinstance(part, syntax.Name)]
         if names:
             text = ".".join(names[0].parts)
             message = f"beside IN and a subquery, HAVING can't read {text}: it is no GROUP BY key"
@@ -206,42 +133,41 @@ def _require_known(sql: str, having: Expression, body: Body) -> None:
             raise error(sql, 10128, message, predicate.at)
 
 
-def _spelled_out(having: Expression, body: Body, scope: Scope) -> Expression:
+def _spelled_out(having: syntax.Expression, body: syntax.Body, scope: Scope) -> syntax.Expression:
     """Replaces the aliases of SELECT items in HAVING with their expressions."""
-    if isinstance(having, Name) and having not in scope.known and len(having.parts) == 1:
-        for item in body.items:
-            if item.aliases == having.parts:
-                return item.expression
-    if isinstance(having, Call):
-        parts = tuple(_spelled_out(part, body, scope) for part in having.arguments)
-        return replace(having, arguments=parts)
-    return having
+    items = {item.aliases: item.expression for item in reversed(body.items)}
+
+    def item_of(part: syntax.Expression) -> syntax.Expression | None:
+        if not isinstance(part, syntax.Name) or part in scope.known or len(part.parts) > 1:
+            return None
+        return items.get(part.parts)
+
+    return syntax.rewritten(having, item_of)
 
 
-def _rebased(scope: Scope, operator: Operator) -> Scope:
+def _rebased(scope: Scope, operator: ops.Operator) -> Scope:
     """Returns the scope of a group-by after a join has renamed its columns."""
-    known = {}
-    for expression, column in scope.known.items():
-        found = column
-        if operator.info(column.name) is None or operator.expressions is not None:
-            by_source = {
-                source.name: name
-                for name, source in (operator.expressions or {}).items()
-                if isinstance(source, Column)
-            }
-            name = by_source.get(column.name, column.name)
-            found = Column(name, column.type)
-        known[expression] = found
-    return replace(scope, known=known)
+    if operator.expressions is None:
+        return scope
+    by_source = {
+        source.name: name
+        for name, source in operator.expressions.items()
+        if isinstance(source, syntax.Column)
+    }
+    return replace(
+        scope,
+        known={
+            expression: syntax.Column(by_source.get(column.name, column.name), column.type)
+            for expression, column in scope.known.items()
+        },
+    )
 
 
-def _limited(operator: Operator, count: int) -> Operator:
-    found = Limit(list(operator.columns), count=count)
-    attach(found, operator)
-    return found
+def _limited(operator: ops.Operator, count: int) -> ops.Operator:
+    return ops.attach(ops.Limit(list(operator.columns), count=count), operator)
 
 
-def _sorted(generation: Generation, body: Body, operator: Operator) -> Operator:
+def _sorted(generation: Generation, body: syntax.Body, operator: ops.Operator) -> ops.Operator:
     scope = Scope(generation.sql, operator.columns, written(body, operator), grouped=False)
     sort = body.order_by or body.sort_by or tuple((key, "+") for key in body.cluster_by)
     partition = body.distribute_by or body.cluster_by
@@ -249,22 +175,22 @@ def _sorted(generation: Generation, body: Body, operator: Operator) -> Operator:
     if body.order_by and body.limit is None and settings.forbids("hive.strict.checks.large.query"):
         message = "ORDER BY without LIMIT is forbidden in strict mode: add a LIMIT"
         raise error(generation.sql, 40000, message)
-    sink = ReduceSink(
+    sink = ops.ReduceSink(
         list(operator.columns),
         keys=tuple(_sort_key(scope, key, body, operator) for key, _ in sort),
         partition_keys=tuple(scope.resolve(key) for key in partition),
         order="".join(way for _, way in sort),
         reducers=1 if body.order_by else -1,
     )
-    attach(sink, operator)
-    extracted = Select(list(operator.columns), star=True)
-    attach(extracted, sink)
-    return extracted
+    ops.attach(sink, operator)
+    return ops.attach(ops.Select(list(operator.columns), star=True), sink)
 
 
-def _sort_key(scope: Scope, key: Expression, body: Body, operator: Operator) -> Expression:
+def _sort_key(
+    scope: Scope, key: syntax.Expression, body: syntax.Body, operator: ops.Operator
+) -> syntax.Expression:
     """Resolves a sort key. An integer in ORDER BY is a column position: ORDER BY 2."""
-    if isinstance(key, Constant) and key.type == "int" and body.order_by:
+    if isinstance(key, syntax.Constant) and key.type == "int" and body.order_by:
         at = int(key.text) - 1
         if 0 <= at < len(operator.columns):
             return operator.columns[at].column

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from airflow_hive_opt.hive.generate.names import Scope
-from airflow_hive_opt.hive.graph.operator_graph import (
-    ColumnInfo,
-    FileSink,
-    Filter,
-    Operator,
-    TableScan,
-    attach,
-)
-from airflow_hive_opt.hive.parser.syntax import (
-    Expression,
-    JoinSource,
-    LateralView,
-    Query,
-    Source,
-    SubquerySource,
-    TableSource,
-    conjuncts,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.settings import Settings
 
@@ -42,44 +26,73 @@ class Generation:
     sql: str
     catalog: Catalog
     settings: Settings
-    subquery: Callable[[Query, str], Operator]
-    scans: list[TableScan] = field(default_factory=list)
-    sinks: list[FileSink] = field(default_factory=list)
+    subquery: Callable[[syntax.Query, str], ops.Operator]
+    scans: list[ops.TableScan] = field(default_factory=list)
+    sinks: list[ops.FileSink] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class BlockContext:
+    """What the clauses of a block know of it: the inputs by alias, and the path of aliases.
+
+    ``sink`` is true if its bodies write files, ``nested`` if it is a subquery in a condition.
+    """
+
+    generation: Generation
+    sources: dict[str, ops.Operator]
+    path: str
+    sink: bool
+    nested: bool
+
+
+def reduce_sink(
+    below: ops.Operator,
+    keys: Sequence[syntax.Expression],
+    distinct: Sequence[syntax.Expression] = (),
+) -> ops.ReduceSink:
+    """Makes a ReduceSink by the keys. Without keys there is one reducer."""
+    found = ops.ReduceSink(
+        list(below.columns),
+        keys=(*keys, *distinct),
+        partition_keys=tuple(keys),
+        order="+" * (len(keys) + len(distinct)),
+        reducers=-1 if keys else 1,
+        distinct=len(distinct),
+    )
+    return ops.attach(found, below)
 
 
 def filtered(
-    sql: str, operator: Operator, condition: Expression, scope: Scope | None = None
-) -> Operator:
+    sql: str, operator: ops.Operator, condition: syntax.Expression, scope: Scope | None = None
+) -> ops.Operator:
     """Makes a Filter over ``operator``."""
     scope = scope or Scope(sql, operator.columns)
     # Resolving turns NOT (a OR b) into an AND, so the result is split again.
     predicate = tuple(
-        each for part in conjuncts(condition) for each in conjuncts(scope.resolve(part))
+        each
+        for part in syntax.conjuncts(condition)
+        for each in syntax.conjuncts(scope.resolve(part))
     )
-    found = Filter(list(operator.columns), predicate=predicate)
-    attach(found, operator)
-    return found
+    return ops.attach(ops.Filter(list(operator.columns), predicate=predicate), operator)
 
 
-def factors(source: Source | None) -> list[TableSource | SubquerySource]:
+def factors(source: syntax.Source | None) -> list[syntax.TableSource | syntax.SubquerySource]:
     """Returns the tables and subqueries of a FROM clause, from left to right."""
     if source is None:
         return []
-    if isinstance(source, JoinSource):
+    if isinstance(source, syntax.JoinSource):
         return factors(source.left) + factors(source.right)
-    if isinstance(source, LateralView):
+    if isinstance(source, syntax.LateralView):
         return factors(source.source)
     return [source]
 
 
-def table_columns(table: Table, alias: str) -> list[ColumnInfo]:
+def table_columns(table: Table, alias: str) -> list[ops.ColumnInfo]:
     """Returns the columns of a table's scan. The virtual ones are last and hidden."""
-    found = [ColumnInfo(column.name, alias, column.name, column.type) for column in table.columns]
-    found += [
-        ColumnInfo(column.name, alias, column.name, column.type, partition=True)
-        for column in table.partition_columns
+    columns = [(each.name, each.type, False, False) for each in table.columns]
+    columns += [(each.name, each.type, True, False) for each in table.partition_columns]
+    columns += [(name, kind, True, True) for name, kind in _VIRTUAL]
+    return [
+        ops.ColumnInfo(name, alias, name, kind, partition, hidden)
+        for name, kind, partition, hidden in columns
     ]
-    found += [
-        ColumnInfo(name, alias, name, kind, partition=True, hidden=True) for name, kind in _VIRTUAL
-    ]
-    return found

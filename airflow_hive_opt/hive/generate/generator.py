@@ -5,42 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_hive_opt.hive.generate import bodies, joins
-from airflow_hive_opt.hive.generate.generation import Generation, factors, table_columns
+from airflow_hive_opt.hive.generate.generation import (
+    BlockContext,
+    Generation,
+    factors,
+    table_columns,
+)
 from airflow_hive_opt.hive.generate.lateral_views import lateral_views
-from airflow_hive_opt.hive.generate.names import error
-from airflow_hive_opt.hive.graph.operator_graph import (
-    ColumnInfo,
-    FileSink,
-    Operator,
-    TableScan,
-    Union,
-    attach,
-)
+from airflow_hive_opt.hive.generate.names import NUMBERS, error
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.hive.parser.statement_parser import Statement, parse_hive
-from airflow_hive_opt.hive.parser.syntax import (
-    Block,
-    JoinSource,
-    LateralView,
-    Query,
-    Source,
-    SubquerySource,
-    TableSource,
-)
-from airflow_hive_opt.hive.parser.syntax import Union as UnionQuery
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.errors import PlanError, position
 from airflow_hive_opt.statement.settings import Settings
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
-_GROUPS = (
-    frozenset(["tinyint", "smallint", "int", "bigint", "decimal", "float", "double"]),
-    frozenset(["string", "varchar", "char"]),
-)
+_GROUPS = (NUMBERS, ("string", "varchar", "char"))
 
 
 def generate(
     sql: str, statement: Statement, catalog: Catalog, settings: Settings
-) -> tuple[list[TableScan], list[FileSink]]:
+) -> tuple[list[ops.TableScan], list[ops.FileSink]]:
     """Returns the roots and leaves of a statement's graph; raises :class:`PlanError`."""
     generator = _Generator(sql, catalog, settings)
     generator.query(statement.query, "", sink=True)
@@ -51,23 +37,24 @@ class _Generator:
     """Builds the graph of one statement, block by block."""
 
     def __init__(self, sql: str, catalog: Catalog, settings: Settings) -> None:
-        self.generation = Generation(sql, catalog, settings, self._subquery)
+        self.generation = Generation(
+            sql, catalog, settings, lambda query, path: self.query(query, path, nested=True)
+        )
         self._views: list[str] = []
         self._view_at: int | None = None  # in a view's text: the position of its name
 
-    def _subquery(self, query: Query, path: str) -> Operator:
-        return self.query(query, path, nested=True)
-
-    def query(self, query: Query, path: str, sink: bool = False, nested: bool = False) -> Operator:
+    def query(
+        self, query: syntax.Query, path: str, sink: bool = False, nested: bool = False
+    ) -> ops.Operator:
         """Returns the last operator of a query. With ``sink``, every body gets a FileSink."""
-        if isinstance(query, UnionQuery):
+        if isinstance(query, syntax.Union):
             return self._union(query, path, nested)
         return self._block(query, path, sink, nested)
 
-    def _union(self, union: UnionQuery, path: str, nested: bool) -> Operator:
+    def _union(self, union: syntax.Union, path: str, nested: bool) -> ops.Operator:
         left = self.query(union.left, f"{path}-subquery1", nested=nested)
         right = self.query(union.right, f"{path}-subquery2", nested=nested)
-        first, second = _visible(left), _visible(right)
+        first, second = left.visible, right.visible
         if len(first) != len(second):
             message = f"the sides of the UNION have {len(first)} and {len(second)} columns"
             raise error(self.generation.sql, 40000, message)
@@ -78,22 +65,19 @@ class _Generator:
                     f"{other.type} on the other: cast one"
                 )
                 raise error(self.generation.sql, 40000, message)
-        columns = [replace(info, table=None) for info in first]
-        found = Union(columns)
-        inputs: list[Operator] = []
+        inputs: list[ops.Operator] = []
         for branch in (left, right):
             # A union directly below becomes part of this union.
-            if isinstance(branch, Union):
+            if isinstance(branch, ops.Union):
                 inputs += branch.parents
                 for parent in branch.parents:
                     parent.children.remove(branch)
             else:
                 inputs.append(branch)
-        attach(found, *inputs)
-        return found
+        return ops.attach(ops.Union([replace(info, table=None) for info in first]), *inputs)
 
-    def _block(self, block: Block, path: str, sink: bool, nested: bool) -> Operator:
-        named: dict[str, TableSource | SubquerySource] = {}
+    def _block(self, block: syntax.Block, path: str, sink: bool, nested: bool) -> ops.Operator:
+        named: dict[str, syntax.TableSource | syntax.SubquerySource] = {}
         for factor in factors(block.source):
             if factor.alias in named:
                 message = f"two tables here are called {factor.alias}: give one an alias"
@@ -106,42 +90,42 @@ class _Generator:
         }
         sources = {alias: made[alias] for alias in named}
         if block.source is None:
-            sources[""] = self._scan(TableScan([], alias="_dummy_table"))
-        if isinstance(block.source, JoinSource) or _holds_join(block.source):
-            found = joins.generate(self.generation, block, sources, path)
+            sources[""] = self._scan(ops.TableScan([], alias="_dummy_table"))
+        source = block.source
+        while isinstance(source, syntax.LateralView):
+            source = source.source
+        if isinstance(source, syntax.JoinSource):
+            found = joins.generate(self.generation, source, block.bodies, sources)
         else:
             found = next(iter(sources.values()))
-            if isinstance(block.source, LateralView):
-                found = lateral_views(self.generation.sql, block.source, found)
-        return bodies.generate(self.generation, block, found, sources, path, sink, nested)
+        found = lateral_views(self.generation.sql, block.source, found)
+        context = BlockContext(self.generation, sources, path, sink, nested)
+        return bodies.generate(context, block, found)
 
     def _is_table(
-        self, factor: TableSource | SubquerySource, views: tuple[tuple[str, Query], ...]
+        self,
+        factor: syntax.TableSource | syntax.SubquerySource,
+        views: tuple[tuple[str, syntax.Query], ...],
     ) -> bool:
-        if isinstance(factor, SubquerySource) or factor.name in dict(views):
+        if isinstance(factor, syntax.SubquerySource) or factor.name in dict(views):
             return False
         table = self.generation.catalog.table(factor.name)
         return table is None or table.view is None
 
     def _factor(
         self,
-        factor: TableSource | SubquerySource,
+        factor: syntax.TableSource | syntax.SubquerySource,
         path: str,
-        views: tuple[tuple[str, Query], ...],
-    ) -> Operator:
+        views: tuple[tuple[str, syntax.Query], ...],
+    ) -> ops.Operator:
         inner = f"{path}:{factor.alias}" if path else factor.alias
-        if isinstance(factor, SubquerySource):
-            query = factor.query
-            if isinstance(query, Block) and not query.views:
-                query = replace(query, views=views)
+        if isinstance(factor, syntax.SubquerySource):
+            query = syntax.with_views(factor.query, views)
             return self._renamed(self.query(query, inner), factor.alias)
         named = dict(views)
         if factor.name in named and factor.name not in self._views:
             self._views.append(factor.name)
-            query = named[factor.name]
-            if isinstance(query, Block) and not query.views:
-                query = replace(query, views=views)
-            found = self.query(query, inner)
+            found = self.query(syntax.with_views(named[factor.name], views), inner)
             self._views.remove(factor.name)
             return self._renamed(found, factor.alias)
         table = self.generation.catalog.table(factor.name)
@@ -149,7 +133,7 @@ class _Generator:
             raise error(self.generation.sql, 10001, f"there is no table {factor.name}", factor.at)
         if table.view is not None:
             return self._view(table, table.view, factor, inner)
-        scan = TableScan(
+        scan = ops.TableScan(
             table_columns(table, factor.alias),
             alias=factor.alias,
             path=inner,
@@ -159,7 +143,7 @@ class _Generator:
         )
         return self._scan(scan)
 
-    def _view(self, table: Table, text: str, factor: TableSource, path: str) -> Operator:
+    def _view(self, table: Table, text: str, factor: syntax.TableSource, path: str) -> ops.Operator:
         """Makes the query of a view and gives its columns the view's names.
 
         Errors inside the view have positions in the view's own text.
@@ -181,30 +165,18 @@ class _Generator:
             ]
         return found
 
-    def _at(self, factor: TableSource) -> int:
+    def _at(self, factor: syntax.TableSource) -> int:
         """The position in the statement of a table's name, or of the view that reads it."""
         return factor.at if self._view_at is None else self._view_at
 
-    def _scan(self, scan: TableScan) -> TableScan:
+    def _scan(self, scan: ops.TableScan) -> ops.TableScan:
         self.generation.scans.append(scan)
         return scan
 
-    def _renamed(self, operator: Operator, alias: str) -> Operator:
+    def _renamed(self, operator: ops.Operator, alias: str) -> ops.Operator:
         """Gives the columns of a subquery's result the alias of the subquery."""
-        operator.columns = [
-            replace(info, table=alias) for info in operator.columns if not info.hidden
-        ]
+        operator.columns = [replace(info, table=alias) for info in operator.visible]
         return operator
-
-
-def _holds_join(source: Source | None) -> bool:
-    while isinstance(source, LateralView):
-        source = source.source
-    return isinstance(source, JoinSource)
-
-
-def _visible(operator: Operator) -> list[ColumnInfo]:
-    return [info for info in operator.columns if not info.hidden]
 
 
 def _same_group(first: str, second: str) -> bool:

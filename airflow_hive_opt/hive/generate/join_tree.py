@@ -13,17 +13,7 @@ from dataclasses import dataclass, field
 
 from airflow_hive_opt.hive.generate.names import error
 from airflow_hive_opt.hive.graph.operator_graph import ColumnInfo
-from airflow_hive_opt.hive.parser.syntax import (
-    Call,
-    Expression,
-    JoinSource,
-    LateralView,
-    Name,
-    Source,
-    Subquery,
-    conjuncts,
-    walk,
-)
+from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.statement.errors import PlanError
 
 
@@ -45,12 +35,12 @@ class JoinTree:
     conditions: list[tuple[str, int, int]]
     outer: bool
     left_alias: str | None = None
-    keys: list[list[Expression]] = field(default_factory=lambda: [[], []])
-    filters: list[list[Expression]] = field(default_factory=lambda: [[], []])
-    pushed: list[list[Expression]] = field(default_factory=lambda: [[], []])
+    keys: list[list[syntax.Expression]] = field(default_factory=lambda: [[], []])
+    filters: list[list[syntax.Expression]] = field(default_factory=lambda: [[], []])
+    pushed: list[list[syntax.Expression]] = field(default_factory=lambda: [[], []])
     null_safe: list[bool] = field(default_factory=list)
-    residual: list[Expression] = field(default_factory=list)
-    semi: dict[str, list[Expression]] = field(default_factory=dict)
+    residual: list[syntax.Expression] = field(default_factory=list)
+    semi: dict[str, list[syntax.Expression]] = field(default_factory=dict)
     map_aliases: list[str] = field(default_factory=list)
     stream_aliases: list[str] = field(default_factory=list)
 
@@ -65,18 +55,18 @@ class JoinContext:
     stream_hints: tuple[str, ...] = ()
 
 
-def join_tree(source: JoinSource, context: JoinContext) -> JoinTree:
+def join_tree(source: syntax.JoinSource, context: JoinContext) -> JoinTree:
     """Returns the tree of a join; raises :class:`PlanError` for unknown names."""
-    right = alias_of(source.right, context.sql)
-    if isinstance(source.left, JoinSource):
+    right = _alias_of(source.right, context.sql)
+    if isinstance(source.left, syntax.JoinSource):
         left = join_tree(source.left, context)
         aliases = [*left.left_aliases, left.right_aliases[0]]
         tree = _node(source.kind, left, aliases, right, None)
     else:
-        first = alias_of(source.left, context.sql)
+        first = _alias_of(source.left, context.sql)
         tree = _node(source.kind, None, [first], right, first)
         tree.left_alias = first
-    sort_conditions(tree, source.on, context)
+    _sort_conditions(tree, source.on, context)
     present = (*tree.left_aliases, *tree.right_aliases)
     tree.map_aliases = [alias for alias in context.map_hints if alias in present]
     tree.stream_aliases = list(context.stream_hints)
@@ -84,12 +74,16 @@ def join_tree(source: JoinSource, context: JoinContext) -> JoinTree:
 
 
 def subquery_join_tree(
-    kind: str, left_aliases: list[str], right: str, on: Expression | None, context: JoinContext
+    kind: str,
+    left_aliases: list[str],
+    right: str,
+    on: syntax.Expression | None,
+    context: JoinContext,
 ) -> JoinTree:
     """Returns the tree that joins a query's rows with a subquery of its WHERE."""
     base = left_aliases[0] if len(left_aliases) == 1 else None
     tree = _node(kind, None, left_aliases, right, base)
-    sort_conditions(tree, on, context)
+    _sort_conditions(tree, on, context)
     return tree
 
 
@@ -109,59 +103,50 @@ def _node(
     return tree
 
 
-def alias_of(source: Source, sql: str) -> str:
+def _alias_of(source: syntax.Source, sql: str) -> str:
     """Returns the alias of one side of a join; raises :class:`PlanError` if it can't be a side."""
-    if isinstance(source, LateralView):
+    if isinstance(source, syntax.LateralView):
         message = "a lateral view can't be one side of a join: put it into a subquery"
         raise error(sql, 10085, message, source.at)
-    if isinstance(source, JoinSource):
+    if isinstance(source, syntax.JoinSource):
         raise error(sql, 10018, "a join can't be the right side of a join", source.at)
     return source.alias
 
 
-def sort_conditions(tree: JoinTree, on: Expression | None, context: JoinContext) -> None:
+def _sort_conditions(tree: JoinTree, on: syntax.Expression | None, context: JoinContext) -> None:
     """Sorts the parts of ON into the lists of ``tree``."""
-    left_sources: list[str] = []
     kind = tree.conditions[0][0]
-    _sort(tree, on, kind, left_sources, context)
-    if len(left_sources) == 1:
-        tree.left_alias = left_sources[0]
-
-
-def _sort(
-    tree: JoinTree, on: Expression | None, kind: str, left: list[str], context: JoinContext
-) -> None:
-    if on is None:
-        return
-    if isinstance(on, Call) and on.name == "and":
-        for part in on.arguments:
-            _sort(tree, part, kind, left, context)
-    elif isinstance(on, Call) and on.name == "or":
-        for part in on.arguments:
-            _sides(tree, part, context)
-        tree.residual.append(on)
-    elif isinstance(on, Call) and on.name in ("=", "<=>"):
-        sides = [_sides(tree, argument, context) for argument in on.arguments]
-        if any(both[0] and both[1] for both in sides):
-            tree.residual.append(on)
+    left: list[str] = []
+    for part in syntax.conjuncts(on):
+        name = part.name if isinstance(part, syntax.Call) else ""
+        if isinstance(part, syntax.Call) and name in ("=", "<=>"):
+            sides = [_sides(tree, argument, context) for argument in part.arguments]
+            if any(both[0] and both[1] for both in sides):
+                tree.residual.append(part)
+            else:
+                _sort_equality(tree, part, kind, left, sides)
+            continue
+        in_left, in_right = _sides(tree, part, context)
+        if name == "or" or (in_left and in_right):
+            tree.residual.append(part)
         else:
-            _sort_equality(tree, on, kind, left, sides)
-    else:
-        found_left, found_right = _sides(tree, on, context)
-        if found_left and found_right:
-            tree.residual.append(on)
-        else:
-            _keep_or_push(tree, on, kind, 0 if found_left else 1)
+            _keep_or_push(tree, part, kind, 0 if in_left else 1)
+    if len(left) == 1:
+        tree.left_alias = left[0]
 
 
-def _keep_or_push(tree: JoinTree, on: Expression, kind: str, side: int) -> None:
+def _keep_or_push(tree: JoinTree, on: syntax.Expression, kind: str, side: int) -> None:
     """Applies rule 1: an ON condition is not pushed to the preserved side."""
     preserved = ("LEFT OUTER", "FULL OUTER") if side == 0 else ("RIGHT OUTER", "FULL OUTER")
     (tree.filters if kind in preserved else tree.pushed)[side].append(on)
 
 
 def _sort_equality(
-    tree: JoinTree, on: Call, kind: str, left: list[str], sides: list[tuple[list[str], list[str]]]
+    tree: JoinTree,
+    on: syntax.Call,
+    kind: str,
+    left: list[str],
+    sides: list[tuple[list[str], list[str]]],
 ) -> None:
     (first_left, first_right), (second_left, second_right) = sides
     first, second = on.arguments
@@ -184,7 +169,7 @@ def _sort_equality(
 
 
 def _hand_down(
-    tree: JoinTree | None, on: Call, kind: str, sides: list[tuple[list[str], list[str]]]
+    tree: JoinTree | None, on: syntax.Call, kind: str, sides: list[tuple[list[str], list[str]]]
 ) -> bool:
     """Passes an equality between two tables on the left to the join below that joins them.
 
@@ -207,15 +192,15 @@ def _hand_down(
 
 
 def _sides(
-    tree: JoinTree, expression: Expression, context: JoinContext
+    tree: JoinTree, expression: syntax.Expression, context: JoinContext
 ) -> tuple[list[str], list[str]]:
     """Returns the aliases of the left and of the right side that an expression reads."""
     left: list[str] = []
     right: list[str] = []
-    for part in walk(expression):
-        if isinstance(part, Subquery):
+    for part in syntax.walk(expression):
+        if isinstance(part, syntax.Subquery):
             raise error(context.sql, 40000, "a subquery can't stand in ON", part.at)
-        if not isinstance(part, Name):
+        if not isinstance(part, syntax.Name):
             continue
         alias = part.parts[0]
         if alias not in tree.left_aliases and alias not in tree.right_aliases:
@@ -229,7 +214,7 @@ def _sides(
     return left, right
 
 
-def _find_alias(name: Name, context: JoinContext) -> str:
+def _find_alias(name: syntax.Name, context: JoinContext) -> str:
     owners = [
         alias
         for alias, columns in context.columns.items()
@@ -244,10 +229,10 @@ def _find_alias(name: Name, context: JoinContext) -> str:
     return owners[0]
 
 
-def add_where_equalities(tree: JoinTree, where: Expression, context: JoinContext) -> None:
+def add_where_equalities(tree: JoinTree, where: syntax.Expression, context: JoinContext) -> None:
     """Makes join keys of the equalities in WHERE (comma joins). The top join must not be outer."""
-    for part in conjuncts(where):
-        if not (isinstance(part, Call) and part.name in ("=", "<=>")):
+    for part in syntax.conjuncts(where):
+        if not (isinstance(part, syntax.Call) and part.name in ("=", "<=>")):
             continue
         try:
             sides = [_sides(tree, argument, context) for argument in part.arguments]
@@ -261,6 +246,6 @@ def add_where_equalities(tree: JoinTree, where: Expression, context: JoinContext
             tree.left_alias = left[0]
 
 
-def aliases_in(expression: Expression) -> set[str | None]:
+def aliases_in(expression: syntax.Expression) -> set[str | None]:
     """Returns the first part of every name in an expression: the table, if the name has one."""
-    return {part.parts[0] for part in walk(expression) if isinstance(part, Name)}
+    return {part.parts[0] for part in syntax.walk(expression) if isinstance(part, syntax.Name)}

@@ -5,47 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_hive_opt.hive.generate import join_tree as trees
-from airflow_hive_opt.hive.generate.generation import Generation, filtered
+from airflow_hive_opt.hive.generate.generation import Generation, filtered, reduce_sink
 from airflow_hive_opt.hive.generate.join_merging import merge
 from airflow_hive_opt.hive.generate.join_tree import JoinContext, JoinTree
-from airflow_hive_opt.hive.generate.lateral_views import lateral_views
-from airflow_hive_opt.hive.generate.names import Scope, error, type_of
-from airflow_hive_opt.hive.graph.operator_graph import (
-    ColumnInfo,
-    Filter,
-    GroupBy,
-    Join,
-    JoinCondition,
-    Operator,
-    ReduceSink,
-    Select,
-    attach,
-)
-from airflow_hive_opt.hive.parser.syntax import (
-    Block,
-    Call,
-    Column,
-    Constant,
-    Expression,
-    JoinSource,
-    LateralView,
-)
+from airflow_hive_opt.hive.generate.names import NUMBERS, Scope, error, type_of
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.statement.zip_strict import zip_strict
-
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
 
 
 def generate(
-    generation: Generation, block: Block, sources: dict[str, Operator], path: str
-) -> Operator:
-    """Makes the joins of a block's FROM, and the lateral views over them."""
-    source = block.source
-    while isinstance(source, LateralView):
-        source = source.source
-    if not isinstance(source, JoinSource):
-        raise TypeError("no join")
-    hints = block.bodies[0].hints
-    ignored = generation.settings.is_on("hive.ignore.mapjoin.hint")
+    generation: Generation,
+    source: syntax.JoinSource,
+    bodies: tuple[syntax.Body, ...],
+    sources: dict[str, ops.Operator],
+) -> ops.Operator:
+    """Makes the joins of a FROM clause. Conditions of WHERE may become join keys."""
+    settings, hints, where = generation.settings, bodies[0].hints, bodies[0].where
+    ignored = settings.is_on("hive.ignore.mapjoin.hint")
     context = JoinContext(
         generation.sql,
         {alias: operator.columns for alias, operator in sources.items()},
@@ -53,26 +30,19 @@ def generate(
         _hinted(hints, "streamtable"),
     )
     tree = trees.join_tree(source, context)
-    if len(block.bodies) == 1 and block.bodies[0].where is not None and not _any_outer(tree):
-        trees.add_where_equalities(tree, block.bodies[0].where, context)
-    if generation.settings.is_on("hive.merge.nway.joins"):
+    if len(bodies) == 1 and where is not None and not tree.outer:
+        trees.add_where_equalities(tree, where, context)
+    if settings.is_on("hive.merge.nway.joins"):
         tree = merge(tree)
     _push_filters(generation, tree, sources)
-    found = join_sources(generation, tree, sources, None, path)
-    if isinstance(block.source, LateralView):
-        return lateral_views(generation.sql, block.source, found)
-    return found
-
-
-def _any_outer(tree: JoinTree | None) -> bool:
-    return tree is not None and tree.outer
+    return join_sources(generation, tree, sources)
 
 
 def _hinted(hints: tuple[tuple[str, tuple[str, ...]], ...], *names: str) -> tuple[str, ...]:
     return tuple(alias for name, aliases in hints if name in names for alias in aliases)
 
 
-def _push_filters(generation: Generation, tree: JoinTree, sources: dict[str, Operator]) -> None:
+def _push_filters(generation: Generation, tree: JoinTree, sources: dict[str, ops.Operator]) -> None:
     """Filters each table by the ON conditions that may move to it."""
     if tree.left is not None:
         _push_filters(generation, tree.left, sources)
@@ -85,20 +55,19 @@ def _push_filters(generation: Generation, tree: JoinTree, sources: dict[str, Ope
 def join_sources(
     generation: Generation,
     tree: JoinTree,
-    sources: dict[str, Operator],
-    joining: Operator | None,
-    path: str,
-) -> Operator:
+    sources: dict[str, ops.Operator],
+    joining: ops.Operator | None = None,
+) -> ops.Operator:
     """Makes the joins of a tree over its sources.
 
     ``joining`` is the outer query's last operator if the tree joins a subquery, else ``None``.
     """
     below = joining
     if tree.left is not None:
-        below = join_sources(generation, tree.left, sources, None, path)
+        below = join_sources(generation, tree.left, sources)
         for condition in tree.pushed[0]:
             below = filtered(generation.sql, below, condition)
-    inputs: list[Operator] = []
+    inputs: list[ops.Operator] = []
     for alias in tree.base:
         if alias is None:
             if below is None:
@@ -109,11 +78,8 @@ def join_sources(
         else:
             inputs.append(sources[alias])
     keys = _keys(generation, tree, inputs)
-    sinks = [
-        _reduce_sink(generation, tree, operator, key, tag)
-        for tag, (operator, key) in enumerate(zip_strict(inputs, keys))
-    ]
-    found: Operator = _join_operator(generation, tree, inputs, sinks, keys, path)
+    sinks = [_reduce_sink(generation, tree, *side) for side in zip_strict(inputs, keys)]
+    found: ops.Operator = _join_operator(generation, tree, inputs, sinks, keys)
     if not tree.outer:
         for condition in tree.residual:
             found = filtered(generation.sql, found, condition)
@@ -121,43 +87,40 @@ def join_sources(
 
 
 def _semi_join_side(
-    generation: Generation, operator: Operator, fields: list[Expression]
-) -> Operator:
+    generation: Generation, operator: ops.Operator, fields: list[syntax.Expression]
+) -> ops.Operator:
     """Makes the right side of a semi join: only its keys, grouped in the mapper."""
     scope = Scope(generation.sql, operator.columns)
-    columns: list[ColumnInfo] = []
-    expressions: dict[str, Expression | None] = {}
-    for part in fields:
-        resolved = scope.resolve(part)
-        if resolved in expressions.values():
-            continue
+    columns: list[ops.ColumnInfo] = []
+    expressions: dict[str, syntax.Expression | None] = {}
+    for key in dict.fromkeys(map(scope.resolve, fields)):
         internal = f"_col{len(columns)}"
-        expressions[internal] = resolved
-        info = operator.info(resolved.name) if isinstance(resolved, Column) else None
-        table = operator.columns[0].table
-        columns.append(ColumnInfo(internal, table, info.name if info else "", type_of(resolved)))
-    selected = Select(columns, expressions=expressions)
-    attach(selected, operator)
-    grouped = GroupBy(
+        expressions[internal] = key
+        info = operator.info(key.name) if isinstance(key, syntax.Column) else None
+        name, table = info.name if info else "", operator.columns[0].table
+        columns.append(ops.ColumnInfo(internal, table, name, type_of(key)))
+    selected = ops.attach(ops.Select(columns, expressions=expressions), operator)
+    grouped = ops.GroupBy(
         list(columns),
         expressions={info.internal: info.column for info in columns},
         mode="hash",
         keys=tuple(info.column for info in columns),
     )
-    attach(grouped, selected)
-    return grouped
+    return ops.attach(grouped, selected)
 
 
-def _keys(generation: Generation, tree: JoinTree, inputs: list[Operator]) -> list[list[Expression]]:
+def _keys(
+    generation: Generation, tree: JoinTree, inputs: list[ops.Operator]
+) -> list[list[syntax.Expression]]:
     """Returns the join keys of every input, cast to the type that all inputs share."""
-    keys: list[list[Expression]] = []
+    keys: list[list[syntax.Expression]] = []
     for tag, operator in enumerate(inputs):
         scope = Scope(generation.sql, operator.columns)
         alias = tree.base[tag]
         if alias is not None and tree.semi.get(alias):
             infos = operator.columns
             # The keys of a semi join's right side are the columns selected for it.
-            resolved: list[Expression] = []
+            resolved: list[syntax.Expression] = []
             for part in tree.keys[tag]:
                 at = list(dict.fromkeys(tree.semi[alias])).index(part)
                 resolved.append(infos[min(at, len(infos) - 1)].column)
@@ -170,7 +133,7 @@ def _keys(generation: Generation, tree: JoinTree, inputs: list[Operator]) -> lis
             common = _common_type(kinds)
             for key in keys:
                 if _base(type_of(key[at])) != common:
-                    key[at] = Call("cast", (key[at],), note=common)
+                    key[at] = syntax.Call("cast", (key[at],), note=common)
     return keys
 
 
@@ -180,16 +143,16 @@ def _base(kind: str) -> str:
 
 
 def _common_type(kinds: set[str]) -> str:
-    if kinds <= set(_NUMBERS):
-        return max(kinds, key=_NUMBERS.index)
-    if kinds & set(_NUMBERS):
+    if kinds <= set(NUMBERS):
+        return max(kinds, key=NUMBERS.index)
+    if kinds & set(NUMBERS):
         return "double"
     return "string"
 
 
 def _reduce_sink(
-    generation: Generation, tree: JoinTree, operator: Operator, keys: list[Expression], tag: int
-) -> ReduceSink:
+    generation: Generation, tree: JoinTree, operator: ops.Operator, keys: list[syntax.Expression]
+) -> ops.ReduceSink:
     if not keys and generation.settings.forbids("hive.strict.checks.cartesian.product"):
         raise error(
             generation.sql,
@@ -199,45 +162,34 @@ def _reduce_sink(
         )
     if not tree.outer:
         wanted = [
-            Call("isnotnull", (key,))
+            syntax.Call("isnotnull", (key,))
             for at, key in enumerate(keys)
             if not tree.null_safe[at]
-            and not (isinstance(key, Column) and key.partition)
-            and not isinstance(key, Constant)
+            and not (isinstance(key, syntax.Column) and key.partition)
+            and not isinstance(key, syntax.Constant)
         ]
         predicate = tuple(dict.fromkeys(wanted))
-        if predicate and isinstance(operator, Filter) and not operator.children:
+        if predicate and isinstance(operator, ops.Filter) and not operator.children:
             new = tuple(part for part in predicate if part not in operator.predicate)
             operator.predicate += new
             operator.generated |= frozenset(new)
         elif predicate:
-            present = Filter(
+            present = ops.Filter(
                 list(operator.columns), predicate=predicate, generated=frozenset(predicate)
             )
-            attach(present, operator)
-            operator = present
-    sink = ReduceSink(
-        list(operator.columns),
-        keys=tuple(keys),
-        partition_keys=tuple(keys),
-        order="+" * len(keys),
-        reducers=-1 if keys else 1,
-        tag=tag,
-    )
-    attach(sink, operator)
-    return sink
+            operator = ops.attach(present, operator)
+    return reduce_sink(operator, keys)
 
 
 def _join_operator(
     generation: Generation,
     tree: JoinTree,
-    inputs: list[Operator],
-    sinks: list[ReduceSink],
-    keys: list[list[Expression]],
-    path: str,
-) -> Join:
-    columns: list[ColumnInfo] = []
-    expressions: dict[str, Expression | None] = {}
+    inputs: list[ops.Operator],
+    sinks: list[ops.ReduceSink],
+    keys: list[list[syntax.Expression]],
+) -> ops.Join:
+    columns: list[ops.ColumnInfo] = []
+    expressions: dict[str, syntax.Expression | None] = {}
     sources: dict[str, int] = {}
     aliases: list[tuple[str, ...]] = []
     for tag, sink in enumerate(sinks):
@@ -254,18 +206,17 @@ def _join_operator(
     for tag, conditions in enumerate(tree.filters):
         if conditions:
             scope = Scope(generation.sql, inputs[tag].columns)
-            filters[tag] = tuple(scope.resolve(condition) for condition in conditions)
-    residual: tuple[Expression, ...] = ()
+            filters[tag] = tuple(map(scope.resolve, conditions))
+    residual: tuple[syntax.Expression, ...] = ()
     if tree.outer and tree.residual:
         scope = Scope(generation.sql, columns)
-        residual = tuple(scope.resolve(condition) for condition in tree.residual)
-    found = Join(
+        residual = tuple(map(scope.resolve, tree.residual))
+    found = ops.Join(
         columns,
         expressions=expressions,
-        conditions=tuple(JoinCondition(*condition) for condition in tree.conditions),
+        conditions=tuple(ops.JoinCondition(*condition) for condition in tree.conditions),
         sources=sources,
         aliases=tuple(aliases),
-        scan_aliases=tuple(f"{path}:{alias}" if path else alias or "" for alias in tree.base),
         order=tuple(range(len(sinks))),
         filters=filters,
         residual=residual,
@@ -274,5 +225,4 @@ def _join_operator(
         left_input_join=tree.base[0] is None,
         keys=tuple(tuple(key) for key in keys),
     )
-    attach(found, *sinks)
-    return found
+    return ops.attach(found, *sinks)

@@ -5,59 +5,38 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_hive_opt.hive.generate.names import Scope
-from airflow_hive_opt.hive.graph.operator_graph import (
-    ColumnInfo,
-    LateralViewForward,
-    LateralViewJoin,
-    Operator,
-    Select,
-    UserTableFunction,
-    attach,
-)
-from airflow_hive_opt.hive.parser.syntax import Call, Expression, LateralView, Source
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.parser.syntax import Call, LateralView, Source
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
-def lateral_views(sql: str, source: Source, below: Operator) -> Operator:
+def lateral_views(sql: str, source: Source | None, below: ops.Operator) -> ops.Operator:
     """Makes the LVF, its Select, its table function, and the LVJ that joins both branches."""
     if not isinstance(source, LateralView):
         return below
     below = lateral_views(sql, source.source, below)
-    forward = LateralViewForward(list(below.columns))
-    attach(forward, below)
-    kept = Select(list(below.columns), star=True)
-    attach(kept, forward)
+    forward = ops.attach(ops.LateralViewForward(list(below.columns)), below)
+    kept = ops.attach(ops.Select(list(below.columns), star=True), forward)
     scope = Scope(sql, below.columns)
-    arguments = [scope.resolve(argument) for argument in source.call.arguments]
+    arguments = {f"_col{at}": scope.resolve(each) for at, each in enumerate(source.call.arguments)}
+    given = ops.Select([ops.ColumnInfo(name, None, "") for name in arguments])
+    given.expressions = {**arguments}
+    ops.attach(given, forward)
     names = source.columns or tuple(f"col{at}" for at in range(_width(source.call)))
-    argument_columns = [ColumnInfo(f"_col{at}", None, "") for at, _ in enumerate(arguments)]
-    given = Select(
-        argument_columns,
-        expressions={f"_col{at}": argument for at, argument in enumerate(arguments)},
-    )
-    attach(given, forward)
     internals = _function_columns(source.call.name, len(names))
     made = [
-        ColumnInfo(internal, source.alias, name, "unknown")
+        ops.ColumnInfo(internal, source.alias, name, "unknown")
         for internal, name in zip_strict(internals, names)
     ]
-    function = UserTableFunction(
+    function = ops.UserTableFunction(
         made, expressions=dict.fromkeys(internals), function=source.call.name
     )
-    attach(function, given)
-    columns: list[ColumnInfo] = []
-    expressions: dict[str, Expression | None] = {}
-    for info in below.columns:
-        internal = f"_col{len(columns)}"
-        columns.append(replace(info, internal=internal))
-        expressions[internal] = info.column
-    for info in made:
-        internal = f"_col{len(columns)}"
-        columns.append(replace(info, internal=internal))
-        expressions[internal] = info.column
-    joined = LateralViewJoin(columns, expressions=expressions, alias=source.alias)
-    attach(joined, kept, function)
-    return joined
+    ops.attach(function, given)
+    inputs = [*below.columns, *made]
+    columns = [replace(info, internal=f"_col{at}") for at, info in enumerate(inputs)]
+    joined = ops.LateralViewJoin(columns, alias=source.alias)
+    joined.expressions = {info.internal: read.column for info, read in zip_strict(columns, inputs)}
+    return ops.attach(joined, kept, function)
 
 
 def _width(call: Call) -> int:

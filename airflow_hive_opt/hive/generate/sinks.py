@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from airflow_hive_opt.hive.generate.generation import Generation
 from airflow_hive_opt.hive.generate.names import error
-from airflow_hive_opt.hive.graph.operator_graph import (
-    FileSink,
-    Operator,
-    ReduceSink,
-    Select,
-    attach,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.parser.syntax import Body, Call, Column, Expression
 from airflow_hive_opt.statement.catalog import Buckets, Table
 
 
-def generate(generation: Generation, body: Body, operator: Operator) -> Operator:
+def generate(generation: Generation, body: Body, operator: ops.Operator) -> ops.Operator:
     """Makes the FileSink of a body; raises :class:`PlanError` for a wrong number of columns."""
     destination = body.destination
     kind = destination.kind if destination else "SELECT"
     name = destination.table if destination else None
     table = generation.catalog.table(name) if name is not None else None
     if table is not None and destination and kind != "CREATE TABLE AS":
-        width = len([info for info in operator.columns if not info.hidden])
+        width = len(operator.visible)
         wanted = len(table.columns) + destination.dynamic
         if width != wanted:
             message = f"{name} takes {wanted} columns, the query gives {width}"
@@ -30,15 +24,14 @@ def generate(generation: Generation, body: Body, operator: Operator) -> Operator
         operator = _converted(operator, table)
         if table.buckets is not None:
             operator = _bucketed(operator, table, table.buckets)
-    found = FileSink(list(operator.columns), kind=kind, table=name)
-    attach(found, operator)
+    found = ops.attach(ops.FileSink(list(operator.columns), kind=kind, table=name), operator)
     generation.sinks.append(found)
     return found
 
 
-def _converted(operator: Operator, table: Table) -> Operator:
+def _converted(operator: ops.Operator, table: Table) -> ops.Operator:
     """Adds a Select that casts rows to the types of the target table, if a type differs."""
-    columns = [info for info in operator.columns if not info.hidden]
+    columns = operator.visible
     casts: dict[str, Expression | None] = {}
     for info, wanted in zip(columns, table.columns):
         same = info.type.partition("(")[0] == wanted.type.partition("(")[0]
@@ -49,29 +42,25 @@ def _converted(operator: Operator, table: Table) -> Operator:
         return operator
     for info in columns[len(table.columns) :]:
         casts[info.internal] = info.column
-    found = Select(columns, expressions=casts)
-    attach(found, operator)
-    return found
+    return ops.attach(ops.Select(columns, expressions=casts), operator)
 
 
-def _bucketed(operator: Operator, table: Table, buckets: Buckets) -> Operator:
+def _bucketed(operator: ops.Operator, table: Table, buckets: Buckets) -> ops.Operator:
     """Adds a ReduceSink with one reducer for each bucket, sorted by the table's sort columns."""
     names = [column.name for column in table.columns]
-    columns = [info for info in operator.columns if not info.hidden]
+    columns = operator.visible
 
     def column(name: str) -> Column:
         return columns[names.index(name)].column
 
     if max(map(names.index, buckets.columns)) >= len(columns):
         return operator
-    sink = ReduceSink(
+    sink = ops.ReduceSink(
         list(operator.columns),
         keys=tuple(column(name) for name, _ in buckets.sort),
         partition_keys=tuple(column(name) for name in buckets.columns),
         order="".join("-" if way == "desc" else "+" for _, way in buckets.sort),
         reducers=buckets.count,
     )
-    attach(sink, operator)
-    found = Select(list(operator.columns), star=True)
-    attach(found, sink)
-    return found
+    ops.attach(sink, operator)
+    return ops.attach(ops.Select(list(operator.columns), star=True), sink)

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_hive_opt.hive.graph.operator_graph import Join, Operator
-from airflow_hive_opt.hive.parser.syntax import Call, Column, Expression
+from airflow_hive_opt.hive.parser.syntax import Column, Expression, rewritten, walk
 
 
 def substitute(expression: Expression, columns: dict[str, Expression | None]) -> Expression | None:
     """Replaces the columns of ``expression``; ``None`` if a column has no replacement.
 
+    >>> from airflow_hive_opt.hive.parser.syntax import Call
     >>> a, b = Column("a"), Column("b")
     >>> substitute(Call(">", (a, a)), {"a": b}) == Call(">", (b, b))
     True
     """
-    if isinstance(expression, Column):
-        return columns.get(expression.name)
-    if not isinstance(expression, Call):
-        return expression
-    arguments = []
-    for argument in expression.arguments:
-        found = substitute(argument, columns)
-        if found is None:
-            return None
-        arguments.append(found)
-    return replace(expression, arguments=tuple(arguments))
+    found = {column: columns.get(column.name) for column in columns_of(expression)}
+    if None in found.values():
+        return None
+    return rewritten(expression, lambda part: found.get(part) if isinstance(part, Column) else None)
 
 
 def through(expression: Expression, operator: Operator) -> Expression | None:
@@ -37,17 +29,7 @@ def through(expression: Expression, operator: Operator) -> Expression | None:
 
 def columns_of(expression: Expression) -> list[Column]:
     """Returns the columns that an expression reads, each once, in order."""
-    found: dict[Column, None] = {}
-
-    def visit(part: Expression) -> None:
-        if isinstance(part, Column):
-            found.setdefault(part)
-        elif isinstance(part, Call):
-            for argument in part.arguments:
-                visit(argument)
-
-    visit(expression)
-    return list(found)
+    return list(dict.fromkeys(part for part in walk(expression) if isinstance(part, Column)))
 
 
 def backtrack(
@@ -79,7 +61,4 @@ def _through_join(expression: Expression, join: Join, terminal: Operator) -> Exp
     if below is None:
         return None
     parent = join.parents[tags.pop()]
-    if parent is terminal:
-        return below
-    inner = through(below, parent)
-    return backtrack(inner, parent, terminal)
+    return below if parent is terminal else backtrack(through(below, parent), parent, terminal)

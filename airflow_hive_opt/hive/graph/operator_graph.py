@@ -1,41 +1,41 @@
 """Hive's operator graph.
 
-Hive's optimizer changes one graph of operators in place, and so do the rules here: they remove a
-ReduceSink, turn a Join into a MapJoin, or move a Filter to its scan. Operators are therefore
-mutable and compare by identity.
-
-Rows flow upwards, from the scans to the sinks: the parents of an operator are below it, its
-children above it.
+The rules change one graph in place, as Hive's optimizer does. Operators are therefore mutable and
+compare by identity. Rows flow upwards, from the scans to the sinks: the parents of an operator are
+below it, its children above it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from airflow_hive_opt.hive.parser.syntax import Call, Column, Expression, Window
+from airflow_hive_opt.hive.parser.syntax import Call, Column, Expression
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.settings import Settings
 
-SHORT_NAMES = {
-    "TableScan": "TS",
-    "Filter": "FIL",
-    "Select": "SEL",
-    "ReduceSink": "RS",
-    "Join": "JOIN",
-    "MapJoin": "MAPJOIN",
-    "GroupBy": "GBY",
-    "Union": "UNION",
-    "Limit": "LIM",
-    "FileSink": "FS",
-    "Script": "SCR",
-    "TableFunction": "PTF",
-    "LateralViewForward": "LVF",
-    "LateralViewJoin": "LVJ",
-    "UserTableFunction": "UDTF",
-    "Demux": "DEMUX",
-    "Mux": "MUX",
+# Hive's abbreviations of its operators, and the names that EXPLAIN prints.
+NAMES = {
+    "TableScan": ("TS", "TableScan"),
+    "Filter": ("FIL", "Filter Operator"),
+    "Select": ("SEL", "Select Operator"),
+    "ReduceSink": ("RS", "Reduce Output Operator"),
+    "Join": ("JOIN", "Join Operator"),
+    "MapJoin": ("MAPJOIN", "Map Join Operator"),
+    "GroupBy": ("GBY", "Group By Operator"),
+    "Union": ("UNION", "Union"),
+    "Limit": ("LIM", "Limit"),
+    "FileSink": ("FS", "File Output Operator"),
+    "Script": ("SCR", "Transform Operator"),
+    "TableFunction": ("PTF", "PTF Operator"),
+    "LateralViewForward": ("LVF", "Lateral View Forward"),
+    "LateralViewJoin": ("LVJ", "Lateral View Join Operator"),
+    "UserTableFunction": ("UDTF", "UDTF Operator"),
+    "Demux": ("DEMUX", "Demux Operator"),
+    "Mux": ("MUX", "Mux Operator"),
 }
+_Operator = TypeVar("_Operator", bound="Operator")
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,15 @@ class Operator:
     @property
     def short_name(self) -> str:
         """Hive's abbreviation."""
-        return SHORT_NAMES[type(self).__name__]
+        return NAMES[type(self).__name__][0]
+
+    @property
+    def visible(self) -> list[ColumnInfo]:
+        """The output columns that ``*`` means."""
+        return [info for info in self.columns if not info.hidden]
 
     def info(self, internal: str) -> ColumnInfo | None:
-        """The output column called ``internal``."""
+        """The output column of that internal name."""
         return next((info for info in self.columns if info.internal == internal), None)
 
 
@@ -105,7 +110,6 @@ class Filter(Operator):
 
     predicate: tuple[Expression, ...] = ()
     generated: frozenset[Expression] = frozenset()
-    sampling: bool = False
 
 
 @dataclass(eq=False)
@@ -127,7 +131,6 @@ class ReduceSink(Operator):
     partition_keys: tuple[Expression, ...] = ()
     order: str = ""
     reducers: int = -1
-    tag: int = -1
     distinct: int = 0
 
 
@@ -153,7 +156,6 @@ class Join(Operator):
     conditions: tuple[JoinCondition, ...] = ()
     sources: dict[str, int] = field(default_factory=dict)
     aliases: tuple[tuple[str, ...], ...] = ()
-    scan_aliases: tuple[str, ...] = ()
     order: tuple[int, ...] = ()
     filters: dict[int, tuple[Expression, ...]] = field(default_factory=dict)
     residual: tuple[Expression, ...] = ()
@@ -185,7 +187,6 @@ class GroupBy(Operator):
     grouping_sets: int = 0
 
 
-@dataclass(eq=False)
 class Union(Operator):
     """All rows of all parents."""
 
@@ -216,14 +217,10 @@ class Script(Operator):
     script: str = ""
 
 
-@dataclass(eq=False)
 class TableFunction(Operator):
     """Window functions (Hive's PTF)."""
 
-    window: Window | None = None
 
-
-@dataclass(eq=False)
 class LateralViewForward(Operator):
     """Sends every row both to the select and to the table function of a lateral view."""
 
@@ -242,36 +239,46 @@ class UserTableFunction(Operator):
     function: str = ""
 
 
-@dataclass(eq=False)
 class Demux(Operator):
     """Passes the rows of correlated ReduceSinks to the operators that followed each of them."""
 
 
-@dataclass(eq=False)
 class Mux(Operator):
     """Collects the rows of a join or group-by in the reducer of a correlated job."""
 
 
-def attach(child: Operator, *parents: Operator) -> None:
-    """Makes ``child`` the last child of ``parents``."""
+def attach(child: _Operator, *parents: Operator) -> _Operator:
+    """Makes ``child`` the last child of ``parents`` and returns it."""
     for parent in parents:
         parent.children.append(child)
         child.parents.append(parent)
+    return child
 
 
 def remove(operator: Operator) -> None:
     """Removes an operator that has one parent; the parent takes its children."""
     (parent,) = operator.parents
-    replace_child(parent, operator, operator.children)
+    at = parent.children.index(operator)
+    parent.children[at : at + 1] = operator.children
     for child in operator.children:
         child.parents[child.parents.index(operator)] = parent
     operator.parents, operator.children = [], []
 
 
-def replace_child(parent: Operator, old: Operator, new: Iterable[Operator]) -> None:
-    """Replaces ``old`` among ``parent``'s children with ``new``."""
-    at = parent.children.index(old)
-    parent.children[at : at + 1] = new
+def take_place(new: Operator, old: Operator) -> None:
+    """Gives ``new`` the parents and children of ``old``."""
+    new.parents, new.children = old.parents, old.children
+    for parent in new.parents:
+        parent.children[parent.children.index(old)] = new
+    for child in new.children:
+        child.parents[child.parents.index(old)] = new
+
+
+def insert_between(parent: Operator, new: Operator, child: Operator) -> None:
+    """Inserts ``new`` between ``parent`` and one of its children."""
+    parent.children[parent.children.index(child)] = new
+    child.parents[child.parents.index(parent)] = new
+    new.parents, new.children = [parent], [child]
 
 
 def insert_above(operator: Operator, new: Operator) -> None:
@@ -283,17 +290,23 @@ def insert_above(operator: Operator, new: Operator) -> None:
     new.parents = [operator]
 
 
-def graph(roots: Iterable[Operator]) -> Iterator[Operator]:
-    """Yields every operator once, depth first from the roots."""
+def reachable(
+    starts: Iterable[Operator], neighbours: Callable[[Operator], list[Operator]]
+) -> Iterator[Operator]:
+    """Yields the operators to which ``neighbours`` leads, each once, depth first."""
     seen: set[int] = set()
-    stack = list(roots)[::-1]
+    stack = list(starts)[::-1]
     while stack:
         operator = stack.pop()
-        if id(operator) in seen:
-            continue
-        seen.add(id(operator))
-        yield operator
-        stack.extend(reversed(operator.children))
+        if id(operator) not in seen:
+            seen.add(id(operator))
+            yield operator
+            stack.extend(reversed(neighbours(operator)))
+
+
+def graph(roots: Iterable[Operator]) -> Iterator[Operator]:
+    """Yields every operator once, depth first from the roots."""
+    return reachable(roots, lambda operator: operator.children)
 
 
 def topological(scans: Iterable[Operator]) -> list[Operator]:

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
+from airflow_hive_opt.hive.parser import syntax
 from airflow_hive_opt.hive.parser.expression_parser import ExpressionParser
-from airflow_hive_opt.hive.parser.syntax import (
-    Call,
-    JoinSource,
-    LateralView,
-    Source,
-    SubquerySource,
-    TableSource,
-)
 
 # Words that end a table or a SELECT item and are not its alias.
 _NO_ALIAS_WORDS = """
@@ -18,7 +11,7 @@ where group having order sort distribute cluster limit union join inner left rig
 lateral insert select map reduce from using window tablesample as natural unique anti semi outer
 by then set rows range between and or not with
 """
-NO_ALIAS = frozenset(_NO_ALIAS_WORDS.split())
+_NO_ALIAS = frozenset(_NO_ALIAS_WORDS.split())
 _JOINS = {
     ("join",): "INNER",
     ("inner", "join"): "INNER",
@@ -39,14 +32,8 @@ class FromClauseParser(ExpressionParser):
     The class is between the parsers of expressions and of queries, which call each other.
     """
 
-    def source(self) -> Source:
+    def source(self) -> syntax.Source:
         """Parses the FROM clause after the word FROM."""
-        found = self._joined()
-        while self.accept(","):
-            found = JoinSource("INNER", found, self._laterals(self._factor()), None)
-        return found
-
-    def _joined(self) -> Source:
         found = self._laterals(self._factor())
         while True:
             words = tuple(self.peek(ahead).lower for ahead in range(3))
@@ -56,7 +43,7 @@ class FromClauseParser(ExpressionParser):
             if not kind:
                 if self.accept(","):
                     right = self._laterals(self._factor())
-                    found = JoinSource("INNER", found, right, None)
+                    found = syntax.JoinSource("INNER", found, right, None)
                     continue
                 return found
             at = self.peek().start
@@ -68,15 +55,15 @@ class FromClauseParser(ExpressionParser):
                 self.fail_semantic(10011, "USING is no function of Hive: join ON the columns")
             if self.at("lateral"):
                 self.fail()
-            found = JoinSource(kind, found, right, on, at)
+            found = syntax.JoinSource(kind, found, right, on, at)
 
-    def _laterals(self, source: Source) -> Source:
+    def _laterals(self, source: syntax.Source) -> syntax.Source:
         while self.at("lateral"):
             at = self.next().start
             self.expect("view")
-            outer = bool(self.accept("outer"))
+            self.accept("outer")
             call = self.expression()
-            if not isinstance(call, Call):
+            if not isinstance(call, syntax.Call):
                 self.fail()
             alias = self.identifier()
             columns = []
@@ -85,10 +72,10 @@ class FromClauseParser(ExpressionParser):
                 while self.at(",") and self.peek(2).lower not in ("(",):
                     self.next()
                     columns.append(self.identifier())
-            source = LateralView(source, call, alias, tuple(columns), outer, at)
+            source = syntax.LateralView(source, call, alias, tuple(columns), at)
         return source
 
-    def _factor(self) -> Source:
+    def _factor(self) -> syntax.Source:
         at = self.peek().start
         if self.accept("("):
             if not self.at("select", "from", "with", "map", "reduce"):
@@ -96,29 +83,30 @@ class FromClauseParser(ExpressionParser):
             query = self.query()
             self.expect(")")
             self.accept("as")
-            if self.peek().kind not in ("word", "quoted") or self.peek().lower in NO_ALIAS:
+            if not self.at_alias():
                 self.fail()
-            return SubquerySource(query, self.identifier(), at)
+            return syntax.SubquerySource(query, self.identifier(), at)
         if self.peek().lower == "unique":
             self.fail()
         name = self.dotted_name()
         sample = ""
         if self.at("tablesample"):
             start = self.next().start
-            self.skip_parentheses()
+            self._skip_parentheses()
             sample = self.sql[start : self.peek(-1).stop]
         alias = name.rpartition(".")[2]
-        if self.accept("as") or (
-            self.peek().kind == "quoted"
-            or (self.peek().kind == "word" and self.peek().lower not in NO_ALIAS)
-        ):
+        if self.accept("as") or self.at_alias():
             alias = self.identifier()
         if self.at("(") or self.at("natural", "anti"):
             self.fail()
-        return TableSource(name, alias, at, sample)
+        return syntax.TableSource(name, alias, at, sample)
 
-    def skip_parentheses(self) -> None:
-        """Skips a pair of parentheses and their content."""
+    def at_alias(self) -> bool:
+        """Tells whether the current token is a name that no clause begins with."""
+        here = self.peek()
+        return here.kind == "quoted" or (here.kind == "word" and here.lower not in _NO_ALIAS)
+
+    def _skip_parentheses(self) -> None:
         self.expect("(")
         depth = 1
         while depth:

@@ -7,25 +7,17 @@ accepts ``FROM ... INSERT`` with several bodies, ``MAP ... USING``, SORT BY and 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from airflow_hive_opt.hive.parser.from_clause_parser import NO_ALIAS, FromClauseParser
-from airflow_hive_opt.hive.parser.hints import parse_hints
-from airflow_hive_opt.hive.parser.syntax import (
-    Block,
-    Body,
-    Call,
-    Destination,
-    Expression,
-    Query,
-    SelectItem,
-    Star,
-    SubquerySource,
-    Transform,
-    Union,
-)
+from airflow_hive_opt.hive.parser import syntax
+from airflow_hive_opt.hive.parser.from_clause_parser import FromClauseParser
 
+_HINT = re.compile(
+    r"\s*(mapjoin|broadcastjoin|streamtable|hold_ddltime)\s*(?:\(([\w\s,.:`]*)\))?\s*(,|$)",
+    re.IGNORECASE,
+)
 _NO_TAIL: dict[str, Any] = {
     "order_by": (),
     "sort_by": (),
@@ -39,7 +31,7 @@ class Statement(NamedTuple):
     """A parsed statement: SELECT, INSERT or CREATE TABLE AS."""
 
     kind: str
-    query: Query
+    query: syntax.Query
 
 
 def parse_hive(sql: str) -> Statement:
@@ -61,84 +53,78 @@ class _Parser(FromClauseParser):
         if self.accept("explain"):
             while self.accept("extended", "logical", "formatted", "dependency"):
                 pass
-        if self.accept("create"):
-            return self._create_table_as()
-        query = self.query()
+        found = self._create_table_as() if self.accept("create") else self._select_or_insert()
         while self.accept(";"):
             pass
         if self.peek().kind != "end":
             self.fail()
-        kind = "SELECT"
-        for body in query.bodies if isinstance(query, Block) else ():
-            kind = body.destination.kind if body.destination else kind
-        return Statement(kind, query)
+        return found
 
-    def query(self, views: tuple[tuple[str, Query], ...] = ()) -> Query:
+    def _select_or_insert(self) -> Statement:
+        query = self.query()
+        kinds = [body.destination.kind for body in query.bodies if body.destination]
+        return Statement(kinds[-1] if kinds else "SELECT", query)
+
+    def query(self, views: tuple[tuple[str, syntax.Query], ...] = ()) -> syntax.Block:
         """Parses a whole query with its WITH clause and its unions."""
         if self.accept("with"):
             while True:
                 name = self.identifier()
-                self.expect("as")
-                self.expect("(")
+                self.expect("as", "(")
                 views = (*views, (name, self.query(views)))
                 self.expect(")")
                 if not self.accept(","):
                     break
-        found = self._union(views)
-        if isinstance(found, Block) and views and not found.views:
-            found = replace(found, views=views)
-        return found
+        found = self._union()
+        return replace(found, views=found.views or views)
 
-    def _union(self, views: tuple[tuple[str, Query], ...]) -> Query:
+    def _union(self) -> syntax.Block:
         first = self._block()
         if not self.at("union"):
             return first
         body = first.bodies[0]
         if body.hints:
             self.fail()
-        united: Query = replace(first, bodies=(replace(body, destination=None),))
+        united: syntax.Query = replace(first, bodies=(replace(body, destination=None),))
         tail = body
+        items = (syntax.SelectItem(syntax.Star()),)
         while self.accept("union"):
             distinct = not self.accept("all")
             self.accept("distinct")
             branch = self._block()
             tail = branch.bodies[0]
-            united = Union(united, replace(branch, bodies=(replace(tail, **_NO_TAIL),)))
+            branch = replace(branch, bodies=(replace(tail, **_NO_TAIL),))
+            united = syntax.Union(united, branch)
             if distinct:
-                united = _select_all(united, Body((SelectItem(Star()),), distinct=True))
+                united = _select_all(united, syntax.Body(items, distinct=True))
         # ORDER BY and LIMIT after the last branch belong to the whole union.
         whole = {name: getattr(tail, name) for name in _NO_TAIL}
-        items = (SelectItem(Star()),)
-        return _select_all(united, Body(items, body.destination, **whole), views)
+        return _select_all(united, syntax.Body(items, body.destination, **whole))
 
-    def _block(self) -> Block:
+    def _block(self) -> syntax.Block:
         if self.accept("("):
             self.fail(-1)
         if self.accept("from"):
             source = self.source()
             bodies = [self._body(self._destination())]
-            while self.at("insert") or self.at("select", "map", "reduce"):
+            while self.at("insert", "select", "map", "reduce"):
                 bodies.append(self._body(self._destination()))
-            return Block(source, tuple(bodies))
+            return syntax.Block(source, tuple(bodies))
         destination = self._destination()
         if destination and self.accept("from"):
             source = self.source()
-            return Block(source, (self._body(destination),))
+            return syntax.Block(source, (self._body(destination),))
         if destination and self.at("with"):
             inner = self.query()
-            if isinstance(inner, Block):
-                return replace(inner, bodies=(replace(inner.bodies[0], destination=destination),))
-        return self._select_from(destination)
-
-    def _select_from(self, destination: Destination | None) -> Block:
+            return replace(inner, bodies=(replace(inner.bodies[0], destination=destination),))
         body = self._select_list(destination)
-        source = self.source() if self.accept("from") else None
-        return Block(source, (self._clauses(body),))
+        given = self.source() if self.accept("from") else None
+        return syntax.Block(given, (self._clauses(body),))
 
-    def _body(self, destination: Destination | None) -> Body:
+    def _body(self, destination: syntax.Destination | None) -> syntax.Body:
         return self._clauses(self._select_list(destination))
 
-    def _destination(self) -> Destination | None:
+    def _destination(self) -> syntax.Destination | None:
         if not self.accept("insert"):
             return None
         overwrite = bool(self.accept("overwrite"))
@@ -148,7 +134,7 @@ class _Parser(FromClauseParser):
             self.expect("directory")
             self.next()
             self._row_format()
-            return Destination("INSERT OVERWRITE", None)
+            return syntax.Destination("INSERT OVERWRITE", None)
         self.accept("table")
         table = self.dotted_name()
         dynamic = 0
@@ -162,103 +148,95 @@ class _Parser(FromClauseParser):
                     dynamic += 1
                 self.accept(",")
             if self.accept("if"):
-                self.expect("not")
-                self.expect("exists")
-        return Destination("INSERT OVERWRITE" if overwrite else "INSERT INTO", table, dynamic)
+                self.expect("not", "exists")
+        return syntax.Destination(
+            "INSERT OVERWRITE" if overwrite else "INSERT INTO", table, dynamic
+        )
 
     def _create_table_as(self) -> Statement:
         while self.accept("temporary", "external"):
             pass
         self.expect("table")
         if self.accept("if"):
-            self.expect("not")
-            self.expect("exists")
+            self.expect("not", "exists")
         table = self.dotted_name()
         while not (self.at("as") and self.peek(1).lower in ("select", "with", "from", "map")):
             if self.peek().kind == "end":
                 self.fail()
             self.next()
         self.expect("as")
-        query = self.query()
-        while self.accept(";"):
-            pass
-        if self.peek().kind != "end":
-            self.fail()
-        kind = "CREATE TABLE AS"
-        if isinstance(query, Block):
-            body = replace(query.bodies[0], destination=Destination(kind, table))
-            query = replace(query, bodies=(body,))
-        return Statement(kind, query)
+        kind, query = "CREATE TABLE AS", self.query()
+        body = replace(query.bodies[0], destination=syntax.Destination(kind, table))
+        return Statement(kind, replace(query, bodies=(body,)))
 
-    def _select_list(self, destination: Destination | None) -> Body:
+    def _select_list(self, destination: syntax.Destination | None) -> syntax.Body:
         if self.at("map", "reduce"):
             self.next()
             return self._transform(destination, self._items(bare=True))
         self.expect("select")
-        hint = self.peek()
-        hints: tuple[tuple[str, tuple[str, ...]], ...] = ()
-        if hint.kind == "hint":
-            hints = parse_hints(self.sql, self.next())
+        hints = self._hints() if self.peek().kind == "hint" else ()
         distinct = bool(self.accept("distinct"))
         if not distinct:
             self.accept("all")
         if self.at("transform") and self.peek(1).text == "(":
-            self.next()
-            self.expect("(")
+            self.expect("transform", "(")
             items = self._items(bare=True)
             self.expect(")")
             return self._transform(destination, items)
         items = self._items(bare=False)
         if self.at("using"):
             return self._transform(destination, items)
-        return Body(items, destination, distinct, hints)
+        return syntax.Body(items, destination, distinct, hints)
 
-    def _items(self, bare: bool) -> tuple[SelectItem, ...]:
-        items = []
-        while True:
-            expression = self.expression()
-            aliases: tuple[str, ...] = ()
-            if self.accept("as"):
-                if self.accept("("):
-                    aliases = self._names_until_closed()
-                elif self.peek().kind == "string":
-                    self.fail()
-                else:
-                    aliases = (self.identifier(),)
-            elif not bare and self._is_at_alias():
-                aliases = (self.identifier(),)
-            items.append(SelectItem(expression, aliases))
-            if not self.accept(","):
-                return tuple(items)
+    def _hints(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Parses ``/*+ MAPJOIN(a, b), STREAMTABLE(c) */`` as names and arguments, in lower case."""
+        text = self.peek().text[3:-2].strip()
+        found, at = [], 0
+        while at < len(text):
+            match = _HINT.match(text, at)
+            if match is None:
+                message = "MAPJOIN(...), STREAMTABLE(...) with commas"
+                self.fail_semantic(40000, f"can't read the hint {text!r}: {message}")
+            names = (name.strip(" `") for name in (match[2] or "").lower().split(","))
+            found.append((match[1].lower(), tuple(name for name in names if name)))
+            at = match.end()
+        self.next()
+        return tuple(found)
 
-    def _is_at_alias(self) -> bool:
-        here = self.peek()
-        return here.kind == "quoted" or (here.kind == "word" and here.lower not in NO_ALIAS)
+    def _items(self, bare: bool) -> tuple[syntax.SelectItem, ...]:
+        return self.listed(lambda: self._item(bare))
+
+    def _item(self, bare: bool) -> syntax.SelectItem:
+        expression = self.expression()
+        aliases: tuple[str, ...] = ()
+        if self.accept("as"):
+            aliases = self._names_until_closed() if self.accept("(") else (self.identifier(),)
+        elif not bare and self.at_alias():
+            aliases = (self.identifier(),)
+        return syntax.SelectItem(expression, aliases)
 
     def _names_until_closed(self) -> tuple[str, ...]:
         names = []
         while not self.accept(")"):
             names.append(self.identifier())
             while not self.at(",", ")"):  # a type: TRANSFORM ... AS (a INT)
-                self.next()
+                if self.next().kind == "end":
+                    self.fail()
             self.accept(",")
         return tuple(names)
 
-    def _transform(self, destination: Destination | None, items: tuple[SelectItem, ...]) -> Body:
+    def _transform(
+        self, destination: syntax.Destination | None, items: tuple[syntax.SelectItem, ...]
+    ) -> syntax.Body:
         self._row_format()
         self.expect("using")
         script = self.next().text
         columns: tuple[str, ...] = ("key", "value")
         if self.accept("as"):
-            if self.accept("("):
-                columns = self._names_until_closed()
-            else:
-                names = [self.identifier()]
-                while self.accept(","):
-                    names.append(self.identifier())
-                columns = tuple(names)
+            closed = self.accept("(")
+            columns = self._names_until_closed() if closed else self.listed(self.identifier)
         self._row_format()
-        return Body(items, destination, transform=Transform(script, columns))
+        return syntax.Body(items, destination, transform=syntax.Transform(script, columns))
 
     def _row_format(self) -> None:
         if self.accept("row"):
@@ -272,49 +250,36 @@ class _Parser(FromClauseParser):
         if self.accept("recordreader"):
             self.next()
 
-    def _clauses(self, body: Body) -> Body:
+    def _clauses(self, body: syntax.Body) -> syntax.Body:
         while True:
             word = self.peek().lower
-            if word == "where":
+            found: dict[str, Any] = {}
+            if word in ("where", "having"):
                 self.next()
-                body = replace(body, where=self.expression())
+                found[word] = self.expression()
             elif word == "group":
-                self.next()
-                self.expect("by")
-                keys, sets = self._group_keys()
-                body = replace(body, group_by=keys, grouping_sets=sets)
-            elif word == "having":
-                self.next()
-                body = replace(body, having=self.expression())
+                self.expect("group", "by")
+                found["group_by"], found["grouping_sets"] = self._group_keys()
             elif word == "window":
                 self.next()
-                self.window_definitions()
+                self.listed(self.window_definition)
             elif word in ("order", "sort") and self.peek(1).lower == "by":
-                self.next()
-                self.expect("by")
-                order = self.sort_keys()
-                ordered = word == "order"
-                body = replace(body, order_by=order) if ordered else replace(body, sort_by=order)
+                self.expect(word, "by")
+                found[f"{word}_by"] = self.listed(self.sort_key)
             elif word in ("distribute", "cluster"):
-                self.next()
-                self.expect("by")
-                keys = self._maybe_parenthesised()
-                if word == "distribute":
-                    body = replace(body, distribute_by=keys)
-                else:
-                    body = replace(body, cluster_by=keys)
+                self.expect(word, "by")
+                found[f"{word}_by"] = self._maybe_parenthesised()
             elif word == "limit":
                 self.next()
                 number = self.next().text
-                if self.accept(","):
-                    number = self.next().text
-                body = replace(body, limit=int(number))
+                found["limit"] = int(self.next().text if self.accept(",") else number)
             elif word == "lateral":
                 self.fail()
             else:
                 return body
+            body = replace(body, **found)
 
-    def _group_keys(self) -> tuple[tuple[Expression, ...], int]:
+    def _group_keys(self) -> tuple[tuple[syntax.Expression, ...], int]:
         keys = self._maybe_parenthesised()
         if self.accept("with"):
             if self.accept("rollup"):
@@ -322,13 +287,11 @@ class _Parser(FromClauseParser):
             self.expect("cube")
             return keys, 2 ** len(keys)
         if self.accept("grouping"):
-            self.expect("sets")
-            self.expect("(")
+            self.expect("sets", "(")
             count = 0
             while not self.accept(")"):
                 if self.at("(") and self.peek(1).text == ")":
-                    self.next()
-                    self.next()
+                    self.expect("(", ")")
                 else:
                     self.expression()
                 count += 1
@@ -336,14 +299,12 @@ class _Parser(FromClauseParser):
             return keys, count
         return keys, 0
 
-    def _maybe_parenthesised(self) -> tuple[Expression, ...]:
-        found = [self.expression()]
-        while self.accept(","):
-            found.append(self.expression())
-        if len(found) == 1 and isinstance(found[0], Call) and found[0].name == "struct()":
-            return found[0].arguments
-        return tuple(found)
+    def _maybe_parenthesised(self) -> tuple[syntax.Expression, ...]:
+        first, *others = found = self.listed(self.expression)
+        if not others and isinstance(first, syntax.Call) and first.name == "struct()":
+            return first.arguments
+        return found
 
 
-def _select_all(query: Query, body: Body, views: tuple[tuple[str, Query], ...] = ()) -> Block:
-    return Block(SubquerySource(query, "_u1"), (body,), views)
+def _select_all(query: syntax.Query, body: syntax.Body) -> syntax.Block:
+    return syntax.Block(syntax.SubquerySource(query, "_u1"), (body,))

@@ -7,8 +7,9 @@ matches GROUP BY keys and join keys by comparing syntax trees.
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
 
 def _position() -> int:
@@ -123,7 +124,6 @@ class LateralView:
     call: Call
     alias: str
     columns: tuple[str, ...]
-    outer: bool
     at: int = _position()
 
 
@@ -198,6 +198,16 @@ class Union:
 Query = typing.Union[Block, Union]
 
 
+def with_views(query: Query, views: tuple[tuple[str, Query], ...]) -> Query:
+    """Gives a block without WITH queries of its own those around it."""
+    return replace(query, views=views) if isinstance(query, Block) and not query.views else query
+
+
+def joined(word: str, conditions: Sequence[Expression]) -> Expression:
+    """Connects conditions by ``and`` or ``or``; there must be at least one."""
+    return reduce(lambda left, right: Call(word, (left, right)), conditions)
+
+
 def walk(expression: Expression) -> Iterator[Expression]:
     """Yields the expression and all its parts, but does not enter subqueries."""
     waiting = [expression]
@@ -209,6 +219,17 @@ def walk(expression: Expression) -> Iterator[Expression]:
             if found.over:
                 inside += [*found.over.partition_by, *(key for key, _ in found.over.order_by)]
             waiting.extend(reversed(inside))
+
+
+def rewritten(
+    expression: Expression, change: Callable[[Expression], Expression | None]
+) -> Expression:
+    """Replaces the parts for which ``change`` returns another expression, outermost first."""
+    found = change(expression)
+    if found is not None or not isinstance(expression, Call):
+        return expression if found is None else found
+    arguments = tuple(rewritten(part, change) for part in expression.arguments)
+    return replace(expression, arguments=arguments)
 
 
 def conjuncts(expression: Expression | None) -> list[Expression]:

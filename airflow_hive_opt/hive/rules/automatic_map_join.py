@@ -19,12 +19,9 @@ Source: Hive's CommonJoinResolver and CommonJoinTaskDispatcher.
 
 from __future__ import annotations
 
-from airflow_hive_opt.hive.graph.operator_graph import (
-    FileSink,
-    Join,
-    MapJoin,
-    TableScan,
-)
+from collections.abc import Callable
+
+from airflow_hive_opt.hive.graph.operator_graph import FileSink, Join, MapJoin, TableScan
 from airflow_hive_opt.hive.rules.hinted_map_join import big_table_candidates, to_map_join
 from airflow_hive_opt.hive.rules.static_pruning import kept
 from airflow_hive_opt.hive.tasks import Task, clone, make_conditional, scans_below
@@ -56,29 +53,21 @@ def _process(task: Task, tasks: list[Task], settings: Settings) -> None:
     join = _common_join(task)
     if join is None:
         return
-    candidates = sorted(big_table_candidates(join.conditions))
-    if not candidates:
-        return
-    big = None
-    if settings.is_on("hive.auto.convert.join.noconditionaltask"):
-        big = _big_table(task, join, candidates, settings)
-    if big is not None:
-        _convert(task, join, big)
+    unconditional = settings.is_on("hive.auto.convert.join.noconditionaltask")
+    big = _big_table(task, join, settings) if unconditional else None
+    if big is None:
+        add_branches(task, join, tasks, settings, _convert)
+    else:
+        _convert(task, big)
         _merge_into_child(task, tasks, settings)
-        return
-    _make_conditional(task, join, candidates, tasks, settings)
 
 
 def _common_join(task: Task) -> Join | None:
     join = task.reducer
     if not isinstance(join, Join) or isinstance(join, MapJoin):
         return None
-    if any(
-        isinstance(operator, MapJoin) and operator.kind == "SortMergeBucketMapJoin"
-        for operator in task.operators()
-    ):
-        return None
-    return join
+    sorted_merge = any(each.kind == "SortMergeBucketMapJoin" for each in task.map_joins())
+    return None if sorted_merge else join
 
 
 def _sizes(scans: list[TableScan]) -> int | None:
@@ -87,11 +76,11 @@ def _sizes(scans: list[TableScan]) -> int | None:
     return sum(known) if len(known) == len(sizes) else None
 
 
-def _big_table(task: Task, join: Join, candidates: list[int], settings: Settings) -> int | None:
+def _big_table(task: Task, join: Join, settings: Settings) -> int | None:
     limit = settings.number("hive.auto.convert.join.noconditionaltask.size")
     found: int | None = None
     found_size: int | None = None
-    for tag in candidates:
+    for tag in sorted(big_table_candidates(join.conditions)):
         own = scans_below(join.parents[tag])
         others = _sizes([scan for scan in task.scans if scan not in own])
         if others is None or others > limit:
@@ -102,9 +91,10 @@ def _big_table(task: Task, join: Join, candidates: list[int], settings: Settings
     return found
 
 
-def _convert(task: Task, join: Join, big: int) -> None:
-    to_map_join(join, big)
-    task.reducer = None
+def _convert(task: Task, big: int) -> None:
+    if isinstance(task.reducer, Join):
+        to_map_join(task.reducer, big)
+        task.reducer = None
 
 
 def _merge_into_child(task: Task, tasks: list[Task], settings: Settings) -> None:
@@ -116,16 +106,14 @@ def _merge_into_child(task: Task, tasks: list[Task], settings: Settings) -> None
     sinks = [found for found in task.operators() if isinstance(found, FileSink)]
     if len(own) != 1 or len(sinks) != 1 or len(sinks[0].parents) != 1:
         return
-    readers = [scan for scan in child.scans if scan.table is None and scan.alias == ""]
-    readers = [scan for scan in readers if scan in _reads_of(task, child)]
-    if len(readers) != 1 or len(readers[0].children) != 1:
+    reader = sinks[0].writes
+    if reader is None or reader not in child.scans or len(reader.children) != 1:
         return
-    if any(join.kind == "BucketMapJoin" for join in _map_joins(task) + _map_joins(child)):
+    if any(join.kind == "BucketMapJoin" for join in task.map_joins() + child.map_joins()):
         return
     total = _sizes([*task.local_scans(), *child.local_scans()])
     if total is None or total > settings.number("hive.auto.convert.join.noconditionaltask.size"):
         return
-    (reader,) = readers
     last, first = sinks[0].parents[0], reader.children[0]
     last.children[last.children.index(sinks[0])] = first
     first.parents[first.parents.index(reader)] = last
@@ -139,34 +127,24 @@ def _merge_into_child(task: Task, tasks: list[Task], settings: Settings) -> None
             child.parents.append(parent)
 
 
-def _reads_of(task: Task, child: Task) -> list[TableScan]:
-    """Returns the scans of ``child`` that read temporary files of ``task``."""
-    temporary = [scan for scan in child.scans if scan.table is None and scan.alias == ""]
-    written = {
-        id(operator.writes)
-        for operator in task.operators()
-        if isinstance(operator, FileSink) and operator.writes is not None
-    }
-    return [scan for scan in temporary if id(scan) in written]
-
-
-def _map_joins(task: Task) -> list[MapJoin]:
-    return [join for join in task.joins() if isinstance(join, MapJoin)]
-
-
-def _make_conditional(
-    task: Task, join: Join, candidates: list[int], tasks: list[Task], settings: Settings
+def add_branches(
+    task: Task,
+    join: Join,
+    tasks: list[Task],
+    settings: Settings,
+    convert: Callable[[Task, int], None],
 ) -> None:
+    """Adds a Conditional with a branch for each input of ``join`` that may be the big table.
+
+    ``convert`` makes the map join of a branch, given the tag of its big table.
+    """
     limit = settings.number(SMALL_TABLE_FILESIZE)
-    known = sum(size for size in map(bytes_of, task.scans) if size is not None)
+    known = sum(bytes_of(scan) or 0 for scan in task.scans)
     branches = []
-    for tag in candidates:
+    for tag in sorted(big_table_candidates(join.conditions)):
         size = _sizes(scans_below(join.parents[tag])) or 0
-        if size > 0 and known - size > limit:
-            continue
-        branch = clone(task)
-        if isinstance(branch.reducer, Join):
-            _convert(branch, branch.reducer, tag)
-        branches.append(branch)
+        if size == 0 or known - size <= limit:
+            branches.append(clone(task))
+            convert(branches[-1], tag)
     if branches:
         make_conditional(task, branches, tasks)

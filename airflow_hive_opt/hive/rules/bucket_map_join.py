@@ -29,18 +29,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.graph.backtracking import through
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Filter,
-    GroupBy,
-    Join,
-    MapJoin,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    Select,
-    TableScan,
-)
 from airflow_hive_opt.hive.parser.syntax import Column, Expression
 from airflow_hive_opt.hive.rules.automatic_map_join import bytes_of
 from airflow_hive_opt.hive.rules.hinted_map_join import big_table_candidates, to_map_join
@@ -50,7 +40,7 @@ from airflow_hive_opt.statement.catalog import Buckets
 from airflow_hive_opt.statement.errors import PlanError
 
 
-def use_buckets(graph: OperatorGraph) -> None:
+def use_buckets(graph: ops.OperatorGraph) -> None:
     """Converts hinted map joins, and joins without a hint; raises :class:`PlanError`."""
     settings = graph.settings
     merging = settings.is_on("hive.optimize.bucketmapjoin.sortedmerge")
@@ -58,13 +48,13 @@ def use_buckets(graph: OperatorGraph) -> None:
         return
     automatic = merging and settings.is_on("hive.auto.convert.sortmerge.join")
     for join in graph.joins():
-        if isinstance(join, MapJoin):
+        if isinstance(join, ops.MapJoin):
             _convert_hinted(join, merging)
         elif automatic and _starts_plain(join, graph.scans):
             _convert_automatically(join)
 
 
-def _convert_hinted(join: MapJoin, merging: bool) -> None:
+def _convert_hinted(join: ops.MapJoin, merging: bool) -> None:
     sides = _bucketed_sides(join, join.big)
     if sides is None:
         return
@@ -76,7 +66,7 @@ def _convert_hinted(join: MapJoin, merging: bool) -> None:
         raise PlanError("SEMANTIC", message, number=10246)
 
 
-def _starts_plain(join: Join, scans: Sequence[TableScan]) -> bool:
+def _starts_plain(join: ops.Join, scans: Sequence[ops.TableScan]) -> bool:
     """Tells whether only Selects and Filters are between a join and the first scan below it.
 
     Hive tests this path before it inspects any input.
@@ -86,7 +76,7 @@ def _starts_plain(join: Join, scans: Sequence[TableScan]) -> bool:
     return scan_below(parent) is first
 
 
-def _convert_automatically(join: Join) -> None:
+def _convert_automatically(join: ops.Join) -> None:
     candidates = big_table_candidates(join.conditions)
     scans = [scan_below(_inspected(parent)) for parent in join.parents]
     found = [scan for scan in scans if scan is not None]
@@ -99,20 +89,20 @@ def _convert_automatically(join: Join) -> None:
         converted.kind, converted.automatic = "SortMergeBucketMapJoin", True
 
 
-def _partition_size(scan: TableScan) -> float:
+def _partition_size(scan: ops.TableScan) -> float:
     partitions = kept(scan)
     size = bytes_of(scan) or 0
     return size / len(partitions) if partitions else size
 
 
-def scan_below(operator: Operator) -> TableScan | None:
+def scan_below(operator: ops.Operator) -> ops.TableScan | None:
     """Returns the table scan below an operator, or ``None``.
 
     Only Selects, Filters and a join's own ReduceSink may be between the two.
     """
-    current = operator.parents[0] if isinstance(operator, ReduceSink) else operator
-    while not isinstance(current, TableScan):
-        if len(current.parents) != 1 or not isinstance(current, (Select, Filter)):
+    current = operator.parents[0] if isinstance(operator, ops.ReduceSink) else operator
+    while not isinstance(current, ops.TableScan):
+        if len(current.parents) != 1 or not isinstance(current, (ops.Select, ops.Filter)):
             return None
         current = current.parents[0]
     return current if current.table is not None else None
@@ -140,7 +130,7 @@ class _Side:
         return tuple(own.index(name) if name in own else -1 for name in self.columns)
 
 
-def _bucketed_sides(join: Join, big: int) -> list[_Side] | None:
+def _bucketed_sides(join: ops.Join, big: int) -> list[_Side] | None:
     """Returns all inputs; ``None`` if the buckets do not fit.
 
     Raises :class:`PlanError` if a table's number of files is not its number of buckets.
@@ -166,7 +156,7 @@ def _bucketed_sides(join: Join, big: int) -> list[_Side] | None:
     return sides
 
 
-def _side(scan: TableScan, names: tuple[str, ...]) -> _Side | None:
+def _side(scan: ops.TableScan, names: tuple[str, ...]) -> _Side | None:
     """Returns the input that reads ``scan``; ``None`` if it reads a table without buckets."""
     table = scan.table
     if table is None:
@@ -180,22 +170,22 @@ def _side(scan: TableScan, names: tuple[str, ...]) -> _Side | None:
     return _Side(names, table.buckets, (table.buckets.count,) * number)
 
 
-def _semi_join_select(operator: Operator) -> Operator | None:
+def _semi_join_select(operator: ops.Operator) -> ops.Operator | None:
     """Returns the Select of a semi join's keys; ``None`` on other inputs of a join.
 
     Hive adds it to the right side, with a group-by above it.
     """
-    group = operator.parents[0] if isinstance(operator, ReduceSink) else operator
-    return group.parents[0] if isinstance(group, GroupBy) and group.mode == "hash" else None
+    group = operator.parents[0] if isinstance(operator, ops.ReduceSink) else operator
+    return group.parents[0] if isinstance(group, ops.GroupBy) and group.mode == "hash" else None
 
 
-def _inspected(operator: Operator) -> Operator:
+def _inspected(operator: ops.Operator) -> ops.Operator:
     """Returns the operator from which Hive looks for the scan of a join's input."""
     selected = _semi_join_select(operator)
     return operator if selected is None else selected.parents[0]
 
 
-def _key_columns(operator: Operator, keys: Sequence[Expression]) -> tuple[str, ...] | None:
+def _key_columns(operator: ops.Operator, keys: Sequence[Expression]) -> tuple[str, ...] | None:
     """Returns the scan's columns that the join keys read; ``None`` if a key is no plain column.
 
     On the right side of a semi join, Hive looks for the group-by's columns (``_col0``) in what the
@@ -220,7 +210,7 @@ def _key_columns(operator: Operator, keys: Sequence[Expression]) -> tuple[str, .
     return names if names and len(names) == len(keys) else None
 
 
-def _check_files(scan: TableScan, buckets: Buckets) -> None:
+def _check_files(scan: ops.TableScan, buckets: Buckets) -> None:
     table = scan.table
     if table is None:
         return
@@ -240,13 +230,13 @@ def _check_files(scan: TableScan, buckets: Buckets) -> None:
             raise PlanError("SEMANTIC", message, number=10141)
 
 
-def column_at_scan(operator: Operator, key: Expression) -> str | None:
+def column_at_scan(operator: ops.Operator, key: Expression) -> str | None:
     """Returns the scan's column that a join key reads unchanged; ``None`` if there is none."""
     current, expression = operator, key
     while True:
         if not isinstance(expression, Column):
             return None
-        if isinstance(current, TableScan):
+        if isinstance(current, ops.TableScan):
             return expression.name
         if len(current.parents) != 1:
             return None

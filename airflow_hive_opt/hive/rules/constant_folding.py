@@ -18,34 +18,22 @@ Source: Hive's ConstantPropagate.
 
 from __future__ import annotations
 
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Filter,
-    GroupBy,
-    Join,
-    Limit,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    Select,
-    Union,
-    remove,
-    topological,
-)
-from airflow_hive_opt.hive.parser.syntax import Call, Column, Constant, Expression
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.parser.syntax import Call, Column, Constant, Expression, rewritten
 from airflow_hive_opt.hive.rules.constants import FALSE, NULL, TRUE, fold
 
 _Known = dict[str, Constant]
 
 
-def fold_constants(graph: OperatorGraph) -> None:
+def fold_constants(graph: ops.OperatorGraph) -> None:
     """Folds filters and the keys of ReduceSinks, and removes filters that are always true."""
     if not graph.settings.is_on("hive.optimize.constant.propagation"):
         return
     known: dict[int, _Known] = {}
-    for operator in topological(graph.scans):
+    for operator in ops.topological(graph.scans):
         known[id(operator)] = _visit(operator, [known[id(each)] for each in operator.parents])
-        if isinstance(operator, Filter) and not operator.predicate:
-            remove(operator)
+        if isinstance(operator, ops.Filter) and not operator.predicate:
+            ops.remove(operator)
 
 
 def folded(conjuncts: tuple[Expression, ...]) -> tuple[Expression, ...]:
@@ -60,20 +48,20 @@ def folded(conjuncts: tuple[Expression, ...]) -> tuple[Expression, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _visit(operator: Operator, inputs: list[_Known]) -> _Known:
+def _visit(operator: ops.Operator, inputs: list[_Known]) -> _Known:
     """Folds an operator and returns the constants among its output columns."""
     below = inputs[0] if inputs else {}
-    if isinstance(operator, Filter):
+    if isinstance(operator, ops.Filter):
         return _through_filter(operator, below)
-    if isinstance(operator, ReduceSink):
+    if isinstance(operator, ops.ReduceSink):
         child = operator.children[0] if operator.children else None
-        if not isinstance(child, Join) or _all_inner(child):
+        if not isinstance(child, ops.Join) or _all_inner(child):
             operator.keys = _with(operator.keys, below)
             operator.partition_keys = _with(operator.partition_keys, below)
         return below
-    if isinstance(operator, Join):
+    if isinstance(operator, ops.Join):
         return _through_join(operator, inputs) if _all_inner(operator) else {}
-    if isinstance(operator, Union):
+    if isinstance(operator, ops.Union):
         names = [info.internal for info in operator.columns]
         return {
             name: inputs[0][name]
@@ -81,34 +69,25 @@ def _visit(operator: Operator, inputs: list[_Known]) -> _Known:
             if all(each.get(name) is not None for each in inputs)
             and len({each[name] for each in inputs}) == 1
         }
-    if isinstance(operator, (Select, GroupBy)):
+    if isinstance(operator, (ops.Select, ops.GroupBy)):
         return _computed(operator, below)
-    return below if isinstance(operator, Limit) else {}
+    return below if isinstance(operator, ops.Limit) else {}
 
 
-def _through_filter(operator: Filter, below: _Known) -> _Known:
-    if operator.sampling:
-        return below
-    generated = operator.generated
-    operator.predicate = folded(tuple(with_constants(part, below) for part in operator.predicate))
-    operator.generated = generated & frozenset(operator.predicate)
+def _through_filter(operator: ops.Filter, below: _Known) -> _Known:
+    operator.predicate = folded(tuple(_with_constants(part, below) for part in operator.predicate))
+    operator.generated &= frozenset(operator.predicate)
     return below | _assigned(operator.predicate)
 
 
-def with_constants(expression: Expression, known: _Known) -> Expression:
-    """Replaces columns with their known constants."""
-    if isinstance(expression, Column):
-        return known.get(expression.name, expression)
-    if isinstance(expression, Call) and known:
-        arguments = tuple(with_constants(part, known) for part in expression.arguments)
-        if arguments == expression.arguments:
-            return expression
-        return Call(expression.name, arguments, expression.at, note=expression.note)
-    return expression
+def _with_constants(expression: Expression, known: _Known) -> Expression:
+    return rewritten(
+        expression, lambda part: known.get(part.name) if isinstance(part, Column) else None
+    )
 
 
 def _with(keys: tuple[Expression, ...], known: _Known) -> tuple[Expression, ...]:
-    return tuple(fold(with_constants(key, known)) for key in keys)
+    return tuple(fold(_with_constants(key, known)) for key in keys)
 
 
 def _assigned(predicate: tuple[Expression, ...]) -> _Known:
@@ -137,11 +116,11 @@ def _same_type(kind: str, constant: Constant) -> bool:
     return (kind in ("string", "varchar", "char")) == (constant.type == "string")
 
 
-def _all_inner(join: Join) -> bool:
+def _all_inner(join: ops.Join) -> bool:
     return all(condition.kind == "INNER" for condition in join.conditions)
 
 
-def _through_join(join: Join, inputs: list[_Known]) -> _Known:
+def _through_join(join: ops.Join, inputs: list[_Known]) -> _Known:
     found: _Known = {}
     for name, expression in (join.expressions or {}).items():
         tag = join.sources[name]
@@ -150,12 +129,12 @@ def _through_join(join: Join, inputs: list[_Known]) -> _Known:
     return found
 
 
-def _computed(operator: Operator, below: _Known) -> _Known:
+def _computed(operator: ops.Operator, below: _Known) -> _Known:
     if operator.expressions is None:
         return below
     found: _Known = {}
     for name, expression in operator.expressions.items():
-        value = fold(with_constants(expression, below)) if expression is not None else None
+        value = fold(_with_constants(expression, below)) if expression is not None else None
         if isinstance(value, Constant):
             found[name] = value
     return found

@@ -31,17 +31,14 @@ def fold(expression: Expression) -> Expression:
         value = _evaluated(expression.name, constants)
         if value is not None:
             return value
-    if any(part == NULL for part in arguments) and expression.name in _STRICT:
+    if any(part == NULL for part in arguments) and expression.name in (*_STRICT, "upper", "lower"):
         return NULL
     if arguments == expression.arguments:
         return expression
     return Call(expression.name, arguments, expression.at, note=expression.note)
 
 
-_STRICT_WORDS = """
-= <> < <= > >= + - * / % like rlike upper lower
-"""
-_STRICT = frozenset(_STRICT_WORDS.split())
+_STRICT = ("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "like", "rlike")
 
 
 def _logical(name: str, arguments: tuple[Expression, ...]) -> Expression | None:

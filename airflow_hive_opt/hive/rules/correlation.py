@@ -16,31 +16,18 @@ Source: Hive's CorrelationOptimizer (HIVE-2206); the steps follow its design pag
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.graph.backtracking import through
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Demux,
-    GroupBy,
-    Join,
-    MapJoin,
-    Mux,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    Script,
-    TableFunction,
-    TableScan,
-    Union,
-    UserTableFunction,
-    remove,
-    topological,
-)
 from airflow_hive_opt.hive.parser.syntax import Column, Expression
 from airflow_hive_opt.hive.rules.automatic_map_join import bytes_of
+from airflow_hive_opt.hive.rules.filter_propagation import propagation
 from airflow_hive_opt.hive.rules.hinted_map_join import big_table_candidates
 from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE
 
 
-def correlate(graph: OperatorGraph) -> None:
+def correlate(graph: ops.OperatorGraph) -> None:
     """Finds correlated ReduceSinks, starting with the last of the graph, and merges their jobs."""
     settings = graph.settings
     if settings.values["hive.optimize.correlation"] == "false":
@@ -53,8 +40,8 @@ def correlate(graph: OperatorGraph) -> None:
         skipped = {id(join) for join in graph.joins() if _may_become_map_join(join, limit)}
     walked: set[int] = set()
     found: list[_Correlation] = []
-    for operator in reversed(topological(graph.scans)):
-        if isinstance(operator, ReduceSink) and id(operator) not in walked:
+    for operator in reversed(ops.topological(graph.scans)):
+        if isinstance(operator, ops.ReduceSink) and id(operator) not in walked:
             correlation = _detect(operator, walked, skipped)
             if correlation is not None:
                 found.append(correlation)
@@ -63,7 +50,7 @@ def correlate(graph: OperatorGraph) -> None:
         graph.correlated = True
 
 
-def _may_become_map_join(join: Join, limit: int) -> bool:
+def _may_become_map_join(join: ops.Join, limit: int) -> bool:
     """Tells whether CommonJoinResolver may convert the join. The rule skips such a join."""
     sizes = []
     for parent in join.parents:
@@ -75,92 +62,84 @@ def _may_become_map_join(join: Join, limit: int) -> bool:
     return any(not (sizes[tag] > 0 and sum(sizes) - sizes[tag] > limit) for tag in candidates)
 
 
-def _input_size(sink: Operator) -> int | None:
+def _input_size(sink: ops.Operator) -> int | None:
     """Returns the bytes of the scans below a ReduceSink, up to other shuffles; ``None`` if none."""
     total: int | None = None
     stack = list(sink.parents)
     while stack:
         operator = stack.pop()
-        if isinstance(operator, TableScan):
+        if isinstance(operator, ops.TableScan):
             total = (total or 0) + (bytes_of(operator) or 0)
-        if not isinstance(operator, ReduceSink):
+        if not isinstance(operator, ops.ReduceSink):
             stack.extend(operator.parents)
     return total
 
 
+@dataclass(frozen=True)
 class _Correlation:
-    """The top, the bottom and all ReduceSinks of one merged job."""
+    """The lowest and all ReduceSinks of one merged job."""
 
-    def __init__(self, top: list[ReduceSink]) -> None:
-        self.top = top
-        self.bottom: list[ReduceSink] = []
-        self.all: list[ReduceSink] = []
+    bottom: list[ops.ReduceSink]
+    all: list[ops.ReduceSink]
 
     def apply(self) -> None:
         """Connects the bottom ReduceSinks to a Demux and turns all others into Mux operators."""
-        demux = Demux([])
+        demux = ops.Demux([])
         for sink in self.bottom:
-            child = sink.children[0]
-            mux = Mux(list(sink.columns), parents=[demux], children=[child])
-            child.parents[child.parents.index(sink)] = mux
+            ops.insert_between(sink, mux := ops.Mux(list(sink.columns)), sink.children[0])
+            mux.parents, sink.children = [demux], [demux]
             demux.children.append(mux)
-            sink.children = [demux]
             demux.parents.append(sink)
         for sink in self.all:
             if sink in self.bottom:
                 continue
             below, above = sink.parents[0], sink.children[0]
-            if isinstance(above, GroupBy) and isinstance(below, GroupBy) and below.mode == "hash":
+            partial = isinstance(below, ops.GroupBy) and below.mode == "hash"
+            if isinstance(above, ops.GroupBy) and partial:
                 above.mode, above.expressions = "complete", below.expressions
-                remove(below)
-            below = sink.parents[0]
-            mux = Mux(list(sink.columns), parents=[below], children=[above])
-            below.children[below.children.index(sink)] = mux
-            above.parents[above.parents.index(sink)] = mux
+                ops.remove(below)
+            ops.take_place(ops.Mux(list(sink.columns)), sink)
 
 
-def _detect(sink: ReduceSink, walked: set[int], skipped: set[int]) -> _Correlation | None:
+def _detect(sink: ops.ReduceSink, walked: set[int], skipped: set[int]) -> _Correlation | None:
     child = sink.children[0] if len(sink.children) == 1 else None
-    if not isinstance(child, (Join, GroupBy)) or id(child) in skipped:
+    if not isinstance(child, (ops.Join, ops.GroupBy)) or id(child) in skipped:
         return None
-    top = [parent for parent in child.parents if isinstance(parent, ReduceSink)]
-    correlation = _Correlation(top)
-    for each in top:
-        correlation.bottom += _explore(each, correlation, walked, skipped)
-    unique = list(dict.fromkeys(correlation.bottom))
-    correlation.bottom = unique
-    return None if set(map(id, unique)) <= set(map(id, top)) else correlation
+    top = [parent for parent in child.parents if isinstance(parent, ops.ReduceSink)]
+    members: list[ops.ReduceSink] = []
+    bottom = [found for each in top for found in _explore(each, members, walked, skipped)]
+    return None if set(bottom) <= set(top) else _Correlation(list(dict.fromkeys(bottom)), members)
 
 
 def _explore(
-    sink: ReduceSink, correlation: _Correlation, walked: set[int], skipped: set[int]
-) -> list[ReduceSink]:
+    sink: ops.ReduceSink, members: list[ops.ReduceSink], walked: set[int], skipped: set[int]
+) -> list[ops.ReduceSink]:
     """Returns the lowest correlated ReduceSinks below this one (exploitJobFlowCorrelation)."""
     walked.add(id(sink))
-    correlation.all.append(sink)
+    members.append(sink)
     keys = [*sink.keys, *sink.partition_keys]
     if not sink.keys or not all(isinstance(key, Column) for key in keys):
         return [sink]
     below = _correlated(sink, list(sink.keys), list(sink.partition_keys), sink.parents[0], skipped)
     if not below:
         return [sink]
-    return [found for each in below for found in _explore(each, correlation, walked, skipped)]
+    return [found for each in below for found in _explore(each, members, walked, skipped)]
 
 
 def _correlated(
-    top: ReduceSink,
+    top: ops.ReduceSink,
     keys: list[Expression],
     partition: list[Expression],
-    current: Operator,
+    current: ops.Operator,
     skipped: set[int],
-) -> list[ReduceSink]:
+) -> list[ops.ReduceSink]:
     """Returns correlated ReduceSinks that feed ``current``. The keys are over its output."""
     if len(current.children) != 1:
         return []
-    if isinstance(current, (ReduceSink, TableFunction, Script, UserTableFunction)):
+    if isinstance(current, (ops.ReduceSink, ops.TableFunction, ops.Script, ops.UserTableFunction)):
         return []
-    if isinstance(current, Union):
-        found: list[ReduceSink] = []
+    if isinstance(current, ops.Union):
+        found: list[ops.ReduceSink] = []
         for parent in current.parents:
             part = _correlated(top, keys, partition, parent, skipped)
             if not part:
@@ -173,74 +152,53 @@ def _correlated(
         return []
     columns = [key for key in inner if key is not None]
     parts = [key for key in inner_partition if key is not None]
-    if isinstance(current, Join):
-        if isinstance(current, MapJoin) or id(current) in skipped:
+    if isinstance(current, ops.Join):
+        if isinstance(current, ops.MapJoin) or id(current) in skipped:
             return []
         return _through_join(top, current, keys, columns, parts)
     if len(current.parents) != 1:
         return []
     parent = current.parents[0]
-    if isinstance(parent, ReduceSink):
+    if isinstance(parent, ops.ReduceSink):
         return [parent] if _same(top, parent, columns, parts) else []
     return _correlated(top, columns, parts, parent, skipped)
 
 
 def _through_join(
-    top: ReduceSink,
-    join: Join,
+    top: ops.ReduceSink,
+    join: ops.Join,
     keys: list[Expression],
     inner: list[Expression],
     partition: list[Expression],
-) -> list[ReduceSink]:
+) -> list[ops.ReduceSink]:
+    """Returns the inputs of a join if each key is, at its place, a key of the input it is from."""
     tags = [join.sources[key.name] for key in keys if isinstance(key, Column)]
     parents = [join.parents[tag] for tag in tags]
-    if not _same_by_key(top, parents, inner, partition):
+    sinks = [parent for parent in parents if isinstance(parent, ops.ReduceSink)]
+    if len(sinks) < len(inner) or len(partition) != len(inner):
         return []
+    for at, sink in enumerate(sinks):
+        if len(sink.keys) != len(inner) or sink.keys[at] != inner[at]:
+            return []
+        if not _same(top, sink, list(sink.keys), list(sink.partition_keys)):
+            return []
     return _all_inputs(join, set(tags))
 
 
-def _same_by_key(
-    top: ReduceSink,
-    parents: list[Operator],
-    keys: list[Expression],
-    partition: list[Expression],
-) -> bool:
-    """Tells whether each key is the key, at the same position, of the input it comes from."""
-    sinks = [parent for parent in parents if isinstance(parent, ReduceSink)]
-    if len(sinks) < len(keys) or any(len(sink.keys) != len(keys) for sink in sinks):
-        return False
-    if not all(_same(top, sink, list(sink.keys), list(sink.partition_keys)) for sink in sinks):
-        return False
-    if len(partition) != len(keys):
-        return False
-    return all(sink.keys[at] == keys[at] for at, sink in enumerate(sinks))
-
-
-def _all_inputs(join: Join, reached: set[int]) -> list[ReduceSink]:
+def _all_inputs(join: ops.Join, reached: set[int]) -> list[ops.ReduceSink]:
     """Returns all inputs of a join, if the join's types lead from ``reached`` to every input.
 
     Returns an empty list otherwise.
     """
-    changed = True
-    while changed:
-        changed = False
-        for condition in join.conditions:
-            ways = []
-            if condition.kind in ("INNER", "LEFT OUTER", "LEFT SEMI"):
-                ways.append((condition.left, condition.right))
-            if condition.kind in ("INNER", "RIGHT OUTER", "LEFT SEMI"):
-                ways.append((condition.right, condition.left))
-            for start, end in ways:
-                if start in reached and end not in reached:
-                    reached.add(end)
-                    changed = True
+    targets = propagation(join.conditions)
+    reached = reached.union(*(targets[tag] for tag in reached))
     if len(reached) != len(join.parents):
         return []
-    return [parent for parent in join.parents if isinstance(parent, ReduceSink)]
+    return [parent for parent in join.parents if isinstance(parent, ops.ReduceSink)]
 
 
 def _same(
-    top: ReduceSink, sink: ReduceSink, keys: list[Expression], partition: list[Expression]
+    top: ops.ReduceSink, sink: ops.ReduceSink, keys: list[Expression], partition: list[Expression]
 ) -> bool:
     return (
         list(sink.keys) == keys

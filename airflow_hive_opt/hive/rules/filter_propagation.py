@@ -20,48 +20,43 @@ Source: Hive's PredicateTransitivePropagate.
 from __future__ import annotations
 
 from airflow_hive_opt.hive.generate.names import is_deterministic
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Filter,
-    JoinCondition,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    insert_above,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.parser.syntax import Call, Column, Expression
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
-def propagate_filters(graph: OperatorGraph) -> None:
+def propagate_filters(graph: ops.OperatorGraph) -> None:
     """Inserts the copies as Filters directly below the ReduceSinks of their inputs."""
     if not graph.settings.is_on("hive.optimize.ppd"):
         return
     if not graph.settings.is_on("hive.ppd.recognizetransivity"):
         return
     for join in graph.joins():
-        sinks = [parent for parent in join.parents if isinstance(parent, ReduceSink)]
+        sinks = [parent for parent in join.parents if isinstance(parent, ops.ReduceSink)]
         added: list[list[Expression]] = [[] for _ in sinks]
         for source, targets in enumerate(propagation(join.conditions)):
             below = sinks[source].parents[0]
-            for target in targets if isinstance(below, Filter) else ():
+            if not isinstance(below, ops.Filter):
+                continue
+            for target in targets:
                 copies = _copies(below, sinks[source], sinks[target])
                 known = [*_conjuncts_below(sinks[target]), *added[target]]
                 added[target] += [copy for copy in copies if copy not in known]
         for sink, conjuncts in zip_strict(sinks, added):
             if conjuncts:
                 below = sink.parents[0]
-                new = Filter(list(below.columns), predicate=tuple(conjuncts))
-                _insert_between(below, sink, new)
+                new = ops.Filter(list(below.columns), predicate=tuple(conjuncts))
+                ops.insert_between(below, new, sink)
 
 
-def _copies(filter_: Operator, source: ReduceSink, target: ReduceSink) -> list[Expression]:
+def _copies(
+    filter_: ops.Filter, source: ops.ReduceSink, target: ops.ReduceSink
+) -> list[Expression]:
     """Returns copies of a Filter's user conjuncts for another input.
 
     Returns an empty list unless every conjunct of the Filter can be copied.
     """
     copies: list[Expression] = []
-    if not isinstance(filter_, Filter):
-        return copies
     for conjunct in filter_.predicate:
         copy = replaced(conjunct, source.keys, target.keys)
         if copy is None:
@@ -71,7 +66,7 @@ def _copies(filter_: Operator, source: ReduceSink, target: ReduceSink) -> list[E
     return copies
 
 
-def propagation(conditions: tuple[JoinCondition, ...]) -> list[list[int]]:
+def propagation(conditions: tuple[ops.JoinCondition, ...]) -> list[list[int]]:
     """Returns, for every input of a join, the inputs to which its filters may be copied."""
     edges: list[set[int]] = [set() for _ in range(len(conditions) + 1)]
     for condition in conditions:
@@ -116,20 +111,11 @@ def replaced(
     return expression
 
 
-def _conjuncts_below(sink: ReduceSink) -> list[Expression]:
+def _conjuncts_below(sink: ops.ReduceSink) -> list[Expression]:
     """Returns the conjuncts of the Filters directly below a ReduceSink."""
     found: list[Expression] = []
-    operator: Operator = sink.parents[0]
-    while isinstance(operator, Filter):
+    operator: ops.Operator = sink.parents[0]
+    while isinstance(operator, ops.Filter):
         found += operator.predicate
         operator = operator.parents[0]
     return found
-
-
-def _insert_between(parent: Operator, child: Operator, new: Operator) -> None:
-    if len(parent.children) == 1:
-        insert_above(parent, new)
-        return
-    parent.children[parent.children.index(child)] = new
-    child.parents[child.parents.index(parent)] = new
-    new.parents, new.children = [parent], [child]

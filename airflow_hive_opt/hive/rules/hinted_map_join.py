@@ -21,22 +21,13 @@ Source: Hive's MapJoinProcessor and ``opAllowedBeforeMapJoin`` / ``opAllowedAfte
 
 from __future__ import annotations
 
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Join,
-    JoinCondition,
-    LateralViewForward,
-    LateralViewJoin,
-    MapJoin,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    Union,
-    remove,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.statement.errors import PlanError
 
+_NOT_BELOW = (ops.ReduceSink, ops.Union, ops.Join, ops.LateralViewJoin, ops.LateralViewForward)
 
-def convert_hinted(graph: OperatorGraph) -> None:
+
+def convert_hinted(graph: ops.OperatorGraph) -> None:
     """Converts hinted joins; raises :class:`PlanError` if Hive rejects the hint."""
     settings = graph.settings
     outer_allowed = settings.is_on("hive.optimize.bucketmapjoin") and settings.is_on(
@@ -56,13 +47,15 @@ def convert_hinted(graph: OperatorGraph) -> None:
                 number=10057,
             )
         converted = to_map_join(join, big)
-        for parent in converted.parents:
-            _check_below(parent)
-        for child in converted.children:
-            _check_above(child)
+        for below in ops.reachable(converted.parents, lambda each: each.parents):
+            if isinstance(below, _NOT_BELOW):
+                raise _not_allowed(below)
+        for above in ops.graph(converted.children):
+            if isinstance(above, (ops.Union, ops.Join)):
+                raise _not_allowed(above)
 
 
-def _big_table(join: Join) -> int | None:
+def _big_table(join: ops.Join) -> int | None:
     """Returns the one input that the hint does not name; ``None`` if there are several.
 
     With several such inputs the hint has no effect. Raises :class:`PlanError` if there is none.
@@ -80,38 +73,21 @@ def _big_table(join: Join) -> int | None:
     return big
 
 
-def to_map_join(join: Join, big: int) -> MapJoin:
+def to_map_join(join: ops.Join, big: int) -> ops.MapJoin:
     """Replaces a Join with a MapJoin and removes its ReduceSinks."""
-    found = MapJoin(
-        join.columns,
-        parents=join.parents,
-        children=join.children,
-        expressions=join.expressions,
-        conditions=join.conditions,
-        sources=join.sources,
-        aliases=join.aliases,
-        scan_aliases=join.scan_aliases,
-        order=join.order,
-        filters=join.filters,
-        residual=join.residual,
-        left_input_join=join.left_input_join,
-        keys=join.keys,
-        big=big,
-    )
-    for parent in found.parents:
-        parent.children[parent.children.index(join)] = found
-    for child in found.children:
-        child.parents[child.parents.index(join)] = found
+    found = ops.MapJoin(**vars(join), big=big)
+    ops.take_place(found, join)
     for parent in list(found.parents):
-        if isinstance(parent, ReduceSink):
-            remove(parent)
+        if isinstance(parent, ops.ReduceSink):
+            ops.remove(parent)
     return found
 
 
-def big_table_candidates(conditions: tuple[JoinCondition, ...]) -> set[int]:
+def big_table_candidates(conditions: tuple[ops.JoinCondition, ...]) -> set[int]:
     """Returns the inputs that a map join may stream (MapJoinProcessor.getBigTableCandidates).
 
-    >>> big_table_candidates((JoinCondition("INNER", 0, 1), JoinCondition("LEFT OUTER", 0, 2)))
+    >>> kinds = ops.JoinCondition("INNER", 0, 1), ops.JoinCondition("LEFT OUTER", 0, 2)
+    >>> big_table_candidates(kinds)
     {0, 1}
     """
     found: set[int] = set()
@@ -137,21 +113,7 @@ def big_table_candidates(conditions: tuple[JoinCondition, ...]) -> set[int]:
     return found
 
 
-def _check_below(operator: Operator) -> None:
-    if isinstance(operator, (ReduceSink, Union, Join, LateralViewJoin, LateralViewForward)):
-        raise _not_allowed(operator)
-    for parent in operator.parents:
-        _check_below(parent)
-
-
-def _check_above(operator: Operator) -> None:
-    if isinstance(operator, (Union, Join)):
-        raise _not_allowed(operator)
-    for child in operator.children:
-        _check_above(child)
-
-
-def _not_allowed(operator: Operator) -> PlanError:
+def _not_allowed(operator: ops.Operator) -> PlanError:
     what = {"RS": "a job of its own", "MAPJOIN": "another map join", "JOIN": "a join"}.get(
         operator.short_name, "a union or lateral view"
     )

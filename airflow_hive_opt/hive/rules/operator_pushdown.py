@@ -16,24 +16,11 @@ Source: Hive's PredicatePushDown (OpProcFactory: JoinPPD, FilterPPD, LateralView
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from airflow_hive_opt.hive.generate.names import is_deterministic
-from airflow_hive_opt.hive.graph.backtracking import columns_of, substitute
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Filter,
-    Join,
-    LateralViewForward,
-    LateralViewJoin,
-    Limit,
-    Operator,
-    OperatorGraph,
-    Script,
-    TableFunction,
-    UserTableFunction,
-    insert_above,
-    remove,
-)
+from airflow_hive_opt.hive.graph import operator_graph as ops
+from airflow_hive_opt.hive.graph.backtracking import columns_of, through
 from airflow_hive_opt.hive.parser.syntax import Constant, Expression
 from airflow_hive_opt.hive.rules.filter_propagation import replaced
 
@@ -49,13 +36,13 @@ class _Moving:
 
 @dataclass
 class _Walk:
-    graph: OperatorGraph
+    graph: ops.OperatorGraph
     recognize_transitivity: bool
     remove_duplicates: bool
     done: dict[int, list[_Moving]] = field(default_factory=dict)
 
 
-def push_predicates(graph: OperatorGraph) -> None:
+def push_predicates(graph: ops.OperatorGraph) -> None:
     """Moves the conjuncts of the graph's Filters."""
     settings = graph.settings
     if not settings.is_on("hive.optimize.ppd"):
@@ -69,60 +56,52 @@ def push_predicates(graph: OperatorGraph) -> None:
         _settle(scan, _wanted_below(scan, walk))
 
 
-def _wanted_below(operator: Operator, walk: _Walk) -> list[_Moving]:
+def _wanted_below(operator: ops.Operator, walk: _Walk) -> list[_Moving]:
     """Returns the conjuncts that ``operator``'s only child passes down to its output."""
-    if isinstance(operator, LateralViewForward):
+    if isinstance(operator, ops.LateralViewForward):
         # Conjuncts over the table function's columns stay on its branch.
         rows, function = operator.children
         _handed_down(function, operator, walk)
         return _handed_down(rows, operator, walk)
     if len(operator.children) != 1:
         # Hive removes the filters and inserts them again after their siblings.
-        operator.children.sort(key=lambda child: isinstance(child, Filter))
+        operator.children.sort(key=lambda child: isinstance(child, ops.Filter))
         for child in list(operator.children):
-            _stay(child, walk)
+            if isinstance(child, ops.Filter):
+                _settle(child, _wanted_below(child, walk))
+            else:
+                _settle_parent_output(child, walk)
         return []
     return _handed_down(operator.children[0], operator, walk)
 
 
-def _stay(child: Operator, walk: _Walk) -> None:
-    """Keeps the filters of several inserts above the operator that all of them read."""
-    if isinstance(child, Filter):
-        moved = _wanted_below(child, walk)
-        _settle(child, moved)
-    else:
-        _settle_parent_output(child, walk)
-
-
-def _settle_parent_output(child: Operator, walk: _Walk) -> None:
+def _settle_parent_output(child: ops.Operator, walk: _Walk) -> None:
     for moving in _handed_down(child, None, walk):
         parent = child.parents[0]
-        new = Filter(list(parent.columns), predicate=(moving.expression,))
-        parent.children[parent.children.index(child)] = new
-        child.parents[child.parents.index(parent)] = new
-        new.parents, new.children = [parent], [child]
+        new = ops.Filter(list(parent.columns), predicate=(moving.expression,))
+        ops.insert_between(parent, new, child)
 
 
-def _handed_down(child: Operator, parent: Operator | None, walk: _Walk) -> list[_Moving]:
+def _handed_down(child: ops.Operator, parent: ops.Operator | None, walk: _Walk) -> list[_Moving]:
     """Returns the conjuncts that ``child`` passes down to ``parent``."""
     key = id(child)
-    if isinstance(child, (Join, LateralViewJoin)) or len(child.parents) > 1:
+    if isinstance(child, (ops.Join, ops.LateralViewJoin)) or len(child.parents) > 1:
         if key not in walk.done:
             walk.done[key] = _process(child, walk)
         return _share_of(child, parent, walk.done[key])
     return _process(child, walk)
 
 
-def _process(operator: Operator, walk: _Walk) -> list[_Moving]:
+def _process(operator: ops.Operator, walk: _Walk) -> list[_Moving]:
     """Keeps conjuncts that must stay above ``operator`` and returns those that move below it."""
-    if isinstance(operator, Filter):
+    if isinstance(operator, ops.Filter):
         return _filter(operator, walk)
     wanted = _wanted_below(operator, walk)
-    if isinstance(operator, Join):
+    if isinstance(operator, ops.Join):
         return _join(operator, wanted, walk)
-    if isinstance(operator, LateralViewJoin):
+    if isinstance(operator, ops.LateralViewJoin):
         return _lateral_view_join(operator, wanted)
-    if isinstance(operator, (Limit, Script, TableFunction, UserTableFunction)):
+    if isinstance(operator, (ops.Limit, ops.Script, ops.TableFunction, ops.UserTableFunction)):
         _settle(operator, wanted)
         return []
     moving: list[_Moving] = []
@@ -134,21 +113,16 @@ def _process(operator: Operator, walk: _Walk) -> list[_Moving]:
     return moving
 
 
-def _below(moving: _Moving, operator: Operator) -> _Moving | None:
+def _below(moving: _Moving, operator: ops.Operator) -> _Moving | None:
     """Translates a conjunct over an operator's output to its input; ``None`` if impossible."""
-    if operator.expressions is None:
-        expression: Expression | None = moving.expression
-    else:
-        expression = substitute(moving.expression, operator.expressions)
+    expression = through(moving.expression, operator)
     if expression is None or not is_deterministic(expression):
         return None
-    return _Moving(expression, moving.alias, moving.generated)
+    return replace(moving, expression=expression)
 
 
-def _filter(operator: Filter, walk: _Walk) -> list[_Moving]:
+def _filter(operator: ops.Filter, walk: _Walk) -> list[_Moving]:
     wanted = _wanted_below(operator, walk)
-    if operator.sampling:
-        return wanted
     if not all(is_deterministic(part) for part in operator.predicate):
         _settle(operator, wanted)
         return []
@@ -163,11 +137,11 @@ def _filter(operator: Filter, walk: _Walk) -> list[_Moving]:
     if walk.remove_duplicates:
         operator.predicate = tuple(staying)
         if not staying:
-            remove(operator)
+            ops.remove(operator)
     return own + wanted
 
 
-def _aliases(expression: Expression, operator: Operator) -> set[str | None]:
+def _aliases(expression: Expression, operator: ops.Operator) -> set[str | None]:
     found = set()
     for column in columns_of(expression):
         info = operator.info(column.name)
@@ -175,10 +149,10 @@ def _aliases(expression: Expression, operator: Operator) -> set[str | None]:
     return found
 
 
-def _join(join: Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
+def _join(join: ops.Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
     """Applies rule 2: an after-join predicate does not move below a null-supplying side."""
     open_tags = _open_tags(join)
-    moving: list[tuple[set[int], _Moving]] = []
+    inputs: list[list[_Moving]] = [[] for _ in join.parents]
     staying: list[_Moving] = []
     for each in wanted:
         tags = {join.sources[column.name] for column in columns_of(each.expression)}
@@ -191,23 +165,16 @@ def _join(join: Join, wanted: list[_Moving], walk: _Walk) -> list[_Moving]:
             below = _below(each, join)
             if below is None:
                 staying.append(each)
-            else:
-                moving.append((tags, below))
+                continue
+            for tag in tags or range(len(inputs)):
+                inputs[tag].append(below)
     _settle(join, staying)
-    inputs: list[list[_Moving]] = [[] for _ in join.parents]
-    for tags, each in moving:
-        for tag in tags or range(len(inputs)):
-            inputs[tag].append(each)
     if walk.recognize_transitivity:
         _copy_through_keys(join, inputs)
-    return [
-        _Moving(each.expression, str(tag), each.generated)
-        for tag, conjuncts in enumerate(inputs)
-        for each in conjuncts
-    ]
+    return [replace(each, alias=str(tag)) for tag, moving in enumerate(inputs) for each in moving]
 
 
-def _lateral_view_join(join: LateralViewJoin, wanted: list[_Moving]) -> list[_Moving]:
+def _lateral_view_join(join: ops.LateralViewJoin, wanted: list[_Moving]) -> list[_Moving]:
     """Moves each conjunct to the branch of the lateral view that has its columns."""
     moving: list[_Moving] = []
     staying: list[_Moving] = []
@@ -221,30 +188,29 @@ def _lateral_view_join(join: LateralViewJoin, wanted: list[_Moving]) -> list[_Mo
         if len(branches) != 1 or below is None:
             staying.append(each)
         else:
-            tag = "1" if branches.pop() else "0"
-            moving.append(_Moving(below.expression, tag, below.generated))
+            moving.append(replace(below, alias="1" if branches.pop() else "0"))
     _settle(join, staying)
     return moving
 
 
-def _share_of(child: Operator, parent: Operator | None, moving: list[_Moving]) -> list[_Moving]:
+def _share_of(
+    child: ops.Operator, parent: ops.Operator | None, moving: list[_Moving]
+) -> list[_Moving]:
     """Returns the conjuncts of a join that belong to one input.
 
     Operators other than joins pass the same conjuncts to every input.
     """
-    if not isinstance(child, (Join, LateralViewJoin)) or parent is None:
+    if not isinstance(child, (ops.Join, ops.LateralViewJoin)) or parent is None:
         return moving
     tag = str(child.parents.index(parent))
-    own = [each for each in moving if each.alias == tag]
     return [
-        _Moving(
-            each.expression, next(iter(_aliases(each.expression, parent)), None), each.generated
-        )
-        for each in own
+        replace(each, alias=next(iter(_aliases(each.expression, parent)), None))
+        for each in moving
+        if each.alias == tag
     ]
 
 
-def _open_tags(join: Join) -> set[int]:
+def _open_tags(join: ops.Join) -> set[int]:
     """Returns the inputs that are not null-supplying (JoinPPD's getQualifiedAliases)."""
     found: set[int] = set()
     for condition in reversed(join.conditions):
@@ -257,7 +223,7 @@ def _open_tags(join: Join) -> set[int]:
     return found | {0}
 
 
-def _copy_through_keys(join: Join, inputs: list[list[_Moving]]) -> None:
+def _copy_through_keys(join: ops.Join, inputs: list[list[_Moving]]) -> None:
     """Copies predicates on keys to the inputs joined on those keys (applyFilterTransitivity)."""
     given = [list(each) for each in inputs]
     for at in range(len(join.keys[0]) if join.keys else 0):
@@ -275,7 +241,7 @@ def _copy_through_keys(join: Join, inputs: list[list[_Moving]]) -> None:
 
 
 def _copy(
-    join: Join, given: list[_Moving], source: int, into: list[_Moving], target: int, at: int
+    join: ops.Join, given: list[_Moving], source: int, into: list[_Moving], target: int, at: int
 ) -> None:
     for each in given:
         key, other = join.keys[source][at], join.keys[target][at]
@@ -286,15 +252,15 @@ def _copy(
             into.append(_Moving(copy, None, False))
 
 
-def _settle(operator: Operator, conjuncts: list[_Moving]) -> None:
+def _settle(operator: ops.Operator, conjuncts: list[_Moving]) -> None:
     """Inserts a Filter with ``conjuncts`` directly above ``operator``."""
     if not conjuncts:
         return
     unique = list(dict.fromkeys(each.expression for each in conjuncts))
     own = {each.expression for each in conjuncts if not each.generated}
-    new = Filter(
+    new = ops.Filter(
         list(operator.columns),
         predicate=tuple(unique),
         generated=frozenset(part for part in unique if part not in own),
     )
-    insert_above(operator, new)
+    ops.insert_above(operator, new)

@@ -15,25 +15,12 @@ Source: Hive's ReduceSinkDeDuplication.
 
 from __future__ import annotations
 
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.graph.backtracking import backtrack
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Filter,
-    GroupBy,
-    Join,
-    MapJoin,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    Select,
-    TableFunction,
-    remove,
-    topological,
-)
 from airflow_hive_opt.hive.parser.syntax import Constant, Expression
-from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
-def deduplicate(graph: OperatorGraph) -> None:
+def deduplicate(graph: ops.OperatorGraph) -> None:
     """Removes ReduceSinks, starting with the last of the graph."""
     settings = graph.settings
     if not settings.is_on("hive.optimize.reducededuplication"):
@@ -42,97 +29,93 @@ def deduplicate(graph: OperatorGraph) -> None:
     joins_too = not settings.is_on("hive.auto.convert.join") and not settings.is_on(
         "hive.auto.convert.join.noconditionaltask"
     )
-    for operator in reversed(topological(graph.scans)):
-        if isinstance(operator, ReduceSink) and len(operator.children) == 1 and operator.parents:
+    for operator in reversed(ops.topological(graph.scans)):
+        if (
+            isinstance(operator, ops.ReduceSink)
+            and len(operator.children) == 1
+            and operator.parents
+        ):
             _deduplicate(operator, least, joins_too)
 
 
-def _deduplicate(sink: ReduceSink, least: int, joins_too: bool) -> None:
-    child = sink.children[0]
-    if isinstance(child, GroupBy):
+def _deduplicate(sink: ops.ReduceSink, least: int, joins_too: bool) -> None:
+    child, below = sink.children[0], sink.parents[0]
+    partial: ops.GroupBy | None = None
+    if isinstance(child, ops.GroupBy):
         if child.grouping_sets:
             return
-        below = sink.parents[0]
-        partial = isinstance(below, GroupBy) and below.mode == "hash" and len(below.children) == 1
-        start: Operator = below if partial else sink
-    elif isinstance(child, Select):
-        start = sink
-    else:
+        if isinstance(below, ops.GroupBy) and below.mode == "hash" and len(below.children) == 1:
+            partial = below
+    elif not isinstance(child, ops.Select):
         return
-    if not _merge_upwards(sink, start, least, joins_too):
+    if not _merge_upwards(sink, partial or sink, least, joins_too):
         return
-    if isinstance(child, GroupBy) and start is not sink:
-        above_keys = start.expressions or {}
-        child.keys = tuple(start.keys) if isinstance(start, GroupBy) else child.keys
-        if child.keys and isinstance(start, GroupBy):
-            child.keys = child.keys[: len(child.columns) - len(child.aggregates)]
-        child.mode = "complete"
-        names = [info.internal for info in child.columns]
+    if partial is not None and isinstance(child, ops.GroupBy):
+        computed, count = partial.expressions or {}, len(child.columns) - len(child.aggregates)
+        child.mode, child.keys = "complete", partial.keys[:count]
         child.expressions = {
-            name: above_keys.get(source.internal) for name, source in zip(names, start.columns)
-        } | {
-            info.internal: None
-            for info in child.columns[len(child.columns) - len(child.aggregates) :]
-        }
-        remove(start)
-    remove(sink)
+            info.internal: computed.get(source.internal)
+            for info, source in zip(child.columns, partial.columns)
+        } | {info.internal: None for info in child.columns[count:]}
+        ops.remove(partial)
+    ops.remove(sink)
 
 
-def _merge_upwards(sink: ReduceSink, start: Operator, least: int, joins_too: bool) -> bool:
+def _merge_upwards(sink: ops.ReduceSink, start: ops.Operator, least: int, joins_too: bool) -> bool:
     above = _nearest(start)
-    if isinstance(above, ReduceSink):
+    if isinstance(above, ops.ReduceSink):
         return _merge(sink, above, least)
-    if isinstance(above, GroupBy):
+    if isinstance(above, ops.GroupBy):
         parent = _nearest(above)
-        return isinstance(parent, ReduceSink) and _merge(sink, parent, least)
-    if isinstance(above, Join) and not isinstance(above, MapJoin) and joins_too:
+        return isinstance(parent, ops.ReduceSink) and _merge(sink, parent, least)
+    if isinstance(above, ops.Join) and not isinstance(above, ops.MapJoin) and joins_too:
         return _merge_with_join(sink, above, least)
     return False
 
 
-def _nearest(start: Operator) -> Operator | None:
+def _nearest(start: ops.Operator) -> ops.Operator | None:
     """Returns the next ReduceSink, GroupBy or Join towards the scans, past Selects and Filters.
 
     If ``start`` is a ReduceSink, the search goes past window functions, too.
     """
-    passed: tuple[type[Operator], ...] = (Select, Filter)
-    if isinstance(start, ReduceSink):
-        passed += (TableFunction,)
+    passed: tuple[type[ops.Operator], ...] = (ops.Select, ops.Filter)
+    if isinstance(start, ops.ReduceSink):
+        passed += (ops.TableFunction,)
     current = start
     while len(current.parents) == 1:
         current = current.parents[0]
-        if isinstance(current, (ReduceSink, GroupBy, Join)):
+        if isinstance(current, (ops.ReduceSink, ops.GroupBy, ops.Join)):
             return current
         if not isinstance(current, passed):
             return None
     return None
 
 
-def _merge(child: ReduceSink, parent: ReduceSink, least: int) -> bool:
-    found = _directions(child, parent, least)
-    if found is None:
+def _merge(child: ops.ReduceSink, parent: ops.ReduceSink, least: int) -> bool:
+    """Lets ``parent`` shuffle for ``child``, too; returns whether it can."""
+    shared = min(len(child.order), len(parent.order))
+    if child.order[:shared] != parent.order[:shared] or not _reducers_agree(child, parent, least):
         return False
-    keys, reducers = found
-    if keys > 0:
-        moved = [backtrack(key, child, parent) for key in child.keys]
-        parent.keys = tuple(key for key in moved if key is not None)
-        parent.order = child.order
-    if child.partition_keys:
-        below = [backtrack(key, child, parent) for key in child.partition_keys]
-        if len(child.partition_keys) < len(parent.partition_keys) or not parent.partition_keys:
-            parent.partition_keys = tuple(key for key in below if key is not None)
-    if reducers > 0:
+    keys = _at_parent(child.keys, parent.keys, child, parent)
+    partition = _at_parent(child.partition_keys, parent.partition_keys, child, parent)
+    if keys is None or partition is None or any(isinstance(key, Constant) for key in parent.keys):
+        return False
+    if len(keys) > len(parent.keys):
+        parent.keys, parent.order = keys, child.order
+    if partition and (len(partition) < len(parent.partition_keys) or not parent.partition_keys):
+        parent.partition_keys = partition
+    if parent.reducers < 0:
         parent.reducers = child.reducers
     return True
 
 
-def _merge_with_join(child: ReduceSink, join: Join, least: int) -> bool:
+def _merge_with_join(child: ops.ReduceSink, join: ops.Join, least: int) -> bool:
     """Lets the ReduceSinks below a join replace ``child``; returns whether they can.
 
     Each key of ``child`` must be the key, at the same position, of an input whose keys the join
     does not set to NULL.
     """
-    sinks = [parent for parent in join.parents if isinstance(parent, ReduceSink)]
+    sinks = [parent for parent in join.parents if isinstance(parent, ops.ReduceSink)]
     if len(sinks) != len(join.parents) or not child.keys:
         return False
     if len(child.keys) > len(sinks[0].keys):
@@ -141,27 +124,23 @@ def _merge_with_join(child: ReduceSink, join: Join, least: int) -> bool:
         return False
     if child.order != sinks[0].order[: len(child.order)]:
         return False
-    reducers = _reducers(child, sinks[0], least)
-    if reducers is None:
+    if not _reducers_agree(child, sinks[0], least):
         return False
-    kept = [tag for tag in range(len(sinks)) if _keeps_order(join, tag)]
-    for own, others in (
-        (child.keys, [sinks[tag].keys for tag in kept]),
-        (child.partition_keys, [sinks[tag].partition_keys for tag in kept]),
+    kept = [sink for tag, sink in enumerate(sinks) if _keeps_order(join, tag)]
+    for own, shuffled in (
+        (child.keys, [(sink, sink.keys) for sink in kept]),
+        (child.partition_keys, [(sink, sink.partition_keys) for sink in kept]),
     ):
         for at, key in enumerate(own):
-            found = [backtrack(key, child, sinks[tag]) for tag in kept]
-            if not any(
-                below is not None and below == keys[at] for below, keys in zip_strict(found, others)
-            ):
+            if not any(backtrack(key, child, sink) == keys[at] for sink, keys in shuffled):
                 return False
-    if reducers > 0:
-        for parent in sinks:
-            parent.reducers = child.reducers
+    if sinks[0].reducers < 0:
+        for sink in sinks:
+            sink.reducers = child.reducers
     return True
 
 
-def _keeps_order(join: Join, tag: int) -> bool:
+def _keeps_order(join: ops.Join, tag: int) -> bool:
     """Tells whether a join passes on the keys of an input unchanged, never as NULL."""
     return not any(
         (condition.kind == "LEFT OUTER" and condition.right == tag)
@@ -171,54 +150,20 @@ def _keeps_order(join: Join, tag: int) -> bool:
     )
 
 
-def _directions(child: ReduceSink, parent: ReduceSink, least: int) -> tuple[int, int] | None:
-    """Compares the keys of two ReduceSinks and their numbers of reducers.
-
-    Returns the results of ``_compare`` for the keys and of ``_reducers``, or ``None`` if the two
-    can't be merged.
-    """
-    shared = min(len(child.order), len(parent.order))
-    if child.order[:shared] != parent.order[:shared]:
-        return None
-    reducers = _reducers(child, parent, least)
-    if reducers is None or any(isinstance(key, Constant) for key in parent.keys):
-        return None
-    keys = _compare(child.keys, parent.keys, child, parent)
-    partition = _compare(child.partition_keys, parent.partition_keys, child, parent)
-    if keys is None or partition is None:
-        return None
-    return keys, reducers
-
-
-def _reducers(child: ReduceSink, parent: ReduceSink, least: int) -> int | None:
-    """Decides which ReduceSink sets the number of reducers.
-
-    Returns 1 for the child, -1 for the parent, 0 if both agree, and ``None`` if they can't agree.
-    """
+def _reducers_agree(child: ops.ReduceSink, parent: ops.ReduceSink, least: int) -> bool:
     if child.reducers < 0:
-        return 0 if parent.reducers < 0 else -1
-    if parent.reducers < 0:
-        return None if child.reducers < least else 1
-    return 0 if child.reducers == parent.reducers else None
+        return True
+    return child.reducers >= least if parent.reducers < 0 else child.reducers == parent.reducers
 
 
-def _compare(
+def _at_parent(
     child_keys: tuple[Expression, ...],
     parent_keys: tuple[Expression, ...],
-    child: ReduceSink,
-    parent: ReduceSink,
-) -> int | None:
-    """Returns 1 if the child has more keys, -1 if the parent has, 0 if both have the same number.
-
-    Returns ``None`` if the keys differ.
-    """
-    for at, key in enumerate(child_keys):
-        below = backtrack(key, child, parent)
-        below = _below_sink(below, parent)
-        if below is None or (at < len(parent_keys) and below != parent_keys[at]):
-            return None
-    return (len(child_keys) > len(parent_keys)) - (len(child_keys) < len(parent_keys))
-
-
-def _below_sink(expression: Expression | None, sink: ReduceSink) -> Expression | None:
-    return expression if sink.expressions is None else None
+    child: ops.ReduceSink,
+    parent: ops.ReduceSink,
+) -> tuple[Expression, ...] | None:
+    """Returns the child's keys over the parent's output, ``None`` if the parent's are others."""
+    below = [backtrack(key, child, parent) for key in child_keys]
+    if None in below or any(own != other for own, other in zip(below, parent_keys)):
+        return None
+    return tuple(key for key in below if key is not None)

@@ -17,11 +17,9 @@ Source: Hive's SortMergeJoinResolver and SortMergeJoinTaskDispatcher.
 
 from __future__ import annotations
 
-from airflow_hive_opt.hive.graph.operator_graph import MapJoin
-from airflow_hive_opt.hive.rules.automatic_map_join import bytes_of
-from airflow_hive_opt.hive.rules.hinted_map_join import big_table_candidates
-from airflow_hive_opt.hive.tasks import Task, clone, make_conditional, scans_below
-from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE, Settings
+from airflow_hive_opt.hive.rules.automatic_map_join import add_branches
+from airflow_hive_opt.hive.tasks import Task, scans_below
+from airflow_hive_opt.statement.settings import Settings
 
 
 def convert_sort_merge(tasks: list[Task], settings: Settings) -> list[Task]:
@@ -30,24 +28,16 @@ def convert_sort_merge(tasks: list[Task], settings: Settings) -> list[Task]:
         return tasks
     if not settings.is_on("hive.auto.convert.sortmerge.join.to.mapjoin"):
         return tasks
-    limit = settings.number(SMALL_TABLE_FILESIZE)
     found = list(tasks)
     for task in tasks:
-        joins = [join for join in task.joins() if isinstance(join, MapJoin)]
+        joins = task.map_joins()
         if task.reducer is None or len(joins) != 1 or not joins[0].automatic:
             continue
-        if any(scan not in scans_below(joins[0]) for scan in task.scans):
-            continue
-        branches = []
-        known = sum(bytes_of(scan) or 0 for scan in task.scans)
-        for tag in sorted(big_table_candidates(joins[0].conditions)):
-            own = sum(bytes_of(scan) or 0 for scan in scans_below(joins[0].parents[tag]))
-            if own > 0 and known - own > limit:
-                continue
-            branch = clone(task)
-            (join,) = (found for found in branch.joins() if isinstance(found, MapJoin))
-            join.kind, join.big = "MapJoin", tag
-            branches.append(branch)
-        if branches:
-            make_conditional(task, branches, found)
+        if all(scan in scans_below(joins[0]) for scan in task.scans):
+            add_branches(task, joins[0], found, settings, _convert)
     return found
+
+
+def _convert(task: Task, big: int) -> None:
+    (join,) = task.map_joins()
+    join.kind, join.big = "MapJoin", big

@@ -16,33 +16,24 @@ Source: Hive's GroupByOptimizer (``hive.map.groupby.sorted``).
 
 from __future__ import annotations
 
+from airflow_hive_opt.hive.graph import operator_graph as ops
 from airflow_hive_opt.hive.graph.backtracking import backtrack
-from airflow_hive_opt.hive.graph.operator_graph import (
-    Filter,
-    GroupBy,
-    Operator,
-    OperatorGraph,
-    ReduceSink,
-    Select,
-    TableScan,
-    remove,
-)
 from airflow_hive_opt.hive.parser.syntax import Column
 from airflow_hive_opt.hive.rules.static_pruning import kept
 
 
-def group_sorted(graph: OperatorGraph) -> None:
+def group_sorted(graph: ops.OperatorGraph) -> None:
     """Removes the ReduceSink and the second GroupBy if the first GroupBy is enough."""
     settings = graph.settings
     if not settings.is_on("hive.map.groupby.sorted") or settings.is_on("hive.groupby.skewindata"):
         return
     for operator in graph.operators():
-        if not isinstance(operator, GroupBy) or operator.mode != "hash" or not operator.keys:
+        if not isinstance(operator, ops.GroupBy) or operator.mode != "hash" or not operator.keys:
             continue
-        if not operator.children or not isinstance(operator.children[0], ReduceSink):
+        if not operator.children or not isinstance(operator.children[0], ops.ReduceSink):
             continue
         sink = operator.children[0]
-        if len(operator.children) > 1 or not isinstance(sink.children[0], GroupBy):
+        if len(operator.children) > 1 or not isinstance(sink.children[0], ops.GroupBy):
             continue
         scan = _scan_below(operator)
         if scan is None or sink.distinct or operator.grouping_sets:
@@ -50,21 +41,21 @@ def group_sorted(graph: OperatorGraph) -> None:
         if _is_sorted_by(scan, operator):
             above = sink.children[0]
             operator.mode = "final"
-            remove(sink)
-            remove(above)
+            ops.remove(sink)
+            ops.remove(above)
 
 
-def _scan_below(operator: Operator) -> TableScan | None:
+def _scan_below(operator: ops.Operator) -> ops.TableScan | None:
     while len(operator.parents) == 1 and len(operator.parents[0].children) == 1:
         operator = operator.parents[0]
-        if isinstance(operator, TableScan):
+        if isinstance(operator, ops.TableScan):
             return operator
-        if not isinstance(operator, (Select, Filter)):
+        if not isinstance(operator, (ops.Select, ops.Filter)):
             return None
     return None
 
 
-def _is_sorted_by(scan: TableScan, group: GroupBy) -> bool:
+def _is_sorted_by(scan: ops.TableScan, group: ops.GroupBy) -> bool:
     buckets = scan.table.buckets if scan.table else None
     if buckets is None or not buckets.sort:
         return False

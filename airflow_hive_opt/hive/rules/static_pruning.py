@@ -15,7 +15,7 @@ from __future__ import annotations
 from airflow_hive_opt.hive.generate.names import is_deterministic
 from airflow_hive_opt.hive.graph.backtracking import columns_of, substitute
 from airflow_hive_opt.hive.graph.operator_graph import Filter, OperatorGraph, TableScan, remove
-from airflow_hive_opt.hive.parser.syntax import Call, Constant, Expression
+from airflow_hive_opt.hive.parser.syntax import Call, Constant, Expression, joined
 from airflow_hive_opt.hive.rules.constant_folding import folded
 from airflow_hive_opt.hive.rules.constants import FALSE, TRUE
 from airflow_hive_opt.statement.catalog import Partition, Table
@@ -130,7 +130,8 @@ def _evaluated(expression: Expression) -> bool | None:
             return True if True in inner else None if None in inner else False
         if expression.name == "in":
             first, *others = expression.arguments
-            return _evaluated(_any_equal(first, others))
+            equal = (Call("=", (first, other)) for other in others)
+            return _evaluated(joined("or", [FALSE, *equal]))
         if expression.name == "between":
             value, low, high = expression.arguments
             both = (Call(">=", (value, low)), Call("<=", (value, high)))
@@ -142,10 +143,3 @@ def _evaluated(expression: Expression) -> bool | None:
 
 
 _LOGIC = ("and", "or", "not")
-
-
-def _any_equal(first: Expression, others: list[Expression]) -> Expression:
-    found: Expression = FALSE
-    for other in others:
-        found = Call("or", (found, Call("=", (first, other))))
-    return found
