@@ -77,12 +77,7 @@ class SubqueryJoins:
                 replaced.add(id(found.node))
         return tuple(steps), frozenset(replaced)
 
-    def _semi_join(
-        self,
-        found: SubqueryJoin,
-        scope: Scope,
-        taken: set[str],
-    ) -> JoinStep | None:
+    def _semi_join(self, found: SubqueryJoin, scope: Scope, taken: set[str]) -> JoinStep | None:
         on: tuple[Condition, ...] = ()
         plain = None if found.scalar else plain_subquery(found.query)
         alias = self._relations.alias(plain.factor) if plain else ""

@@ -26,9 +26,7 @@ CATALOG = JsonCatalog.of(
             total_bytes=10**9,
         ),
         Table(
-            "default.items",
-            (Column("item", "int"), Column("kind", "string")),
-            total_bytes=10**7,
+            "default.items", (Column("item", "int"), Column("kind", "string")), total_bytes=10**7
         ),
         Table(
             "default.facts",

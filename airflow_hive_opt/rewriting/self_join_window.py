@@ -42,12 +42,7 @@ from airflow_hive_opt.rewriting.anchors import Anchor, find_anchor
 from airflow_hive_opt.rewriting.blocks import Block, Text
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.dropping import drop_factors
-from airflow_hive_opt.rewriting.expressions import (
-    aggregates_of,
-    may_fail,
-    renamed,
-    replaced,
-)
+from airflow_hive_opt.rewriting.expressions import aggregates_of, may_fail, renamed, replaced
 from airflow_hive_opt.rewriting.join_below import joined_below, may_join_below
 from airflow_hive_opt.rewriting.lookups import Kind, Lookup, lookups
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused

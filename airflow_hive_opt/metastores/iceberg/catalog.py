@@ -88,8 +88,7 @@ class IcebergTables:
             )
         except (NoSuchTableError, NoSuchNamespaceError):
             return Absent(
-                required.tuples,
-                f"the catalog has no Iceberg table {'.'.join(identifier)}",
+                required.tuples, f"the catalog has no Iceberg table {'.'.join(identifier)}"
             )
         except Exception as error:  # noqa: BLE001 - of the catalog's client or of the storage
             raise self._in_words(error) from None

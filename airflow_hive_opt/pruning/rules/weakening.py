@@ -34,13 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from airflow_hive_opt.pruning.operators import (
-    Filter,
-    Join,
-    LateralView,
-    Operator,
-    relations,
-)
+from airflow_hive_opt.pruning.operators import Filter, Join, LateralView, Operator, relations
 from airflow_hive_opt.pruning.query import Condition, JoinKind
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.statement.budget import check_budget
