@@ -220,7 +220,7 @@ def test_dag_files_do_not_load_pyspark():
         ("sensors.partition_descriptor", 30),
         ("triggers.partitions", 30),
         *((f"metastores.{name}.metastore", 15) for name in ("thrift", "glue")),
-        *((f"metastores.{name}", 15) for name in ("metastore", "iceberg.catalog", "json_file")),
+        *((f"metastores.{name}", 15) for name in ("metastore", "iceberg.catalog")),
     ],
 )
 def test_modules_that_an_import_loads(module, most):

@@ -13,7 +13,7 @@ from airflow_hive_opt.documents.descriptor import (
 )
 from airflow_hive_opt.documents.log_text import plain
 from airflow_hive_opt.documents.report import files_in_words, headline, scans
-from airflow_hive_opt.metastores.partition_names import partition_name
+from airflow_hive_opt.metastores.partitions import partition_name
 from airflow_hive_opt.pruning.advice import advice_on
 
 _SHOWN = 20

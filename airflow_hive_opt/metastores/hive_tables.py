@@ -15,14 +15,7 @@ PROJECTED = "projection.enabled"
 _PROVIDER = "spark.sql.sources.provider"
 _SPARK_SCHEMA = "spark.sql.sources.schema"
 _PLACEHOLDER = [("col", "array<string>")]
-_FORMATS = {
-    "parquet": "parquet",
-    "orc": "orc",
-    "avro": "avro",
-    "rcfile": "rcfile",
-    "sequencefile": "sequencefile",
-    "text": "text",
-}
+_FORMATS = ("parquet", "orc", "avro", "rcfile", "sequencefile", "text")
 _SPARK_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
@@ -84,7 +77,7 @@ def _format(parameters: Mapping[str, str], storage: Any) -> str:
     if provider != "hive":
         return provider
     reader = (storage.inputFormat or "").lower()
-    return next((name for part, name in _FORMATS.items() if part in reader), "")
+    return next((name for name in _FORMATS if name in reader), "")
 
 
 def _buckets(storage: Any) -> Buckets | None:

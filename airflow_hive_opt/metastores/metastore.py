@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from types import TracebackType
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from airflow_hive_opt.metastores.partitions import Partition, Value
 from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.statement.catalog import Catalog, Table
 
-_Own = TypeVar("_Own")
+_Own = TypeVar("_Own", bound="Remote")
 
 KeySet = tuple[Sequence[int], frozenset[tuple[Value, ...]]]
 """Positions among a table's partition columns, and the tuples of values wanted there.
@@ -59,44 +59,53 @@ class PartitionCatalog(Protocol):
 class Metastore(Catalog, PartitionCatalog, Protocol):
     """The lookup of tables and of their partitions."""
 
-    def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
-        """The given partitions that still exist, with location and statistics."""
-
-    def existing(
-        self, table: Table, partitions: Iterable[Partition]
-    ) -> frozenset[tuple[str | None, ...]]:
-        """The values of those given partitions that the metastore has.
-
-        One call for up to 1,000 partitions.
-        """
-
     def work(self) -> Work | None:
         """The calls and fetched partitions so far, or ``None`` if they are not counted."""
 
 
-class Remote(Metastore, Protocol):
-    """A metastore with a client of its own, beside Spark's."""
+class Remote(Metastore, ABC):
+    """A metastore with a client of its own, beside Spark's; a context manager that closes it.
 
+    Unqualified names are in ``database``. Each table is looked up only once.
+    """
+
+    def __init__(self, database: str) -> None:
+        self._database = database.lower()
+        self._tables: dict[tuple[str, str], Table | None] = {}
+        self._fetched = 0
+
+    def __enter__(self: _Own) -> _Own:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def table(self, name: str) -> Table | None:
+        """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
+        key = self._parts(name.lower())
+        if key not in self._tables:
+            self._tables[key] = self._look_up(*key)
+        return self._tables[key]
+
+    @abstractmethod
     def first_names(self, table: Table, at_most: int) -> tuple[int, list[Partition] | None]:
         """The number of partitions as ``partition_count`` tells it, and all of them if few.
 
         ``None`` if there are more than ``at_most``.
         """
 
+    @abstractmethod
     def close(self) -> None:
         """Closes the connection; the next call opens another."""
 
-    def __enter__(self: _Own) -> _Own:
-        """The metastore itself."""
+    @abstractmethod
+    def _look_up(self, database: str, name: str) -> Table | None:
+        """Asks for the table; ``None`` if it does not exist."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
-        """Closes the connection."""
+    def _parts(self, name: str) -> tuple[str, str]:
+        """The database and the short name of a table."""
+        database, _, short = name.rpartition(".")
+        return database or self._database, short
 
 
 # In milliseconds: Hive 2.3 on PostgreSQL over loopback, see docs/how-it-works/metastore.md.

@@ -11,6 +11,7 @@ from datetime import date
 from typing import Optional, Union
 from urllib.parse import unquote
 
+from airflow_hive_opt.statement.catalog import Column
 from airflow_hive_opt.statement.types import INTEGER_BITS, family
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
@@ -28,6 +29,10 @@ class CastText:
 Value = Union[int, str, date, CastText]
 """A typed, non-NULL partition value or key."""
 
+# The characters that Hive's FileUtils.escapePathName escapes.
+_ESCAPED = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{[\]^]""")
+# Characters that were never escaped.
+_BARE = re.compile(r"[A-Za-z0-9_.-]+")
 _CASTABLE = re.compile(r"boolean|decimal(\(.*\))?|timestamp|varchar\(.*\)")
 
 
@@ -51,6 +56,56 @@ def parse_name(name: str) -> Partition:
     ('a/b c', None)
     """
     return Partition(tuple(value_of(unquote(part.partition("=")[2])) for part in name.split("/")))
+
+
+def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
+    """The name of a partition, which :func:`parse_name` parses.
+
+    >>> partition_name(("ds", "n"), ("a/b c", None))
+    'ds=a%2Fb c/n=__HIVE_DEFAULT_PARTITION__'
+    """
+    return "/".join(
+        f"{_escape(column)}={_escape(value) if value else DEFAULT_PARTITION}"
+        for column, value in zip_strict(columns, values)
+    )
+
+
+def texts_of(
+    columns: Sequence[Column], positions: Sequence[int], tuples: Iterable[tuple[Value, ...]]
+) -> list[list[str]] | None:
+    """The tuples in the order of the columns, or ``None`` if they do not determine a partition.
+
+    They do only if every partition column has a value and is text. A number can have several texts,
+    such as ``08`` and ``8``.
+    """
+    if sorted(positions) != list(range(len(columns))):
+        return None
+    if any(column.type != "string" for column in columns):
+        return None
+    order = [list(positions).index(at) for at in range(len(columns))]
+    return [[str(row[at]) for at in order] for row in tuples]
+
+
+def names_of(
+    columns: Sequence[Column], positions: Sequence[int], tuples: Iterable[tuple[Value, ...]]
+) -> list[str] | None:
+    """The names of the partitions with these values, or ``None`` if they are ambiguous.
+
+    >>> names_of([Column("ds", "string")], [0], [("2024-01-31",)])
+    ['ds=2024-01-31']
+    >>> names_of([Column("a", "string"), Column("b", "string")], [1, 0], [("y", "x")])
+    ['a=x/b=y']
+    >>> names_of([Column("n", "int")], [0], [(8,)])
+    """
+    names = [column.name for column in columns]
+    rows = texts_of(columns, positions, tuples)
+    if rows is None or not all(_BARE.fullmatch(text) for row in (names, *rows) for text in row):
+        return None
+    return [partition_name(names, row) for row in rows]
+
+
+def _escape(text: str) -> str:
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
 
 
 def value_of(text: str) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add, sub
 
 
 @dataclass(frozen=True)
@@ -14,15 +15,7 @@ class Work:
     files_listed: int = 0
 
     def __add__(self, other: Work) -> Work:
-        return Work(
-            self.metastore_calls + other.metastore_calls,
-            self.partitions_fetched + other.partitions_fetched,
-            self.files_listed + other.files_listed,
-        )
+        return Work(*map(add, astuple(self), astuple(other)))
 
     def __sub__(self, earlier: Work) -> Work:
-        return Work(
-            self.metastore_calls - earlier.metastore_calls,
-            self.partitions_fetched - earlier.partitions_fetched,
-            self.files_listed - earlier.files_listed,
-        )
+        return Work(*map(sub, astuple(self), astuple(earlier)))

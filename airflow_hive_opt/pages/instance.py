@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from airflow_hive_opt.documents.descriptor import Descriptor, PlannedFiles, Target
 from airflow_hive_opt.documents.figures import SUMMARY_KEY
 from airflow_hive_opt.documents.report import PHASES, StageSummary, StoredReport, headline, scans
-from airflow_hive_opt.metastores.partition_names import partition_name
+from airflow_hive_opt.metastores.partitions import partition_name
 from airflow_hive_opt.pages.models import (
     EliminatedJoin,
     Instance,

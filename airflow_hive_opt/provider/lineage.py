@@ -22,7 +22,7 @@ from openlineage.client.facet_v2 import (
 
 from airflow_hive_opt.documents.descriptor import DescriptorError, load
 from airflow_hive_opt.documents.partitions_read import PartitionsRead, partitions_read
-from airflow_hive_opt.metastores.partition_names import partition_name
+from airflow_hive_opt.metastores.partitions import partition_name
 from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.tables import Tables, tables_of

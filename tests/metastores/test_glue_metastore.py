@@ -235,17 +235,6 @@ def test_an_expression_of_several_pages_is_asked_in_segments(glue, metastore):
     assert metastore.work().partitions_fetched == 130
 
 
-def test_existence(glue, metastore):
-    odd = metastore.table("odd")
-    wanted = [Partition((text,)) for text in (*ODD, None, "nosuch")]
-    assert metastore.existing(odd, wanted) == {(text,) for text in (*ODD, None)}
-    assert glue.calls == {"GetTable": 1, "BatchGetPartition": 1}
-    found = metastore.partitions_by_names(metastore.table("two"), [Partition(("a", "1"))])
-    assert [(part.values, part.location) for part in found] == [
-        (("a", "1"), "s3://bucket/odds/two/1")
-    ]
-
-
 def test_very_many_keys_list_all(glue, metastore, monkeypatch):
     from airflow_hive_opt.metastores.glue import metastore as glue_metastore
 
@@ -275,7 +264,7 @@ def test_a_table_that_is_not_there(metastore):
     for question in (
         lambda: metastore.partition_count(gone),
         lambda: metastore.partition_names(gone),
-        lambda: metastore.partitions_by_names(gone, [Partition(("x", "1"))]),
+        lambda: metastore.partitions_by_keys(gone, [((0, 1), frozenset({("x", "1")}))], 0),
         lambda: metastore.partitions_by_keys(gone, [((0,), frozenset({("x",)}))], 0),
     ):
         with pytest.raises(MetastoreError, match=r"AWS Glue in eu-central-1.*odds\.gone"):

@@ -7,8 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from airflow_hive_opt.metastores.metastore import MetastoreError
-from airflow_hive_opt.metastores.partition_names import partition_name
-from airflow_hive_opt.metastores.partitions import Partition, matching
+from airflow_hive_opt.metastores.partitions import matching, partition_name
 from airflow_hive_opt.metastores.thrift import metastore as thrift_metastore
 from airflow_hive_opt.metastores.thrift.connection import CallRejected
 from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
@@ -294,25 +293,6 @@ def test_no_keys_no_question(metastore):
     assert metastore.work() == Work(metastore_calls=1)
 
 
-def test_partitions_by_names_in_batches(metastore, monkeypatch):
-    monkeypatch.setattr(thrift_metastore, "NAMES_A_CALL", 80)
-    wanted = [Partition((f"d{day:03}",)) for day in range(-50, 150)]
-    found = metastore.partitions_by_names(metastore.table("many"), wanted)
-    assert len(found) == 150
-    assert metastore.work() == Work(metastore_calls=4, partitions_fetched=150)
-
-
-def test_existence_is_one_call(metastore):
-    table = metastore.table("odd")
-    wanted = [Partition((text,)) for text in (*ODD, None, "nosuch", "UPPER ")]
-    assert metastore.existing(table, wanted) == {(text,) for text in (*ODD, None)}
-    assert metastore.work().metastore_calls == 2
-    many = [Partition((f"d{day:03}",)) for day in range(5000)]
-    assert len(metastore.existing(metastore.table("many"), many)) == 200
-    assert metastore.work().metastore_calls == 4
-    assert metastore.work().partitions_fetched == len(ODD) + 1
-
-
 def test_a_table_that_has_gone(metastore, service):
     with thrift_client(service) as client:
         create_table(client, "odds.gone", COLUMNS, [("ds", "string")], "/nowhere/gone")
@@ -321,7 +301,6 @@ def test_a_table_that_has_gone(metastore, service):
     for question in (
         lambda: metastore.partition_count(table),
         lambda: metastore.partition_names(table),
-        lambda: metastore.partitions_by_names(table, [Partition(("x",))]),
         lambda: metastore.partitions_by_keys(table, [((0,), frozenset({("x",)}))], 100_000),
     ):
         with pytest.raises(MetastoreError, match=f"{service.host}:{service.port}"):

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import pytest
 from upath import UPath
 
-from airflow_hive_opt.metastores.json_file import JsonMetastore
 from airflow_hive_opt.metastores.metastore import MetastoreError
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.thrift.connection import ThriftConnection
@@ -17,7 +16,6 @@ from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.session import partition_lookup
-from airflow_hive_opt.statement.catalog import JsonCatalog
 from benchmarks.warehouse import register
 from tests.services.processes import free_port
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
@@ -219,35 +217,14 @@ def test_calls_on_the_embedded_metastore(spark, tmp_path):
     assert work["map join"].partitions_fetched == 10
 
 
-def json_metastore(*names):
-    documents = [
-        {
-            "name": "cost.two",
-            "columns": [["id", "int"]],
-            "partition_columns": [["n", "bigint"], ["p", "string"]],
-            "partitions": [{"values": [str(at % 3), f"p{at}"]} for at in range(30)],
-        },
-        {
-            "name": "cost.odd",
-            "columns": [["id", "int"]],
-            "partition_columns": [["p", "string"]],
-            "partitions": [{"values": [text]} for text in (*ODD, "__HIVE_DEFAULT_PARTITION__")],
-        },
-        {"name": "cost.fact", "columns": [], "partition_columns": [["p", "string"]]},
-    ]
-    return JsonMetastore(JsonCatalog.of_documents(documents))
-
-
-@pytest.fixture(params=["spark", "thrift", "json"])
+@pytest.fixture(params=["spark", "thrift"])
 def metastore(request):
     """Each client of the protocol, over the same partitions."""
     if request.param == "spark":
         yield SparkCatalog(request.getfixturevalue("spark"))
-    elif request.param == "thrift":
+    else:
         with ThriftMetastore(request.getfixturevalue("remote").uri) as client:
             yield client
-    else:
-        yield json_metastore()
 
 
 def values(partitions):
@@ -266,17 +243,12 @@ def test_every_metastore_answers_alike(metastore):
     found = metastore.partitions_by_keys(two, keys, total)
     assert values(found) == wanted
     assert len(found) == len(wanted)
-    gone = [Partition(("1", "p0")), Partition(("9", "none"))]
-    assert values(metastore.partitions_by_names(two, [*found, *gone])) == wanted
-    assert metastore.existing(two, [*found, *gone]) == wanted
     assert metastore.partitions_by_keys(two, [((0,), frozenset())], total) == []
     odd = metastore.table("cost.odd")
     for text in ODD:
         assert values(metastore.partitions_by_keys(odd, [((0,), frozenset({(text,)}))], 10)) == {
             (text,)
         }
-    null = Partition((None,))
-    assert values(metastore.partitions_by_names(odd, [null])) == {(None,)}
     assert metastore.table("cost.nothing") is None
     assert metastore.table("nowhere.fact") is None
 
@@ -285,17 +257,14 @@ def test_a_session_beside_the_active_one_asks_by_its_own_settings(spark):
     session = spark.newSession()
     spark.sql("SELECT 1").collect()
     catalog = SparkCatalog(session)
-    odd = catalog.table("cost.odd")
+    two, odd = catalog.table("cost.two"), catalog.table("cost.odd")
+    there = Partition(("1", "p1"))
+    gone = [Partition(("1", "p0")), Partition(("9", "none"))]
+    assert values(catalog.partitions_by_names(two, [there, *gone])) == {there.values}
     before = catalog.work()
     assert len(catalog.partitions_by_names(odd, [Partition((None,)), Partition(("it's",))])) == 1
     assert (catalog.work() - before).partitions_fetched == 1
     assert spark._jvm.SparkSession.getActiveSession().get().equals(spark._jsparkSession)
-
-
-def test_a_catalog_file_without_partitions_says_so():
-    metastore = json_metastore()
-    with pytest.raises(MetastoreError, match=r'of cost.fact: add "partitions"'):
-        metastore.partition_count(metastore.table("cost.fact"))
 
 
 @pytest.mark.parametrize(

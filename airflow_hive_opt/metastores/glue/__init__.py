@@ -1,4 +1,4 @@
 """AWS Glue's Data Catalog: ``metastore`` is the client.
 
-``connection`` calls Glue, ``expression`` writes its filters, ``tables`` converts its tables.
+``connection`` calls Glue, ``expression`` writes its filters.
 """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from types import TracebackType
-from typing import Any, Optional
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 from airflow_hive_opt.metastores.glue.connection import (
     AT_ONCE,
@@ -16,9 +16,9 @@ from airflow_hive_opt.metastores.glue.connection import (
     together,
 )
 from airflow_hive_opt.metastores.glue.expression import expressions
-from airflow_hive_opt.metastores.glue.tables import glue_partition, glue_table
-from airflow_hive_opt.metastores.metastore import KeySet, MetastoreError
-from airflow_hive_opt.metastores.partitions import DEFAULT_PARTITION, Partition, matching
+from airflow_hive_opt.metastores.hive_tables import statistic, table_of
+from airflow_hive_opt.metastores.metastore import KeySet, MetastoreError, Remote
+from airflow_hive_opt.metastores.partitions import Partition, matching, texts_of, value_of
 from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.zip_strict import zip_strict
@@ -32,16 +32,12 @@ _NAMED_UP_TO = 20_000
 _MOST_EXPRESSIONS = 100
 _LONGEST_VALUE = 1_024  # characters; Glue has no longer one
 
-_Values = tuple[str, ...]
 
+class GlueMetastore(Remote):
+    """A :class:`~airflow_hive_opt.metastores.metastore.Remote`; for one thread.
 
-class GlueMetastore:
-    """A :class:`~airflow_hive_opt.metastores.metastore.Metastore`; for one thread.
-
-    It calls Glue in up to ten threads of its own. Unqualified names are in ``database``. Each table
-    is looked up only once. ``session`` and ``timeout`` are those of
-    :class:`~airflow_hive_opt.metastores.glue.connection.GlueConnection`. It is a context manager
-    that closes the client at the end.
+    It calls Glue in up to ten threads of its own. ``session`` and ``timeout`` are those of
+    :class:`~airflow_hive_opt.metastores.glue.connection.GlueConnection`.
 
     Glue has no call for names or for their number: every partition that it tells is fetched, with
     its location. So lookups are by keys, and counting stops after the first thousand.
@@ -56,40 +52,13 @@ class GlueMetastore:
         session: Any = None,
         timeout: float = 60,
     ) -> None:
+        super().__init__(database)
         self._glue = GlueConnection(settings, session, timeout)
-        self._database = database.lower()
-        self._tables: dict[str, Table | None] = {}
         self._large: set[str] = set()  # tables of more than a page
-        self._fetched = 0
-
-    def __enter__(self) -> GlueMetastore:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Closes the client's connections."""
         self._glue.close()
-
-    def table(self, name: str) -> Table | None:
-        """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
-        database, _, short = name.lower().rpartition(".")
-        key = f"{database or self._database}.{short}"
-        if key not in self._tables:
-            try:
-                answer = self._glue.call(
-                    "get_table", "Table", DatabaseName=database or self._database, Name=short
-                )
-                self._tables[key] = glue_table(answer["Table"])
-            except NoSuchEntity:
-                self._tables[key] = None
-        return self._tables[key]
 
     def partition_count(self, table: Table, beyond: int = 1) -> int:
         """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
@@ -133,23 +102,16 @@ class GlueMetastore:
             found = self.partition_names(table)
         return list({part.values: part for part in matching(found, types, keys)}.values())
 
-    def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        wanted = dict.fromkeys(part.values for part in partitions)
-        found = self._by_values(table, [_texts(values) for values in wanted])
-        if found is None:
-            found = self.partition_names(table)
-        return [part for part in found if part.values in wanted]
-
-    def existing(
-        self, table: Table, partitions: Iterable[Partition]
-    ) -> frozenset[tuple[Optional[str], ...]]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        return frozenset(part.values for part in self.partitions_by_names(table, partitions))
-
     def work(self) -> Work:
         """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         return Work(metastore_calls=self._glue.calls, partitions_fetched=self._fetched)
+
+    def _look_up(self, database: str, name: str) -> Table | None:
+        try:
+            answer = self._glue.call("get_table", "Table", DatabaseName=database, Name=name)
+        except NoSuchEntity:
+            return None
+        return _table(answer["Table"])
 
     def _first_page(self, table: Table) -> tuple[list[Partition], bool]:
         """Up to a thousand partitions, and whether these are all."""
@@ -166,18 +128,10 @@ class GlueMetastore:
         return found, token is None
 
     def _by_exact_values(self, table: Table, keys: Sequence[KeySet]) -> list[Partition] | None:
-        """The partitions whose values the keys are; ``None`` if a key may have other texts."""
-        columns = table.partition_columns
-        positions, tuples = keys[0]
-        if len(keys) > 1 or sorted(positions) != list(range(len(columns))):
+        """The partitions whose values the keys are; ``None`` if they must be found otherwise."""
+        wanted = texts_of(table.partition_columns, *keys[0]) if len(keys) == 1 else None
+        if wanted is None:
             return None
-        if any(column.type != "string" for column in columns):
-            return None
-        order = [list(positions).index(at) for at in range(len(columns))]
-        return self._by_values(table, [tuple(str(row[at]) for at in order) for row in tuples])
-
-    def _by_values(self, table: Table, wanted: Sequence[_Values]) -> list[Partition] | None:
-        """The partitions with these values that exist; ``None`` if they must be found otherwise."""
         possible = sorted(
             values for values in wanted if all(0 < len(text) <= _LONGEST_VALUE for text in values)
         )
@@ -198,7 +152,7 @@ class GlueMetastore:
         self._fetched += len(found)
         return found
 
-    def _batch(self, table: Table, wanted: Sequence[_Values]) -> list[Partition] | None:
+    def _batch(self, table: Table, wanted: Sequence[list[str]]) -> list[Partition] | None:
         """Up to a thousand partitions; ``None`` if Glue does not process all keys."""
         found: list[Partition] = []
         while wanted:
@@ -206,10 +160,10 @@ class GlueMetastore:
                 "batch_get_partition",
                 "Partitions",
                 **self._named(table),
-                PartitionsToGet=[{"Values": list(values)} for values in wanted],
+                PartitionsToGet=[{"Values": values} for values in wanted],
             )
-            found += map(glue_partition, answer["Partitions"])
-            left = [tuple(one["Values"]) for one in answer.get("UnprocessedKeys") or ()]
+            found += map(_partition, answer["Partitions"])
+            left = [one["Values"] for one in answer.get("UnprocessedKeys") or ()]
             if len(left) >= len(wanted):
                 return None
             wanted = left
@@ -274,17 +228,59 @@ class GlueMetastore:
             MaxResults=A_PAGE,
             ExcludeColumnSchema=True,
         )
-        return list(map(glue_partition, answer["Partitions"])), answer.get("NextToken") or None
+        return list(map(_partition, answer["Partitions"])), answer.get("NextToken") or None
 
     def _named(self, table: Table) -> dict[str, str]:
-        database, _, name = table.name.rpartition(".")
-        return {"DatabaseName": database or self._database, "TableName": name}
+        return dict(zip(("DatabaseName", "TableName"), self._parts(table.name)))
 
 
 def _request(text: str | None) -> dict[str, Any]:
     return {} if text is None else {"Expression": text}
 
 
-def _texts(values: Sequence[str | None]) -> _Values:
-    """The values as Glue has them."""
-    return tuple(DEFAULT_PARTITION if text is None else text for text in values)
+def _table(found: Mapping[str, Any]) -> Table:
+    """Converts a ``Table`` of GetTable.
+
+    Athena, crawlers and Glue jobs leave out fields that Hive always has.
+    """
+    storage = found.get("StorageDescriptor") or {}
+    # of a table in one of Spark's own formats, whose location may be a placeholder
+    path = ((storage.get("SerdeInfo") or {}).get("Parameters") or {}).get("path")
+    return table_of(
+        SimpleNamespace(
+            dbName=found["DatabaseName"],
+            tableName=found["Name"],
+            parameters=found.get("Parameters"),
+            partitionKeys=_fields(found.get("PartitionKeys")),
+            viewExpandedText=found.get("ViewExpandedText"),
+            sd=SimpleNamespace(
+                cols=_fields(storage.get("Columns")),
+                location=path or storage.get("Location"),
+                inputFormat=storage.get("InputFormat"),
+                bucketCols=storage.get("BucketColumns"),
+                numBuckets=storage.get("NumberOfBuckets"),
+                sortCols=[
+                    SimpleNamespace(col=one["Column"], order=one["SortOrder"])
+                    for one in storage.get("SortColumns") or ()
+                ],
+            ),
+        )
+    )
+
+
+def _partition(found: Mapping[str, Any]) -> Partition:
+    """Converts a ``Partition`` of GetPartitions or BatchGetPartition."""
+    parameters = found.get("Parameters") or {}
+    return Partition(
+        tuple(value_of(text) for text in found["Values"]),
+        (found.get("StorageDescriptor") or {}).get("Location"),
+        statistic(parameters, "numRows"),
+        statistic(parameters, "totalSize"),
+    )
+
+
+def _fields(columns: Any) -> list[SimpleNamespace]:
+    return [
+        SimpleNamespace(name=column["Name"], type=column.get("Type") or "string")
+        for column in columns or ()
+    ]

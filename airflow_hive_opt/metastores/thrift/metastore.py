@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from types import TracebackType
+from collections.abc import Sequence
 from typing import Any
 
 from pymetastore.hive_metastore.ttypes import GetTableRequest
 
 from airflow_hive_opt.metastores.hive_tables import partition_of, table_of
-from airflow_hive_opt.metastores.metastore import KeySet, filter_is_cheaper
-from airflow_hive_opt.metastores.partition_names import names_of, partition_name
-from airflow_hive_opt.metastores.partitions import Partition, matching, parse_name
+from airflow_hive_opt.metastores.metastore import KeySet, Remote, filter_is_cheaper
+from airflow_hive_opt.metastores.partitions import Partition, matching, names_of, parse_name
 from airflow_hive_opt.metastores.thrift.connection import (
     CallRejected,
     NoSuchObject,
@@ -31,32 +29,17 @@ NAMES_A_CALL = 1_000
 ALL = -1  # max_parts has 16 bits
 
 
-class ThriftMetastore:
-    """A :class:`~airflow_hive_opt.metastores.metastore.Metastore`; for one thread.
+class ThriftMetastore(Remote):
+    """A :class:`~airflow_hive_opt.metastores.metastore.Remote`; for one thread.
 
-    ``uris`` is a value of ``hive.metastore.uris``. ``timeout`` is in seconds. Unqualified names are
-    in ``database``. Each table is looked up only once. It is a context manager that closes the
-    connection at the end.
+    ``uris`` is a value of ``hive.metastore.uris``. ``timeout`` is in seconds.
     """
 
     names_are_cheap = True
 
     def __init__(self, uris: str, database: str = "default", timeout: float = 60) -> None:
+        super().__init__(database)
         self._connection = ThriftConnection(addresses(uris), timeout)
-        self._database = database.lower()
-        self._tables: dict[str, Table | None] = {}
-        self._fetched = 0
-
-    def __enter__(self) -> ThriftMetastore:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def greet(self, patience: float) -> None:
         """Checks that the server answers within ``patience`` seconds, without a retry.
@@ -69,14 +52,6 @@ class ThriftMetastore:
     def close(self) -> None:
         """Closes the connection; the next call opens it again."""
         self._connection.close()
-
-    def table(self, name: str) -> Table | None:
-        """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
-        database, _, short = name.lower().rpartition(".")
-        key = f"{database or self._database}.{short}"
-        if key not in self._tables:
-            self._tables[key] = self._look_up(*key.rsplit(".", 1))
-        return self._tables[key]
 
     def partition_count(
         self,
@@ -93,7 +68,7 @@ class ThriftMetastore:
 
     def partition_names(self, table: Table) -> list[Partition]:
         """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        return [parse_name(name) for name in self._names(table)]
+        return [parse_name(name) for name in self._ask("get_partition_names", table, ALL)]
 
     def partitions_by_keys(
         self, table: Table, keys: Sequence[KeySet], total: int
@@ -114,22 +89,6 @@ class ThriftMetastore:
         if found is None:
             found = self.partition_names(table)
         return list(dict.fromkeys(matching(found, types, keys)))
-
-    def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        return self._by_names(table, self._named(table, partitions))
-
-    def existing(
-        self, table: Table, partitions: Iterable[Partition]
-    ) -> frozenset[tuple[str | None, ...]]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        names = self._named(table, partitions)
-        wanted = {parse_name(name).values for name in names}
-        if len(names) <= NAMES_A_CALL:
-            found = self._by_names(table, names)
-        else:
-            found = self.partition_names(table)
-        return frozenset(part.values for part in found) & wanted
 
     def work(self) -> Work:
         """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
@@ -154,8 +113,10 @@ class ThriftMetastore:
         if len(keys) > 1 or len(keys[0][1]) > NAMES_A_CALL:
             return None
         names = names_of(table.partition_columns, *keys[0])
+        if not names:
+            return None
         try:
-            return (self._by_names(table, names) if names else None) or None
+            return self._fetch("get_partitions_by_names", table, names) or None
         except (CallRejected, NoSuchObject) as error:
             log.info("%s: trying another call", error)
             return None
@@ -175,25 +136,10 @@ class ThriftMetastore:
             return None
         return found
 
-    def _by_names(self, table: Table, names: Sequence[str]) -> list[Partition]:
-        found: list[Partition] = []
-        for start in range(0, len(names), NAMES_A_CALL):
-            chunk = list(names[start : start + NAMES_A_CALL])
-            found += self._fetch("get_partitions_by_names", table, chunk)
-        return found
-
-    def _names(self, table: Table) -> list[str]:
-        return list(self._ask("get_partition_names", table, ALL))
-
-    def _named(self, table: Table, partitions: Iterable[Partition]) -> list[str]:
-        columns = [column.name for column in table.partition_columns]
-        return list(dict.fromkeys(partition_name(columns, part.values) for part in partitions))
-
     def _fetch(self, method: str, table: Table, *arguments: object) -> list[Partition]:
         found = self._ask(method, table, *arguments)
         self._fetched += len(found)
         return [partition_of(part) for part in found]
 
     def _ask(self, method: str, table: Table, *arguments: object) -> Any:
-        database, _, name = table.name.rpartition(".")
-        return self._connection.call(method, database or self._database, name, *arguments)
+        return self._connection.call(method, *self._parts(table.name), *arguments)

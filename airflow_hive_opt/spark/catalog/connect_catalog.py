@@ -123,7 +123,7 @@ class ConnectCatalog(ListedPartitions):
         return (name for (name,) in rows)
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
+        """See :class:`~airflow_hive_opt.spark.catalog.session_catalog.SessionCatalog`."""
         wanted = {part.values for part in partitions}
         return [part for part in self.partition_names(table) if part.values in wanted]
 

@@ -42,13 +42,6 @@ class ListedPartitions(ABC):
         types = [column.type for column in table.partition_columns]
         return list(matching(self.partition_names(table), types, keys))
 
-    def existing(
-        self, table: Table, partitions: Iterable[Partition]
-    ) -> frozenset[tuple[str | None, ...]]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
-        wanted = {part.values for part in partitions}
-        return frozenset(part.values for part in self.partition_names(table)) & wanted
-
     @abstractmethod
     def _list_names(self, table: Table) -> Iterable[str]:
         """The names of the table's partitions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from airflow_hive_opt.documents.descriptor import Target
@@ -42,6 +42,9 @@ class SessionCatalog(Metastore, Protocol):
 
     def default_location(self) -> str | None:
         """The location of the metastore's database ``default``."""
+
+    def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
+        """The given partitions that still exist, with location and statistics."""
 
     def partitions_by_filter(
         self, table: Table, alias: str, condition: str, parameters: Mapping[str, object]

@@ -137,7 +137,7 @@ class SparkCatalog(ListedPartitions):
         return filter(None, names.mkString("\n").split("\n"))
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`.
+        """See :class:`~airflow_hive_opt.spark.catalog.session_catalog.SessionCatalog`.
 
         Spark has no such call, so this passes a condition on the values. A partition whose value
         can't be read as its column's type is returned by name only, without details.
