@@ -125,6 +125,7 @@ class StoredReport:
 
 
 _FORMAT = Format("report", 3, StoredReport)
+read_report = _FORMAT.read
 
 
 def keep_report(report: Report, path: StoragePath) -> None:
@@ -137,11 +138,6 @@ def keep_report(report: Report, path: StoragePath) -> None:
         _FORMAT.write(StoredReport(report.summary(), report.stages), report_path(path))
     except Exception as error:  # noqa: BLE001 - whatever it is
         log.warning("the report can't be stored: %s", error)
-
-
-def read_report(path: StoragePath) -> StoredReport:
-    """The file that :func:`keep_report` wrote to ``path``; raises ``DescriptorError``."""
-    return _FORMAT.read(path)
 
 
 def report_path(path: StoragePath) -> StoragePath:
