@@ -127,7 +127,7 @@ def _push_join(join: Join, after: _Conditions) -> Operator:
     if not kind.preserves_left:  # J1, J2
         moved, during = _split(during, left_names)
         to_left += moved
-    if not kind.preserves_right:
+    if not kind.supplies_nulls_left:
         moved, during = _split(during, right_names)
         to_right += moved
     if join.subqueries:  # only conditions on subqueries are derived
