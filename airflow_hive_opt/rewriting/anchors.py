@@ -43,6 +43,11 @@ class Anchor:
         """The SQL text of the key column at position ``at`` in the block around the lookup."""
         return f"{quote(self.keys[at].alias)}.{quote(self.keys[at].name)}"
 
+    @property
+    def present(self) -> str:
+        """A condition that no part of the key is NULL."""
+        return " AND ".join(f"{self.key(at)} IS NOT NULL" for at in range(len(self.keys)))
+
 
 def equal_columns(block: Block) -> list[set[ColumnRef]]:
     """Sets of columns of one type that have equal values in every row of the block."""
