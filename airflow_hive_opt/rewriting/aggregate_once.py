@@ -93,7 +93,7 @@ def _once(block: Block, lookup: Lookup, anchor: Anchor, cost: Cost) -> list[Edit
     _require_no_other_query(block, lookup)
     cost.require_large(lookup.table)
     sums = NewColumns(anchor.factor.alias, block.text.fresh("__s"))
-    filters = _own_filters(block, anchor)
+    filters = block.filters(anchor.factor.alias)
     if not same_conditions(block.text, filters, lookup.filters):
         raise Refused(Refusal.OTHER_FILTERS)
     _require_no_other_use(block, lookup, anchor, filters)
@@ -142,16 +142,6 @@ def _source(block: Block, lookup: Lookup, anchor: Anchor, sums: NewColumns, havi
         factor.reference,
         f"(SELECT {keys}{listed} FROM {table}{where}\n  GROUP BY {keys}{having}){alias}",
     )
-
-
-def _own_filters(block: Block, anchor: Anchor) -> list[exp.Expr]:
-    """The block's own conditions on the anchor."""
-    return [
-        conjunct
-        for conjunct in block.certain
-        if not any(conjunct.find_all(exp.Query))
-        and block.aliases(conjunct) == {anchor.factor.alias}
-    ]
 
 
 def _require_no_other_query(block: Block, lookup: Lookup) -> None:

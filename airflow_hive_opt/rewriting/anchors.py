@@ -93,7 +93,8 @@ def find_anchor(block: Block, lookup: Lookup) -> Anchor:
             keys += [
                 ref
                 for ref in sorted(refs, key=str)
-                if ref.alias == factor.alias and _source(anchor_block, via, ref) == wanted
+                if ref.alias == factor.alias
+                and (anchor_block.source(ref.name) if via else ref) == wanted
             ][:1]
         if len(keys) < len(lookup.keys):
             continue
@@ -117,14 +118,3 @@ def _hands_on(inner: Block) -> bool:
         and not inner.shows_all
         and inner.inner_only
     )
-
-
-def _source(inner: Block, via: str | None, ref: ColumnRef) -> ColumnRef | None:
-    """The column of the scan's block to which ``ref`` refers."""
-    if via is None:
-        return ref
-    for item in inner.select.expressions:
-        bare = item.unalias()
-        if item.alias_or_name.lower() == ref.name and isinstance(bare, exp.Column):
-            return inner.owner(bare)
-    return None

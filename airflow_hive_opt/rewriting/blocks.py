@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sqlglot import exp
@@ -243,14 +243,27 @@ class Block:
         if factor.table is not None:
             types = {column.name: column.type for column in factor.table.all_columns}
             return types.get(ref.name)
-        if factor.select is not None:
-            inner = Block(self.text, factor.select)
-            for item in factor.select.expressions:
-                bare = item.unalias()
-                if item.alias_or_name.lower() == ref.name and isinstance(bare, exp.Column):
-                    source = inner.owner(bare)
-                    return None if source is None else inner.type_of(source)
+        if factor.select is None:
+            return None
+        inner = Block(self.text, factor.select)
+        source = inner.source(ref.name)
+        return None if source is None else inner.type_of(source)
+
+    def source(self, name: str) -> ColumnRef | None:
+        """The column of a FROM item that the SELECT returns as ``name``; ``None`` for another."""
+        for item in self.select.expressions:
+            bare = item.unalias()
+            if item.alias_or_name.lower() == name and isinstance(bare, exp.Column):
+                return self.owner(bare)
         return None
+
+    def filters(self, alias: str) -> list[exp.Expr]:
+        """The conjuncts of :attr:`certain` that read the item ``alias`` alone."""
+        return [
+            conjunct
+            for conjunct in self.certain
+            if not any(conjunct.find_all(exp.Query)) and self.aliases(conjunct) == {alias}
+        ]
 
     def _factor(self, node: exp.Expr, join: str, on: exp.Expr | None) -> Factor:
         if "SEMI" in join or "ANTI" in join:
@@ -278,6 +291,4 @@ class Block:
         table = self.text.catalog.table(".".join(part.name for part in identifiers))
         spans = [identifier_span(part) for part in identifiers]
         reference = Span(spans[0].start, spans[-1].stop)
-        return Factor(
-            factor.alias, factor.span, factor.join, factor.on, table, reference, factor.named
-        )
+        return replace(factor, table=table, reference=reference)

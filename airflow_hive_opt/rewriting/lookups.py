@@ -184,18 +184,8 @@ def _correlated(outer: Block, kind: Kind, node: exp.Expr, select: exp.Expr | Non
         raise Refused(Refusal.FORM_NOT_KNOWN)
     if comparison is not None:
         _require_comparable(outer, inner, factor, comparison)
-    return Lookup(
-        kind,
-        inner,
-        factor,
-        table,
-        tuple(keys),
-        tuple(outers),
-        tuple(filters),
-        node,
-        value,
-        comparison,
-    )
+    found = tuple(keys), tuple(outers), tuple(filters)
+    return Lookup(kind, inner, factor, table, *found, node, value, comparison)
 
 
 def _sides(inner: Block, factor: Factor, plain: exp.Expr) -> tuple[str, exp.Expr, str]:

@@ -101,21 +101,14 @@ def needed(anchor: Anchor, lookups: Sequence[Lookup], prefix: str = "") -> str:
 
 
 def _is_key(anchor: Anchor, ref: ColumnRef) -> bool:
-    if anchor.via is None:
-        return ref == anchor.keys[0]
-    for item in anchor.block.select.expressions:
-        bare = item.unalias()
-        if item.alias_or_name.lower() == anchor.keys[0].name and isinstance(bare, exp.Column):
-            return anchor.block.owner(bare) == ref
-    return False
+    key = anchor.keys[0]
+    return ref == (key if anchor.via is None else anchor.block.source(key.name))
 
 
 def own_conditions(block: Block, factor: Factor) -> tuple[exp.Expr, ...]:
     """The block's conditions on that table alone that may be evaluated elsewhere."""
     found = []
-    for conjunct in block.certain:
-        if any(conjunct.find_all(exp.Query)) or block.aliases(conjunct) != {factor.alias}:
-            continue
+    for conjunct in block.filters(factor.alias):
         try:
             require_known(conjunct)
         except Refused:

@@ -128,6 +128,12 @@ def parse(sql: str) -> exp.Expr:
     return found
 
 
+def tree_of(sql: str) -> exp.Expr | None:
+    """The tree that :func:`parse` returns, or ``None`` for a text that it can't parse."""
+    found = _parsed(sql)
+    return None if isinstance(found, PlanError) else found
+
+
 @lru_cache(maxsize=8)
 def _parsed(sql: str) -> exp.Expr | PlanError:
     """The tree, or why there is none: a text that can't be parsed is read only once too."""

@@ -79,8 +79,8 @@ def _push(operator: Operator, falling: _Conditions) -> Operator:
     if isinstance(operator, Limit) and subquery_of(operator) is not None:
         return _filtered(_descend(operator), falling)
     if isinstance(operator, Filter):
-        going = tuple(condition for condition in operator.conditions if _may_move(condition))
-        staying = tuple(condition for condition in operator.conditions if not _may_move(condition))
+        going = tuple(condition for condition in operator.conditions if condition.usable)
+        staying = tuple(condition for condition in operator.conditions if not condition.usable)
         return _filtered(_push(operator.input, falling + going), staying)
     if isinstance(operator, Join):
         return _push_join(operator, falling)
@@ -150,12 +150,8 @@ def _split(conditions: _Conditions, names: Container[str]) -> tuple[_Conditions,
     staying: list[Condition] = []
     for condition in conditions:
         inside = condition.aliases and all(alias in names for alias in condition.aliases)
-        (moving if inside and _may_move(condition) else staying).append(condition)
+        (moving if inside and condition.usable else staying).append(condition)
     return tuple(moving), tuple(staying)
-
-
-def _may_move(condition: Condition) -> bool:
-    return condition.deterministic and condition.self_contained
 
 
 def _filtered(operator: Operator, conditions: _Conditions) -> Operator:
