@@ -26,10 +26,7 @@ VERSION = 11
 
 @dataclass(frozen=True)
 class SourceKeys:
-    """A key source that was read.
-
-    ``name`` is its name in logs, ``keys`` the number of its distinct keys.
-    """
+    """A key source that was read, its name in logs, and the number of its distinct keys."""
 
     aliases: tuple[str, ...]
     name: str

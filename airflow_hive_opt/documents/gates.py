@@ -90,7 +90,10 @@ class Gates:
             raise GateClosed(f"{sentence} (on_empty is 'fail')", descriptor)
         if self.max_partitions is not None:
             counts = [found.partitions for found in descriptor.planned_files]
-            _check_limit(descriptor, "partition", self.max_partitions, descriptor.kept, counts)
+            over = f"partitions, but max_partitions is {self.max_partitions:,}"
+            _check_limit(
+                descriptor, "partition", self.max_partitions, over, descriptor.kept, counts
+            )
         if self.max_bytes is not None:
             self._check_bytes(descriptor, self.max_bytes)
 
@@ -105,7 +108,8 @@ class Gates:
         sizes = [part.bytes for target in descriptor.targets for part in target.partitions]
         known = sum(size for size in sizes if size is not None)
         of_files = [found.bytes for found in descriptor.planned_files]
-        _check_limit(descriptor, "byte", allowed, known, of_files)
+        over = f"bytes, but max_bytes is {allowed:,}"
+        _check_limit(descriptor, "byte", allowed, over, known, of_files)
         if unknown := sizes.count(None):
             raise GateClosed(
                 f"max_bytes can't be checked: the metastore does not know the size of {unknown:,} "
@@ -116,16 +120,18 @@ class Gates:
 
 
 def _check_limit(
-    descriptor: Descriptor, unit: str, allowed: int, kept: int, of_files: Sequence[int | None]
+    descriptor: Descriptor,
+    unit: str,
+    allowed: int,
+    over: str,
+    kept: int,
+    of_files: Sequence[int | None],
 ) -> None:
-    """Checks a limit of what is kept and of ``descriptor.planned_files``.
-
-    A limit that can't be verified counts as exceeded.
-    """
+    """Checks a limit of what is read; one that can't be verified counts as exceeded."""
     known = kept + sum(count for count in of_files if count is not None)
     if known > allowed:
         raise GateClosed(
-            f"the statement would read {known:,} {unit}s, but max_{unit}s is {allowed:,}",
+            f"the statement would read {known:,} {over}",
             descriptor,
             f"{counted(known, unit)}, limit {allowed:,}",
         )

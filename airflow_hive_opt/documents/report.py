@@ -46,10 +46,7 @@ class StageSummary:
 
 @dataclass(frozen=True)
 class TableRead:
-    """What Spark read of a table in all its scans, and the size of the whole table.
-
-    A number is ``None`` if it is not known.
-    """
+    """What Spark read of a table in all scans, and the table's size; ``None``: not known."""
 
     table: str
     partitions: int | None
@@ -237,10 +234,7 @@ def _read(found: Mapping[str, Any]) -> str:
 
 
 def reason(descriptor: Descriptor) -> str:
-    """``PRUNED`` if any scan was pruned, else the first scan's reason.
-
-    Without a scan of a partitioned table it is ``NO_PARTITIONED_TABLE``.
-    """
+    """``PRUNED`` if any scan was; else the first scan's reason, or ``NO_PARTITIONED_TABLE``."""
     if descriptor.targets or descriptor.row_filters:
         return _PRUNED
     if descriptor.decisions:

@@ -89,10 +89,7 @@ class Remote(Metastore, ABC):
 
     @abstractmethod
     def first_names(self, table: Table, at_most: int) -> tuple[int, list[Partition] | None]:
-        """The number of partitions as ``partition_count`` tells it, and all of them if few.
-
-        ``None`` if there are more than ``at_most``.
-        """
+        """The number as of ``partition_count``, and all partitions unless more than ``at_most``."""
 
     @abstractmethod
     def close(self) -> None:

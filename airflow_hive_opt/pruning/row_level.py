@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 
-from airflow_hive_opt.statement.parse import Span, span_of
+from airflow_hive_opt.statement.parse import Span, name_span, span_of
 
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _OPENING, _CLOSING = ("(", "CASE"), (")", "END")
@@ -77,10 +77,9 @@ def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
     condition = copied.args["on"] if isinstance(copied, exp.Merge) else copied.args.get("where")
     condition = condition.this if isinstance(condition, exp.Where) else condition
     position = span_of(condition) if condition is not None else None
-    names = [part for part in target.parts if isinstance(part, exp.Identifier)]
-    if position is None or len(names) < len(target.parts):
+    at = name_span(target)
+    if position is None or at is None:
         return None
-    at = Span(names[0].meta["start"], names[-1].meta["end"] + 1)
     if not target.alias:  # the condition may qualify columns with the whole name
         target.set("alias", exp.TableAlias(this=exp.to_identifier(target.name)))
     named = target.alias_or_name.lower()

@@ -41,10 +41,7 @@ from airflow_hive_opt.statement.parse import span_of
 
 
 class SubqueryJoins:
-    """Makes joins of the subqueries in one block's WHERE.
-
-    The blocks of subqueries that can't become joins are appended to ``nested``.
-    """
+    """Makes joins of the subqueries in WHERE; blocks of others are appended to ``nested``."""
 
     def __init__(self, sql: str, relations: Relations, nested: list[QueryBlock]) -> None:
         self._sql = sql

@@ -126,10 +126,7 @@ def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
 
 
 def renamed(text: Text, node: exp.Expr, name_of: Callable[[exp.Column], str | None]) -> str:
-    """The node's text with columns replaced by the text that ``name_of`` returns.
-
-    A column for which it returns ``None`` stays.
-    """
+    """The node's text with columns replaced by ``name_of``, except where that is ``None``."""
     edits = [
         Edit(text.place(column), name)
         for column in node.find_all(exp.Column)

@@ -51,10 +51,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The condition ``column operator with_``.
-
-    ``column`` is of the lookup's table, ``with_`` an expression of the enclosing block.
-    """
+    """``column operator with_``: the lookup's column and the enclosing block's expression."""
 
     column: str
     operator: str

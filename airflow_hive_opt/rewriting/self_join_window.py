@@ -99,10 +99,7 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
 
 
 def _edits(block: Block, found: list[Windowed], cost: Cost, below: bool) -> list[Edit]:
-    """Edits that replace the lookups by windows.
-
-    ``below`` allows joins with key tables below the windows.
-    """
+    """Edits that replace lookups by windows; ``below`` allows key tables below the windows."""
     edits: list[Edit] = []
     derived: dict[str, tuple[Mapping[str, str], str]] = {}
     gone: list[exp.Expr] = []

@@ -71,10 +71,7 @@ class _Use:
 
 
 def apply(block: Block, cost: Cost) -> list[Edit] | None:
-    """Returns the edits, or ``None`` if no table is read twice by one key.
-
-    Raises :class:`Refused`.
-    """
+    """The edits, or ``None`` if no table is read twice by one key; raises :class:`Refused`."""
     if block.select is not _outermost(block.text.tree):
         return None
     by_table: dict[str, list[_Use]] = {}

@@ -173,17 +173,12 @@ def span_of(node: exp.Expr) -> Span | None:
     return span
 
 
-def identifier_span(identifier: exp.Identifier) -> Span:
-    """An identifier's position in the text, with its quotes."""
-    return Span(identifier.meta["start"], identifier.meta["end"] + 1)
-
-
-def table_span(table: exp.Table) -> Span | None:
-    """The position of a table's name with its database; ``None`` if it has other parts."""
-    parts = [part for part in table.parts if isinstance(part, exp.Identifier)]
-    if not parts or len(parts) < len(table.parts) or "start" not in parts[0].meta:
+def name_span(named: exp.Table | exp.Column) -> Span | None:
+    """The position of a name with its qualifiers; ``None`` if not all parts are in the text."""
+    parts = [part.meta for part in named.parts if isinstance(part, exp.Identifier)]
+    if not parts or len(parts) < len(named.parts) or not all("start" in part for part in parts):
         return None
-    return Span(identifier_span(parts[0]).start, identifier_span(parts[-1]).stop)
+    return Span(parts[0]["start"], parts[-1]["end"] + 1)
 
 
 def error_at(sql: str, node: exp.Expr, message: str) -> PlanError:

@@ -25,10 +25,7 @@ _COMMANDS = ("ALTER", "COMMENT", "GRANT", "MSCK", "REFRESH", "REVOKE", "SHOW")
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables that a statement reads and writes, in lower case, sorted.
-
-    A name is ``database.table`` or ``catalog.database.table``.
-    """
+    """What a statement reads and writes: sorted ``[catalog.]database.table`` in lower case."""
 
     reads: tuple[str, ...]
     writes: tuple[str, ...]

@@ -239,10 +239,7 @@ def _request(text: str | None) -> dict[str, Any]:
 
 
 def _table(found: Mapping[str, Any]) -> Table:
-    """Converts a ``Table`` of GetTable.
-
-    Athena, crawlers and Glue jobs leave out fields that Hive always has.
-    """
+    """Converts a ``Table`` of GetTable; Athena and crawlers leave out fields that Hive has."""
     storage = found.get("StorageDescriptor") or {}
     # of a table in one of Spark's own formats, whose location may be a placeholder
     path = ((storage.get("SerdeInfo") or {}).get("Parameters") or {}).get("path")

@@ -24,10 +24,7 @@ _SECRET = re.compile(r"secret|token|password|credential|key|auth|sas|connection|
 
 
 class CatalogError(Exception):
-    """The catalog does not answer, or one of its tables can't be read.
-
-    The message is one line without secrets.
-    """
+    """A catalog or a table can't be read; the message is one line without secrets."""
 
 
 @dataclass(frozen=True)

@@ -106,10 +106,7 @@ class ThriftMetastore(Remote):
         return table_of(found)
 
     def _named_by(self, table: Table, keys: Sequence[KeySet]) -> list[Partition] | None:
-        """The partitions whose names the keys determine.
-
-        ``None`` if there are none: they may have other names.
-        """
+        """The partitions whose names the keys determine; ``None`` if others are possible."""
         if len(keys) > 1 or len(keys[0][1]) > NAMES_A_CALL:
             return None
         names = names_of(table.partition_columns, *keys[0])

@@ -51,10 +51,7 @@ _SKELETON_VIEW = "__partitions_of_"
 
 @dataclass(frozen=True)
 class Small:
-    """A relation that can supply keys.
-
-    ``names`` says that its partition names are read instead of its rows.
-    """
+    """A relation that can supply keys, from its rows or from its partition ``names``."""
 
     alias: str
     operator: Operator

@@ -105,10 +105,7 @@ def _push_select(select: Select, falling: _Conditions) -> Operator:
 
 
 def _descend(operator: Operator) -> Operator:
-    """Pushes down below an operator whose output columns differ from its input's.
-
-    No condition moves through such an operator.
-    """
+    """Pushes down below an operator through which no condition moves."""
     if isinstance(operator, (Select, Limit, GroupBy, FileSink)):
         return replace(operator, input=_push(operator.input, ()))
     raise TypeError(f"no single input: {operator}")

@@ -118,10 +118,7 @@ def _real(
 
 
 def _always_real(operator: Filter | Join | LateralView) -> tuple[Operator, ...]:
-    """The inputs that contribute a row to each output row.
-
-    They include the right side of a semi join: a row of it must exist.
-    """
+    """The inputs that contribute a row to each output row, also the right of a semi join."""
     if not isinstance(operator, Join) or operator.kind in _BOTH:
         return operator.inputs
     if operator.kind in _LEFT_ALWAYS:
