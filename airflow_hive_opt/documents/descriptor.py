@@ -26,10 +26,7 @@ VERSION = 11
 
 @dataclass(frozen=True)
 class SourceKeys:
-    """A key source that was read.
-
-    ``name`` is its name in logs, ``keys`` the number of its distinct keys.
-    """
+    """A key source that was read, its name in logs, and the number of its distinct keys."""
 
     aliases: tuple[str, ...]
     name: str
@@ -249,35 +246,6 @@ def now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def encode(descriptor: Descriptor) -> bytes:
-    """The document as bytes; raises ``DescriptorError`` if it could not be read again."""
-    return _FORMAT.encode(descriptor)
-
-
-def to_json(descriptor: Descriptor) -> str:
-    """The document as JSON text; raises ``DescriptorError``."""
-    return _FORMAT.text(descriptor)
-
-
-def decode(data: bytes) -> Descriptor:
-    """The descriptor in ``data``; raises ``DescriptorError`` if it is not valid."""
-    return _FORMAT.decode(data)
-
-
-def write(descriptor: Descriptor, path: StoragePath) -> None:
-    """Writes the document atomically; raises ``DescriptorError``."""
-    _FORMAT.write(descriptor, path)
-
-
-def load(path: StoragePath) -> Descriptor:
-    """The descriptor at ``path``, of any statement or attempt.
-
-    Raises :class:`~airflow_hive_opt.documents.storage.NothingThereError` if there is no file, and
-    ``DescriptorError`` for all other failures.
-    """
-    return _FORMAT.read(path)
-
-
 def read(path: StoragePath, expected_query: str, expected_digest: str | None = None) -> Descriptor:
     """The descriptor at ``path``, if it belongs to the statement and the attempt.
 
@@ -323,3 +291,5 @@ def _check(descriptor: Descriptor) -> None:
 
 
 _FORMAT = Format("descriptor", VERSION, Descriptor, _check)
+encode, to_json, decode = _FORMAT.encode, _FORMAT.text, _FORMAT.decode
+write, load = _FORMAT.write, _FORMAT.read

@@ -59,10 +59,7 @@ class Format(Generic[Content]):
         return _digest(_json(self._document(content)))
 
     def text(self, content: Content) -> str:
-        """The document as text.
-
-        Raises :class:`DescriptorError` if :meth:`decode` would refuse it.
-        """
+        """The document as text; raises :class:`DescriptorError` if :meth:`decode` refuses it."""
         text = _json(self._document(content))
         text = f'{text[:-1]},"sha256":"{_digest(text)}"}}'
         if len(text) > MOST_BYTES:

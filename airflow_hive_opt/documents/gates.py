@@ -89,9 +89,13 @@ class Gates:
                 raise NothingToDo(message, descriptor, sentence)
             raise GateClosed(f"{sentence} (on_empty is 'fail')", descriptor)
         if self.max_partitions is not None:
-            self._partitions(descriptor, self.max_partitions)
+            counts = [found.partitions for found in descriptor.planned_files]
+            over = f"partitions, but max_partitions is {self.max_partitions:,}"
+            _check_limit(
+                descriptor, "partition", self.max_partitions, over, descriptor.kept, counts
+            )
         if self.max_bytes is not None:
-            self._bytes(descriptor, self.max_bytes)
+            self._check_bytes(descriptor, self.max_bytes)
 
     def _nothing_pruned(self, descriptor: Descriptor) -> None:
         sentence = f"no scan could be pruned ({reason(descriptor)})"
@@ -100,30 +104,12 @@ class Gates:
         if self.on_no_prune == OnNoPrune.WARN:
             log.warning("%s: the statement runs unpruned", sentence)
 
-    def _partitions(self, descriptor: Descriptor, allowed: int) -> None:
-        """Checks ``max_partitions``; a limit that can't be verified counts as exceeded."""
-        counts = [found.partitions for found in descriptor.planned_files]
-        known = descriptor.kept + sum(count for count in counts if count is not None)
-        if known > allowed:
-            raise GateClosed(
-                f"the statement would read {known:,} partitions, but max_partitions is {allowed:,}",
-                descriptor,
-                f"{counted(known, 'partition')}, limit {allowed:,}",
-            )
-        _check_known("max_partitions", counts, descriptor)
-
-    def _bytes(self, descriptor: Descriptor, allowed: int) -> None:
-        """Checks ``max_bytes``; a limit that can't be verified counts as exceeded."""
+    def _check_bytes(self, descriptor: Descriptor, allowed: int) -> None:
         sizes = [part.bytes for target in descriptor.targets for part in target.partitions]
+        known = sum(size for size in sizes if size is not None)
         of_files = [found.bytes for found in descriptor.planned_files]
-        known = sum(size for size in (*sizes, *of_files) if size is not None)
-        if known > allowed:
-            raise GateClosed(
-                f"the statement would read {known:,} bytes, but max_bytes is {allowed:,}",
-                descriptor,
-                f"{counted(known, 'byte')}, limit {allowed:,}",
-            )
-        _check_known("max_bytes", of_files, descriptor)
+        over = f"bytes, but max_bytes is {allowed:,}"
+        _check_limit(descriptor, "byte", allowed, over, known, of_files)
         if unknown := sizes.count(None):
             raise GateClosed(
                 f"max_bytes can't be checked: the metastore does not know the size of {unknown:,} "
@@ -133,12 +119,26 @@ class Gates:
             )
 
 
-def _check_known(limit: str, counts: Sequence[int | None], descriptor: Descriptor) -> None:
-    """Raises :class:`GateClosed` if a count of ``descriptor.planned_files`` is not known."""
-    scans = zip(counts, descriptor.planned_files)
+def _check_limit(
+    descriptor: Descriptor,
+    unit: str,
+    allowed: int,
+    over: str,
+    kept: int,
+    of_files: Sequence[int | None],
+) -> None:
+    """Checks a limit of what is read; one that can't be verified counts as exceeded."""
+    known = kept + sum(count for count in of_files if count is not None)
+    if known > allowed:
+        raise GateClosed(
+            f"the statement would read {known:,} {over}",
+            descriptor,
+            f"{counted(known, unit)}, limit {allowed:,}",
+        )
+    scans = zip(of_files, descriptor.planned_files)
     if unknown := [found.scan.table for count, found in scans if count is None]:
         raise GateClosed(
-            f"{limit} can't be checked: the metadata of {', '.join(unknown)} does not tell how "
+            f"max_{unit}s can't be checked: the metadata of {', '.join(unknown)} does not tell how "
             "much of it the statement would read. Leave the limit out",
             descriptor,
         )

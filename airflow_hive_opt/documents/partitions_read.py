@@ -21,10 +21,7 @@ class PartitionsRead:
 
 
 def partitions_read(descriptor: Descriptor) -> dict[str, PartitionsRead]:
-    """The partitions that a run reads, by ``database.table``.
-
-    A table is left out if any scan reads it whole.
-    """
+    """What a run reads by ``database.table``; tables that a scan reads whole are left out."""
     found: dict[str, tuple[tuple[str, ...], dict[tuple[str, ...], None]]] = {}
     whole = set()
     for decision, target in scans(descriptor):

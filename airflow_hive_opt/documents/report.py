@@ -47,10 +47,7 @@ class StageSummary:
 
 @dataclass(frozen=True)
 class TableRead:
-    """What Spark read of a table in all its scans, and the size of the whole table.
-
-    A number is ``None`` if it is not known.
-    """
+    """What Spark read of a table in all scans, and the table's size; ``None``: not known."""
 
     table: str
     partitions: int | None
@@ -129,6 +126,7 @@ class StoredReport:
 
 
 _FORMAT = Format("report", 3, StoredReport)
+read_report = _FORMAT.read
 
 
 def keep_report(report: Report, path: StoragePath) -> None:
@@ -141,11 +139,6 @@ def keep_report(report: Report, path: StoragePath) -> None:
         _FORMAT.write(StoredReport(report.summary(), report.stages), report_path(path))
     except Exception as error:  # noqa: BLE001 - whatever it is
         log.warning("the report can't be stored: %s", error)
-
-
-def read_report(path: StoragePath) -> StoredReport:
-    """The file that :func:`keep_report` wrote to ``path``; raises ``DescriptorError``."""
-    return _FORMAT.read(path)
 
 
 def report_path(path: StoragePath) -> StoragePath:
@@ -245,10 +238,7 @@ def _read(found: Mapping[str, Any]) -> str:
 
 
 def reason(descriptor: Descriptor) -> str:
-    """``PRUNED`` if any scan was pruned, else the first scan's reason.
-
-    Without a scan of a partitioned table it is ``NO_PARTITIONED_TABLE``.
-    """
+    """``PRUNED`` if any scan was; else the first scan's reason, or ``NO_PARTITIONED_TABLE``."""
     if descriptor.targets or descriptor.row_filters:
         return _PRUNED
     if descriptor.decisions:

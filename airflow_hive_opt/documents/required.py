@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.key_tuples import KeyTuples
@@ -64,15 +64,10 @@ def read(
 
 
 @dataclass(frozen=True)
-class _RequiredTable:
-    """A :class:`Required` with values as text."""
+class _RequiredTable(Required):
+    """A requirement with values as text."""
 
-    table: str
-    all_columns: tuple[str, ...]
-    types: tuple[str, ...]
-    columns: tuple[str, ...]
     tuples: tuple[tuple[str, ...], ...]
-    provider: str
 
 
 @dataclass(frozen=True)
@@ -85,15 +80,13 @@ class _Document:
 
 def _as_texts(entry: Required) -> _RequiredTable:
     tuples = tuple(tuple(map(str, row)) for row in entry.tuples)
-    return _RequiredTable(
-        entry.table, entry.all_columns, entry.types, entry.columns, tuples, entry.provider
-    )
+    return _RequiredTable(**{**vars(entry), "tuples": tuples})
 
 
 def _as_values(entry: _RequiredTable) -> Required:
-    found = Required(entry.table, entry.all_columns, entry.types, entry.columns, (), entry.provider)
     keys = KeyTuples.of(entry.columns, entry.tuples)
-    return replace(found, tuples=keys.tuples(found.types_of_columns, bool(entry.provider)))
+    tuples = keys.tuples(entry.types_of_columns, bool(entry.provider))
+    return Required(**{**vars(entry), "tuples": tuples})
 
 
 def _check(found: _Document) -> None:

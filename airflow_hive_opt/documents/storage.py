@@ -23,9 +23,7 @@ TEMPORARY_SUFFIX = ".tmp"
 """A file whose name has this prefix and suffix belongs to an unfinished write."""
 
 # Storages where an object appears only after its upload is complete, and where a move is a copy.
-_PUTS_WHOLE = frozenset(
-    {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "oci", "memory"},
-)
+_PUTS_WHOLE = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "oci", "memory"})
 _PIECE = 1024 * 1024
 # Errors of file systems that can't sync a directory, mostly network file systems.
 _NOT_SYNCED = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)

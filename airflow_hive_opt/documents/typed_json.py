@@ -14,8 +14,6 @@ from enum import Enum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from airflow_hive_opt.statement.zip_strict import zip_strict
-
 Reader = Callable[[Any], Any]
 NoneType = type(None)
 _UNIONS = (Union, getattr(types, "UnionType", Union))  # Python 3.9 has no ``X | Y``
@@ -110,14 +108,7 @@ def _list_of(member: Any) -> Reader:
             raise _wrong(value, list)
         if allowed and allowed.issuperset(map(type, value)):  # avoids a call for each value
             return tuple(value)
-        found = []
-        try:
-            for each in value:
-                found.append(inner(each))  # its length is the index of a wrong value
-        except WrongTypeError as error:
-            error.place.append(f"[{len(found)}]")
-            raise
-        return tuple(found)
+        return tuple(_inside("[{}]", at, inner, each) for at, each in enumerate(value))
 
     return read
 
@@ -130,14 +121,7 @@ def _fixed(members: Sequence[Any]) -> Reader:
             raise _wrong(value, list)
         if len(value) != len(inners):
             raise WrongTypeError(f"must have {len(inners)} members, not {len(value)}")
-        found: list[Any] = []
-        try:
-            for inner, each in zip_strict(inners, value):
-                found.append(inner(each))
-        except WrongTypeError as error:
-            error.place.append(f"[{len(found)}]")
-            raise
-        return tuple(found)
+        return tuple(_inside("[{}]", at, inners[at], each) for at, each in enumerate(value))
 
     return read
 
@@ -148,16 +132,18 @@ def _mapping(member: Any) -> Reader:
     def read(value: Any) -> Any:
         if type(value) is not dict:
             raise _wrong(value, dict)
-        found = {}
-        for name, each in value.items():
-            try:
-                found[name] = inner(each)
-            except WrongTypeError as error:
-                error.place.append(f"[{name[:50]!a}]")
-                raise
-        return found
+        return {name: _inside("[{!a}]", name[:50], inner, each) for name, each in value.items()}
 
     return read
+
+
+def _inside(form: str, part: object, inner: Reader, value: Any) -> Any:
+    """Reads a part of a value; ``form`` shows where it is if its type is wrong."""
+    try:
+        return inner(value)
+    except WrongTypeError as error:
+        error.place.append(form.format(part))
+        raise
 
 
 def _enumeration(type_: type[Enum]) -> Reader:
@@ -181,13 +167,7 @@ def _data_class(type_: Any) -> Reader:
             raise _wrong(value, dict)
         if value.keys() != names:
             raise WrongTypeError(_other_names(names, value))
-        found: list[Any] = []
-        try:
-            for name, inner in inners:
-                found.append(inner(value[name]))
-        except WrongTypeError as error:
-            error.place.append(f".{inners[len(found)][0]}")
-            raise
+        found = [_inside(".{}", name, inner, value[name]) for name, inner in inners]
         try:
             return type_(*found)
         except (TypeError, ValueError) as error:  # raised by the class's own check

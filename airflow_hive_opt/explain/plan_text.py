@@ -17,8 +17,7 @@ from airflow_hive_opt.hive.explain.facts import count, facts
 from airflow_hive_opt.hive.explain.stage_text import explain_text
 from airflow_hive_opt.pruning.advice import advice_on
 from airflow_hive_opt.pruning.decisions import KeyPredicate, Path, ScanDecision
-from airflow_hive_opt.pruning.draw import draw
-from airflow_hive_opt.pruning.operators import Filter, Operator, TableScan, subquery_of, walk
+from airflow_hive_opt.pruning.operators import Filter, Operator, TableScan, draw, subquery_of, walk
 from airflow_hive_opt.pruning.plan import Plan, plan
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.scan_way import WAYS

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from airflow_hive_opt.pages.models import Place
 from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.parse import parse, table_span
+from airflow_hive_opt.statement.parse import name_span, parse
 from airflow_hive_opt.statement.script import split_settings
 
 Reference = tuple[int, int]
@@ -35,7 +35,7 @@ def places_of(script: str, scans: Sequence[tuple[str, Reference | None]]) -> lis
     written = tree.find(exp.Insert, exp.Create)
     target = written and written.this.find(exp.Table)  # is not read
     for table in tree.find_all(exp.Table):
-        if table is not target and (span := table_span(table)) is not None:
+        if table is not target and (span := name_span(table)) is not None:
             found[table.alias_or_name.lower()].append((span.start, span.stop))
     repeated = Counter(alias for alias, _ in scans)
     places: list[Place | None] = []

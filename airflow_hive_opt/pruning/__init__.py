@@ -7,7 +7,7 @@ one, that the planner does not understand passes through to Spark.
    ``output_columns``, ``subqueries`` and ``conditions``) looks names up in a catalog and returns
    the frozen query blocks of ``query``. It rejects unknown and ambiguous names with line and
    column.
-2. ``build`` makes trees of ``operators``: scans, filters, joins, a sink. ``draw`` prints them.
+2. ``operators`` builds trees of scans, filters, joins and a sink, and draws them.
 3. ``rules.RULES`` are the rules in their order: they move conditions towards their scans, and then
    decide for each scan which small tables' keys can prune its partitions or restrict a data column.
    ``decisions`` has the plan and the data classes of the decisions, ``reasons`` the reasons why a

@@ -15,10 +15,7 @@ from airflow_hive_opt.statement.parse import span_of
 
 
 class CommonTables:
-    """CTEs by name.
-
-    A CTE is not known if it is in an inner WITH, is recursive or shares its name with another one.
-    """
+    """CTEs by name; not known are inner and recursive ones, and those that share a name."""
 
     def __init__(self, sql: str, tree: exp.Expr, every: Sequence[exp.Expr]) -> None:
         """``every`` has each CTE and each table of the tree."""

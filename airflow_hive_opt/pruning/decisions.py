@@ -106,10 +106,7 @@ class KeySource:
 
 @dataclass(frozen=True)
 class Alternative:
-    """Key sources and conditions that a partition must all fulfil.
-
-    ``columns`` are the partition columns that they restrict.
-    """
+    """Key sources and conditions that a partition must all fulfil, on these ``columns``."""
 
     sources: tuple[KeySource, ...]
     conditions: tuple[PartitionCondition, ...]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from airflow_hive_opt.pruning.build import build
 from airflow_hive_opt.pruning.decisions import Plan
-from airflow_hive_opt.pruning.draw import draw
-from airflow_hive_opt.pruning.operators import Operator, relations
+from airflow_hive_opt.pruning.operators import Operator, build, draw, relations
 from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.pruning.resolve import resolve
 from airflow_hive_opt.pruning.row_level import as_query

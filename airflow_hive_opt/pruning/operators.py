@@ -16,9 +16,24 @@ from airflow_hive_opt.pruning.query import (
     JoinKind,
     OpaqueRelation,
     Projection,
+    QueryBlock,
+    Relation,
+    Statement,
     SubqueryRelation,
     TableRelation,
 )
+
+
+@dataclass(frozen=True)
+class _Unary:
+    """An operator with one input."""
+
+    input: Operator
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """The input alone."""
+        return (self.input,)
 
 
 @dataclass(frozen=True)
@@ -26,11 +41,7 @@ class TableScan:
     """Reads a table (Hive's TS)."""
 
     relation: TableRelation
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """Empty: a scan is a leaf."""
-        return ()
+    inputs = ()
 
 
 @dataclass(frozen=True)
@@ -38,24 +49,14 @@ class PassedThrough:
     """A relation that the planner can't analyze; it passes through to Spark."""
 
     relation: OpaqueRelation
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """Empty: the planner does not know its inputs."""
-        return ()
+    inputs = ()
 
 
 @dataclass(frozen=True)
-class Filter:
+class Filter(_Unary):
     """Keeps the rows that fulfil every condition (Hive's FIL)."""
 
-    input: Operator
     conditions: tuple[Condition, ...]
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """The filtered operator."""
-        return (self.input,)
 
 
 @dataclass(frozen=True)
@@ -84,61 +85,36 @@ class Join:
 
 
 @dataclass(frozen=True)
-class LateralView:
+class LateralView(_Unary):
     """Adds rows and columns of a table function to each row (Hive's LVJ)."""
 
-    input: Operator
     relation: OpaqueRelation
 
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """The operator whose rows are exploded."""
-        return (self.input,)
-
 
 @dataclass(frozen=True)
-class GroupBy:
+class GroupBy(_Unary):
     """Groups by ``keys``, or all rows into one group if there are none (Hive's GBY)."""
 
-    input: Operator
     keys: tuple[Projection, ...]
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """The grouped operator."""
-        return (self.input,)
 
 
 @dataclass(frozen=True)
-class Select:
+class Select(_Unary):
     """Computes a block's output columns (Hive's SEL).
 
     ``subquery`` is set for a subquery in FROM. ``windows`` are the columns by which every window
     function partitions, and ``None`` without window functions.
     """
 
-    input: Operator
     projections: tuple[Projection, ...]
     windows: frozenset[ColumnRef] | None
     distinct: bool
     subquery: SubqueryRelation | None
 
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """The operator below."""
-        return (self.input,)
-
 
 @dataclass(frozen=True)
-class Limit:
+class Limit(_Unary):
     """Keeps a number of rows, those that come first (Hive's LIM)."""
-
-    input: Operator
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """The operator below."""
-        return (self.input,)
 
 
 @dataclass(frozen=True)
@@ -150,16 +126,10 @@ class Union:
 
 
 @dataclass(frozen=True)
-class FileSink:
+class FileSink(_Unary):
     """Writes the result to ``target``, or returns it if that is ``None`` (Hive's FS)."""
 
-    input: Operator
     target: str | None
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """The operator below."""
-        return (self.input,)
 
 
 Operator = typing.Union[
@@ -218,3 +188,78 @@ def subquery_of(operator: Operator) -> SubqueryRelation | None:
     """The subquery in FROM whose top operator this is, or ``None``."""
     below = operator.input if isinstance(operator, Limit) else operator
     return below.subquery if isinstance(below, (Select, Union)) else None
+
+
+def build(statement: Statement) -> tuple[FileSink, ...]:
+    """Builds one tree for each outermost block, before any rule, as Hive's plan generation does.
+
+    Only the first can write to the target.
+    """
+    return tuple(
+        FileSink(_block(block, None), statement.target if index == 0 else None)
+        for index, block in enumerate(statement.blocks)
+    )
+
+
+def _block(block: QueryBlock, subquery: SubqueryRelation | None) -> Operator:
+    tree = _relation(block.first)
+    for step in block.joins:
+        tree = Join(tree, _relation(step.right), step.kind, step.on)
+    for lateral in block.lateral:
+        tree = LateralView(tree, lateral)
+    if block.where:
+        tree = Filter(tree, block.where)
+    if block.group_by is not None:
+        tree = GroupBy(tree, block.group_by)
+    tree = Select(tree, block.projections, block.windows, block.distinct, subquery)
+    return Limit(tree) if block.limited else tree
+
+
+def _relation(relation: Relation) -> Operator:
+    if isinstance(relation, TableRelation):
+        return TableScan(relation)
+    if isinstance(relation, SubqueryRelation):
+        if len(relation.branches) == 1:
+            return _block(relation.branches[0], relation)
+        return Union(tuple(_block(branch, None) for branch in relation.branches), relation)
+    return PassedThrough(relation)
+
+
+def draw(operator: Operator, depth: int = 0) -> str:
+    """The tree with one operator on each line; inputs follow, indented by two more spaces."""
+    lines = ["  " * depth + _label(operator)]
+    lines.extend(draw(input_, depth + 1) for input_ in operator.inputs)
+    return "\n".join(lines)
+
+
+def _label(operator: Operator) -> str:
+    if isinstance(operator, TableScan):
+        alias = f" {operator.relation.alias}" if operator.relation.aliased else ""
+        return f"TS {operator.relation.table.short_name}{alias}"
+    if isinstance(operator, PassedThrough):
+        return f"(passed through) {operator.relation.alias}".rstrip()
+    if isinstance(operator, Filter):
+        return f"FIL {_conditions(operator.conditions)}"
+    if isinstance(operator, Join):
+        on = f" ON {_conditions(operator.conditions)}" if operator.conditions else ""
+        return f"JOIN {operator.kind}{on}"
+    if isinstance(operator, LateralView):
+        return f"LVJ {operator.relation.alias}"
+    if isinstance(operator, GroupBy):
+        keys = ", ".join(key.name or "?" for key in operator.keys)
+        return f"GBY {keys}".rstrip()
+    if isinstance(operator, Select):
+        name = f" as {operator.subquery.alias}" if operator.subquery else ""
+        return f"SEL{name}" + (" with window functions" if operator.windows is not None else "")
+    if isinstance(operator, Union):
+        return f"UNION as {operator.subquery.alias}"
+    if isinstance(operator, FileSink):
+        return f"FS {operator.target or ''}".rstrip()
+    return "LIM"
+
+
+def _conditions(conditions: tuple[Condition, ...]) -> str:
+    return " AND ".join(
+        " ".join(condition.text.split()) or " = ".join(sorted(map(str, condition.columns)))
+        for condition in conditions
+    )

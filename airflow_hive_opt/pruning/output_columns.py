@@ -31,13 +31,7 @@ GENERATED = "()"
 UNKNOWN = Projection("*", None, frozenset())
 # Table functions, and functions that the parser does not know, may return several columns.
 _SEVERAL_COLUMNS = (
-    exp.Star,
-    exp.Aliases,
-    exp.Explode,
-    exp.Inline,
-    exp.Stack,
-    exp.UDTF,
-    exp.Anonymous,
+    *(exp.Star, exp.Aliases, exp.Explode, exp.Inline, exp.Stack, exp.UDTF, exp.Anonymous),
 )
 _EXPRESSIONS = (
     *(exp.Func, exp.Binary, exp.Unary, exp.Predicate, exp.Window, exp.Bracket, exp.Interval),

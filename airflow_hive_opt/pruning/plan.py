@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from airflow_hive_opt.pruning.build import build
-from airflow_hive_opt.pruning.data_columns import DataColumns
+from dataclasses import dataclass, replace
+
 from airflow_hive_opt.pruning.decisions import Plan, ScanDecision
+from airflow_hive_opt.pruning.operators import build
 from airflow_hive_opt.pruning.query import Statement, TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.pruning.resolve import resolve
 from airflow_hive_opt.pruning.row_level import RowLevel, as_query
 from airflow_hive_opt.pruning.rules import RULES
 from airflow_hive_opt.statement.budget import check_budget
-from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.errors import TooComplex
-from airflow_hive_opt.statement.lake_formats import HUDI
+from airflow_hive_opt.statement.lake_formats import HUDI, ICEBERG
 from airflow_hive_opt.statement.parse import parse, why_unsupported
 from airflow_hive_opt.statement.settings import Settings
 
 __all__ = ["Plan", "passing_through", "plan"]
+
+
+@dataclass(frozen=True)
+class _DataColumns:
+    """A catalog whose Iceberg tables are grouped by all of their columns.
+
+    So keys can restrict any column. The tables' metadata has each file's lowest and highest value
+    of a data column too. Whether that skips files depends on how the rows were written.
+    """
+
+    catalog: Catalog
+
+    def table(self, name: str) -> Table | None:
+        found = self.catalog.table(name)
+        if found is None or found.provider != ICEBERG:
+            return found
+        return replace(found, clustered_by=tuple(column.name for column in found.columns))
 
 
 def passing_through(sql: str, why: str) -> Plan:
@@ -32,7 +50,7 @@ def plan(sql: str, catalog: Catalog, settings: Settings | None = None) -> Plan:
     :class:`~airflow_hive_opt.statement.budget.OverBudget` inside a budget.
     """
     settings = settings or Settings.of()
-    catalog = DataColumns(catalog) if settings.switches.key_predicate else catalog
+    catalog = _DataColumns(catalog) if settings.switches.key_predicate else catalog
     if why := why_unsupported(sql):
         return passing_through(sql, why)
     try:

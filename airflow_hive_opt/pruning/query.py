@@ -102,13 +102,8 @@ class JoinKind(StrEnum):
         return self in (JoinKind.LEFT_OUTER, JoinKind.FULL_OUTER, JoinKind.LEFT_ANTI)
 
     @property
-    def preserves_right(self) -> bool:
-        """Whether an ON condition can never drop a row of the right side."""
-        return self in (JoinKind.RIGHT_OUTER, JoinKind.FULL_OUTER)
-
-    @property
     def supplies_nulls_left(self) -> bool:
-        """Whether the join may put NULLs in place of a left row."""
+        """Whether the join preserves the right side: it may put NULLs in place of a left row."""
         return self in (JoinKind.RIGHT_OUTER, JoinKind.FULL_OUTER)
 
     @property

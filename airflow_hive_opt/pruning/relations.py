@@ -30,7 +30,7 @@ from airflow_hive_opt.pruning.views import with_underlying
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.nodes import nodes
-from airflow_hive_opt.statement.parse import error_at, span_of, table_span
+from airflow_hive_opt.statement.parse import error_at, name_span, span_of
 from airflow_hive_opt.statement.scan_ref import ScanRef, scan_names
 
 # The parts that a table reference may have if it is a plain scan of the whole table.
@@ -135,10 +135,7 @@ class Relations:
         nested: list[QueryBlock],
         names: tuple[str, ...] = (),
     ) -> SubqueryRelation | None:
-        """Makes a relation of a query.
-
-        If that is not possible, returns ``None`` and appends the query's blocks to ``nested``.
-        """
+        """A relation of a query, or ``None`` with the query's blocks added to ``nested``."""
         selects = union_branches(query)
         branches = [self._block(select, outer, nested) for select in selects]
         found = tuple(branch for branch in branches if branch is not None)
@@ -167,7 +164,7 @@ class Relations:
                 continue
             table = None if _has_dots(node) else self._catalog.table(exp.table_name(node))
             if table is not None and table.pruning_columns:
-                alias, span = node.alias_or_name.lower(), table_span(node)
+                alias, span = node.alias_or_name.lower(), name_span(node)
                 at = None if span is None else (span.start, span.stop)
                 name = alias if span is None else self._names[span.start]
                 yield ScanRef(alias, table.name, at, name), table
@@ -177,7 +174,7 @@ class Relations:
         writes = isinstance(self._tree, (exp.Insert, exp.Create))
         target = self._tree.this.find(exp.Table) if writes and self._tree.this else None
         for node in self._table_nodes:
-            span = table_span(node)
+            span = name_span(node)
             is_cte = len(node.parts) == 1 and self._ctes.knows(node.name)
             if node is not target and span is not None and not is_cte:
                 yield node.alias_or_name.lower(), span.start
@@ -186,7 +183,7 @@ class Relations:
         self, node: exp.Table, alias: str, nested: list[QueryBlock], joined: bool
     ) -> Relation:
         parts = node.parts
-        reference = table_span(node)
+        reference = name_span(node)
         plain = _PLAIN_TABLE | {"joins"} if joined else _PLAIN_TABLE
         decorated = {key for key, value in node.args.items() if value} - plain
         if len(parts) == 1 and self._ctes.knows(node.name):

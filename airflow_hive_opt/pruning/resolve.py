@@ -24,9 +24,7 @@ from airflow_hive_opt.pruning.query import (
 )
 from airflow_hive_opt.pruning.relations import Relations
 from airflow_hive_opt.pruning.scope import Scope, by_alias
-from airflow_hive_opt.pruning.subqueries import (
-    union_branches,
-)
+from airflow_hive_opt.pruning.subqueries import union_branches
 from airflow_hive_opt.pruning.subquery_joins import SubqueryJoins
 from airflow_hive_opt.statement.budget import check_budget
 from airflow_hive_opt.statement.catalog import Catalog
@@ -107,20 +105,14 @@ class _Resolver:
         yield from self._cte_bodies(query)
 
     def _cte_bodies(self, node: exp.Expr) -> Iterator[QueryBlock]:
-        """Blocks of CTEs that are not part of a relation.
-
-        The last CTE comes first, because it may read the others.
-        """
+        """Blocks of CTEs in no relation; the last first, because it may read the others."""
         ctes = node.args["with_"].expressions if node.args.get("with_") else ()
         for cte in reversed(ctes):
             if not self.relations.holds(cte):
                 yield from self._queries(cte.this, None)
 
     def _block(
-        self,
-        select: exp.Select,
-        outer: Scope | None,
-        nested: list[QueryBlock],
+        self, select: exp.Select, outer: Scope | None, nested: list[QueryBlock]
     ) -> QueryBlock | None:
         """Resolves one SELECT; returns ``None`` if it has no FROM, or PIVOT or UNPIVOT in it.
 

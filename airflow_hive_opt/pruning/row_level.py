@@ -17,12 +17,27 @@ condition: ds IN (SELECT ds FROM days)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
+from sqlglot.dialects.spark import Spark
 
-from airflow_hive_opt.pruning.merge_clauses import InsertClause, insert_clauses
-from airflow_hive_opt.statement.parse import Span, span_of
+from airflow_hive_opt.statement.parse import Span, name_span, span_of
+
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+_OPENING, _CLOSING = ("(", "CASE"), (")", "END")
+
+
+@dataclass(frozen=True)
+class InsertClause:
+    """WHEN NOT MATCHED [BY TARGET] [AND condition] THEN INSERT.
+
+    ``at`` is the position behind MATCHED or TARGET, ``condition`` that of its condition, if any.
+    """
+
+    at: int
+    condition: Span | None
 
 
 @dataclass(frozen=True)
@@ -62,10 +77,9 @@ def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
     condition = copied.args["on"] if isinstance(copied, exp.Merge) else copied.args.get("where")
     condition = condition.this if isinstance(condition, exp.Where) else condition
     position = span_of(condition) if condition is not None else None
-    names = [part for part in target.parts if isinstance(part, exp.Identifier)]
-    if position is None or len(names) < len(target.parts):
+    at = name_span(target)
+    if position is None or at is None:
         return None
-    at = Span(names[0].meta["start"], names[-1].meta["end"] + 1)
     if not target.alias:  # the condition may qualify columns with the whole name
         target.set("alias", exp.TableAlias(this=exp.to_identifier(target.name)))
     named = target.alias_or_name.lower()
@@ -90,3 +104,33 @@ def _others(tree: exp.Expr) -> bool:
     if not isinstance(tree, exp.Merge):
         known -= {"using"}
     return any(value for name, value in tree.args.items() if name not in known)
+
+
+def insert_clauses(sql: str, after: int) -> Iterator[InsertClause]:
+    """MERGE's clauses that insert rows behind position ``after``, the end of the ON condition.
+
+    They are found by the statement's tokens.
+
+    >>> sql = "MERGE INTO t USING s ON t.k = s.k WHEN NOT MATCHED AND s.v > 0 THEN INSERT *"
+    >>> [(sql[:found.at][-7:], found.condition.of(sql)) for found in insert_clauses(sql, 24)]
+    [('MATCHED', 's.v > 0')]
+    """
+    tokens = [token for token in Spark().tokenize(sql) if token.start >= after]
+    words = ["" if token.token_type in _QUOTED else token.text.upper() for token in tokens]
+    depth, outside = 0, []
+    for at, word in enumerate(words):
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if not depth and word not in _CLOSING:
+            outside.append(at)
+    for number, at in enumerate(outside):
+        if words[at : at + 3] != ["WHEN", "NOT", "MATCHED"]:
+            continue
+        behind = at + 3
+        if words[behind : behind + 2] == ["BY", "SOURCE"]:
+            continue
+        behind += 2 if words[behind : behind + 2] == ["BY", "TARGET"] else 0
+        then = next(found for found in outside[number:] if words[found] == "THEN")
+        condition = None
+        if then > behind:  # AND is between
+            condition = Span(tokens[behind + 1].start, tokens[then - 1].end + 1)
+        yield InsertClause(tokens[behind - 1].end + 1, condition)

@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from airflow_hive_opt.pruning.output_columns import is_plain, may_be_generated, relation_columns
 from airflow_hive_opt.pruning.query import ColumnRef, Projection, Relation
-from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.parse import error_at
 
 # Columns that every file-based table has, but does not list.
@@ -67,7 +66,8 @@ class Scope:
             return self._merged(name)
         owners = self._owners(name)
         if len(owners) > 1:
-            raise self._error(
+            raise error_at(
+                self.sql,
                 column,
                 f"column {column.name} is ambiguous: it is in {' and in '.join(sorted(owners))}; "
                 "put the table's alias before it",
@@ -75,7 +75,7 @@ class Scope:
         if len(owners) == 1:
             return ColumnRef(owners[0], name), True
         if not owners and not self._may_be_hidden(name):
-            raise self._error(column, f"there is no column {column.name} in {self._names()}")
+            raise error_at(self.sql, column, f"there is no column {column.name} in {self._names()}")
         return None, False
 
     def knows(self, alias: str) -> bool:
@@ -95,7 +95,7 @@ class Scope:
                 return None, False
             if columns is None or name in columns or name in HIDDEN_COLUMNS:
                 return ColumnRef(qualifier, name), True
-            raise self._error(column, f"there is no column {column.name} in {qualifier}")
+            raise error_at(self.sql, column, f"there is no column {column.name} in {qualifier}")
         owners = self._owners(qualifier)
         if owners:  # a field of a struct column
             return (ColumnRef(owners[0], qualifier), False) if len(owners) == 1 else (None, False)
@@ -103,8 +103,8 @@ class Scope:
             return None, False
         if self._may_be_hidden(qualifier):
             return None, False
-        raise self._error(
-            column, f"there is no table or alias {qualifier} here, only {self._names()}"
+        raise error_at(
+            self.sql, column, f"there is no table or alias {qualifier} here, only {self._names()}"
         )
 
     def _is_alias(self, name: str) -> bool:
@@ -150,9 +150,6 @@ class Scope:
     def _names(self) -> str:
         named = [alias for alias in self.relations if not alias.startswith(UNNAMED)]
         return ", ".join(named) or "the tables here"
-
-    def _error(self, column: exp.Column, message: str) -> PlanError:
-        return error_at(self.sql, column, message)
 
 
 def by_alias(sql: str, relations: Iterable[tuple[Relation, exp.Expr]]) -> dict[str, Relation]:

@@ -55,10 +55,7 @@ class SubqueryJoin:
 
 @dataclass(frozen=True)
 class PlainSubquery:
-    """A query of the form ``SELECT columns FROM factor WHERE where``.
-
-    ``columns`` is empty if not all of them are bare columns.
-    """
+    """``SELECT columns FROM factor WHERE where``; no ``columns`` unless all are bare."""
 
     factor: exp.Expr
     columns: tuple[exp.Column, ...]

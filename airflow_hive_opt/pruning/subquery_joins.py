@@ -41,10 +41,7 @@ from airflow_hive_opt.statement.parse import span_of
 
 
 class SubqueryJoins:
-    """Makes joins of the subqueries in one block's WHERE.
-
-    The blocks of subqueries that can't become joins are appended to ``nested``.
-    """
+    """Makes joins of the subqueries in WHERE; blocks of others are appended to ``nested``."""
 
     def __init__(self, sql: str, relations: Relations, nested: list[QueryBlock]) -> None:
         self._sql = sql
@@ -77,12 +74,7 @@ class SubqueryJoins:
                 replaced.add(id(found.node))
         return tuple(steps), frozenset(replaced)
 
-    def _semi_join(
-        self,
-        found: SubqueryJoin,
-        scope: Scope,
-        taken: set[str],
-    ) -> JoinStep | None:
+    def _semi_join(self, found: SubqueryJoin, scope: Scope, taken: set[str]) -> JoinStep | None:
         on: tuple[Condition, ...] = ()
         plain = None if found.scalar else plain_subquery(found.query)
         alias = self._relations.alias(plain.factor) if plain else ""

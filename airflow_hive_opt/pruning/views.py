@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from airflow_hive_opt.pruning.build import build
+from airflow_hive_opt.pruning.operators import build
 from airflow_hive_opt.pruning.query import Statement
 from airflow_hive_opt.pruning.rules.skeletons import outputs
 from airflow_hive_opt.statement.catalog import Catalog, Table, Underlying, ViewDefinition

@@ -27,11 +27,6 @@ returns a reason from ``refusals``.
 from __future__ import annotations
 
 from airflow_hive_opt.rewriting.refusals import Refusal
-from airflow_hive_opt.rewriting.rewrite import (
-    AGGREGATE_ONCE,
-    Rewriting,
-    query_of,
-    rewrite,
-)
+from airflow_hive_opt.rewriting.rewrite import AGGREGATE_ONCE, Rewriting, query_of, rewrite
 
 __all__ = ["AGGREGATE_ONCE", "Refusal", "Rewriting", "query_of", "rewrite"]

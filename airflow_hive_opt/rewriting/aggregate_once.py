@@ -32,7 +32,6 @@ Source: job-flow correlation of the Correlation Optimizer (HIVE-2206).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -42,11 +41,14 @@ from airflow_hive_opt.rewriting.blocks import Block
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.dropping import drop_factors
 from airflow_hive_opt.rewriting.expressions import (
+    NewColumns,
+    aggregate_of,
     aggregates_of,
     may_fail,
     renamed,
     replaced,
     require_exact,
+    same_conditions,
 )
 from airflow_hive_opt.rewriting.lookups import Kind, Lookup, lookups
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
@@ -57,20 +59,6 @@ _OUTER = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
 # In digits. Spark adds ten digits to a decimal for its sum, enough for 10**10 rows.
 _NEVER_OVERFLOWS = 28
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
-
-
-@dataclass
-class _Sums:
-    """The aggregates that the single read of the table computes; ``names`` are by their text."""
-
-    anchor: Anchor
-    prefix: str
-    names: dict[str, str] = field(default_factory=dict)
-
-    def reference(self, aggregate: str) -> str:
-        """The SQL text for an aggregate's value in the block."""
-        name = self.names.setdefault(aggregate, f"{self.prefix}{len(self.names)}")
-        return f"{quote(self.anchor.factor.alias)}.{quote(name)}"
 
 
 def apply(block: Block, cost: Cost) -> list[Edit] | None:
@@ -104,17 +92,18 @@ def _once(block: Block, lookup: Lookup, anchor: Anchor, cost: Cost) -> list[Edit
         raise Refused(Refusal.NULL_SUPPLYING_SIDE)
     _require_no_other_query(block, lookup)
     cost.require_large(lookup.table)
-    sums = _Sums(anchor, block.text.fresh("__s"))
-    filters = _same_filters(block, lookup, anchor)
+    sums = NewColumns(anchor.factor.alias, block.text.fresh("__s"))
+    filters = block.filters(anchor.factor.alias)
+    if not same_conditions(block.text, filters, lookup.filters):
+        raise Refused(Refusal.OTHER_FILTERS)
     _require_no_other_use(block, lookup, anchor, filters)
     edits = [Edit(block.text.place(each), "(1 = 1)") for each in filters]
     edits += _aggregates(block, anchor, sums)
-    present = f"({quote(anchor.factor.alias)}.{quote(lookup.keys[0])} IS NOT NULL)"
     having = ""
     if lookup.kind is Kind.IN:
         if lookup.node is None:
             raise Refused(Refusal.FORM_NOT_KNOWN)
-        edits.append(Edit(block.text.place(lookup.node), present))
+        edits.append(Edit(block.text.place(lookup.node), f"({anchor.present})"))
         if lookup.value is not None:
             bare = renamed(block.text, lookup.value, _bare)
             having = f"\n  HAVING {bare}"
@@ -126,64 +115,33 @@ def _once(block: Block, lookup: Lookup, anchor: Anchor, cost: Cost) -> list[Edit
             if isinstance(value, exp.Column)
             else _value(lookup, value, sums)
         )
-    conditions = " AND ".join(f"{anchor.key(at)} IS NOT NULL" for at in range(len(anchor.keys)))
     edits.append(_source(block, lookup, anchor, sums, having))
-    return drop_factors(block, {lookup.alias: (given, conditions)}, edits)
+    return drop_factors(block, {lookup.alias: (given, anchor.present)}, edits)
 
 
 def _bare(column: exp.Column) -> str | None:
     return quote(column.name) if column.table else None
 
 
-def _value(lookup: Lookup, node: exp.Expr, sums: _Sums) -> str:
-    parts = {id(each): sums.reference(_own(lookup.block, each)) for each in aggregates_of(node)}
-    return f"({replaced(lookup.block.text, node, parts)})"
+def _value(lookup: Lookup, node: exp.Expr, sums: NewColumns) -> str:
+    text = lookup.block.text
+    parts = {id(each): sums.reference(aggregate_of(text, each)) for each in aggregates_of(node)}
+    return f"({replaced(text, node, parts)})"
 
 
-def _own(block: Block, node: exp.Expr) -> str:
-    """The text of an aggregate over the table, with unqualified columns."""
-    if isinstance(node.this, exp.Star):
-        return "count(*)"
-    return f"{node.key}({renamed(block.text, node.this, lambda column: quote(column.name))})"
-
-
-def _source(block: Block, lookup: Lookup, anchor: Anchor, sums: _Sums, having: str) -> Edit:
+def _source(block: Block, lookup: Lookup, anchor: Anchor, sums: NewColumns, having: str) -> Edit:
     factor = anchor.factor
     if factor.reference is None:
         raise Refused(Refusal.FORM_NOT_KNOWN)
     keys = ", ".join(map(quote, lookup.keys))
     listed = "".join(f", {aggregate} AS {name}" for aggregate, name in sums.names.items())
-    conditions = [
-        f"({renamed(block.text, each, lambda column: quote(column.name))})"
-        for each in lookup.filters
-    ]
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    where = f" WHERE {lookup.condition}" if lookup.filters else ""
     alias = "" if factor.named else f" AS {quote(factor.alias)}"
     table = factor.reference.of(block.text.sql)
     return Edit(
         factor.reference,
         f"(SELECT {keys}{listed} FROM {table}{where}\n  GROUP BY {keys}{having}){alias}",
     )
-
-
-def _same_filters(block: Block, lookup: Lookup, anchor: Anchor) -> list[exp.Expr]:
-    """The block's own conditions on the anchor.
-
-    Raises :class:`Refused` unless they are the same as the lookup's.
-    """
-
-    def text_of(node: exp.Expr) -> str:
-        return renamed(block.text, node, lambda column: quote(column.name.lower()))
-
-    own = []
-    for conjunct in block.certain:
-        if any(conjunct.find_all(exp.Query)):
-            continue
-        if block.aliases(conjunct) == {anchor.factor.alias}:
-            own.append(conjunct)
-    if {text_of(each) for each in own} != {text_of(each) for each in lookup.filters}:
-        raise Refused(Refusal.OTHER_FILTERS)
-    return own
 
 
 def _require_no_other_query(block: Block, lookup: Lookup) -> None:
@@ -228,7 +186,7 @@ def _require_no_other_use(
             raise Refused(Refusal.OTHER_USES)
 
 
-def _aggregates(block: Block, anchor: Anchor, sums: _Sums) -> list[Edit]:
+def _aggregates(block: Block, anchor: Anchor, sums: NewColumns) -> list[Edit]:
     """Edits that compute the block's aggregates from the aggregates by key."""
     edits: list[Edit] = []
     for item in block.select.expressions:
@@ -242,7 +200,7 @@ def _aggregates(block: Block, anchor: Anchor, sums: _Sums) -> list[Edit]:
     return edits
 
 
-def _edits_in(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> list[Edit]:
+def _edits_in(block: Block, anchor: Anchor, sums: NewColumns, node: exp.Expr) -> list[Edit]:
     found = []
     for part in node.walk(prune=lambda each: isinstance(each, (exp.AggFunc, exp.Query))):
         if isinstance(part, (exp.Window, exp.Filter)):
@@ -254,7 +212,7 @@ def _edits_in(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> list
     return found
 
 
-def _outer(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> str | None:
+def _outer(block: Block, anchor: Anchor, sums: NewColumns, node: exp.Expr) -> str | None:
     star = isinstance(node, exp.Count) and isinstance(node.this, exp.Star)
     owners = {anchor.factor.alias} if star else block.aliases(node)
     if owners != {anchor.factor.alias}:
@@ -266,7 +224,7 @@ def _outer(block: Block, anchor: Anchor, sums: _Sums, node: exp.Expr) -> str | N
         raise Refused(Refusal.OTHER_USES)
     if not star and may_fail((block, node.this)):
         raise Refused(Refusal.MAY_FAIL)
-    text = f"{_OUTER[node.key]}({sums.reference(_own(block, node))})"
+    text = f"{_OUTER[node.key]}({sums.reference(aggregate_of(block.text, node))})"
     if not isinstance(node, exp.Sum):
         return text
     ref = block.owner(node.this) if isinstance(node.this, exp.Column) else None

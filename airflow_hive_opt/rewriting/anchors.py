@@ -43,6 +43,11 @@ class Anchor:
         """The SQL text of the key column at position ``at`` in the block around the lookup."""
         return f"{quote(self.keys[at].alias)}.{quote(self.keys[at].name)}"
 
+    @property
+    def present(self) -> str:
+        """A condition that no part of the key is NULL."""
+        return " AND ".join(f"{self.key(at)} IS NOT NULL" for at in range(len(self.keys)))
+
 
 def equal_columns(block: Block) -> list[set[ColumnRef]]:
     """Sets of columns of one type that have equal values in every row of the block."""
@@ -88,7 +93,8 @@ def find_anchor(block: Block, lookup: Lookup) -> Anchor:
             keys += [
                 ref
                 for ref in sorted(refs, key=str)
-                if ref.alias == factor.alias and _source(anchor_block, via, ref) == wanted
+                if ref.alias == factor.alias
+                and (anchor_block.source(ref.name) if via else ref) == wanted
             ][:1]
         if len(keys) < len(lookup.keys):
             continue
@@ -112,14 +118,3 @@ def _hands_on(inner: Block) -> bool:
         and not inner.shows_all
         and inner.inner_only
     )
-
-
-def _source(inner: Block, via: str | None, ref: ColumnRef) -> ColumnRef | None:
-    """The column of the scan's block to which ``ref`` refers."""
-    if via is None:
-        return ref
-    for item in inner.select.expressions:
-        bare = item.unalias()
-        if item.alias_or_name.lower() == ref.name and isinstance(bare, exp.Column):
-            return inner.owner(bare)
-    return None

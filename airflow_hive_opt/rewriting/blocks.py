@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sqlglot import exp
@@ -19,7 +19,7 @@ from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.statement.budget import check_budget
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.nodes import nodes
-from airflow_hive_opt.statement.parse import Span, identifier_span, span_of
+from airflow_hive_opt.statement.parse import Span, name_span, span_of
 
 _TABLE_PARTS = frozenset({"this", "db", "alias"})
 _SELECT_PARTS = frozenset({"expressions", "from_", "joins", "where", "group", "having", "order"})
@@ -68,15 +68,7 @@ class Text:
 
     def place(self, node: exp.Expr) -> Span:
         """The node's span; raises :class:`Refused` if the parser did not record it."""
-        if isinstance(node, exp.Column):
-            spans = [
-                identifier_span(part)
-                for part in node.parts
-                if isinstance(part, exp.Identifier) and "start" in part.meta
-            ]
-            if len(spans) == len(node.parts):
-                return Span(spans[0].start, spans[-1].stop)
-        span = span_of(node)
+        span = (name_span(node) if isinstance(node, exp.Column) else None) or span_of(node)
         if span is None:
             raise Refused(Refusal.FORM_NOT_KNOWN)
         return span
@@ -218,10 +210,7 @@ class Block:
         return {self.owner(found) for found in nodes(node) if isinstance(found, exp.Column)}
 
     def aliases(self, node: exp.Expr) -> set[str | None]:
-        """The aliases of the FROM items that an expression reads.
-
-        They include ``None`` if it reads an enclosing query.
-        """
+        """The aliases of the FROM items that a node reads; ``None`` is an enclosing query."""
         return {None if ref is None else ref.alias for ref in self.owners(node)}
 
     def equated(self, conjunct: exp.Expr) -> tuple[ColumnRef, ColumnRef] | None:
@@ -243,14 +232,27 @@ class Block:
         if factor.table is not None:
             types = {column.name: column.type for column in factor.table.all_columns}
             return types.get(ref.name)
-        if factor.select is not None:
-            inner = Block(self.text, factor.select)
-            for item in factor.select.expressions:
-                bare = item.unalias()
-                if item.alias_or_name.lower() == ref.name and isinstance(bare, exp.Column):
-                    source = inner.owner(bare)
-                    return None if source is None else inner.type_of(source)
+        if factor.select is None:
+            return None
+        inner = Block(self.text, factor.select)
+        source = inner.source(ref.name)
+        return None if source is None else inner.type_of(source)
+
+    def source(self, name: str) -> ColumnRef | None:
+        """The column of a FROM item that the SELECT returns as ``name``; ``None`` for another."""
+        for item in self.select.expressions:
+            bare = item.unalias()
+            if item.alias_or_name.lower() == name and isinstance(bare, exp.Column):
+                return self.owner(bare)
         return None
+
+    def filters(self, alias: str) -> list[exp.Expr]:
+        """The conjuncts of :attr:`certain` that read the item ``alias`` alone."""
+        return [
+            conjunct
+            for conjunct in self.certain
+            if not any(conjunct.find_all(exp.Query)) and self.aliases(conjunct) == {alias}
+        ]
 
     def _factor(self, node: exp.Expr, join: str, on: exp.Expr | None) -> Factor:
         if "SEMI" in join or "ANTI" in join:
@@ -270,14 +272,10 @@ class Block:
         return Factor(alias, span, join, parts, select=select)
 
     def _table(self, node: exp.Table, factor: Factor) -> Factor:
-        identifiers = [part for part in node.parts if isinstance(part, exp.Identifier)]
+        reference = name_span(node)
         decorated = {name for name, value in node.args.items() if value} - _TABLE_PARTS
-        unknown = len(identifiers) != len(node.parts) or len(identifiers) > 2 or decorated
-        if unknown or (len(identifiers) == 1 and node.name.lower() in self.text.ctes):
+        unknown = reference is None or len(node.parts) > 2 or decorated
+        if unknown or (len(node.parts) == 1 and node.name.lower() in self.text.ctes):
             return factor
-        table = self.text.catalog.table(".".join(part.name for part in identifiers))
-        spans = [identifier_span(part) for part in identifiers]
-        reference = Span(spans[0].start, spans[-1].stop)
-        return Factor(
-            factor.alias, factor.span, factor.join, factor.on, table, reference, factor.named
-        )
+        table = self.text.catalog.table(".".join(part.name for part in node.parts))
+        return replace(factor, table=table, reference=reference)

@@ -23,9 +23,8 @@ from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.rewriting.whole_statement import is_run
 from airflow_hive_opt.statement.catalog import Catalog
 from airflow_hive_opt.statement.edits import Edit, spliced
-from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.parse import Span, parse, why_unsupported
+from airflow_hive_opt.statement.parse import Span, tree_of, why_unsupported
 from airflow_hive_opt.statement.settings import Settings
 
 
@@ -38,13 +37,10 @@ def with_broadcasts(sql: str, catalog: Catalog, settings: Settings, threshold: i
     limit = settings.number(MAP_JOIN_SIZE)
     if limit <= threshold or not settings.is_on("hive.auto.convert.join") or why_unsupported(sql):
         return sql
-    try:
-        text = Text(sql, parse(sql), catalog)
-    except (PlanError, RecursionError):
+    tree = tree_of(sql)
+    if tree is None or not is_run(tree):
         return sql
-    if not is_run(text.tree):
-        return sql
-    edits = []
+    text, edits = Text(sql, tree, catalog), []
     for block in text.blocks():
         try:
             if names := _small(block, limit, threshold):

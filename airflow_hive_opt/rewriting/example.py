@@ -7,36 +7,21 @@ from collections.abc import Callable
 from airflow_hive_opt.rewriting.blocks import Block, Text
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
-from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
+from airflow_hive_opt.statement.catalog import JsonCatalog
 from airflow_hive_opt.statement.edits import Edit, spliced
 from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.settings import CORRELATION, Settings
 
-CATALOG = JsonCatalog.of(
-    [
-        Table(
-            "default.sales",
-            (
-                Column("item", "int"),
-                Column("day", "date"),
-                Column("store", "int"),
-                Column("amount", "decimal(15,2)"),
-            ),
-            total_bytes=10**9,
-        ),
-        Table(
-            "default.items",
-            (Column("item", "int"), Column("kind", "string")),
-            total_bytes=10**7,
-        ),
-        Table(
-            "default.facts",
-            (Column("item", "int"), Column("amount", "int")),
-            (Column("day", "string"),),
-        ),
-        Table("default.days", (Column("day", "string"), Column("year", "int"))),
-    ]
+_AMOUNT = ["amount", "decimal(15,2)"]
+CATALOG = JsonCatalog.of_documents(
+    {"name": name, "columns": columns, "partition_columns": partitioned, "total_bytes": size}
+    for name, columns, partitioned, size in (
+        ("sales", [["item", "int"], ["day", "date"], ["store", "int"], _AMOUNT], [], 10**9),
+        ("items", [["item", "int"], ["kind", "string"]], [], 10**7),
+        ("facts", [["item", "int"], ["amount", "int"]], [["day", "string"]], None),
+        ("days", [["day", "string"], ["year", "int"]], [], None),
+    )
 )
 
 
@@ -50,10 +35,7 @@ def rewritten(
 
 
 def without_join(sql: str, asked: str) -> str:
-    """``sql`` without its join of ``days`` d and ``facts`` f by the day.
-
-    ``asked`` is the condition that the keys fulfil.
-    """
+    """``sql`` without its join of ``days`` d by the day, whose keys fulfil ``asked``."""
     text = Text(sql, parse(sql), CATALOG)
     scans = {
         alias: ScanRef(alias, factor.table.name, (at.start, at.stop), alias)

@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from airflow_hive_opt.rewriting.blocks import Block, Text
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.statement.edits import Edit, spliced
+from airflow_hive_opt.statement.identifiers import quote
 
 # Total and deterministic expressions. A rewriting may evaluate them for more rows than the original
 # statement: they neither fail nor cost much.
 _KNOWN = (
-    exp.Column,
-    exp.Identifier,
-    exp.Literal,
-    exp.Boolean,
-    exp.Null,
-    exp.Paren,
-    exp.And,
-    exp.Or,
-    exp.Not,
-    exp.EQ,
-    exp.NEQ,
-    exp.LT,
-    exp.LTE,
-    exp.GT,
-    exp.GTE,
-    exp.NullSafeEQ,
-    exp.Is,
-    exp.Between,
-    exp.In,
-    exp.Like,
-    exp.Case,
-    exp.If,
-    exp.Coalesce,
-    exp.Placeholder,
+    *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Placeholder, exp.Paren),
+    *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ),
+    *(exp.Is, exp.Between, exp.In, exp.Like, exp.Case, exp.If, exp.Coalesce),
 )
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Neg)
 # Spark averages whole numbers in floating point. That is exact up to 2**53, so for 32-bit numbers.
@@ -145,16 +126,50 @@ def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
 
 
 def renamed(text: Text, node: exp.Expr, name_of: Callable[[exp.Column], str | None]) -> str:
-    """The node's text with columns replaced by the text that ``name_of`` returns.
-
-    A column for which it returns ``None`` stays.
-    """
+    """The node's text with columns replaced by ``name_of``, except where that is ``None``."""
     edits = [
         Edit(text.place(column), name)
         for column in node.find_all(exp.Column)
         if (name := name_of(column)) is not None
     ]
     return spliced(text.sql, edits, text.place(node))
+
+
+def bare(text: Text, node: exp.Expr) -> str:
+    """The text of an expression over one table, with unqualified columns."""
+    return renamed(text, node, lambda column: quote(column.name))
+
+
+def same_conditions(text: Text, some: Iterable[exp.Expr], others: Iterable[exp.Expr]) -> bool:
+    """Whether both are the same conditions on one table, in any order."""
+
+    def texts(conditions: Iterable[exp.Expr]) -> set[str]:
+        return {renamed(text, each, lambda c: quote(c.name.lower())) for each in conditions}
+
+    return texts(some) == texts(others)
+
+
+def aggregate_of(text: Text, node: exp.Expr, condition: str = "") -> str:
+    """The text of an aggregate over one table, of the rows that fulfil the condition, if any."""
+    star = isinstance(node.this, exp.Star)
+    argument = "*" if star else bare(text, node.this)
+    if condition:
+        argument = f"CASE WHEN {condition} THEN {'1' if star else argument} END"
+    return f"{node.key}({argument})"
+
+
+@dataclass(frozen=True)
+class NewColumns:
+    """Columns that a rewriting adds to the FROM item ``alias``; ``names`` are by their SQL text."""
+
+    alias: str
+    prefix: str
+    names: dict[str, str] = field(default_factory=dict)
+
+    def reference(self, text: str) -> str:
+        """The SQL text for the value of the column ``text``, which is added if it is new."""
+        name = self.names.setdefault(text, f"{self.prefix}{len(self.names)}")
+        return f"{quote(self.alias)}.{quote(name)}"
 
 
 def replaced(text: Text, node: exp.Expr, parts: Mapping[int, str]) -> str:

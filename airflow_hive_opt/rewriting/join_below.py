@@ -39,7 +39,8 @@ def may_join_below(
 ) -> bool:
     """Whether the join with the key table may be below the windows, and only there."""
     alias = keys.factor.alias
-    if windowed.anchor.via is not None or not windowed.windows or not block.inner_only:
+    windows = windowed.windows.names
+    if windowed.anchor.via is not None or not windows or not block.inner_only:
         return False
     if block.select.args.get("hint"):
         return False  # it may name the table that would be removed
@@ -51,7 +52,7 @@ def may_join_below(
         for lookup, _ in each.lookups
         if lookup.comparison is not None
     ]
-    repeatable = all(window.startswith(("min(", "max(")) for window in windowed.windows)
+    repeatable = all(window.startswith(("min(", "max(")) for window in windows)
     return repeatable and {alias} not in compared
 
 

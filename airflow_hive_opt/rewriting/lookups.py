@@ -19,6 +19,7 @@ from airflow_hive_opt.pruning.query import ColumnRef
 from airflow_hive_opt.rewriting.blocks import Block, Factor, tables_in
 from airflow_hive_opt.rewriting.expressions import (
     aggregates_of,
+    bare,
     require_exact,
     require_key_type,
     require_known,
@@ -50,10 +51,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The condition ``column operator with_``.
-
-    ``column`` is of the lookup's table, ``with_`` an expression of the enclosing block.
-    """
+    """``column operator with_``: the lookup's column and the enclosing block's expression."""
 
     column: str
     operator: str
@@ -84,23 +82,28 @@ class Lookup:
     columns: tuple[tuple[str, exp.Expr], ...] = ()
     alias: str = ""
 
+    @property
+    def condition(self) -> str:
+        """The filters as SQL text with unqualified columns; empty if there are none."""
+        return " AND ".join(f"({bare(self.block.text, each)})" for each in self.filters)
+
 
 def lookups(block: Block) -> Iterator[Lookup | Refused]:
     """The block's lookups, and a :class:`Refused` for each that has the shape but no support."""
     for conjunct in block.certain:
         if not _reads_again(block, conjunct):
             continue
-        bare = conjunct.unnest()
-        negated = isinstance(bare, exp.Not)
-        tested = bare.this.unnest() if negated else bare
+        plain = conjunct.unnest()
+        negated = isinstance(plain, exp.Not)
+        tested = plain.this.unnest() if negated else plain
         try:
             if isinstance(tested, exp.Exists):
                 kind = Kind.NOT_EXISTS if negated else Kind.EXISTS
                 yield _correlated(block, kind, conjunct, tested.this)
-            elif isinstance(bare, exp.In) and bare.args.get("query"):
-                yield _in(block, conjunct, bare)
+            elif isinstance(plain, exp.In) and plain.args.get("query"):
+                yield _in(block, conjunct, plain)
             else:
-                found = [each for each in bare.find_all(exp.Query) if isinstance(each, exp.Select)]
+                found = [each for each in plain.find_all(exp.Query) if isinstance(each, exp.Select)]
                 if len(found) == 1 and isinstance(found[0].parent, exp.Subquery):
                     yield _correlated(block, Kind.SCALAR, found[0].parent, found[0])
         except Refused as refused:
@@ -154,8 +157,8 @@ def _correlated(outer: Block, kind: Kind, node: exp.Expr, select: exp.Expr | Non
             require_known(conjunct)
             filters.append(conjunct)
             continue
-        bare = conjunct.unnest()
-        own, other, operator = _sides(inner, factor, bare)
+        plain = conjunct.unnest()
+        own, other, operator = _sides(inner, factor, plain)
         if operator == "=":
             keys.append(own)
             outers.append(_outer_column(outer, other))
@@ -178,26 +181,16 @@ def _correlated(outer: Block, kind: Kind, node: exp.Expr, select: exp.Expr | Non
         raise Refused(Refusal.FORM_NOT_KNOWN)
     if comparison is not None:
         _require_comparable(outer, inner, factor, comparison)
-    return Lookup(
-        kind,
-        inner,
-        factor,
-        table,
-        tuple(keys),
-        tuple(outers),
-        tuple(filters),
-        node,
-        value,
-        comparison,
-    )
+    found = tuple(keys), tuple(outers), tuple(filters)
+    return Lookup(kind, inner, factor, table, *found, node, value, comparison)
 
 
-def _sides(inner: Block, factor: Factor, bare: exp.Expr) -> tuple[str, exp.Expr, str]:
+def _sides(inner: Block, factor: Factor, plain: exp.Expr) -> tuple[str, exp.Expr, str]:
     """The table's column, the other side, and the operator with the column on its left."""
-    operator = "=" if isinstance(bare, exp.EQ) else _COMPARISONS.get(type(bare))
+    operator = "=" if isinstance(plain, exp.EQ) else _COMPARISONS.get(type(plain))
     if operator is None:
         raise Refused(Refusal.FORM_NOT_KNOWN)
-    left, right = bare.this.unnest(), bare.expression.unnest()
+    left, right = plain.this.unnest(), plain.expression.unnest()
     for own, other, seen in ((left, right, operator), (right, left, _TURNED.get(operator, "="))):
         if isinstance(own, exp.Column) and inner.aliases(own) == {factor.alias}:
             if inner.aliases(other) != {None}:

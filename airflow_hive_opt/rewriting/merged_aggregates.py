@@ -28,7 +28,13 @@ from airflow_hive_opt.rewriting.anchors import equal_columns
 from airflow_hive_opt.rewriting.blocks import Block
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.dropping import drop_factors
-from airflow_hive_opt.rewriting.expressions import aggregates_of, renamed, replaced
+from airflow_hive_opt.rewriting.expressions import (
+    NewColumns,
+    aggregate_of,
+    aggregates_of,
+    replaced,
+    same_conditions,
+)
 from airflow_hive_opt.rewriting.lookups import Kind, Lookup, lookups
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.statement.edits import Edit
@@ -67,16 +73,8 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
     return _merged(block, kept, gone)
 
 
-def _conditions(lookup: Lookup) -> list[str]:
-    text = lookup.block.text
-    return [
-        f"({renamed(text, each, lambda column: quote(column.name.lower()))})"
-        for each in lookup.filters
-    ]
-
-
 def _same_filters(kept: Lookup, gone: Lookup) -> bool:
-    return set(_conditions(kept)) == set(_conditions(gone))
+    return same_conditions(kept.block.text, kept.filters, gone.filters)
 
 
 def _joined(block: Block, kept: Lookup, gone: Lookup) -> bool:
@@ -91,18 +89,12 @@ def _joined(block: Block, kept: Lookup, gone: Lookup) -> bool:
 
 def _merged(block: Block, kept: Lookup, gone: Lookup) -> list[Edit]:
     text = block.text
-    prefix = text.fresh("__m")
     alias = quote(kept.alias)
-    condition = "" if _same_filters(kept, gone) else " AND ".join(_conditions(gone))
-    listed: dict[str, str] = {}
-
-    def reference(aggregate: str) -> str:
-        name = listed.setdefault(aggregate, f"{prefix}{len(listed)}")
-        return f"{alias}.{quote(name)}"
-
+    condition = "" if _same_filters(kept, gone) else gone.condition
+    new = NewColumns(kept.alias, text.fresh("__m"))
     conditions = [f"{alias}.{quote(ref.name)} IS NOT NULL" for ref in kept.outer]
     if condition:
-        present = reference(f"max(CASE WHEN {condition} THEN 1 END)")
+        present = new.reference(f"max(CASE WHEN {condition} THEN 1 END)")
         conditions.append(f"{present} IS NOT NULL")
     given = {}
     for name, value in gone.columns:
@@ -111,21 +103,14 @@ def _merged(block: Block, kept: Lookup, gone: Lookup) -> list[Edit]:
             given[name] = f"{alias}.{quote(ref.name)}"
         else:
             parts = {
-                id(each): reference(_conditional(gone.block, each, condition))
+                id(each): new.reference(aggregate_of(text, each, condition))
                 for each in aggregates_of(value)
             }
             whole = replaced(text, value, parts)
             given[name] = whole if id(value) in parts else f"({whole})"
     last = text.place(kept.block.select.expressions[-1]).stop
-    added = "".join(f",\n  {aggregate} AS {name}" for aggregate, name in reversed(listed.items()))
+    added = "".join(
+        f",\n  {aggregate} AS {name}" for aggregate, name in reversed(new.names.items())
+    )
     edits = [Edit(Span(last, last), added)]
     return drop_factors(block, {gone.alias: (given, " AND ".join(conditions))}, edits)
-
-
-def _conditional(block: Block, node: exp.Expr, condition: str) -> str:
-    """The aggregate over the rows that fulfil the condition."""
-    star = isinstance(node.this, exp.Star)
-    argument = "*" if star else renamed(block.text, node.this, lambda column: quote(column.name))
-    if condition:
-        argument = f"CASE WHEN {condition} THEN {'1' if star else argument} END"
-    return f"{node.key}({argument})"

@@ -43,13 +43,14 @@ from airflow_hive_opt.rewriting.blocks import Block, Text
 from airflow_hive_opt.rewriting.cost import Cost
 from airflow_hive_opt.rewriting.dropping import drop_factors
 from airflow_hive_opt.rewriting.expressions import (
+    NewColumns,
+    aggregate_of,
     aggregates_of,
     may_fail,
-    renamed,
     replaced,
 )
 from airflow_hive_opt.rewriting.join_below import joined_below, may_join_below
-from airflow_hive_opt.rewriting.lookups import Kind, Lookup, lookups
+from airflow_hive_opt.rewriting.lookups import Comparison, Kind, Lookup, lookups
 from airflow_hive_opt.rewriting.refusals import Refusal, Refused
 from airflow_hive_opt.rewriting.windowed_read import (
     KeyTable,
@@ -69,6 +70,7 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
         return None
     refused: list[Refusal] = []
     found: dict[tuple[str | None, str], Windowed] = {}
+    prefix = block.text.fresh("__w")
     for lookup in lookups(block):
         if isinstance(lookup, Refused):
             refused.append(lookup.reason)
@@ -79,7 +81,8 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
         except Refused as error:
             refused.append(error.reason)
             continue
-        found.setdefault(anchor.identity, Windowed(anchor)).lookups.append((lookup, anchor))
+        new = Windowed(anchor, NewColumns(anchor.alias, prefix))
+        found.setdefault(anchor.identity, new).lookups.append((lookup, anchor))
     if not found:
         if refused:
             raise Refused(refused[0])
@@ -96,21 +99,17 @@ def apply(block: Block, cost: Cost) -> list[Edit] | None:
 
 
 def _edits(block: Block, found: list[Windowed], cost: Cost, below: bool) -> list[Edit]:
-    """Edits that replace the lookups by windows.
-
-    ``below`` allows joins with key tables below the windows.
-    """
+    """Edits that replace lookups by windows; ``below`` allows key tables below the windows."""
     edits: list[Edit] = []
     derived: dict[str, tuple[Mapping[str, str], str]] = {}
     gone: list[exp.Expr] = []
-    prefix = block.text.fresh("__w")
     for windowed in found:
         for lookup, anchor in windowed.lookups:
             gone.append(lookup.block.select)
             if lookup.kind is Kind.DERIVED:
-                derived[lookup.alias] = _columns(lookup, anchor, windowed, prefix)
+                derived[lookup.alias] = _columns(lookup, anchor, windowed.windows)
             else:
-                edits.append(_conjunct(lookup, anchor, windowed, prefix))
+                edits.append(_conjunct(lookup, anchor, windowed.windows))
     for windowed in found:
         keys = key_table(windowed.anchor, [lookup for lookup, _ in windowed.lookups], cost)
         cost.require(_wins(block, windowed, keys, cost))
@@ -160,116 +159,78 @@ def _wins(block: Block, windowed: Windowed, keys: KeyTable | None, cost: Cost) -
     return large and not any(each.table is None or cost.is_small(each.table) for each in others)
 
 
-def _aggregate(lookup: Lookup, node: exp.Expr) -> str:
-    """The SQL text of the aggregate as a window over the anchor's table."""
-    text = lookup.block.text
-    condition = _filters(lookup)
-    argument = "*" if isinstance(node.this, exp.Star) else _own(text, node.this)
-    if condition:
-        value = "1" if argument == "*" else argument
-        argument = f"CASE WHEN {condition} THEN {value} END"
-    return f"{node.key}({argument}) OVER (PARTITION BY {', '.join(map(quote, lookup.keys))})"
+def _window(lookup: Lookup, function: str) -> str:
+    return f"{function} OVER (PARTITION BY {', '.join(map(quote, lookup.keys))})"
 
 
-def _passing(lookup: Lookup) -> str | None:
-    """A window that is not NULL if a row of the key passes the filters.
-
-    ``None`` if there are no filters.
-    """
-    condition = _filters(lookup)
-    if not condition:
-        return None
-    keys = ", ".join(map(quote, lookup.keys))
-    return f"max(CASE WHEN {condition} THEN 1 END) OVER (PARTITION BY {keys})"
+def _passing(lookup: Lookup, windows: NewColumns) -> list[str]:
+    """A condition that a row of the key passes the filters; none without filters."""
+    if not lookup.filters:
+        return []
+    window = _window(lookup, f"max(CASE WHEN {lookup.condition} THEN 1 END)")
+    return [f"{windows.reference(window)} IS NOT NULL"]
 
 
-def _filters(lookup: Lookup) -> str:
-    return " AND ".join(f"({_own(lookup.block.text, each)})" for each in lookup.filters)
-
-
-def _own(text: Text, node: exp.Expr) -> str:
-    """The text of an expression over one table, with unqualified columns."""
-    return renamed(text, node, lambda column: quote(column.name))
-
-
-def _value(lookup: Lookup, node: exp.Expr, windowed: Windowed, prefix: str, guard: str) -> str:
+def _value(lookup: Lookup, node: exp.Expr, windows: NewColumns, guard: str = "") -> str:
     """The text of an expression over aggregates, with windows in their place.
 
     ``guard`` is a condition under which the windows count, or empty.
     """
-    parts = {}
+    text, parts = lookup.block.text, {}
     for aggregate in aggregates_of(node):
-        reference = windowed.reference(_aggregate(lookup, aggregate), prefix)
+        function = aggregate_of(text, aggregate, lookup.condition)
+        reference = windows.reference(_window(lookup, function))
         if guard:
             otherwise = " ELSE 0" if isinstance(aggregate, exp.Count) else ""
             reference = f"CASE WHEN {guard} THEN {reference}{otherwise} END"
         parts[id(aggregate)] = reference
-    return f"({replaced(lookup.block.text, node, parts)})"
+    return f"({replaced(text, node, parts)})"
 
 
-def _not_null(anchor: Anchor) -> str:
-    return " AND ".join(f"{anchor.key(at)} IS NOT NULL" for at in range(len(anchor.keys)))
-
-
-def _conjunct(lookup: Lookup, anchor: Anchor, windowed: Windowed, prefix: str) -> Edit:
+def _conjunct(lookup: Lookup, anchor: Anchor, windows: NewColumns) -> Edit:
     """The edit that replaces a lookup in a condition."""
-    text = lookup.block.text
     if lookup.node is None:
         raise Refused(Refusal.FORM_NOT_KNOWN)
-    span = text.place(lookup.node)
-    present = _not_null(anchor)
+    span = lookup.block.text.place(lookup.node)
     if lookup.kind is Kind.SCALAR:
         if lookup.value is None:
             raise Refused(Refusal.FORM_NOT_KNOWN)
-        guard = "" if anchor.not_null else present
-        return Edit(span, _value(lookup, lookup.value, windowed, prefix, guard))
-    conditions = [present]
-    passing = _passing(lookup)
-    if passing and lookup.comparison is None:
-        conditions.append(f"{windowed.reference(passing, prefix)} IS NOT NULL")
-    if lookup.kind is Kind.IN:
-        if lookup.value is not None:
-            conditions.append(_value(lookup, lookup.value, windowed, prefix, ""))
-        return Edit(span, f"({' AND '.join(conditions)})")
+        guard = "" if anchor.not_null else anchor.present
+        return Edit(span, _value(lookup, lookup.value, windows, guard))
+    conditions = [anchor.present]
     if lookup.comparison is not None:
-        conditions.append(_differs(lookup, windowed, prefix))
+        conditions.append(_differs(lookup, lookup.comparison, windows))
+    else:
+        conditions += _passing(lookup, windows)
+    if lookup.kind is Kind.IN and lookup.value is not None:
+        conditions.append(_value(lookup, lookup.value, windows))
     if lookup.kind is Kind.NOT_EXISTS:
         return Edit(span, f"NOT coalesce({' AND '.join(conditions)}, false)")
     return Edit(span, f"({' AND '.join(conditions)})")
 
 
-def _differs(lookup: Lookup, windowed: Windowed, prefix: str) -> str:
+def _differs(lookup: Lookup, comparison: Comparison, windows: NewColumns) -> str:
     """A condition that some row of the key fulfils the comparison, by its minimum or maximum."""
-    comparison = lookup.comparison
-    if comparison is None:
-        raise Refused(Refusal.FORM_NOT_KNOWN)
-    condition = _filters(lookup)
-    column = quote(comparison.column)
+    column, condition = quote(comparison.column), lookup.condition
     value = f"CASE WHEN {condition} THEN {column} END" if condition else column
-    keys = ", ".join(map(quote, lookup.keys))
     names = {"<>": ("min", "max"), "<": ("min",), "<=": ("min",), ">": ("max",), ">=": ("max",)}
     other = lookup.block.text.of(comparison.with_)
-    tests = []
-    for name in names[comparison.operator]:
-        window = f"{name}({value}) OVER (PARTITION BY {keys})"
-        tests.append(f"{windowed.reference(window, prefix)} {comparison.operator} {other}")
+    tests = [
+        f"{windows.reference(_window(lookup, f'{name}({value})'))} {comparison.operator} {other}"
+        for name in names[comparison.operator]
+    ]
     return f"({' OR '.join(tests)})"
 
 
-def _columns(
-    lookup: Lookup, anchor: Anchor, windowed: Windowed, prefix: str
-) -> tuple[dict[str, str], str]:
+def _columns(lookup: Lookup, anchor: Anchor, windows: NewColumns) -> tuple[dict[str, str], str]:
     """The text for each column of a derived table, and the condition that replaces its join."""
     found = {}
     for name, value in lookup.columns:
         if isinstance(value, exp.Column):
             found[name] = anchor.key(lookup.keys.index(value.name.lower()))
         else:
-            found[name] = _value(lookup, value, windowed, prefix, "")
-    conditions = [_not_null(anchor)]
-    if passing := _passing(lookup):
-        conditions.append(f"{windowed.reference(passing, prefix)} IS NOT NULL")
-    return found, " AND ".join(conditions)
+            found[name] = _value(lookup, value, windows)
+    return found, " AND ".join([anchor.present, *_passing(lookup, windows)])
 
 
 def _source(text: Text, windowed: Windowed, keys: KeyTable | None) -> list[Edit]:
@@ -278,9 +239,10 @@ def _source(text: Text, windowed: Windowed, keys: KeyTable | None) -> list[Edit]
     factor = anchor.factor
     if factor.reference is None:
         raise Refused(Refusal.FORM_NOT_KNOWN)
-    if not windowed.windows:
+    windows = windowed.windows.names
+    if not windows:
         return []
-    listed = ",".join(f"\n  {window} AS {name}" for window, name in windowed.windows.items())
+    listed = ",".join(f"\n  {window} AS {name}" for window, name in windows.items())
     alias = "" if factor.named else f" AS {quote(factor.alias)}"
     table = factor.reference.of(text.sql)
     found = [lookup for lookup, _ in windowed.lookups]
@@ -308,7 +270,7 @@ def _source(text: Text, windowed: Windowed, keys: KeyTable | None) -> list[Edit]
     if anchor.via is not None:
         last = text.place(anchor.block.select.expressions[-1]).stop
         handed = "".join(
-            f", {quote(factor.alias)}.{quote(name)} AS {name}" for name in windowed.windows.values()
+            f", {quote(factor.alias)}.{quote(name)} AS {name}" for name in windows.values()
         )
         edits.append(Edit(Span(last, last), handed))
     return edits

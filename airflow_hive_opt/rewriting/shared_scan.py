@@ -71,10 +71,7 @@ class _Use:
 
 
 def apply(block: Block, cost: Cost) -> list[Edit] | None:
-    """Returns the edits, or ``None`` if no table is read twice by one key.
-
-    Raises :class:`Refused`.
-    """
+    """The edits, or ``None`` if no table is read twice by one key; raises :class:`Refused`."""
     if block.select is not _outermost(block.text.tree):
         return None
     by_table: dict[str, list[_Use]] = {}
@@ -202,9 +199,8 @@ def _uses(block: Block, cost: Cost) -> list[tuple[Table, _Use]]:
                     keys |= {ref.name for ref in members if ref.alias == factor.alias}
             shuffles = 1
         if keys:
-            found.append(
-                (factor.table, _Use(factor, frozenset(keys), _share(block, factor, cost), shuffles))
-            )
+            share = cost.share(block.filters(factor.alias))
+            found.append((factor.table, _Use(factor, frozenset(keys), share, shuffles)))
     return found
 
 
@@ -212,12 +208,3 @@ def _shuffled(block: Block, alias: str, factor: Factor, cost: Cost) -> bool:
     """Whether a join with the item ``alias`` shuffles the factor's rows."""
     other = block.factors[alias]
     return alias != factor.alias and (other.table is None or not cost.is_small(other.table))
-
-
-def _share(block: Block, factor: Factor, cost: Cost) -> float:
-    """The estimated share of the factor's rows that fulfil the block's conditions."""
-    return cost.share(
-        conjunct
-        for conjunct in block.certain
-        if not any(conjunct.find_all(exp.Query)) and block.aliases(conjunct) == {factor.alias}
-    )

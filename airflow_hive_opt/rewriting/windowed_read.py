@@ -19,10 +19,9 @@ from airflow_hive_opt.pruning.query import ColumnRef
 from airflow_hive_opt.rewriting.anchors import Anchor, equal_columns
 from airflow_hive_opt.rewriting.blocks import Block, Factor, Text
 from airflow_hive_opt.rewriting.cost import Cost
-from airflow_hive_opt.rewriting.expressions import may_fail, renamed, require_known
+from airflow_hive_opt.rewriting.expressions import NewColumns, may_fail, renamed, require_known
 from airflow_hive_opt.rewriting.lookups import Lookup
 from airflow_hive_opt.rewriting.refusals import Refused
-from airflow_hive_opt.statement.edits import spliced
 from airflow_hive_opt.statement.identifiers import quote
 
 
@@ -30,19 +29,14 @@ from airflow_hive_opt.statement.identifiers import quote
 class Windowed:
     """One anchor with its lookups and the windows that they need.
 
-    ``windows`` has the names of the windows by their SQL text. ``handed`` has the new names of the
-    key table's columns if its join is below the windows; otherwise it is ``None``.
+    ``handed`` has the new names of the key table's columns if its join is below the windows;
+    otherwise it is ``None``.
     """
 
     anchor: Anchor
+    windows: NewColumns
     lookups: list[tuple[Lookup, Anchor]] = field(default_factory=list)
-    windows: dict[str, str] = field(default_factory=dict)
     handed: dict[str, str] | None = None
-
-    def reference(self, window: str, prefix: str) -> str:
-        """The SQL text for a window's value in the block around the lookups."""
-        name = self.windows.setdefault(window, f"{prefix}{len(self.windows)}")
-        return f"{quote(self.anchor.alias)}.{quote(name)}"
 
 
 @dataclass(frozen=True)
@@ -66,9 +60,7 @@ class KeyTable:
 
     def asked(self, text: Text) -> str:
         """The conditions as SQL text."""
-        return " AND ".join(
-            f"({spliced(text.sql, [], text.place(each))})" for each in self.conditions
-        )
+        return " AND ".join(f"({text.of(each)})" for each in self.conditions)
 
 
 def key_table(anchor: Anchor, lookups: Sequence[Lookup], cost: Cost) -> KeyTable | None:
@@ -104,29 +96,19 @@ def needed(anchor: Anchor, lookups: Sequence[Lookup], prefix: str = "") -> str:
     )
     if "" in asked:
         return ""
-    return next(iter(asked)) if len(asked) == 1 else f"({' OR '.join(map(_enclosed, asked))})"
-
-
-def _enclosed(condition: str) -> str:
-    return f"({condition})"
+    either = " OR ".join(f"({condition})" for condition in asked)
+    return next(iter(asked)) if len(asked) == 1 else f"({either})"
 
 
 def _is_key(anchor: Anchor, ref: ColumnRef) -> bool:
-    if anchor.via is None:
-        return ref == anchor.keys[0]
-    for item in anchor.block.select.expressions:
-        bare = item.unalias()
-        if item.alias_or_name.lower() == anchor.keys[0].name and isinstance(bare, exp.Column):
-            return anchor.block.owner(bare) == ref
-    return False
+    key = anchor.keys[0]
+    return ref == (key if anchor.via is None else anchor.block.source(key.name))
 
 
 def own_conditions(block: Block, factor: Factor) -> tuple[exp.Expr, ...]:
     """The block's conditions on that table alone that may be evaluated elsewhere."""
     found = []
-    for conjunct in block.certain:
-        if any(conjunct.find_all(exp.Query)) or block.aliases(conjunct) != {factor.alias}:
-            continue
+    for conjunct in block.filters(factor.alias):
         try:
             require_known(conjunct)
         except Refused:

@@ -6,20 +6,8 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 
-_BOUND = (
-    str,
-    int,
-    float,
-    Decimal,
-    date,
-    timedelta,
-    bytes,
-    bytearray,
-    list,
-    tuple,
-    dict,
-    type(None),
-)
+_NUMBERS = (int, float, Decimal)
+_BOUND = (*_NUMBERS, str, date, timedelta, bytes, bytearray, list, tuple, dict, type(None))
 
 
 def check_whole_number(name: str, value: object, least: int = 0) -> None:

@@ -55,10 +55,7 @@ class ViewDefinition:
 
 @dataclass(frozen=True)
 class Underlying:
-    """The partitioned table that a view reads.
-
-    ``columns`` has pairs of a view column and the partition column that it shows.
-    """
+    """The partitioned table that a view reads, with pairs of a view column and its column."""
 
     table: Table
     columns: tuple[tuple[str, str], ...]
@@ -137,10 +134,7 @@ class Table:
         return self.columns + self.partition_columns
 
     def distinct_keys(self, columns: Iterable[str]) -> int | None:
-        """A lower bound of the number of distinct combinations of the columns' values.
-
-        ``None`` if it is not known for any of the columns.
-        """
+        """A lower bound of the distinct tuples of the columns' values, ``None`` if not known."""
         known = dict(self.distinct)
         return max((known[name] for name in columns if name in known), default=None)
 

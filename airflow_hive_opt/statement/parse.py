@@ -43,47 +43,23 @@ class _Spans:
     queries and parentheses.
     """
 
-    def _parse_statement(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noting_span(super()._parse_statement, *args, **kwargs)  # type: ignore[misc]
 
-    def _parse_select_or_expression(self, *args: Any, **kwargs: Any) -> Any:
-        parse = super()._parse_select_or_expression  # type: ignore[misc]
-        return self._noting_span(parse, *args, **kwargs)
-
-    def _parse_cte(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noting_span(super()._parse_cte, *args, **kwargs)  # type: ignore[misc]
-
-    def _parse_bitwise(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noting_span(super()._parse_bitwise, *args, **kwargs)  # type: ignore[misc]
-
-    def _parse_disjunction(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noting_span(super()._parse_disjunction, *args, **kwargs)  # type: ignore[misc]
-
-    def _parse_expression(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noting_span(super()._parse_expression, *args, **kwargs)  # type: ignore[misc]
-
-    def _parse_function(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noting_span(super()._parse_function, *args, **kwargs)  # type: ignore[misc]
-
-    def _parse_select(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noting_span(super()._parse_select, *args, **kwargs)  # type: ignore[misc]
-
-    def _parse_paren(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noting_span(super()._parse_paren, *args, **kwargs)  # type: ignore[misc]
-
-    def _parse_equality(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noting_span(super()._parse_equality, *args, **kwargs)  # type: ignore[misc]
-
-    def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noting_span(super()._parse_table, *args, **kwargs)  # type: ignore[misc]
-
-    def _noting_span(self, parse: Any, *args: Any, **kwargs: Any) -> Any:
-        first = self._curr  # type: ignore[attr-defined]
-        node = parse(*args, **kwargs)
+def _noting_span(method: str) -> Any:
+    def parse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        first = self._curr
+        node = getattr(super(_Spans, self), method)(*args, **kwargs)
         if node is not None and first:
-            last = self._prev  # type: ignore[attr-defined]
-            node.meta[_SPAN] = Span(first.start, last.end + 1)
+            node.meta[_SPAN] = Span(first.start, self._prev.end + 1)
         return node
+
+    return parse
+
+
+for _what in (
+    *("statement", "select_or_expression", "cte", "bitwise", "disjunction", "expression"),
+    *("function", "select", "paren", "equality", "table"),
+):
+    setattr(_Spans, f"_parse_{_what}", _noting_span(f"_parse_{_what}"))
 
 
 class _HiveWithSpans(Hive):
@@ -152,6 +128,12 @@ def parse(sql: str) -> exp.Expr:
     return found
 
 
+def tree_of(sql: str) -> exp.Expr | None:
+    """The tree that :func:`parse` returns, or ``None`` for a text that it can't parse."""
+    found = _parsed(sql)
+    return None if isinstance(found, PlanError) else found
+
+
 @lru_cache(maxsize=8)
 def _parsed(sql: str) -> exp.Expr | PlanError:
     """The tree, or why there is none: a text that can't be parsed is read only once too."""
@@ -187,21 +169,16 @@ def _tree(sql: str) -> exp.Expr:
 
 def span_of(node: exp.Expr) -> Span | None:
     """The node's position in the text, or ``None`` if the parser did not record it."""
-    span = node.meta.get(_SPAN)
-    return span if isinstance(span, Span) else None
+    span: Span | None = node.meta.get(_SPAN)
+    return span
 
 
-def identifier_span(identifier: exp.Identifier) -> Span:
-    """An identifier's position in the text, with its quotes."""
-    return Span(identifier.meta["start"], identifier.meta["end"] + 1)
-
-
-def table_span(table: exp.Table) -> Span | None:
-    """The position of a table's name with its database; ``None`` if it has other parts."""
-    parts = [part for part in table.parts if isinstance(part, exp.Identifier)]
-    if not parts or len(parts) < len(table.parts) or "start" not in parts[0].meta:
+def name_span(named: exp.Table | exp.Column) -> Span | None:
+    """The position of a name with its qualifiers; ``None`` if not all parts are in the text."""
+    parts = [part.meta for part in named.parts if isinstance(part, exp.Identifier)]
+    if not parts or len(parts) < len(named.parts) or not all("start" in part for part in parts):
         return None
-    return Span(identifier_span(parts[0]).start, identifier_span(parts[-1]).stop)
+    return Span(parts[0]["start"], parts[-1]["end"] + 1)
 
 
 def error_at(sql: str, node: exp.Expr, message: str) -> PlanError:

@@ -14,7 +14,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
 
 from airflow_hive_opt.statement.errors import PlanError, position
-from airflow_hive_opt.statement.parse import error_at, parse, why_unsupported
+from airflow_hive_opt.statement.parse import error_at, tree_of, why_unsupported
 from airflow_hive_opt.statement.tables import mentions
 
 _COMMON = ("SELECT", "INSERT", "CREATE", "WITH", "FROM", "DROP", "ALTER", "MERGE", "UPDATE")
@@ -45,13 +45,9 @@ SELEC, did you mean SELECT?
     found = _FIRST_WORD.match(sql)
     if found is None or _FIRST_WORDS.fullmatch(found[1]):
         return
-    try:
-        parse(sql)
-    except PlanError:
+    if tree_of(sql) is None:
         message = f"no statement begins with {found[1]}{_near(found[1].upper(), _COMMON)}"
-        raise PlanError("PARSE", message, *position(sql, found.start(1))) from None
-    except RecursionError:  # Spark says what is wrong
-        return
+        raise PlanError("PARSE", message, *position(sql, found.start(1)))
 
 
 def parameters_of(sql: str) -> tuple[str, ...]:
@@ -106,12 +102,7 @@ def check_tables(sql: str, tables: Mapping[str, Collection[str]]) -> None:
 did you mean visits?
     >>> check_tables("WITH a AS (SELECT 1) SELECT * FROM a, other.b, range(9)", {"default": []})
     """
-    if why_unsupported(sql):
-        return
-    try:
-        tree = parse(sql)
-    except (PlanError, RecursionError):
-        return
+    tree = None if why_unsupported(sql) else tree_of(sql)
     if not isinstance(tree, (exp.Query, exp.Insert)):
         return
     for table in mentions(tree).reads:

@@ -40,12 +40,7 @@ class ScanRef:
     def to_json(self) -> dict[str, object]:
         """Plain values, for a run's summary and for EXPLAIN."""
         reference = None if self.reference is None else list(self.reference)
-        return {
-            "scan": self.name,
-            "alias": self.alias,
-            "table": self.table,
-            "reference": reference,
-        }
+        return {"scan": self.name, "alias": self.alias, "table": self.table, "reference": reference}
 
 
 def scan_names(sql: str, scans: Collection[tuple[str, int]]) -> dict[int, str]:

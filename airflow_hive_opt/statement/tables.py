@@ -11,8 +11,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.parse import parse
+from airflow_hive_opt.statement.parse import parse, tree_of
 from airflow_hive_opt.statement.script import split_settings
 
 _DEFINITIONS = (
@@ -26,10 +25,7 @@ _COMMANDS = ("ALTER", "COMMENT", "GRANT", "MSCK", "REFRESH", "REVOKE", "SHOW")
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables that a statement reads and writes, in lower case, sorted.
-
-    A name is ``database.table`` or ``catalog.database.table``.
-    """
+    """What a statement reads and writes: sorted ``[catalog.]database.table`` in lower case."""
 
     reads: tuple[str, ...]
     writes: tuple[str, ...]
@@ -85,10 +81,7 @@ def is_query(sql: str) -> bool:
     >>> is_query("FROM a INSERT INTO b SELECT 1"), is_query("MAP x USING 'cat' FROM a")
     (False, False)
     """
-    try:
-        return isinstance(parse(sql), exp.Query)
-    except (PlanError, RecursionError):
-        return False
+    return isinstance(tree_of(sql), exp.Query)
 
 
 def table_of_a_partition(sql: str) -> str | None:
@@ -102,11 +95,8 @@ def table_of_a_partition(sql: str) -> str | None:
     """
     if "partition" not in sql.lower():  # avoids parsing most statements
         return None
-    try:
-        tree = parse(sql)
-    except (PlanError, RecursionError):
-        return None
-    for target in mentions(tree).targets:
+    tree = tree_of(sql)
+    for target in mentions(tree).targets if tree else ():
         partition = target.args.get("partition")
         if partition and all(isinstance(each, exp.EQ) for each in partition.expressions):
             return exp.table_name(target)
@@ -155,10 +145,7 @@ def reads_no_rows(sql: str) -> bool:
     >>> reads_no_rows("CREATE TABLE t (a INT)"), reads_no_rows("CREATE TABLE t AS SELECT 1 FROM u")
     (True, False)
     """
-    try:
-        tree = parse(sql)
-    except (PlanError, RecursionError):
-        return False
+    tree = tree_of(sql)
     if isinstance(tree, exp.Command):
         return str(tree.this).upper() in _COMMANDS
     return isinstance(tree, _DEFINITIONS) and (

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
 from typing import Any, TypeVar, overload
 
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
-_Missing: Any = object()
 
 
 @overload
@@ -19,20 +16,15 @@ def zip_strict(
 @overload
 def zip_strict(*columns: Iterable[_First]) -> Iterator[tuple[_First, ...]]: ...
 def zip_strict(*columns: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of columns of equal length; raises ``ValueError`` if the lengths differ."""
-    return zip(*columns, strict=True) if sys.version_info >= (3, 10) else _rows(columns)
+    """The rows of columns of equal length; raises ``ValueError`` if the lengths differ.
 
-
-def _rows(columns: tuple[Iterable[Any], ...]) -> Iterator[tuple[Any, ...]]:
-    """Does the same as ``zip(..., strict=True)`` of Python 3.10.
-
-    >>> list(_rows(([1, 2], "ab")))
+    >>> list(zip_strict([1, 2], "ab"))
     [(1, 'a'), (2, 'b')]
-    >>> list(_rows(([1, 2], "a")))
+    >>> zip_strict([1, 2], "a")
     Traceback (most recent call last):
     ValueError: zip_strict() has columns of different lengths
     """
-    for row in zip_longest(*columns, fillvalue=_Missing):
-        if any(value is _Missing for value in row):
-            raise ValueError("zip_strict() has columns of different lengths")
-        yield row
+    lists = [list(column) for column in columns]
+    if len(set(map(len, lists))) > 1:
+        raise ValueError("zip_strict() has columns of different lengths")
+    return zip(*lists)

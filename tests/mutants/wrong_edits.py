@@ -415,7 +415,7 @@ WRONG_EDITS = (
     *_edits(
         f"{REWRITING}/self_join_window.py",
         (
-            '        guard = "" if anchor.not_null else present',
+            '        guard = "" if anchor.not_null else anchor.present',
             '        guard = ""',
             "a NULL key has no rows in the lookup",
         ),
@@ -440,13 +440,13 @@ WRONG_EDITS = (
             "some row is greater if the greatest is",
         ),
         (
-            "    if passing := _passing(lookup):\n        conditions.append",
-            "    if (passing := _passing(lookup)) and False:\n        conditions.append",
+            '" AND ".join([anchor.present, *_passing(lookup, windows)])',
+            "anchor.present",
             "the join needs a row that passes",
         ),
         (
-            '        argument = f"CASE WHEN {condition} THEN {value} END"\n',
-            "",
+            "aggregate_of(text, aggregate, lookup.condition)",
+            "aggregate_of(text, aggregate)",
             "the lookup's filters are forgotten",
         ),
     ),
@@ -481,7 +481,7 @@ WRONG_EDITS = (
             "a column beside key and aggregate",
         ),
         (
-            "    if {text_of(each) for each in own} != {text_of(each) for each in lookup.filters}:\n        raise Refused(Refusal.OTHER_FILTERS)\n",
+            "    if not same_conditions(block.text, filters, lookup.filters):\n        raise Refused(Refusal.OTHER_FILTERS)\n",
             "",
             "the two read other rows",
         ),
@@ -517,8 +517,8 @@ WRONG_EDITS = (
             "somebody asks for all rows",
         ),
         (
-            "({' OR '.join(map(_enclosed, asked))})",
-            "({' AND '.join(map(_enclosed, asked))})",
+            'either = " OR ".join(',
+            'either = " AND ".join(',
             "rows that one of them needs",
         ),
         (
@@ -530,7 +530,7 @@ WRONG_EDITS = (
     *_edits(
         f"{REWRITING}/join_below.py",
         (
-            '    repeatable = all(window.startswith(("min(", "max(")) for window in windowed.windows)',
+            '    repeatable = all(window.startswith(("min(", "max(")) for window in windows)',
             "    repeatable = True",
             "rows that come several times are added several times",
         ),

@@ -9,7 +9,7 @@ from airflow_hive_opt.rewriting.blocks import Text
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin, eliminate_joins
 from airflow_hive_opt.statement.catalog import Column, JsonCatalog, Table
 from airflow_hive_opt.statement.edits import spliced
-from airflow_hive_opt.statement.parse import identifier_span, parse
+from airflow_hive_opt.statement.parse import name_span, parse
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
 _DAYS = (
@@ -37,7 +37,7 @@ def left_out(sql, *joins, keys=("day",)):
     scans = {
         alias: ScanRef(alias, node.name, (at.start, at.stop), alias)
         for node in text.tree.find_all(exp.Table)
-        if (alias := node.alias_or_name) and (at := identifier_span(node.this))
+        if (alias := node.alias_or_name) and (at := name_span(node))
     }
     pairs = tuple((key, key) for key in keys)
     answered = [

@@ -27,6 +27,7 @@ from airflow_hive_opt.pruning.query import (
     ColumnRef,
     Condition,
     OpaqueRelation,
+    Relation,
     SubqueryRelation,
     TableRelation,
 )
@@ -50,10 +51,7 @@ _SKELETON_VIEW = "__partitions_of_"
 
 @dataclass(frozen=True)
 class Small:
-    """A relation that can supply keys.
-
-    ``names`` says that its partition names are read instead of its rows.
-    """
+    """A relation that can supply keys, from its rows or from its partition ``names``."""
 
     alias: str
     operator: Operator
@@ -254,14 +252,10 @@ def _unfit(
     return Reason.KEY_SOURCE_LARGER_THAN_TABLE if larger else None
 
 
-def _relation(
-    operator: Operator | None,
-) -> TableRelation | SubqueryRelation | OpaqueRelation | None:
-    if operator is None:
-        return None
+def _relation(operator: Operator | None) -> Relation | None:
     if isinstance(operator, (TableScan, PassedThrough)):
         return operator.relation
-    return subquery_of(operator)
+    return None if operator is None else subquery_of(operator)
 
 
 def _partition_columns(operator: Operator) -> frozenset[str]:

@@ -79,8 +79,8 @@ def _push(operator: Operator, falling: _Conditions) -> Operator:
     if isinstance(operator, Limit) and subquery_of(operator) is not None:
         return _filtered(_descend(operator), falling)
     if isinstance(operator, Filter):
-        going = tuple(condition for condition in operator.conditions if _may_move(condition))
-        staying = tuple(condition for condition in operator.conditions if not _may_move(condition))
+        going = tuple(condition for condition in operator.conditions if condition.usable)
+        staying = tuple(condition for condition in operator.conditions if not condition.usable)
         return _filtered(_push(operator.input, falling + going), staying)
     if isinstance(operator, Join):
         return _push_join(operator, falling)
@@ -105,10 +105,7 @@ def _push_select(select: Select, falling: _Conditions) -> Operator:
 
 
 def _descend(operator: Operator) -> Operator:
-    """Pushes down below an operator whose output columns differ from its input's.
-
-    No condition moves through such an operator.
-    """
+    """Pushes down below an operator through which no condition moves."""
     if isinstance(operator, (Select, Limit, GroupBy, FileSink)):
         return replace(operator, input=_push(operator.input, ()))
     raise TypeError(f"no single input: {operator}")
@@ -127,7 +124,7 @@ def _push_join(join: Join, after: _Conditions) -> Operator:
     if not kind.preserves_left:  # J1, J2
         moved, during = _split(during, left_names)
         to_left += moved
-    if not kind.preserves_right:
+    if not kind.supplies_nulls_left:
         moved, during = _split(during, right_names)
         to_right += moved
     if join.subqueries:  # only conditions on subqueries are derived
@@ -150,12 +147,8 @@ def _split(conditions: _Conditions, names: Container[str]) -> tuple[_Conditions,
     staying: list[Condition] = []
     for condition in conditions:
         inside = condition.aliases and all(alias in names for alias in condition.aliases)
-        (moving if inside and _may_move(condition) else staying).append(condition)
+        (moving if inside and condition.usable else staying).append(condition)
     return tuple(moving), tuple(staying)
-
-
-def _may_move(condition: Condition) -> bool:
-    return condition.deterministic and condition.self_contained
 
 
 def _filtered(operator: Operator, conditions: _Conditions) -> Operator:

@@ -161,10 +161,7 @@ def _outputs(select: Select, place: VisibleBlock) -> dict[str, VisibleColumn]:
 
 
 def _output(select: Select, at: int, place: VisibleBlock) -> VisibleColumn | None:
-    """How the SELECT's column at position ``at`` derives from the place's columns.
-
-    ``None`` if it does not read any of them.
-    """
+    """The SELECT's column at position ``at``; ``None`` if it reads no column of the place."""
     projection = select.projections[at]
     mine = {column.name for column in projection.columns if column.alias == place.alias}
     if not mine & place.columns.keys():

@@ -34,13 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from airflow_hive_opt.pruning.operators import (
-    Filter,
-    Join,
-    LateralView,
-    Operator,
-    relations,
-)
+from airflow_hive_opt.pruning.operators import Filter, Join, LateralView, Operator, relations
 from airflow_hive_opt.pruning.query import Condition, JoinKind
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.statement.budget import check_budget
@@ -124,10 +118,7 @@ def _real(
 
 
 def _always_real(operator: Filter | Join | LateralView) -> tuple[Operator, ...]:
-    """The inputs that contribute a row to each output row.
-
-    They include the right side of a semi join: a row of it must exist.
-    """
+    """The inputs that contribute a row to each output row, also the right of a semi join."""
     if not isinstance(operator, Join) or operator.kind in _BOTH:
         return operator.inputs
     if operator.kind in _LEFT_ALWAYS:
