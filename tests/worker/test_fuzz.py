@@ -13,11 +13,11 @@ import pytest
 from pyspark.errors import PySparkException
 from upath import UPath
 
+from airflow_hive_opt.documents.job import KeyBounds
 from airflow_hive_opt.pruning.decisions import Layer
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.keys import skeleton
 from airflow_hive_opt.spark.keys.key_query import collect_keys
-from airflow_hive_opt.spark.keys.key_set import KeyBounds
 from airflow_hive_opt.worker.key_query import collect
 from airflow_hive_opt.worker.partition_names import fulfilling
 from airflow_hive_opt.worker.tables import Tables
