@@ -52,11 +52,8 @@ if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import BaseOperatorLink, Context
 
 StagesName: TypeAlias = Literal["keys", "local task", "map join", "both"]
-_SUBMIT_FIELDS = tuple(
-    name
-    for name in SparkSubmitOperator.template_fields
-    if name not in ("application", "application_args", "name")
-)
+_OWN = ("application", "application_args", "name")
+_SUBMIT_FIELDS = tuple(name for name in SparkSubmitOperator.template_fields if name not in _OWN)
 
 
 class StatementOperator(SparkSubmitOperator):
@@ -78,15 +75,13 @@ class StatementOperator(SparkSubmitOperator):
         cluster's driver needs access too. Default: ``[hive_opt] descriptor_path``. (templated)
     :param show_rows: how many rows of a SELECT the log shows. With 0, the SELECT is planned but
         does not run. Default: ``[hive_opt] show_rows``, else 5.
-    :param max_partitions: fail before the join if the pruned scans keep more partitions than
-        this in total. Default: no limit.
-    :param max_bytes: fail before the join if the kept partitions have more bytes than this in
-        total, or if a size is unknown. The sizes are the metastore's, else those of the files.
-        Default: no limit.
+    :param max_partitions: fail before the join if the pruned scans keep more partitions in total.
+    :param max_bytes: fail before the join if the kept partitions have more bytes in total, or if a
+        size is unknown. The sizes are the metastore's, else those of the files.
     :param on_empty: what to do if no partition of a table matches the keys: ``run`` the statement
         (default), ``skip`` the task, or ``fail``.
-    :param on_no_prune: what to do if no scan can be pruned: ``run`` the statement (default),
-        ``warn`` and run it, or ``fail``.
+    :param on_no_prune: what to do if no scan can be pruned: ``run`` (default), ``warn`` or
+        ``fail``.
     :param partition_keys_of: a pruned table. The partitions of this table that the run reads become
         keys of the asset events of this task's ``outlets``, one event for each key. Events with
         keys start only DAGs with a partitioned schedule. Needs Airflow 3.3.
@@ -204,7 +199,7 @@ class StatementOperator(SparkSubmitOperator):
             raise without_stack(AirflowFailException(masked(str(error)))) from None
 
     def gates(self) -> Gates:
-        """The conditions that the descriptor must meet before the join runs."""
+        """The conditions on the descriptor before the join runs."""
         return Gates(self.max_partitions, self.max_bytes, self.on_empty, self.on_no_prune)
 
     def run(self, context: Context, job: Job) -> Outcome:
