@@ -80,8 +80,7 @@ class StatementOperator(SparkSubmitOperator):
         size is unknown. The sizes are the metastore's, else those of the files.
     :param on_empty: what to do if no partition of a table matches the keys: ``run`` the statement
         (default), ``skip`` the task, or ``fail``.
-    :param on_no_prune: what to do if no scan can be pruned: ``run`` (default), ``warn`` or
-        ``fail``.
+    :param on_no_prune: if no scan can be pruned: ``run`` (default), ``warn`` or ``fail``.
     :param partition_keys_of: a pruned table. The partitions of this table that the run reads become
         keys of the asset events of this task's ``outlets``, one event for each key. Events with
         keys start only DAGs with a partitioned schedule. Needs Airflow 3.3.
