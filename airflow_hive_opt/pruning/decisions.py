@@ -55,6 +55,9 @@ class PartitionCondition:
 class KeySource:
     """A query that returns the distinct keys of one or more joined small tables.
 
+    A key too many only lets a scan read more partitions: a partition is read if any key fulfils
+    ``conditions`` with it. What NOT IN and NOT EXISTS exclude is inside ``sql``.
+
     - ``aliases`` are the relations that ``sql`` reads, and ``name`` is their name in logs.
     - ``columns`` are the output columns of ``sql``, as columns of these relations.
     - ``conditions`` compare them with the columns of the last of ``layers``.

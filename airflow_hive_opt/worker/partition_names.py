@@ -18,7 +18,7 @@ from airflow_hive_opt.worker.tables import load_names
 from airflow_hive_opt.worker.translation.conditions import Conditions
 from airflow_hive_opt.worker.translation.expressions import Expressions
 from airflow_hive_opt.worker.translation.nodes import doubtful_texts
-from airflow_hive_opt.worker.translation.queries import Subqueries
+from airflow_hive_opt.worker.translation.queries import Queries
 from airflow_hive_opt.worker.translation.relations import (
     QueryRelation,
     Relation,
@@ -82,7 +82,7 @@ def fulfilling(
         except NotUnderstood as why:
             work.leave_out(why)
             continue
-        subqueries = Subqueries(own, {})
+        subqueries = Queries(own, {})
         to = Expressions(own, Scope(relations), subqueries)
         translated += Conditions(to, subqueries, monotone=True).of(where.args["where"].this)
     condition = " AND ".join(translated) or "true"
@@ -139,7 +139,7 @@ class _LayerQuery:
     def type_of(self, at: int) -> SqlType:
         if at not in self._columns:
             own, tree = _parsed(self._work, f"SELECT {self._layer.columns[at][1]}")
-            to = Expressions(own, Scope([self._below]), Subqueries(own, {}))
+            to = Expressions(own, Scope([self._below]), Queries(own, {}))
             self._columns[at] = to.value(tree.expressions[0])
         return self._columns[at].type
 
@@ -153,6 +153,7 @@ class _KeyRelation:
 
     def __init__(self, alias: str, columns: Mapping[str, Typed]) -> None:
         self.alias = alias
+        self.why: NotUnderstood | None = None
         self._columns = columns
 
     @property

@@ -56,15 +56,19 @@ class Tables:
     most_bytes: int = MOST_BYTES
 
     def source(self, name: str) -> Source:
-        """The table of a name; raises :class:`NotUnderstood` if its rows can't be read."""
+        """The table of a name; raises :class:`NotUnderstood` if there is none."""
         if name in self.skeletons:
             columns = self.skeletons[name].partition_columns
             return Source(name, {column.name: column.type for column in columns})
         table = self.known.table(name)
         if table is None:
             raise NotUnderstood(f"no table {name}")
-        self._storage(table)
-        return Source(name, {column.name: column.type for column in table.all_columns})
+        types = {column.name: column.type for column in table.all_columns}
+        try:
+            self._storage(table)
+        except NotUnderstood as why:
+            return Source(name, types, why)
+        return Source(name, types)
 
     def load(
         self, connection: duckdb.DuckDBPyConnection, used: Mapping[str, Collection[str]]
@@ -77,9 +81,9 @@ class Tables:
                 self._load_rows(connection, key, names)
 
     def _storage(self, table: Table) -> Storage:
-        storage = self.known.storage(table)
         if table.definition is not None or table.view is not None or table.provider:
             raise NotUnderstood(f"{table.name} is no table of files")
+        storage = self.known.storage(table)
         if storage is None:
             raise NotUnderstood(f"the files of {table.name} are not known")
         check_readable(storage)

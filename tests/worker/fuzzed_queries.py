@@ -111,7 +111,8 @@ class Generator:
                 lambda: f"coalesce({v(kind)}, {v(kind)})",
                 lambda: f"if({self.condition(scope, depth - 1)}, {v(kind)}, {v(kind)})",
                 lambda: (
-                    f"CASE WHEN {self.condition(scope, depth - 1)} THEN {v(kind)} ELSE {v(kind)} END"
+                    f"CASE WHEN {self.condition(scope, depth - 1)} "
+                    f"THEN {v(kind)} ELSE {v(kind)} END"
                 ),
                 lambda: f"CASE {v('integer')} WHEN 1 THEN {v(kind)} WHEN 8 THEN {v(kind)} END",
                 lambda: f"nvl({v(kind)}, {v(kind)})",
@@ -162,7 +163,8 @@ class Generator:
             return self.pick(
                 f"date_add({v(kind)}, {self.pick(1, 30, -1, 366)})",
                 f"date_sub({v(kind)}, {self.pick(1, 30)})",
-                f"({v(kind)} + INTERVAL {self.pick(1, 3)} {self.pick('DAY', 'DAYS', 'MONTH', 'YEAR', 'WEEK')})",
+                f"({v(kind)} + INTERVAL {self.pick(1, 3)} "
+                f"{self.pick('DAY', 'DAYS', 'MONTH', 'YEAR', 'WEEK')})",
                 f"({v(kind)} - INTERVAL '{self.pick(1, 3)}' {self.pick('DAY', 'MONTH')})",
                 f"add_months({v(kind)}, {self.pick(1, -1, 12)})",
                 f"last_day({v(kind)})",
@@ -288,11 +290,13 @@ class Generator:
                 {**plain, "w": "bigint"},
             ),
             (
-                f"SELECT {texts} FROM {name} {inner}{where} UNION ALL SELECT {texts} FROM {name} {inner}",
+                f"SELECT {texts} FROM {name} {inner}{where} UNION ALL "
+                f"SELECT {texts} FROM {name} {inner}",
                 plain,
             ),
             (
-                f"SELECT {texts} FROM {name} {inner}{where} UNION SELECT {texts} FROM {name} {inner}",
+                f"SELECT {texts} FROM {name} {inner}{where} UNION "
+                f"SELECT {texts} FROM {name} {inner}",
                 plain,
             ),
             (f"WITH cte AS (SELECT * FROM {name} {inner}{where}) SELECT * FROM cte", columns),

@@ -62,7 +62,7 @@ EDGES = {
     "decimal(7,2)": (Decimal("99999.99"), Decimal("-99999.99"), Decimal("0.01")),
     "decimal(12,0)": (Decimal(999999999999),),
     "date": (date(1582, 10, 15), date(9999, 12, 31), date(1900, 3, 1)),
-    "string": ("\U0010ffff", "a\tb", "it's", 'say "x"', "ａ", "_", "%"),
+    "string": ("\U0010ffff", "a\tb", "it's", 'say "x"', "\uff41", "_", "%"),
 }
 
 
@@ -138,7 +138,7 @@ class Maker:
         typed = [
             tuple(
                 v.ljust(3) if type_ == "char(3)" and v is not None else v
-                for v, (_, type_) in zip(row, columns)
+                for v, (_, type_) in zip(row, columns, strict=True)
             )
             for row in rows(self.rng, columns, count)
         ]
@@ -209,7 +209,7 @@ class Maker:
         for row in rows(self.rng, columns, self.rng.randint(1, 6)):
             texts = [
                 null if v is None else self._written(v, type_)
-                for v, (_, type_) in zip(row, columns)
+                for v, (_, type_) in zip(row, columns, strict=True)
             ]
             lines.append(field.join(texts))
         ending = self.rng.choice(["\n", "\n", "\r\n"])
@@ -284,7 +284,7 @@ class Maker:
                 )
             listed = ", ".join(
                 f"{n}={v if t == 'int' else repr(str(v)).replace(chr(92), chr(92) * 2)}"
-                for (n, t), v in zip(keys, values)
+                for (n, t), v in zip(keys, values, strict=True)
             )
             if "'" in str(values):
                 continue

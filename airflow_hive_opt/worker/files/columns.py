@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from airflow_hive_opt.worker.types import SqlType
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+FileColumns: TypeAlias = "tuple[Mapping[str, pa.ChunkedArray], int]"
+"""Columns of a file by their names in the table, and its number of rows."""
 
 
 def position(names: Sequence[str], name: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.worker.files.columns import arrow_type, position
+from airflow_hive_opt.worker.files.columns import FileColumns, arrow_type, position
 from airflow_hive_opt.worker.types import SqlType
 from airflow_hive_opt.worker.unanswered import Unanswered
 
@@ -13,15 +13,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def read_orc(
-    file: Any, wanted: Mapping[str, SqlType], names: Sequence[str]
-) -> tuple[pa.Table, Sequence[str]]:
-    """The columns of ``wanted`` that the file has, and their names.
+def read_orc(file: Any, wanted: Mapping[str, SqlType], names: Sequence[str]) -> FileColumns:
+    """The columns of ``wanted`` that the file has, and its number of rows.
 
     ``names`` are all data columns of the table. A setting says whether columns are found by their
     names or by their positions, so both must agree.
     """
-    import pyarrow as pa
     import pyarrow.orc as orc
 
     found = orc.ORCFile(file)
@@ -36,14 +33,15 @@ def read_orc(
         if not _readable(fields.field(at).type, type_):
             raise Unanswered(f"the column {name} has another type in an ORC file")
         physical[name] = at
+    count = int(found.nrows)
     if not physical:
-        return found.read(columns=[]), []
+        return {}, count
     table = found.read(columns=[fields.field(at).name for at in physical.values()])
-    columns = [
-        table.column(fields.field(at).name).cast(arrow_type(wanted[name]))
+    columns = {
+        name: table.column(fields.field(at).name).cast(arrow_type(wanted[name]))
         for name, at in physical.items()
-    ]
-    return pa.Table.from_arrays(columns, names=list(physical)), list(physical)
+    }
+    return columns, count
 
 
 def _readable(stored: pa.DataType, type_: SqlType) -> bool:

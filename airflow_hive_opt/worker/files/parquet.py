@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from airflow_hive_opt.worker.files.columns import arrow_type, position
+from airflow_hive_opt.worker.files.columns import FileColumns, arrow_type, position
 from airflow_hive_opt.worker.types import SqlType
 from airflow_hive_opt.worker.unanswered import Unanswered
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _INTEGERS = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}
 
 
-def read_parquet(file: Any, wanted: Mapping[str, SqlType]) -> tuple[pa.Table, Sequence[str]]:
-    """The columns of ``wanted`` that the file has, and their names.
+def read_parquet(file: Any, wanted: Mapping[str, SqlType]) -> FileColumns:
+    """The columns of ``wanted`` that the file has, and its number of rows.
 
     Raises :class:`Unanswered` for a column whose physical type Spark reads in another way.
     """
@@ -37,12 +34,14 @@ def read_parquet(file: Any, wanted: Mapping[str, SqlType]) -> tuple[pa.Table, Se
         if not _readable(leaf, type_):
             raise Unanswered(f"the column {name} has another type in a Parquet file")
         physical[name] = leaf.path
+    count = int(parquet.metadata.num_rows)
+    if not physical:
+        return {}, count
     table = parquet.read(columns=list(physical.values()), use_threads=False)
-    columns = [table.column(path).cast(arrow_type(wanted[name])) for name, path in physical.items()]
-    import pyarrow as pa
-
-    found = pa.Table.from_arrays(columns, names=list(physical))
-    return (found if columns else table), list(physical)
+    columns = {
+        name: table.column(path).cast(arrow_type(wanted[name])) for name, path in physical.items()
+    }
+    return columns, count
 
 
 def _readable(leaf: Any, type_: SqlType) -> bool:

@@ -98,28 +98,27 @@ class Reader:
                 wanted[column.name] = type_
         with file.open() as opened:
             if storage.format == "parquet":
-                found, have = read_parquet(opened, wanted)
+                found, count = read_parquet(opened, wanted)
             elif storage.format == "orc":
-                found, have = read_orc(opened, wanted, names)
+                found, count = read_orc(opened, wanted, names)
             else:
                 by = separators(storage)
-                found = read_text(opened, file.path, list(wanted), names, by, self.most)
-                have = list(wanted)
-        missing = wanted.keys() - set(have)
+                found, count = read_text(opened, file.path, list(wanted), names, by, self.most)
+        missing = wanted.keys() - found.keys()
         if missing and has_defaults(storage.parameters):
             raise Unanswered(f"a file without {min(missing)}, which may have a default")
         values = dict(zip((c.name for c in self.table.partition_columns), part.values, strict=True))
         columns = []
         for field in schema:
-            if field.name in have:
-                column = found.column(field.name)
+            if field.name in found:
+                column = found[field.name]
                 column.validate(full=True)  # texts must be UTF-8
             elif field.name in values and values[field.name] is not None:
-                column = pa.repeat(pa.scalar(values[field.name], pa.string()), found.num_rows)
+                column = pa.repeat(pa.scalar(values[field.name], pa.string()), count)
             else:
-                column = pa.nulls(found.num_rows, field.type)
+                column = pa.nulls(count, field.type)
             columns.append(column)
-        return pa.Table.from_arrays(columns, schema=schema), found.num_rows
+        return pa.Table.from_arrays(columns, schema=schema), count
 
 
 def has_defaults(parameters: Mapping[str, str]) -> bool:

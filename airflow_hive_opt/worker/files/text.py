@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.metastores.storage import Storage
+from airflow_hive_opt.worker.files.columns import FileColumns
 from airflow_hive_opt.worker.unanswered import NotUnderstood, Unanswered
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ def _byte(written: str) -> bytes:
 
 def read_text(
     file: Any, path: str, wanted: Sequence[str], names: Sequence[str], by: Separators, most: int
-) -> pa.Table:
-    """The ``wanted`` columns as texts, with NULL where the file has it.
+) -> FileColumns:
+    """The ``wanted`` columns as texts, with NULL where the file has it, and its number of rows.
 
     ``names`` are all data columns of the table, ``most`` is the maximum number of bytes.
     """
@@ -90,7 +91,7 @@ def read_text(
     data = _content(file, path, most)
     _check(data, by)
     at_least_one = list(wanted) or [names[0]]
-    return csv.read_csv(
+    table = csv.read_csv(
         io.BytesIO(data),
         read_options=csv.ReadOptions(use_threads=False, column_names=list(names)),
         parse_options=csv.ParseOptions(
@@ -107,6 +108,7 @@ def read_text(
             strings_can_be_null=True,
         ),
     )
+    return {name: table.column(name) for name in wanted}, table.num_rows
 
 
 def _string() -> pa.DataType:

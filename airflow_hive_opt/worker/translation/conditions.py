@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from airflow_hive_opt.worker.translation.expressions import Expressions, in_query
 from airflow_hive_opt.worker.translation.nodes import only
+from airflow_hive_opt.worker.translation.protocols import Subqueries
 from airflow_hive_opt.worker.translation.typed import Typed, alike
 from airflow_hive_opt.worker.unanswered import NotUnderstood
-
-if TYPE_CHECKING:
-    from airflow_hive_opt.worker.translation.queries import Subqueries
 
 
 class Conditions:

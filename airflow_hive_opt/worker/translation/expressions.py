@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
@@ -17,6 +17,7 @@ from airflow_hive_opt.worker.translation.nodes import (
     not_understood,
     only,
 )
+from airflow_hive_opt.worker.translation.protocols import Subqueries
 from airflow_hive_opt.worker.translation.relations import Query, Scope
 from airflow_hive_opt.worker.translation.typed import (
     NULL,
@@ -31,9 +32,6 @@ from airflow_hive_opt.worker.translation.typed import (
 from airflow_hive_opt.worker.translation.work import Work
 from airflow_hive_opt.worker.types import BOOLEAN, DATE, STRING, VOID, SqlType
 from airflow_hive_opt.worker.unanswered import NotUnderstood
-
-if TYPE_CHECKING:
-    from airflow_hive_opt.worker.translation.queries import Subqueries
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",

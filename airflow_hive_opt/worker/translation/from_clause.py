@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from airflow_hive_opt.worker.translation.conditions import Conditions
 from airflow_hive_opt.worker.translation.expressions import Expressions
 from airflow_hive_opt.worker.translation.nodes import only
+from airflow_hive_opt.worker.translation.protocols import Subqueries
 from airflow_hive_opt.worker.translation.relations import LeftOut, Relation, Scope
 from airflow_hive_opt.worker.unanswered import NotUnderstood
-
-if TYPE_CHECKING:
-    from airflow_hive_opt.worker.translation.queries import Subqueries
 
 _INNER, _LEFT, _RIGHT, _FULL, _SEMI, _ANTI = "INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI"
 
@@ -28,6 +24,8 @@ class From:
     def __init__(self, subqueries: Subqueries, node: exp.Select, monotone: bool) -> None:
         self.visible: list[Relation] = []
         self._subqueries = subqueries
+        self._why: NotUnderstood | None = None
+        self._others: list[str] = []
         self._items: list[tuple[str, Relation, list[str]]] = []
         joins = node.args.get("joins") or []
         kinds = [_kind(join) for join in joins]
@@ -49,12 +47,12 @@ class From:
         if len(set(aliases)) < len(aliases):
             raise NotUnderstood("two relations of one name")
         if not self._items:
-            raise NotUnderstood("none of the tables can be read")
+            raise self._why or NotUnderstood("a query without tables")
 
     @property
     def conditions(self) -> list[str]:
-        """Conditions of the first relation, whose partner may have been left out."""
-        return self._items[0][2]
+        """Conditions of joins with relations that are left out."""
+        return [*self._items[0][2], *self._others]
 
     def sql(self) -> str:
         """FROM in DuckDB."""
@@ -72,14 +70,20 @@ class From:
                 if not self._items and kind != _INNER:
                     raise NotUnderstood("a join of a table that is left out")
                 relation = self._subqueries.relation(node, self._may_grow(kind))
+                if relation.why is not None:
+                    raise relation.why
                 item = kind, relation, self._conditions(kind, relation, on)
         except NotUnderstood as why:
             if not self._monotone or (kind == _INNER and not self._all_inner):
                 raise
             work.leave_out(why)
+            self._why = self._why or why
             if kind not in (_SEMI, _ANTI):
                 names = relation.names if relation is not None else None
-                self.visible.append(LeftOut(_alias(node), why, names))
+                left_out = LeftOut(_alias(node), why, names)
+                if kind == _INNER:
+                    self._others += self._conditions(kind, left_out, on)
+                self.visible.append(left_out)
             return
         self._items.append(item)
         if kind not in (_SEMI, _ANTI):

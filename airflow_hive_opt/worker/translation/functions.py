@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from airflow_hive_opt.worker.translation.nodes import integer_of, not_understood, only
+from airflow_hive_opt.worker.translation.protocols import Arguments
 from airflow_hive_opt.worker.translation.typed import Typed, alike
 from airflow_hive_opt.worker.types import BIGINT, BOOLEAN, DATE, INT, MOST_DIGITS, STRING, decimal
 
-if TYPE_CHECKING:
-    from airflow_hive_opt.worker.translation.expressions import Expressions
-
-_Translate = Callable[["Expressions", Any], Typed]
+_Translate = Callable[[Arguments, Any], Typed]
 _TRUNCATED = {
     **dict.fromkeys(("YEAR", "YYYY", "YY"), "year"),
     **dict.fromkeys(("MONTH", "MON", "MM"), "month"),
@@ -27,7 +25,7 @@ _TRUNCATED = {
 def _date_part(expression: str) -> _Translate:
     """A function of a date that returns an integer."""
 
-    def translate(to: Expressions, node: exp.Expr) -> Typed:
+    def translate(to: Arguments, node: exp.Expr) -> Typed:
         only(node, "this")
         value = to.date(_without_conversion(node.this))
         return Typed(f"CAST({expression.format(value.sql)} AS INTEGER)", INT)
@@ -42,36 +40,36 @@ def _without_conversion(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _to_date(to: Expressions, node: exp.Expr) -> Typed:
+def _to_date(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this", "safe")
     return to.date(node.this)
 
 
-def _date_add(to: Expressions, node: exp.Expr) -> Typed:
+def _date_add(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this", "expression", "unit")
     if str(node.args.get("unit")).upper() != "DAY":
         raise not_understood(node, to.work.sql)
     return to.moved(to.date(_without_conversion(node.this)), integer_of(node.expression), "DAY")
 
 
-def _add_months(to: Expressions, node: exp.Expr) -> Typed:
+def _add_months(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this", "expression")
     return to.moved(to.date(_without_conversion(node.this)), integer_of(node.expression), "MONTH")
 
 
-def _last_day(to: Expressions, node: exp.Expr) -> Typed:
+def _last_day(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this")
     return Typed(f"last_day({to.date(_without_conversion(node.this)).sql})", DATE)
 
 
-def _date_diff(to: Expressions, node: exp.Expr) -> Typed:
+def _date_diff(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this", "expression")
     end = to.date(_without_conversion(node.this))
     start = to.date(_without_conversion(node.expression))
     return Typed(f"CAST({end.as_(DATE)} - {start.as_(DATE)} AS INTEGER)", INT)
 
 
-def _trunc(to: Expressions, node: exp.Expr) -> Typed:
+def _trunc(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this", "unit")
     unit = _TRUNCATED.get(str(node.args.get("unit")).upper().strip("'"))
     value = to.date(_without_conversion(node.this))
@@ -80,7 +78,7 @@ def _trunc(to: Expressions, node: exp.Expr) -> Typed:
     return Typed(f"CAST(date_trunc('{unit}', {value.sql}) AS DATE)", DATE)
 
 
-def _substring(to: Expressions, node: exp.Expr) -> Typed:
+def _substring(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this", "start", "length")
     value = to.typed(node.this, STRING)
     start = integer_of(node.args["start"])
@@ -91,32 +89,32 @@ def _substring(to: Expressions, node: exp.Expr) -> Typed:
     return Typed(f"substring({value.sql}, {start}{listed})", STRING)
 
 
-def _length(to: Expressions, node: exp.Expr) -> Typed:
+def _length(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this")
     return Typed(f"CAST(length({to.typed(node.this, STRING).sql}) AS INTEGER)", INT)
 
 
-def _concat(to: Expressions, node: exp.Expr) -> Typed:
+def _concat(to: Arguments, node: exp.Expr) -> Typed:
     # an argument that is NULL makes NULL
     only(node, "expressions", "safe")
     values = [to.typed(part, STRING).sql for part in node.expressions]
     return Typed(f"({' || '.join(values)})", STRING)
 
 
-def concatenated(to: Expressions, node: exp.Expr) -> Typed:
+def concatenated(to: Arguments, node: exp.Expr) -> Typed:
     """The operator ``||``."""
     only(node, "this", "expression", "safe")
     values = to.typed(node.this, STRING), to.typed(node.expression, STRING)
     return Typed(f"({values[0].sql} || {values[1].sql})", STRING)
 
 
-def _coalesce(to: Expressions, node: exp.Expr) -> Typed:
+def _coalesce(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this", "expressions")
     values, type_ = to.same([to.operand(part) for part in (node.this, *node.expressions)])
     return Typed(f"CAST(coalesce({', '.join(values)}) AS {type_.duckdb})", type_)
 
 
-def _if(to: Expressions, node: exp.Expr) -> Typed:
+def _if(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this", "true", "false")
     if node.args.get("false") is None:
         raise not_understood(node, to.work.sql)
@@ -124,7 +122,7 @@ def _if(to: Expressions, node: exp.Expr) -> Typed:
     return to.cases([to.condition(node.this)], values)
 
 
-def _nullif(to: Expressions, node: exp.Expr) -> Typed:
+def _nullif(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this", "expression")
     value, other = to.operand(node.this), to.operand(node.expression)
     (left, right), _ = alike([value, other])
@@ -132,7 +130,7 @@ def _nullif(to: Expressions, node: exp.Expr) -> Typed:
     return Typed(f"CAST({sql} AS {value.type.duckdb})", value.type)
 
 
-def modulo(to: Expressions, node: exp.Expr) -> Typed:
+def modulo(to: Arguments, node: exp.Expr) -> Typed:
     """The operator ``%`` and its function."""
     only(node, "this", "expression")
     value, by = to.operand(node.this), to.operand(node.expression)
@@ -143,31 +141,31 @@ def modulo(to: Expressions, node: exp.Expr) -> Typed:
     return Typed(f"CAST(({left} % {right}) AS {type_.duckdb})", type_)
 
 
-def _starts_with(to: Expressions, node: exp.Expr) -> Typed:
+def _starts_with(to: Arguments, node: exp.Expr) -> Typed:
     only(node, "this", "expression")
     values = to.typed(node.this, STRING), to.typed(node.expression, STRING)
     return Typed(f"starts_with({values[0].sql}, {values[1].sql})", BOOLEAN)
 
 
 def _is_null(word: str) -> _Translate:
-    def translate(to: Expressions, node: exp.Anonymous) -> Typed:
+    def translate(to: Arguments, node: exp.Anonymous) -> Typed:
         return Typed(f"({to.operand(_one(to, node)).sql} {word})", BOOLEAN)
 
     return translate
 
 
-def _weekday(to: Expressions, node: exp.Anonymous) -> Typed:
+def _weekday(to: Arguments, node: exp.Anonymous) -> Typed:
     return Typed(f"CAST((isodow({to.date(_one(to, node)).sql}) - 1) AS INTEGER)", INT)
 
 
-def _one(to: Expressions, node: exp.Anonymous) -> exp.Expr:
+def _one(to: Arguments, node: exp.Anonymous) -> exp.Expr:
     if len(node.expressions) != 1:
         raise not_understood(node, to.work.sql)
     argument: exp.Expr = node.expressions[0]
     return argument
 
 
-def _aggregate(to: Expressions, node: exp.AggFunc) -> Typed:
+def _aggregate(to: Arguments, node: exp.AggFunc) -> Typed:
     """COUNT, MIN, MAX and SUM."""
     inner = node.this
     distinct = ""

@@ -31,7 +31,7 @@ _Projection = exp.Expr | tuple[Relation, str]
 
 
 @dataclass(frozen=True)
-class Subqueries:
+class Queries:
     """Translates queries; ``ctes`` are those of WITH clauses around them, by name."""
 
     work: Work
@@ -89,7 +89,7 @@ class Subqueries:
         source = self.work.source(".".join(part.name.lower() for part in node.parts))
         return TableRelation(self.work, source, name or node.name.lower())
 
-    def _with(self, node: exp.Expr) -> Subqueries:
+    def _with(self, node: exp.Expr) -> Queries:
         with_ = node.args.get("with_")
         if with_ is None:
             return self
@@ -98,20 +98,20 @@ class Subqueries:
         # which of two of one name is meant depends on a setting
         if len(found) < len(with_.expressions) or found.keys() & self.ctes.keys():
             raise NotUnderstood("two common table expressions of one name")
-        return Subqueries(self.work, {**self.ctes, **found})
+        return Queries(self.work, {**self.ctes, **found})
 
-    def _before(self, cte: exp.CTE) -> Subqueries:
+    def _before(self, cte: exp.CTE) -> Queries:
         """What the CTE itself can read: those before it."""
         names = list(self.ctes)
         before = names[: names.index(cte.alias.lower())]
-        return Subqueries(self.work, {name: self.ctes[name] for name in before})
+        return Queries(self.work, {name: self.ctes[name] for name in before})
 
 
 class SelectQuery:
     """One SELECT. Its output columns are translated when they are asked for."""
 
     def __init__(
-        self, subqueries: Subqueries, node: exp.Select, outer: Scope | None, monotone: bool
+        self, subqueries: Queries, node: exp.Select, outer: Scope | None, monotone: bool
     ) -> None:
         only(
             node,
@@ -182,7 +182,7 @@ class SelectQuery:
             raise NotUnderstood("GROUP BY by position")
         return [key.sql for key in keys]
 
-    def _having_of(self, node: exp.Select, subqueries: Subqueries, monotone: bool) -> list[str]:
+    def _having_of(self, node: exp.Select, subqueries: Queries, monotone: bool) -> list[str]:
         having = node.args.get("having")
         if having is None:
             return []

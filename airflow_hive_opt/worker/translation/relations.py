@@ -14,10 +14,12 @@ from airflow_hive_opt.worker.unanswered import NotUnderstood
 class Relation(Protocol):
     """An item of FROM; ``alias`` is its name in the statement, in lower case.
 
-    ``names`` are its columns in order, in lower case, or ``None`` if they are not known.
+    ``names`` are its columns in order, in lower case, or ``None`` if they are not known. ``why``
+    says why its rows can't be read.
     """
 
     alias: str
+    why: NotUnderstood | None
 
     @property
     def names(self) -> Sequence[str] | None:
@@ -49,6 +51,7 @@ class TableRelation:
 
     def __init__(self, work: Work, source: Source, alias: str) -> None:
         self.alias = alias
+        self.why = source.why
         self._work = work
         self._source = source
         self.own = work.new_alias()
@@ -78,6 +81,7 @@ class QueryRelation:
 
     def __init__(self, work: Work, query: Query, alias: str, listed: Sequence[str] = ()) -> None:
         self.alias = alias
+        self.why: NotUnderstood | None = None
         self._query = query
         self.own = work.new_alias()
         if listed and len(listed) != len(query.names):
@@ -106,6 +110,7 @@ class LeftOut:
 
     def __init__(self, alias: str, why: NotUnderstood, names: Sequence[str] | None = None) -> None:
         self.alias = alias
+        self.why: NotUnderstood | None = why
         self.names = names
         self._why = why
 

@@ -11,7 +11,7 @@ from airflow_hive_opt.pruning.conditions import NOT_DETERMINISTIC
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.parse import parse, why_unsupported
 from airflow_hive_opt.worker.translation.nodes import doubtful_texts
-from airflow_hive_opt.worker.translation.queries import Subqueries
+from airflow_hive_opt.worker.translation.queries import Queries
 from airflow_hive_opt.worker.translation.work import Source, Work
 from airflow_hive_opt.worker.types import SqlType
 from airflow_hive_opt.worker.unanswered import Unanswered
@@ -58,12 +58,12 @@ def translate(
     """Translates a SELECT; raises :class:`Unanswered`.
 
     ``source`` finds a table by its name as in the statement, in lower case. It raises
-    :class:`~airflow_hive_opt.worker.unanswered.NotUnderstood` for one that can't be read.
+    :class:`~airflow_hive_opt.worker.unanswered.NotUnderstood` if there is none.
     """
     tree = tree_of(sql)
     work = Work(sql, source, parameters, doubtful_texts(sql))
     try:
-        query = Subqueries(work, {}).query(tree, None, monotone=True)
+        query = Queries(work, {}).query(tree, None, monotone=True)
         types = tuple(query.type_of(at) for at in range(len(query.names)))
         text = query.sql()
     except RecursionError:

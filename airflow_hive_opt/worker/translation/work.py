@@ -14,11 +14,12 @@ from airflow_hive_opt.worker.unanswered import NotUnderstood
 class Source:
     """A table as the translation reads it: its rows, or the names of its partitions.
 
-    ``types`` are the Hive types of its columns by name.
+    ``types`` are the Hive types of its columns by name. ``why`` says why its rows can't be read.
     """
 
     key: str
     types: Mapping[str, str]
+    why: NotUnderstood | None = None
 
 
 @dataclass
@@ -26,7 +27,7 @@ class Work:
     """The state of one translation.
 
     - ``sql`` is the statement, whose spans the tree has.
-    - ``source`` finds a table by name; it raises :class:`NotUnderstood`.
+    - ``source`` finds a table by name; it raises :class:`NotUnderstood` if there is none.
     - ``parameters`` are the values of named parameter markers.
     - ``doubtful`` are the texts of literals that Spark reads as its settings say.
     - ``left_out`` has a reason for each part that was left out.
