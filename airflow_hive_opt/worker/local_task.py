@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.documents.binding import CHANGES_VALUES, WORKER, Binding
+from airflow_hive_opt.documents.binding import CASE_SENSITIVE, CHANGES_VALUES, WORKER, Binding
 from airflow_hive_opt.documents.clock import Clock
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.documents.gates import JoinStopped
@@ -113,7 +113,10 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
         "default",
         place.metastore.default_location(),
         located(catalog, job.statement),
-        {name: value for name, value in settings.items() if CHANGES_VALUES.fullmatch(name)},
+        {
+            CASE_SENSITIVE: "false",  # Spark's default, and the only value that a worker accepts
+            **{name: value for name, value in settings.items() if CHANGES_VALUES.fullmatch(name)},
+        },
     )
     descriptor = replace(
         found.descriptor,

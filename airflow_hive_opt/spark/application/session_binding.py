@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _IN_EFFECT = (
     "spark.sql.session.timeZone",
     "spark.sql.ansi.enabled",
-    "spark.sql.caseSensitive",
+    CASE_SENSITIVE,
     "spark.sql.legacy.timeParserPolicy",
     "spark.sql.timestampType",
 )
