@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.binding import (
+    CASE_SENSITIVE,
     CHANGES_VALUES,
     WORKER,
     Binding,
