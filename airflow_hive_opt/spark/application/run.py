@@ -42,6 +42,7 @@ from airflow_hive_opt.documents.report import (
     headline,
     keep_report,
     read_report,
+    report_path,
 )
 from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.documents.required_keys import FoundKeys
@@ -192,7 +193,7 @@ class Run:
             pruned = self.local_task(hand_over=False)
             return self.map_join(pruned.descriptor, fewer_joins=pruned.fewer_joins)
         if self._job.stages is Stages.BOTH:
-            self._clock.add(best_effort(lambda: read_report(path).summary))
+            self._clock.add(best_effort(lambda: read_report(report_path(path)).summary))
         vanished, appeared = changes(descriptor.targets, current.targets)
         result = self.map_join(descriptor, current, path=path)
         reader = descriptor.binding.reader if descriptor.binding else SPARK
