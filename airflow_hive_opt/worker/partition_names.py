@@ -27,7 +27,7 @@ from airflow_hive_opt.worker.translation.relations import (
 )
 from airflow_hive_opt.worker.translation.translate import columns_by_source, tree_of
 from airflow_hive_opt.worker.translation.typed import Typed
-from airflow_hive_opt.worker.translation.work import Source, Work
+from airflow_hive_opt.worker.translation.work import Notes, Source, Work
 from airflow_hive_opt.worker.types import SqlType
 from airflow_hive_opt.worker.unanswered import NotUnderstood, Unanswered
 
@@ -130,6 +130,7 @@ class _LayerQuery:
         self._below = below
         self._layer = layer
         self._columns: dict[int, Typed] = {}
+        self._notes: list[Notes] = []
 
     @property
     def names(self) -> Sequence[str]:
@@ -139,10 +140,15 @@ class _LayerQuery:
         if at not in self._columns:
             own, tree = _parsed(self._work, f"SELECT {self._layer.columns[at][1]}")
             to = Expressions(own, Scope([self._below]), Queries(own, {}))
-            self._columns[at] = to.value(tree.expressions[0])
+            with self._work.attempt() as notes:
+                found = to.value(tree.expressions[0])
+            self._columns[at] = found
+            self._notes.append(notes)
         return self._columns[at].type
 
     def sql(self) -> str:
+        for notes in self._notes:
+            self._work.note(notes)
         columns = [f"{self._columns[at].sql} AS c{at}" for at in sorted(self._columns)]
         return f"SELECT {', '.join(['__row', '__odd', *columns])} FROM {self._below.sql()}"
 

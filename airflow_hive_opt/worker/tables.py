@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from airflow_hive_opt.documents.storage import StoragePath
 
-MOST_BYTES = 256 << 20
+MOST_BYTES = 64 << 20
 """The bytes of the files of one table that are read."""
 
 

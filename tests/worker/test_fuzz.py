@@ -68,6 +68,7 @@ def test_keys(session, tmp_path):
                 found = keys_of(maker.known, sql, *columns)
             except Unanswered as error:
                 seen["unanswered"] += 1
+                assert "Binder Error" not in str(error), finding(error=error)
                 why[str(error)[:60]] += 1
                 continue
             if isinstance(found, Reason):
