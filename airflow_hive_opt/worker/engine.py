@@ -48,7 +48,7 @@ class Engine:
     ) -> list[Partition] | None:
         """The partitions for which all ``conditions`` are true, with ``keys`` for at least one key.
 
-        Includes every partition whose name does not determine the values that conditions read.
+        Includes every partition whose name does not determine its values.
         ``None`` if the conditions are not deterministic. Raises
         :class:`~airflow_hive_opt.worker.unanswered.Unanswered`.
         """

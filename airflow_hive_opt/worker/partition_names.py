@@ -25,7 +25,7 @@ from airflow_hive_opt.worker.translation.relations import (
     Scope,
     TableRelation,
 )
-from airflow_hive_opt.worker.translation.translate import columns_by_source, tree_of
+from airflow_hive_opt.worker.translation.translate import tree_of
 from airflow_hive_opt.worker.translation.typed import Typed
 from airflow_hive_opt.worker.translation.work import Notes, Source, Work
 from airflow_hive_opt.worker.types import SqlType
@@ -60,9 +60,9 @@ def fulfilling(
 ) -> Fulfilling | None:
     """The partitions for which all ``conditions`` are true, with ``keys`` for at least one key.
 
-    Includes every partition whose name does not determine a value that a condition reads. A
-    condition that can't be evaluated exactly is left out. ``None`` if the conditions are not
-    deterministic. Raises :class:`Unanswered`.
+    Includes every partition whose name does not determine its values, of columns of types that the
+    worker evaluates. A condition that can't be evaluated exactly is left out. ``None`` if the
+    conditions are not deterministic. Raises :class:`Unanswered`.
     """
     texts = [*conditions, *(text for layer in layers for _, text in layer.columns)]
     if not all(map(is_deterministic, texts)):
@@ -94,7 +94,7 @@ def fulfilling(
             f"UNION SELECT __row FROM {_NAMES} WHERE __odd"
         )
     with database() as connection:
-        load_names(connection, _NAMES, table, partitions, columns_by_source(work)[_NAMES])
+        load_names(connection, _NAMES, table, partitions)
         if keys is not None:
             _load_keys(connection, keys)
         rows = connection.execute(sql).fetchall()

@@ -76,7 +76,7 @@ class Tables:
         """Makes a table of DuckDB for each key of ``used``, with the columns that are named."""
         for key, names in used.items():
             if key in self.skeletons:
-                self._load_names(connection, key, names)
+                self._load_names(connection, key)
             else:
                 self._load_rows(connection, key, names)
 
@@ -120,12 +120,10 @@ class Tables:
                 selected.append(identifier(column.name))
         load(connection, key, rows.table, ", ".join(selected))
 
-    def _load_names(
-        self, connection: duckdb.DuckDBPyConnection, key: str, names: Collection[str]
-    ) -> None:
+    def _load_names(self, connection: duckdb.DuckDBPyConnection, key: str) -> None:
         table = self.skeletons[key]
         partitions = self.known.partition_names(table)
-        load_names(connection, key, table, partitions, names)
+        load_names(connection, key, table, partitions)
         odd = f"SELECT 1 FROM {identifier(key)} WHERE __odd LIMIT 1"
         if connection.execute(odd).fetchone():
             raise Unanswered(f"a partition of {table.name} has no readable value")
@@ -136,19 +134,19 @@ def load_names(
     key: str,
     table: Table,
     partitions: Sequence[Partition],
-    names: Collection[str],
 ) -> None:
-    """Makes a table of DuckDB with a row for each partition and the partition columns ``names``.
+    """Makes a table of DuckDB with a row for each partition and its partition columns.
 
-    ``__row`` is the position in ``partitions``. ``__odd`` is true if one of the columns has a text
-    that readers may take for different values, or the NULL partition of a table that a serde reads.
+    Columns of other types than the worker evaluates are not there. ``__row`` is the position in
+    ``partitions``. ``__odd`` is true if one of the columns has a text that readers may take for
+    different values, or the NULL partition of a table that a serde reads.
     """
     import pyarrow as pa
 
     listed = [
         (at, column)
         for at, column in enumerate(table.partition_columns)
-        if column.name in names and sql_type(column.type) is not None
+        if sql_type(column.type) is not None
     ]
     arrays = [texts([each.values[at] for each in partitions]) for at, _ in listed]
     rows = pa.table(arrays, names=[f"t{at}" for at, _ in listed]) if listed else None

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
     from airflow_hive_opt.documents.storage import StoragePath
 
+# Other options choose files by name or time, read folders inside, or convert dates.
+_WITHOUT_EFFECT = frozenset(
+    {
+        *("path", "compression", "parquet.compression", "orc.compress", "orc.compression"),
+        *("serialization.format", "field.delim", "colelem.delim", "mapkey.delim", "line.delim"),
+    }
+)
 FORMATS = ("parquet", "orc", "text")
 
 
@@ -140,6 +147,7 @@ def parts_of(
     for partition, own in partitions:
         if len(partition.values) != len(table.partition_columns):
             raise Unanswered(f"a partition of {table.name} with other columns")
+        check_readable(own)
         if own.serde and None in partition.values:
             raise Unanswered(f"the default partition of {table.name}")
         found.append(Part(own, partition.values))
@@ -155,5 +163,9 @@ def check_readable(storage: Storage) -> None:
         raise NotUnderstood("a transactional table")
     if any("parquet.field.id" in value for value in parameters.values()):
         raise NotUnderstood("a table with field ids")
+    if "parquet.column.index.access" in parameters:
+        raise NotUnderstood("a table whose columns are found by their positions")
     if storage.format == "text":
         separators(storage)
+    elif other := storage.properties.keys() - _WITHOUT_EFFECT:
+        raise NotUnderstood(f"the option {min(other)}")
