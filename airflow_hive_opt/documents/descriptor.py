@@ -16,6 +16,7 @@ from typing import Optional
 from airflow_hive_opt.documents.binding import Binding
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.key_tuples import KeyTuples
+from airflow_hive_opt.documents.small_tables import SmallTable
 from airflow_hive_opt.documents.storage import DescriptorError as DescriptorError
 from airflow_hive_opt.documents.storage import StoragePath as StoragePath
 from airflow_hive_opt.metastores.partitions import Partition
@@ -202,7 +203,8 @@ class Descriptor:
     is held to ``snapshots``; the targets' references are then positions in it. ``binding`` says for
     which sessions the partition list is valid. Without a binding, only the application that made
     the list may use it.
-    ``changes`` is set for MERGE, UPDATE and DELETE.
+    ``changes`` is set for MERGE, UPDATE and DELETE. ``small_tables`` are those that a worker has
+    read.
     """
 
     query_digest: str
@@ -215,6 +217,7 @@ class Descriptor:
     statement: Optional[str] = None
     binding: Optional[Binding] = None
     changes: Optional[Changes] = None
+    small_tables: tuple[SmallTable, ...] = ()
 
     @property
     def kept(self) -> int:

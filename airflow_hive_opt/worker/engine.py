@@ -22,6 +22,7 @@ from airflow_hive_opt.worker.unanswered import Unanswered
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.descriptor import Target
     from airflow_hive_opt.documents.job import KeyBounds
+    from airflow_hive_opt.documents.small_tables import SmallTable
     from airflow_hive_opt.documents.storage import StoragePath
     from airflow_hive_opt.local_task.context import LocalTaskContext
     from airflow_hive_opt.local_task.scan_kinds import RestrictedScan
@@ -55,6 +56,11 @@ class WorkerEngine:
     def calls(self) -> tuple[str, ...]:
         """Spark's own functions that this engine has evaluated, in lower case."""
         return tuple(sorted(self._calls))
+
+    @property
+    def small_tables(self) -> tuple[SmallTable, ...]:
+        """The tables whose files this engine has read."""
+        return tuple(self._tables.read.values())
 
     def collect(
         self,

@@ -122,6 +122,7 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
         found.descriptor,
         query_digest=job.query_digest,
         binding=session.for_worker(engine.calls),
+        small_tables=engine.small_tables,
     )
     if job.gates.max_bytes is not None:
         measured = (

@@ -25,9 +25,9 @@ from airflow_hive_opt.worker.translation.relations import (
     Scope,
     TableRelation,
 )
-from airflow_hive_opt.worker.translation.translate import columns_by_source, tree_of
+from airflow_hive_opt.worker.translation.translate import tree_of
 from airflow_hive_opt.worker.translation.typed import Typed
-from airflow_hive_opt.worker.translation.work import Source, Work
+from airflow_hive_opt.worker.translation.work import Notes, Source, Work
 from airflow_hive_opt.worker.types import SqlType
 from airflow_hive_opt.worker.unanswered import NotUnderstood, Unanswered
 
@@ -61,9 +61,9 @@ def fulfilling(
 ) -> Fulfilling | None:
     """The partitions for which all ``conditions`` are true, with ``keys`` for at least one key.
 
-    Includes every partition whose name does not determine a value that a condition reads. A
-    condition that can't be evaluated exactly is left out. ``None`` if the conditions are not
-    deterministic. Raises :class:`Unanswered`.
+    Includes every partition whose name does not determine its values, of columns of types that the
+    worker evaluates. A condition that can't be evaluated exactly is left out. ``None`` if the
+    conditions are not deterministic. Raises :class:`Unanswered`.
     """
     texts = [*conditions, *(text for layer in layers for _, text in layer.columns)]
     if not all(map(is_deterministic, texts)):
@@ -95,7 +95,7 @@ def fulfilling(
             f"UNION SELECT __row FROM {_NAMES} WHERE __odd"
         )
     with database() as connection:
-        load_names(connection, _NAMES, table, partitions, columns_by_source(work)[_NAMES])
+        load_names(connection, _NAMES, table, partitions)
         if keys is not None:
             _load_keys(connection, keys)
         rows = connection.execute(sql).fetchall()
@@ -131,6 +131,7 @@ class _LayerQuery:
         self._below = below
         self._layer = layer
         self._columns: dict[int, Typed] = {}
+        self._notes: list[Notes] = []
 
     @property
     def names(self) -> Sequence[str]:
@@ -140,10 +141,15 @@ class _LayerQuery:
         if at not in self._columns:
             own, tree = _parsed(self._work, f"SELECT {self._layer.columns[at][1]}")
             to = Expressions(own, Scope([self._below]), Queries(own, {}))
-            self._columns[at] = to.value(tree.expressions[0])
+            with self._work.attempt() as notes:
+                found = to.value(tree.expressions[0])
+            self._columns[at] = found
+            self._notes.append(notes)
         return self._columns[at].type
 
     def sql(self) -> str:
+        for notes in self._notes:
+            self._work.note(notes)
         columns = [f"{self._columns[at].sql} AS c{at}" for at in sorted(self._columns)]
         return f"SELECT {', '.join(['__row', '__odd', *columns])} FROM {self._below.sql()}"
 

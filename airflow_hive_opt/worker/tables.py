@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from airflow_hive_opt.metastores.partitions import Partition
+from airflow_hive_opt.documents.small_tables import SmallTable
+from airflow_hive_opt.metastores.partitions import Partition, digest_of_values
 from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.worker.casts import canonical, in_calendar, value_of_text
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from airflow_hive_opt.documents.storage import StoragePath
 
-MOST_BYTES = 256 << 20
+MOST_BYTES = 64 << 20
 """The bytes of the files of one table that are read."""
 
 
@@ -47,13 +48,14 @@ class SmallTables(Protocol):
 class Tables:
     """The tables that queries read. ``skeletons`` have tables of which the names are read.
 
-    ``open_path`` makes a path of a URI.
+    ``open_path`` makes a path of a URI. ``read`` has the tables whose files have been read.
     """
 
     known: SmallTables
     open_path: Callable[[str], StoragePath]
     skeletons: Mapping[str, Table] = field(default_factory=dict)
     most_bytes: int = MOST_BYTES
+    read: dict[str, SmallTable] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
         """The table of a name; raises :class:`NotUnderstood` if there is none."""
@@ -76,7 +78,7 @@ class Tables:
         """Makes a table of DuckDB for each key of ``used``, with the columns that are named."""
         for key, names in used.items():
             if key in self.skeletons:
-                self._load_names(connection, key, names)
+                self._load_names(connection, key)
             else:
                 self._load_rows(connection, key, names)
 
@@ -104,6 +106,10 @@ class Tables:
         listed = [column.name for column in columns]
         reader = Reader(table, listed, self.open_path, self.most_bytes)
         rows = reader.rows(parts_of(table, storage, partitions))
+        names = digest_of_values([part for part, _ in partitions])
+        self.read[table.name] = SmallTable(
+            table.name, rows.folders, names if table.partition_columns else None
+        )
         if not columns:
             made = f"CREATE TABLE {identifier(key)} AS SELECT 1 AS one FROM range({rows.count})"
             connection.execute(made)
@@ -120,12 +126,10 @@ class Tables:
                 selected.append(identifier(column.name))
         load(connection, key, rows.table, ", ".join(selected))
 
-    def _load_names(
-        self, connection: duckdb.DuckDBPyConnection, key: str, names: Collection[str]
-    ) -> None:
+    def _load_names(self, connection: duckdb.DuckDBPyConnection, key: str) -> None:
         table = self.skeletons[key]
         partitions = self.known.partition_names(table)
-        load_names(connection, key, table, partitions, names)
+        load_names(connection, key, table, partitions)
         odd = f"SELECT 1 FROM {identifier(key)} WHERE __odd LIMIT 1"
         if connection.execute(odd).fetchone():
             raise Unanswered(f"a partition of {table.name} has no readable value")
@@ -136,19 +140,19 @@ def load_names(
     key: str,
     table: Table,
     partitions: Sequence[Partition],
-    names: Collection[str],
 ) -> None:
-    """Makes a table of DuckDB with a row for each partition and the partition columns ``names``.
+    """Makes a table of DuckDB with a row for each partition and its partition columns.
 
-    ``__row`` is the position in ``partitions``. ``__odd`` is true if one of the columns has a text
-    that readers may take for different values, or the NULL partition of a table that a serde reads.
+    Columns of other types than the worker evaluates are not there. ``__row`` is the position in
+    ``partitions``. ``__odd`` is true if one of the columns has a text that readers may take for
+    different values, or the NULL partition of a table that a serde reads.
     """
     import pyarrow as pa
 
     listed = [
         (at, column)
         for at, column in enumerate(table.partition_columns)
-        if column.name in names and sql_type(column.type) is not None
+        if sql_type(column.type) is not None
     ]
     arrays = [texts([each.values[at] for each in partitions]) for at, _ in listed]
     rows = pa.table(arrays, names=[f"t{at}" for at, _ in listed]) if listed else None

@@ -286,6 +286,10 @@ def test_other_serdes_and_formats(tmp_path):
     assert "a table of text" in refused(tmp_path, "string", format_="text")
     for format_ in ("csv", "json", "avro", ""):
         refused(tmp_path, "int", format_=format_)
+    glob = {"pathglobfilter": "*.parquet"}
+    assert "pathglobfilter" in refused(tmp_path, "int", properties=glob)
+    by_index = {"parquet.column.index.access": "true"}
+    assert "positions" in refused(tmp_path, "int", parameters=by_index)
     acid = {"transactional": "TRUE"}
     assert "transactional" in refused(tmp_path, "int", format_="orc", parameters=acid)
 

@@ -26,7 +26,7 @@ from airflow_hive_opt.worker.unanswered import Unanswered
 from tests.fuzz.findings import SEED, case, count_of, repeat, report
 from tests.fuzz.test_fuzz import SETTINGS
 from tests.worker.fuzzed_queries import Generator, kind_of
-from tests.worker.fuzzed_tables import Maker, random_partitions
+from tests.worker.fuzzed_tables import ODD, Maker, random_partitions
 from tests.worker.small_tables import BOUNDS, key_source, keys_of
 
 QUERIES = count_of("FUZZ_QUERIES", 60)
@@ -68,6 +68,7 @@ def test_keys(session, tmp_path):
                 found = keys_of(maker.known, sql, *columns)
             except Unanswered as error:
                 seen["unanswered"] += 1
+                assert "Binder Error" not in str(error), finding(error=error)
                 why[str(error)[:60]] += 1
                 continue
             if isinstance(found, Reason):
@@ -153,6 +154,11 @@ def test_partition_names(session, tmp_path):
             seen["exact" if mine.exact else "weaker"] += 1
             if not mine.exact:
                 seen["weaker by nothing"] += mine.partitions == plain
+            plain = [
+                each
+                for each in plain
+                if each in mine.partitions or not _odd_for_spark_alone(table, each)
+            ]
             missing = [each.values for each in plain if each not in mine.partitions]
             if missing or (mine.exact and mine.partitions != plain):
                 wrong.append(
@@ -167,6 +173,15 @@ def test_partition_names(session, tmp_path):
     print(counted)
     assert not wrong, report(wrong, FUZZ_QUERIES=QUERIES)
     assert seen["exact"] > QUERIES / 10, counted
+
+
+def _odd_for_spark_alone(table, partition):
+    """Whether a column of a type that the worker does not evaluate has no certain value."""
+    return any(
+        column.type in ("timestamp", "char(3)")
+        and (table.by_serde if text is None else text in ODD)
+        for column, text in zip(table.partition_columns, partition.values, strict=True)
+    )
 
 
 def _keys_sql(rng, maker):

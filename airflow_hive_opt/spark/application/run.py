@@ -68,6 +68,7 @@ from airflow_hive_opt.spark.local_task.engine import SparkEngine, SparkScans
 from airflow_hive_opt.spark.local_task.snapshots import log_newer
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.prelaunch import check_tables, prelaunch
+from airflow_hive_opt.spark.map_join.small_tables import changed_tables
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
 from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.progress import progress
@@ -293,6 +294,8 @@ class Run:
         """The descriptor with the partitions and files that there are now."""
         session, catalog, job = self._session, self._catalog, self._job
         check_binding(session, catalog, job.statement, descriptor)
+        if job.stages is Stages.BOTH and (changed := changed_tables(session, catalog, descriptor)):
+            raise OtherSession(f"{', '.join(changed)} changed while Spark started")
         check_tables(session, catalog, descriptor)
         targets = prelaunch(catalog, descriptor, job.parameters)
         if job.gates.max_bytes is not None:

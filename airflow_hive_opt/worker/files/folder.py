@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.worker.unanswered import Unanswered
@@ -14,11 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file of a table; ``size`` is in bytes."""
+    """A file of a table; ``size`` is in bytes, ``changed`` in whole seconds since 1970."""
 
     file_system: Any
     path: str
     size: int
+    changed: int
+
+    @property
+    def name(self) -> str:
+        """The name in its folder."""
+        return self.path.rpartition("/")[2]
 
     def open(self) -> Any:
         """The file, for reading bytes at any position."""
@@ -56,4 +63,14 @@ def _data(file_system: Any, folder: StoragePath, entries: list[Any]) -> Iterator
         if entry["type"] != "file":
             raise Unanswered(f"a folder inside a table's: {name}")
         if size:
-            yield DataFile(file_system, path, size)
+            yield DataFile(file_system, path, size, _changed(file_system, entry))
+
+
+def _changed(file_system: Any, entry: Any) -> int:
+    """When the file was last changed; drivers name and type it differently."""
+    known = entry.get("LastModified") or entry.get("mtime")
+    if isinstance(known, (int, float)):
+        return int(known)
+    if not isinstance(known, datetime):
+        known = file_system.modified(entry["name"])
+    return int(known.timestamp())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from airflow_hive_opt.documents.small_tables import digest_of_files
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.statement.catalog import Table
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 
     from airflow_hive_opt.documents.storage import StoragePath
 
+# Other options choose files by name or time, read folders inside, or convert dates.
+_WITHOUT_EFFECT = frozenset(
+    {
+        *("path", "compression", "parquet.compression", "orc.compress", "orc.compression"),
+        *("serialization.format", "field.delim", "colelem.delim", "mapkey.delim", "line.delim"),
+    }
+)
 FORMATS = ("parquet", "orc", "text")
 
 
@@ -35,11 +43,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a table. ``texts`` are the columns whose values are still texts."""
+    """The rows of a table. ``texts`` are the columns whose values are still texts.
+
+    ``folders`` has pairs of a location and the digest of the files that were read there.
+    """
 
     table: pa.Table
     count: int
     texts: frozenset[str]
+    folders: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -56,11 +68,8 @@ class Reader:
         import pyarrow as pa
 
         data = [column for column in self.table.columns if column.name in self.names]
-        files = [
-            (part, file)
-            for part in parts
-            for file in data_files(self.open_path(part.storage.location))
-        ]
+        listed = [(part, data_files(self.open_path(part.storage.location))) for part in parts]
+        files = [(part, file) for part, found in listed for file in found]
         if sum(file.size for _, file in files) > self.most:
             raise Unanswered(f"{self.table.name} has more than {self.most} bytes")
         formats = {part.storage.format for part in parts}
@@ -78,7 +87,14 @@ class Reader:
             raise Unanswered(f"can't read {self.table.name}: {error}") from error
         count = sum(count for _, count in read)
         table = pa.concat_tables([table for table, _ in read]) if read else schema.empty_table()
-        return Rows(table, count, frozenset(texts))
+        folders = tuple(
+            (
+                part.storage.location,
+                digest_of_files((file.name, file.size, file.changed) for file in found),
+            )
+            for part, found in listed
+        )
+        return Rows(table, count, frozenset(texts), folders)
 
     def _arrow(self, name: str, as_text: bool) -> pa.DataType:
         types = {column.name: column.type for column in self.table.all_columns}
@@ -140,6 +156,7 @@ def parts_of(
     for partition, own in partitions:
         if len(partition.values) != len(table.partition_columns):
             raise Unanswered(f"a partition of {table.name} with other columns")
+        check_readable(own)
         if own.serde and None in partition.values:
             raise Unanswered(f"the default partition of {table.name}")
         found.append(Part(own, partition.values))
@@ -155,5 +172,9 @@ def check_readable(storage: Storage) -> None:
         raise NotUnderstood("a transactional table")
     if any("parquet.field.id" in value for value in parameters.values()):
         raise NotUnderstood("a table with field ids")
+    if "parquet.column.index.access" in parameters:
+        raise NotUnderstood("a table whose columns are found by their positions")
     if storage.format == "text":
         separators(storage)
+    elif other := storage.properties.keys() - _WITHOUT_EFFECT:
+        raise NotUnderstood(f"the option {min(other)}")

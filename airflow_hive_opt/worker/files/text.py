@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SERDE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
-# Properties that do not change how columns of simple types are read.
-_WITHOUT_EFFECT = frozenset(
-    {"colelem.delim", "mapkey.delim", "serialization.lib", "serialization.ddl", "path"}
-)
 _CODECS = re.compile(r"\.(?:gz|bz2|deflate|snappy|zst|zstd|lz4|lzo|lzo_deflate|xz|zip|Z)$", re.I)
 _OPENED: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from airflow_hive_opt.worker.translation.expressions import Expressions, in_query
+from airflow_hive_opt.worker.translation.lenient import leniently
 from airflow_hive_opt.worker.translation.nodes import only
 from airflow_hive_opt.worker.translation.protocols import Subqueries
 from airflow_hive_opt.worker.translation.typed import Typed, alike
@@ -57,7 +58,11 @@ class Conditions:
                 found = self._subquery(inner) or self._to.condition(inner)
         except NotUnderstood as why:
             work.leave_out(why)
-            return None
+            try:
+                with work.attempt():
+                    found = leniently(self._to, inner)
+            except NotUnderstood:
+                return None
         self._count(inner)
         return found
 

@@ -33,7 +33,7 @@ from airflow_hive_opt.worker.translation.work import Work
 from airflow_hive_opt.worker.types import BOOLEAN, DATE, STRING, VOID, SqlType
 from airflow_hive_opt.worker.unanswered import NotUnderstood
 
-_COMPARISONS: dict[type[exp.Expr], str] = {
+COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -45,7 +45,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 }
 _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 # Which of two of them binds closer differs between the parsers.
-_PREDICATES = (*_COMPARISONS, exp.Is, exp.In, exp.Between, exp.Like, exp.Not, exp.And, exp.Or)
+_PREDICATES = (*COMPARISONS, exp.Is, exp.In, exp.Between, exp.Like, exp.Not, exp.And, exp.Or)
 _UNITS = {"DAY": "DAY", "WEEK": "WEEK", "MONTH": "MONTH", "YEAR": "YEAR"}
 _INTEGER_TYPES = {
     exp.DType.TINYINT: SqlType("tinyint"),
@@ -83,7 +83,7 @@ class Expressions:
         translate = _NODES.get(type(node))
         if translate is not None:
             return translate(self, node)
-        if type(node) in _COMPARISONS:
+        if type(node) in COMPARISONS:
             return self._comparison(node)
         if type(node) in _ARITHMETIC:
             return self._arithmetic(node)
@@ -140,7 +140,7 @@ class Expressions:
     def _comparison(self, node: exp.Expr) -> Typed:
         only(node, "this", "expression")
         (left, right), _ = alike([self.operand(node.this), self.operand(node.expression)])
-        return Typed(f"({left} {_COMPARISONS[type(node)]} {right})", BOOLEAN)
+        return Typed(f"({left} {COMPARISONS[type(node)]} {right})", BOOLEAN)
 
     def _logic(self, node: exp.Expr) -> Typed:
         # long chains nest to the left

@@ -21,7 +21,7 @@ from airflow_hive_opt.worker.translation.relations import (
     TableRelation,
 )
 from airflow_hive_opt.worker.translation.typed import Typed, alike
-from airflow_hive_opt.worker.translation.work import Work
+from airflow_hive_opt.worker.translation.work import Notes, Work
 from airflow_hive_opt.worker.types import SqlType
 from airflow_hive_opt.worker.unanswered import NotUnderstood
 
@@ -137,6 +137,7 @@ class SelectQuery:
         if self._distinct:
             only(node.args["distinct"])
         self._columns: dict[int, Typed] = {}
+        self._notes: list[Notes] = []
         if self._distinct:
             for at in range(len(self._projections)):
                 _ask(self, at, monotone, self._work)
@@ -150,16 +151,20 @@ class SelectQuery:
         """See :class:`Query`."""
         if at not in self._columns:
             projection = self._projections[at][1]
-            with self._work.attempt():
-                self._columns[at] = (
+            with self._work.attempt() as notes:
+                found = (
                     self._to.value(projection)
                     if isinstance(projection, exp.Expr)
                     else projection[0].column(projection[1])
                 )
+            self._columns[at] = found
+            self._notes.append(notes)
         return self._columns[at].type
 
     def sql(self) -> str:
         """See :class:`Query`."""
+        for notes in self._notes:
+            self._work.note(notes)
         listed = [f"{self._columns[at].sql} AS c{at}" for at in sorted(self._columns)]
         if self._one_row or not listed:
             listed.append("count(*) AS one" if self._one_row else "1 AS one")

@@ -22,6 +22,14 @@ class Source:
     why: NotUnderstood | None = None
 
 
+@dataclass(frozen=True)
+class Notes:
+    """The columns and functions that a part of the text uses."""
+
+    used: list[tuple[str, str]]
+    functions: list[str]
+
+
 @dataclass
 class Work:
     """The state of one translation.
@@ -51,16 +59,27 @@ class Work:
         return f"r{next(self.aliases)}"
 
     @contextmanager
-    def attempt(self) -> Iterator[None]:
-        """If the block raises :class:`NotUnderstood`, what it used is forgotten."""
+    def attempt(self) -> Iterator[Notes]:
+        """If the block raises :class:`NotUnderstood`, what it used is forgotten.
+
+        Otherwise the yielded notes have it after the block.
+        """
         before = len(self.used), len(self.functions), self.restricting
+        notes = Notes([], [])
         try:
-            yield
+            yield notes
+            notes.used.extend(self.used[before[0] :])
+            notes.functions.extend(self.functions[before[1] :])
         except NotUnderstood:
             del self.used[before[0] :]
             del self.functions[before[1] :]
             self.restricting = before[2]
             raise
+
+    def note(self, notes: Notes) -> None:
+        """Notes again what a text uses that was made in an attempt and is used later."""
+        self.used.extend(notes.used)
+        self.functions.extend(notes.functions)
 
     def leave_out(self, why: NotUnderstood) -> None:
         """Notes that a part is left out: the result may have more rows than the statement's."""

@@ -1,0 +1,53 @@
+"""Notices small tables that have changed since a worker has read them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.documents.descriptor import Descriptor
+from airflow_hive_opt.documents.small_tables import SmallTable, digest_of_files
+from airflow_hive_opt.metastores.partitions import digest_of_values
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# In the text of Hadoop's FileStatus; a path has no semicolon with these words after it.
+_FILE = re.compile(
+    r"path=(?P<path>[^\n]*?); isDirectory=\w+; length=(?P<length>\d+);[^\n]*?"
+    r"modification_time=(?P<time>\d+);"
+)
+
+
+def changed_tables(
+    session: SparkSession, catalog: SessionCatalog, descriptor: Descriptor
+) -> list[str]:
+    """The names of the small tables that have other files or partitions now.
+
+    Raises Spark's errors if files can't be listed.
+    """
+    return [
+        table.name for table in descriptor.small_tables if _has_changed(session, catalog, table)
+    ]
+
+
+def _has_changed(session: SparkSession, catalog: SessionCatalog, small: SmallTable) -> bool:
+    if small.partitions is not None:
+        table = catalog.table(small.name)
+        if table is None or digest_of_values(catalog.partition_names(table)) != small.partitions:
+            return True
+    return any(_digest(session, location) != digest for location, digest in small.folders)
+
+
+def _digest(session: SparkSession, location: str) -> str:
+    """The digest of the files in a folder, by two calls to the JVM."""
+    jvm: Any = session._jvm
+    path = jvm.org.apache.hadoop.fs.Path(location)
+    state: Any = session._jsparkSession.sessionState()
+    statuses = path.getFileSystem(state.newHadoopConf()).listStatus(path)
+    text = str(jvm.org.apache.commons.lang3.StringUtils.join(statuses, "\n"))
+    return digest_of_files(
+        (found["path"].rpartition("/")[2], int(found["length"]), int(found["time"]) // 1000)
+        for found in _FILE.finditer(text)
+    )
