@@ -219,7 +219,7 @@ def test_dag_files_do_not_load_pyspark():
         ("sensors.required_partitions", 55),
         ("sensors.partition_descriptor", 30),
         ("triggers.partitions", 30),
-        *((f"metastores.{name}.metastore", 15) for name in ("thrift", "glue")),
+        *((f"metastores.{name}.metastore", 18) for name in ("thrift", "glue")),
         *((f"metastores.{name}", 15) for name in ("metastore", "iceberg.catalog", "json_file")),
     ],
 )

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Protocol, TypeVar
 
 from airflow_hive_opt.metastores.partitions import Partition, Value
+from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.statement.catalog import Catalog, Table
 
@@ -82,6 +83,23 @@ class Remote(Metastore, Protocol):
 
         ``None`` if there are more than ``at_most``.
         """
+
+    def look_up(self, names: Iterable[str]) -> None:
+        """Looks up tables for later calls of :meth:`table`, in as few round trips as it can."""
+
+    def storage(self, table: Table) -> Storage | None:
+        """How the files of a table that was looked up here are read; ``None`` for a view."""
+
+    def partition_storages(
+        self, table: Table, partitions: Sequence[Partition]
+    ) -> list[Storage | None]:
+        """How the files of each of the partitions are read; ``None`` for one that is gone."""
+
+    def default_location(self) -> str | None:
+        """The location of the database ``default``."""
+
+    def functions(self, database: str) -> frozenset[str]:
+        """The names of a database's functions, in lower case; none if there is no database."""
 
     def close(self) -> None:
         """Closes the connection; the next call opens another."""

@@ -108,8 +108,10 @@ def test_a_table_as_athena_makes_it(glue, metastore):
         TableInput={"Name": "bare", "PartitionKeys": [{"Name": "DS", "Type": "String"}]},
     )
     path = {"SerdeInfo": {"Parameters": {"path": "s3://b/real"}}, "Location": "s3://b/x-__PLACE"}
+    provider = {"spark.sql.sources.provider": "csv"}
     glue.client().create_table(
-        DatabaseName="odds", TableInput={"Name": "csv", "StorageDescriptor": path}
+        DatabaseName="odds",
+        TableInput={"Name": "csv", "StorageDescriptor": path, "Parameters": provider},
     )
     assert metastore.table("csv").location == "s3://b/real"
     bare = metastore.table("bare")

@@ -12,9 +12,10 @@ from upath import UPath
 
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.report import Report
+from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
 from airflow_hive_opt.restriction.restrict import restrict
 from airflow_hive_opt.spark.catalog import lake_tables
-from airflow_hive_opt.spark.catalog.lake_tables import UNKNOWN_SIZE, LakeTables, Place
+from airflow_hive_opt.spark.catalog.lake_tables import LakeTables, Place
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from tests.services.lake_entries import add_entry
 from tests.spark.stages import prune

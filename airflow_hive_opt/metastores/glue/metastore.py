@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Optional
 
@@ -16,7 +16,9 @@ from airflow_hive_opt.metastores.glue.connection import (
     together,
 )
 from airflow_hive_opt.metastores.glue.expression import expressions
-from airflow_hive_opt.metastores.glue.tables import glue_partition, glue_table
+from airflow_hive_opt.metastores.glue.tables import glue_partition, hive_partition, hive_table
+from airflow_hive_opt.metastores.hive_tables import normal
+from airflow_hive_opt.metastores.looked_up import LookedUp
 from airflow_hive_opt.metastores.metastore import KeySet, MetastoreError
 from airflow_hive_opt.metastores.partitions import DEFAULT_PARTITION, Partition, matching
 from airflow_hive_opt.metastores.work import Work
@@ -35,7 +37,7 @@ _LONGEST_VALUE = 1_024  # characters; Glue has no longer one
 _Values = tuple[str, ...]
 
 
-class GlueMetastore:
+class GlueMetastore(LookedUp):
     """A :class:`~airflow_hive_opt.metastores.metastore.Metastore`; for one thread.
 
     It calls Glue in up to ten threads of its own. Unqualified names are in ``database``. Each table
@@ -56,9 +58,8 @@ class GlueMetastore:
         session: Any = None,
         timeout: float = 60,
     ) -> None:
+        super().__init__(database)
         self._glue = GlueConnection(settings, session, timeout)
-        self._database = database.lower()
-        self._tables: dict[str, Table | None] = {}
         self._large: set[str] = set()  # tables of more than a page
         self._fetched = 0
 
@@ -77,19 +78,11 @@ class GlueMetastore:
         """Closes the client's connections."""
         self._glue.close()
 
-    def table(self, name: str) -> Table | None:
-        """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
-        database, _, short = name.lower().rpartition(".")
-        key = f"{database or self._database}.{short}"
-        if key not in self._tables:
-            try:
-                answer = self._glue.call(
-                    "get_table", "Table", DatabaseName=database or self._database, Name=short
-                )
-                self._tables[key] = glue_table(answer["Table"])
-            except NoSuchEntity:
-                self._tables[key] = None
-        return self._tables[key]
+    def default_location(self) -> str | None:
+        """See :class:`~airflow_hive_opt.metastores.metastore.Remote`."""
+        answer = self._glue.call("get_database", "Database", Name="default")
+        location = answer["Database"].get("LocationUri")
+        return normal(location) if location else None
 
     def partition_count(self, table: Table, beyond: int = 1) -> int:
         """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
@@ -136,9 +129,8 @@ class GlueMetastore:
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
         """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         wanted = dict.fromkeys(part.values for part in partitions)
-        found = self._by_values(table, [_texts(values) for values in wanted])
-        if found is None:
-            found = self.partition_names(table)
+        raw = self._by_values(table, [_texts(values) for values in wanted])
+        found = self.partition_names(table) if raw is None else map(glue_partition, raw)
         return [part for part in found if part.values in wanted]
 
     def existing(
@@ -150,6 +142,41 @@ class GlueMetastore:
     def work(self) -> Work:
         """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         return Work(metastore_calls=self._glue.calls, partitions_fetched=self._fetched)
+
+    def _told_table(self, database: str, name: str) -> Any | None:
+        try:
+            answer = self._glue.call("get_table", "Table", DatabaseName=database, Name=name)
+        except NoSuchEntity:
+            return None
+        return hive_table(answer["Table"])
+
+    def _told_tables(self, database: str, names: Sequence[str]) -> Iterable[Any]:
+        """One call for each table, ten at once."""
+        return filter(None, together(lambda name: self._told_table(database, name), names))
+
+    def _told_partitions(self, table: Table, partitions: Sequence[Partition]) -> Iterable[Any]:
+        found = self._by_values(table, [_texts(part.values) for part in partitions])
+        if found is None:
+            raise MetastoreError(f"{self._glue.where} does not give the partitions of {table.name}")
+        return map(hive_partition, found)
+
+    def _told_functions(self, database: str) -> Iterator[str]:
+        token: dict[str, str] = {}
+        while True:
+            try:
+                answer = self._glue.call(
+                    "get_user_defined_functions",
+                    "UserDefinedFunctions",
+                    DatabaseName=database,
+                    Pattern=".*",
+                    **token,
+                )
+            except NoSuchEntity:
+                return
+            yield from (one["FunctionName"] for one in answer["UserDefinedFunctions"])
+            if not answer.get("NextToken"):
+                return
+            token = {"NextToken": answer["NextToken"]}
 
     def _first_page(self, table: Table) -> tuple[list[Partition], bool]:
         """Up to a thousand partitions, and whether these are all."""
@@ -174,10 +201,14 @@ class GlueMetastore:
         if any(column.type != "string" for column in columns):
             return None
         order = [list(positions).index(at) for at in range(len(columns))]
-        return self._by_values(table, [tuple(str(row[at]) for at in order) for row in tuples])
+        raw = self._by_values(table, [tuple(str(row[at]) for at in order) for row in tuples])
+        return None if raw is None else list(map(glue_partition, raw))
 
-    def _by_values(self, table: Table, wanted: Sequence[_Values]) -> list[Partition] | None:
-        """The partitions with these values that exist; ``None`` if they must be found otherwise."""
+    def _by_values(self, table: Table, wanted: Sequence[_Values]) -> list[dict[str, Any]] | None:
+        """The partitions with these values that exist, as Glue gives them.
+
+        ``None`` if they must be found otherwise.
+        """
         possible = sorted(
             values for values in wanted if all(0 < len(text) <= _LONGEST_VALUE for text in values)
         )
@@ -189,7 +220,7 @@ class GlueMetastore:
         except RequestRefused as error:
             log.info("%s: trying another call", error)
             return None
-        found: list[Partition] = []
+        found: list[dict[str, Any]] = []
         for answer in answers:
             if answer is None:
                 log.info("%s: Glue left keys unprocessed: trying another call", table.name)
@@ -198,9 +229,9 @@ class GlueMetastore:
         self._fetched += len(found)
         return found
 
-    def _batch(self, table: Table, wanted: Sequence[_Values]) -> list[Partition] | None:
+    def _batch(self, table: Table, wanted: Sequence[_Values]) -> list[dict[str, Any]] | None:
         """Up to a thousand partitions; ``None`` if Glue does not process all keys."""
-        found: list[Partition] = []
+        found: list[dict[str, Any]] = []
         while wanted:
             answer = self._glue.call(
                 "batch_get_partition",
@@ -208,7 +239,7 @@ class GlueMetastore:
                 **self._named(table),
                 PartitionsToGet=[{"Values": list(values)} for values in wanted],
             )
-            found += map(glue_partition, answer["Partitions"])
+            found += answer["Partitions"]
             left = [tuple(one["Values"]) for one in answer.get("UnprocessedKeys") or ()]
             if len(left) >= len(wanted):
                 return None

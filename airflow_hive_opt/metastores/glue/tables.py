@@ -6,49 +6,55 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from airflow_hive_opt.metastores.hive_tables import statistic, table_of
-from airflow_hive_opt.metastores.partitions import Partition, value_of
-from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.metastores.hive_tables import partition_of
+from airflow_hive_opt.metastores.partitions import Partition
 
 
-def glue_table(found: Mapping[str, Any]) -> Table:
-    """Converts a ``Table`` of GetTable.
+def hive_table(found: Mapping[str, Any]) -> SimpleNamespace:
+    """A ``Table`` of GetTable with the fields of Thrift's.
 
     Athena, crawlers and Glue jobs leave out fields that Hive always has.
     """
-    storage = found.get("StorageDescriptor") or {}
-    # of a table in one of Spark's own formats, whose location may be a placeholder
-    path = ((storage.get("SerdeInfo") or {}).get("Parameters") or {}).get("path")
-    return table_of(
-        SimpleNamespace(
-            dbName=found["DatabaseName"],
-            tableName=found["Name"],
-            parameters=found.get("Parameters"),
-            partitionKeys=_fields(found.get("PartitionKeys")),
-            viewExpandedText=found.get("ViewExpandedText"),
-            sd=SimpleNamespace(
-                cols=_fields(storage.get("Columns")),
-                location=path or storage.get("Location"),
-                inputFormat=storage.get("InputFormat"),
-                bucketCols=storage.get("BucketColumns"),
-                numBuckets=storage.get("NumberOfBuckets"),
-                sortCols=[
-                    SimpleNamespace(col=one["Column"], order=one["SortOrder"])
-                    for one in storage.get("SortColumns") or ()
-                ],
-            ),
-        )
+    return SimpleNamespace(
+        dbName=found["DatabaseName"],
+        tableName=found["Name"],
+        tableType=found.get("TableType"),
+        parameters=found.get("Parameters"),
+        partitionKeys=_fields(found.get("PartitionKeys")),
+        viewExpandedText=found.get("ViewExpandedText"),
+        sd=_storage(found),
+    )
+
+
+def hive_partition(found: Mapping[str, Any]) -> SimpleNamespace:
+    """A ``Partition`` of GetPartitions or BatchGetPartition with the fields of Thrift's."""
+    return SimpleNamespace(
+        values=found["Values"], parameters=found.get("Parameters"), sd=_storage(found)
     )
 
 
 def glue_partition(found: Mapping[str, Any]) -> Partition:
     """Converts a ``Partition`` of GetPartitions or BatchGetPartition."""
-    parameters = found.get("Parameters") or {}
-    return Partition(
-        tuple(value_of(text) for text in found["Values"]),
-        (found.get("StorageDescriptor") or {}).get("Location"),
-        statistic(parameters, "numRows"),
-        statistic(parameters, "totalSize"),
+    return partition_of(hive_partition(found))
+
+
+def _storage(found: Mapping[str, Any]) -> SimpleNamespace:
+    storage = found.get("StorageDescriptor") or {}
+    serde = storage.get("SerdeInfo") or {}
+    return SimpleNamespace(
+        cols=_fields(storage.get("Columns")),
+        location=storage.get("Location"),
+        inputFormat=storage.get("InputFormat"),
+        serdeInfo=SimpleNamespace(
+            serializationLib=serde.get("SerializationLibrary"),
+            parameters=serde.get("Parameters"),
+        ),
+        bucketCols=storage.get("BucketColumns"),
+        numBuckets=storage.get("NumberOfBuckets"),
+        sortCols=[
+            SimpleNamespace(col=one["Column"], order=one["SortOrder"])
+            for one in storage.get("SortColumns") or ()
+        ],
     )
 
 

@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pymetastore.hive_metastore import ThriftHiveMetastore
-from pymetastore.hive_metastore.ttypes import MetaException, NoSuchObjectException
+from pymetastore.hive_metastore.ttypes import (
+    MetaException,
+    NoSuchObjectException,
+    UnknownDBException,
+)
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException, TException
@@ -142,7 +146,7 @@ class ThriftConnection:
         self._set_user()
         try:
             return getattr(self._client, method)(*arguments)
-        except NoSuchObjectException as error:
+        except (NoSuchObjectException, UnknownDBException) as error:
             raise NoSuchObject(f"the metastore at {server}: {error.message}") from error
         except MetaException as error:
             raise CallRejected(

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
-from pymetastore.hive_metastore.ttypes import GetTableRequest
+from pymetastore.hive_metastore.ttypes import GetTableRequest, GetTablesRequest
 
-from airflow_hive_opt.metastores.hive_tables import partition_of, table_of
+from airflow_hive_opt.metastores.hive_tables import normal, partition_of
+from airflow_hive_opt.metastores.looked_up import LookedUp
 from airflow_hive_opt.metastores.metastore import KeySet, filter_is_cheaper
 from airflow_hive_opt.metastores.partition_names import names_of, partition_name
 from airflow_hive_opt.metastores.partitions import Partition, matching, parse_name
@@ -31,7 +32,7 @@ NAMES_A_CALL = 1_000
 ALL = -1  # max_parts has 16 bits
 
 
-class ThriftMetastore:
+class ThriftMetastore(LookedUp):
     """A :class:`~airflow_hive_opt.metastores.metastore.Metastore`; for one thread.
 
     ``uris`` is a value of ``hive.metastore.uris``. ``timeout`` is in seconds. Unqualified names are
@@ -42,9 +43,8 @@ class ThriftMetastore:
     names_are_cheap = True
 
     def __init__(self, uris: str, database: str = "default", timeout: float = 60) -> None:
+        super().__init__(database)
         self._connection = ThriftConnection(addresses(uris), timeout)
-        self._database = database.lower()
-        self._tables: dict[str, Table | None] = {}
         self._fetched = 0
 
     def __enter__(self) -> ThriftMetastore:
@@ -70,13 +70,10 @@ class ThriftMetastore:
         """Closes the connection; the next call opens it again."""
         self._connection.close()
 
-    def table(self, name: str) -> Table | None:
-        """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
-        database, _, short = name.lower().rpartition(".")
-        key = f"{database or self._database}.{short}"
-        if key not in self._tables:
-            self._tables[key] = self._look_up(*key.rsplit(".", 1))
-        return self._tables[key]
+    def default_location(self) -> str | None:
+        """See :class:`~airflow_hive_opt.metastores.metastore.Remote`."""
+        location = self._connection.call("get_database", "default").locationUri
+        return normal(location) if location else None
 
     def partition_count(
         self,
@@ -135,16 +132,36 @@ class ThriftMetastore:
         """See :class:`~airflow_hive_opt.metastores.metastore.Metastore`."""
         return Work(metastore_calls=self._connection.calls, partitions_fetched=self._fetched)
 
-    def _look_up(self, database: str, name: str) -> Table | None:
+    def _told_table(self, database: str, name: str) -> Any | None:
         try:
             try:
                 request = GetTableRequest(dbName=database, tblName=name)
-                found = self._connection.call("get_table_req", request).table
+                return self._connection.call("get_table_req", request).table
             except UnknownMethod:  # before Hive 2.3; from 4 on there is no get_table
-                found = self._connection.call("get_table", database, name)
+                return self._connection.call("get_table", database, name)
         except NoSuchObject:
             return None
-        return table_of(found)
+
+    def _told_tables(self, database: str, names: Sequence[str]) -> Iterable[Any]:
+        try:
+            request = GetTablesRequest(dbName=database, tblNames=list(names))
+            found: list[Any] = self._connection.call(
+                "get_table_objects_by_name_req", request
+            ).tables
+        except (CallRejected, NoSuchObject, UnknownMethod) as error:
+            log.debug("the tables of %s are looked up one by one: %s", database, error)
+            return ()
+        return found
+
+    def _told_partitions(self, table: Table, partitions: Sequence[Partition]) -> Iterable[Any]:
+        return self._raw_by_names(table, self._named(table, partitions))
+
+    def _told_functions(self, database: str) -> Iterable[str]:
+        try:
+            names: list[str] = self._connection.call("get_functions", database, "*")
+        except NoSuchObject:
+            return ()
+        return names
 
     def _named_by(self, table: Table, keys: Sequence[KeySet]) -> list[Partition] | None:
         """The partitions whose names the keys determine.
@@ -176,10 +193,14 @@ class ThriftMetastore:
         return found
 
     def _by_names(self, table: Table, names: Sequence[str]) -> list[Partition]:
-        found: list[Partition] = []
+        return [partition_of(part) for part in self._raw_by_names(table, names)]
+
+    def _raw_by_names(self, table: Table, names: Sequence[str]) -> list[Any]:
+        found: list[Any] = []
         for start in range(0, len(names), NAMES_A_CALL):
             chunk = list(names[start : start + NAMES_A_CALL])
-            found += self._fetch("get_partitions_by_names", table, chunk)
+            found += self._ask("get_partitions_by_names", table, chunk)
+        self._fetched += len(found)
         return found
 
     def _names(self, table: Table) -> list[str]:

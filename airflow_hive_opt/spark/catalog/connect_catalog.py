@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.descriptor import Target
+from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE, own_format
 from airflow_hive_opt.metastores.partitions import Partition
+from airflow_hive_opt.metastores.spark_properties import view_definition
 from airflow_hive_opt.pruning.decisions import Layer
 from airflow_hive_opt.restriction.literals import literal
 from airflow_hive_opt.spark.catalog.connect_definitions import ConnectDefinitions
 from airflow_hive_opt.spark.catalog.definitions import Definitions
-from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, UNKNOWN_SIZE
+from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG
 from airflow_hive_opt.spark.catalog.listed_partitions import ListedPartitions
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,
     columns_in,
-    own_format,
     read_by_serde,
-    view_definition,
 )
 from airflow_hive_opt.spark.keys.skeleton import fulfilling
 from airflow_hive_opt.spark.session.spark_compat import condition_of

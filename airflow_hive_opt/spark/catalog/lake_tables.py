@@ -16,6 +16,7 @@ from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 
+from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
 from airflow_hive_opt.spark.catalog.iceberg_layout import layout_of
 from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, columns_of, provider_of
 from airflow_hive_opt.spark.session.spark_compat import active, condition_of
@@ -36,8 +37,6 @@ _UNTESTED = {
 }
 WAP_BRANCH = "spark.wap.branch"
 """The setting with which a session reads and writes a branch of Iceberg's tables."""
-UNKNOWN_SIZE = 2**63 - 1
-"""Bytes: Spark's own size of a table without statistics, so that it supplies no keys."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from urllib.parse import unquote
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.descriptor import Target
+from airflow_hive_opt.metastores.hive_tables import own_format
 from airflow_hive_opt.metastores.partitions import Partition, typed_row
+from airflow_hive_opt.metastores.spark_properties import view_definition
 from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.restriction.list_condition import cheapest_way, list_condition
 from airflow_hive_opt.spark.catalog.definitions import Definitions
@@ -26,10 +28,8 @@ from airflow_hive_opt.spark.catalog.table_facts import (
     has_partitions_in_metastore,
     is_read_by_serde,
     location_of,
-    own_format,
     partitions_in,
     sized,
-    view_definition,
 )
 from airflow_hive_opt.spark.catalog.work import work_of
 from airflow_hive_opt.spark.session.glue import is_on_glue

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from pyspark.sql.types import StructType
 
-from airflow_hive_opt.metastores.hive_tables import PROJECTED
+from airflow_hive_opt.metastores.hive_tables import PROJECTED, own_format
 from airflow_hive_opt.metastores.partitions import Partition, value_of
-from airflow_hive_opt.statement.catalog import Column, Table, ViewDefinition
+from airflow_hive_opt.statement.catalog import Column, Table
 from airflow_hive_opt.statement.lake_formats import LAKE_FORMATS
 
 if TYPE_CHECKING:
@@ -82,24 +81,6 @@ def read_by_serde(session: SparkSession, serde: str) -> bool:
     """Whether Spark reads a Hive table with this serde, not with its own reader."""
     own = own_format(serde)
     return not own or session.conf.get(f"spark.sql.hive.convertMetastore{own.title()}") != "true"
-
-
-def own_format(names: str) -> str:
-    """The format in the names of provider and serde for which Spark has a reader; else empty.
-
-    >>> own_format("org.apache.hadoop.hive.ql.io.orc.OrcSerde"), own_format("text")
-    ('orc', '')
-    """
-    return next((format_ for format_ in ("parquet", "orc") if format_ in names.lower()), "")
-
-
-def view_definition(
-    text: str | None, namespace: Sequence[str], columns: Iterable[str]
-) -> ViewDefinition | None:
-    """A view's query as Spark stores it; ``None`` for a table or another catalog's view."""
-    if text is None or len(namespace) != 2 or namespace[0] != "spark_catalog":
-        return None
-    return ViewDefinition(text, namespace[1].lower(), tuple(name.lower() for name in columns))
 
 
 def columns_in(schema: StructType) -> list[Column]:
