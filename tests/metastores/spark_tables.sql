@@ -70,3 +70,6 @@ CREATE VIEW named_view (First COMMENT 'one', second) COMMENT 'a view' AS SELECT 
 CREATE VIEW view_of_a_view AS SELECT Day FROM view_of_one WHERE id > 1;
 CREATE VIEW compensating WITH SCHEMA COMPENSATION AS SELECT * FROM own_csv;
 CREATE VIEW evolving WITH SCHEMA EVOLUTION AS SELECT * FROM own_csv;
+-- Functions
+CREATE FUNCTION My_Upper AS 'org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper';
+CREATE FUNCTION plus_one(x INT) RETURNS INT RETURN x + 1;

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from pymetastore.hive_metastore.ttypes import FieldSchema, Order, Partition, Table
 
-from airflow_hive_opt.metastores.hive_tables import partition_of, table_of
-from airflow_hive_opt.statement.catalog import Buckets, Column
+from airflow_hive_opt.metastores.hive_tables import (
+    UNKNOWN_SIZE,
+    partition_of,
+    storage_of,
+    storage_of_partition,
+    table_of,
+)
+from airflow_hive_opt.metastores.metastore import MetastoreError
+from airflow_hive_opt.statement.catalog import Buckets, Column, ViewDefinition
 from tests.services.thrift import storage
 
 FIELDS = [
@@ -113,3 +121,109 @@ def test_statistics_of_a_partition():
     assert (partition.location, partition.bytes, partition.rows) == ("file:/t/p", 1748, 1)
     found.parameters = {"numRows": "-1", "totalSize": "0"}
     assert (partition_of(found).bytes, partition_of(found).rows) == (None, None)
+
+
+def test_a_table_that_was_altered_without_spark():
+    """Spark then takes Hive's columns, but not for a length of text or a collation alone."""
+    fields = [
+        {"name": "Id", "type": "long", "metadata": {}},
+        {"name": "v", "type": "string", "metadata": {"__COLLATIONS": {"v": "icu.UNICODE_CI"}}},
+        {"name": "ds", "type": "string", "metadata": {}},
+    ]
+    schema = {"spark.sql.sources.schema": json.dumps({"fields": fields})}
+    unchanged = hive_table([("id", "bigint"), ("v", "string")])
+    unchanged.parameters = schema
+    assert table_of(unchanged).columns[1] == Column("v", "string collate unicode_ci")
+    for columns in ([("id", "int"), ("v", "string")], [("id", "bigint")], [("id", "bigint")] * 3):
+        altered = hive_table(columns)
+        altered.parameters = schema
+        assert [(each.name, each.type) for each in table_of(altered).columns] == columns
+    altered.parameters = {**schema, "spark.sql.sources.provider": "orc"}
+    assert [column.name for column in table_of(altered).columns] == ["id", "v"]
+
+
+def test_a_part_of_the_columns_that_is_missing():
+    hive = hive_table()
+    hive.parameters = {"spark.sql.sources.schema.numParts": "1"}
+    with pytest.raises(MetastoreError, match=r"lack 'spark.sql.sources.schema.part.0'$"):
+        table_of(hive)
+
+
+def test_statistics_of_spark_and_of_hive():
+    spark = {"spark.sql.statistics.totalSize": "0", "spark.sql.statistics.numRows": "0"}
+    hive = {"totalSize": "12", "numRows": "3", "rawDataSize": "99"}
+    for parameters, bytes_, rows in (
+        (hive, 12, 3),
+        ({**hive, **spark}, 0, 0),
+        ({**hive, "totalSize": "0"}, 99, 3),
+        ({"totalSize": "-1", "rawDataSize": "0"}, None, None),
+    ):
+        table = hive_table()
+        table.parameters = parameters
+        assert (table_of(table).total_bytes, table_of(table).rows) == (bytes_, rows)
+
+
+def test_a_table_of_a_serde_without_statistics():
+    """Spark neither measures it nor takes it for small."""
+    hive = hive_table()
+    hive.sd.serdeInfo.serializationLib = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
+    assert (table_of(hive).by_serde, table_of(hive).total_bytes) == (True, None)
+    hive.partitionKeys = []
+    assert (table_of(hive).by_serde, table_of(hive).total_bytes) == (False, UNKNOWN_SIZE)
+
+
+def test_definitions_of_views():
+    output = {"view.query.out.numCols": "1", "view.query.out.col.0": "A"}
+    spark_3 = {
+        "view.catalogAndNamespace.numParts": "2",
+        "view.catalogAndNamespace.part.0": "spark_catalog",
+        "view.catalogAndNamespace.part.1": "Dw",
+    }
+    spark_2 = {"view.default.database": "dw"}
+    other = {**spark_3, "view.catalogAndNamespace.part.0": "lake"}
+    expected = ViewDefinition("SELECT A FROM t", "dw", ("a",))
+    for properties, found in ((spark_3, expected), (spark_2, expected), (other, None), ({}, None)):
+        hive = hive_table([("a", "int")], **properties)
+        hive.partitionKeys, hive.viewExpandedText = [], "SELECT A FROM t"
+        hive.parameters = {**output, **properties}
+        table = table_of(hive)
+        assert (table.definition, table.total_bytes) == (found, None)
+        assert storage_of(hive) is None
+
+
+def test_files_that_are_not_all_rows_have_no_format():
+    """Another reader of the same SerDe, deltas of rows, a format that lists its own files."""
+    hive = hive_table()
+    assert storage_of(hive).format == "parquet"
+    hive.sd.inputFormat = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
+    assert storage_of(hive).format == ""
+    for name, text in (("transactional", "TRUE"), ("table_type", "ICEBERG")):
+        hive = hive_table(**{name: text})
+        assert storage_of(hive).format == ""
+    assert table_of(hive).provider == "iceberg"
+    avro = hive_table()
+    avro.sd.serdeInfo.serializationLib = "org.apache.hadoop.hive.serde2.avro.AvroSerDe"
+    avro.sd.inputFormat = "org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat"
+    assert storage_of(avro).format == "avro"
+    avro.sd.serdeInfo.parameters = {"avro.schema.url": "file:/schema"}
+    assert storage_of(avro).format == ""
+
+
+def test_a_partition_of_another_format():
+    """Spark reads it as the table's format if it has a reader of its own, else as its own."""
+    text_serde = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
+    parquet, text = hive_table(), hive_table()
+    text.sd.serdeInfo.serializationLib = text_serde
+    text.sd.serdeInfo.parameters = {"field.delim": "|", "Escape.Delim": "!"}
+    text.sd.inputFormat = "org.apache.hadoop.mapred.TextInputFormat"
+    part = Partition(values=["1"], sd=storage([], "file:/t/p/"))
+    assert storage_of_partition(storage_of(parquet), part).format == "parquet"
+    found = storage_of_partition(storage_of(text), part)
+    assert (found.format, found.location) == ("parquet", "file:/t/p")
+    part.sd.inputFormat, part.sd.serdeInfo = text.sd.inputFormat, text.sd.serdeInfo
+    assert storage_of_partition(storage_of(parquet), part).format == ""
+    table = storage_of(text)
+    part.sd.serdeInfo.parameters = {"field.delim": ";"}
+    found = storage_of_partition(table, part)
+    assert (found.format, found.serde) == ("text", text_serde)
+    assert found.properties == {"field.delim": ";", "escape.delim": "!"}

@@ -10,10 +10,10 @@ from airflow_hive_opt.metastores.metastore import MetastoreError
 from airflow_hive_opt.metastores.partition_names import partition_name
 from airflow_hive_opt.metastores.partitions import Partition, matching
 from airflow_hive_opt.metastores.thrift import metastore as thrift_metastore
-from airflow_hive_opt.metastores.thrift.connection import CallRejected
+from airflow_hive_opt.metastores.thrift.connection import CallRejected, UnknownMethod
 from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 from airflow_hive_opt.metastores.work import Work
-from airflow_hive_opt.statement.catalog import Column
+from airflow_hive_opt.statement.catalog import Column, Table
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
 
 COLUMNS = [("id", "bigint"), ("amount", "decimal(7,2)")]
@@ -63,6 +63,20 @@ def service(metastore_service, tmp_path_factory):
 def metastore(service):
     with ThriftMetastore(service.uri, "odds", timeout=20) as client:
         yield client
+
+
+@pytest.fixture
+def asked(metastore, monkeypatch):
+    """The methods that were called."""
+    methods = []
+    real = metastore._connection.call
+
+    def call(method, *arguments):
+        methods.append(method)
+        return real(method, *arguments)
+
+    monkeypatch.setattr(metastore._connection, "call", call)
+    return methods
 
 
 def every_way(metastore, monkeypatch, name, keys):
@@ -129,6 +143,48 @@ def test_a_table_is_looked_up_once(metastore):
     assert metastore.work() == Work(metastore_calls=2)
 
 
+def test_tables_are_looked_up_together(metastore, asked):
+    metastore.look_up(["many", "odds.TWO", "odds.nosuch", "elsewhere.one", "nosuch.a", "nosuch.b"])
+    assert asked == ["get_table_objects_by_name_req"] * 2
+    assert metastore.table("many").name == "odds.many"
+    metastore.look_up(["many", "two"])
+    assert len(asked) == 2
+    assert metastore.table("nosuch") is metastore.table("nosuch.a") is None
+    assert asked[2:] == ["get_table_req"] * 2
+
+
+def test_a_server_that_can_not_tell_tables_together(metastore, monkeypatch):
+    real = metastore._connection.call
+
+    def call(method, *arguments):
+        if method == "get_table_objects_by_name_req":
+            raise UnknownMethod(method)
+        return real(method, *arguments)
+
+    monkeypatch.setattr(metastore._connection, "call", call)
+    metastore.look_up(["many", "two"])
+    assert metastore.table("two").name == "odds.two"
+
+
+def test_how_files_are_read(metastore):
+    table = metastore.table("numbers")
+    parts = [Partition(("8",)), Partition(("9",)), Partition((None,)), Partition(("08",))]
+    found = metastore.partition_storages(table, parts)
+    folder = metastore.storage(table).location
+    assert [each and each.location for each in found] == [
+        *(f"{folder}/0", None, f"{folder}/4", f"{folder}/1")
+    ]
+    assert {each.format for each in found if each} == {"parquet"}
+    assert metastore.storage(table).serde.endswith(".ParquetHiveSerDe")
+    assert metastore.partition_storages(Table("odds.unseen", ()), parts) == [None] * 4
+    assert metastore.work().partitions_fetched == 3
+
+
+def test_databases(metastore, service):
+    assert metastore.default_location() == f"file:{service.warehouse}"
+    assert metastore.functions("odds") == metastore.functions("nosuch") == frozenset()
+
+
 def test_counting_fetches_nothing(metastore):
     counts = {name: metastore.partition_count(metastore.table(name)) for name in (*TABLES, "plain")}
     assert counts == {name: len(values) for name, (_, values) in TABLES.items()} | {"plain": 0}
@@ -147,20 +203,6 @@ def test_our_names_are_the_metastore_s(metastore, service):
     with thrift_client(service) as client:
         real = set(client.get_partition_names("odds", "odd", -1))
     assert {partition_name(["ds"], [text]) for text in (*ODD, None)} == real
-
-
-@pytest.fixture
-def asked(metastore, monkeypatch):
-    """The methods that were called."""
-    methods = []
-    real = metastore._connection.call
-
-    def call(method, *arguments):
-        methods.append(method)
-        return real(method, *arguments)
-
-    monkeypatch.setattr(metastore._connection, "call", call)
-    return methods
 
 
 def test_few_keys_of_many_partitions_are_a_filter(metastore, asked):
