@@ -27,7 +27,9 @@ CREATE TABLE own_external (id INT, day STRING) USING parquet PARTITIONED BY (day
 CREATE TABLE own_external_csv (id INT) USING csv LOCATION '{folder}/own csv';
 CREATE TABLE own_buckets (id INT, K STRING, v INT) USING parquet CLUSTERED BY (K, id) SORTED BY (v) INTO 4 BUCKETS;
 CREATE TABLE own_buckets_of_partitions (id INT, day STRING) USING parquet PARTITIONED BY (day) CLUSTERED BY (id) INTO 4 BUCKETS;
+SET spark.sql.hive.manageFilesourcePartitions = false;
 CREATE TABLE unmanaged (id INT, day STRING) USING parquet PARTITIONED BY (day) TBLPROPERTIES ('x' = 'y');
+SET spark.sql.hive.manageFilesourcePartitions = true;
 CREATE TABLE defaults (id INT DEFAULT 7, name STRING DEFAULT 'x') USING parquet;
 CREATE TABLE commented (id INT COMMENT 'the id') USING parquet COMMENT 'a table';
 CREATE TABLE collated (id INT, name STRING COLLATE UNICODE_CI, l ARRAY<STRING COLLATE UTF8_LCASE>) USING parquet;
