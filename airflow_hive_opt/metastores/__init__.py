@@ -5,9 +5,9 @@
   required partitions are missing. ``work`` counts calls.
 - ``thrift`` is a Hive Metastore, ``glue`` is AWS Glue, ``iceberg`` is a catalog of Iceberg tables,
   ``json_file`` is a file for planning offline.
-- ``looked_up`` is what the first two share: each table once. ``hive_tables`` converts Hive's tables,
-  with what Spark keeps in their properties (``spark_properties``), and ``storage`` says how their
-  files are read.
+- ``looked_up`` is what the first two share: each table once. ``hive_tables`` converts Hive's
+  tables, with what Spark keeps in their properties (``spark_properties``), and ``storage`` says how
+  their files are read.
 - ``statement_catalog`` gives the planner a statement's tables from a metastore alone.
 
 A new metastore is one new module or package with the methods of the protocol. The local task

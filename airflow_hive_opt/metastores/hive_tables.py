@@ -58,8 +58,16 @@ _SMALL = re.compile(r"\b(tiny|small)int\b(?!:)")
 _ALIKE = re.compile(r"(var)?char\(\d+\)|string collate \w+")
 # What Spark adds to the options of a table of its own formats.
 _OF_HIVE = {"path", "serialization.format"}
-# Names of types that Spark reads too; Glue has them as its users wrote them.
-_TYPES = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+# Other spellings that Spark reads; a metastore may have types as its users wrote them.
+_SPELLINGS = {
+    "integer": "int",
+    "long": "bigint",
+    "short": "smallint",
+    "byte": "tinyint",
+    "decimal": "decimal(10,0)",
+}
+_SPELLED = re.compile(rf"\b({'|'.join(_SPELLINGS)})\b(?![:(])")
+_PRECISION_ALONE = re.compile(r"\bdecimal\((\d+)\)")
 
 
 def table_of(hive: Any) -> Table:
@@ -196,8 +204,8 @@ def _alike(columns: Iterable[Column]) -> list[tuple[str, str]]:
 
 
 def _column(field: Any) -> Column:
-    type_ = field.type.lower()
-    return Column(field.name.lower(), _TYPES.get(type_, type_))
+    spelled = _SPELLED.sub(lambda found: _SPELLINGS[found[1]], field.type.lower())
+    return Column(field.name.lower(), _PRECISION_ALONE.sub(r"decimal(\1,0)", spelled))
 
 
 def _of_serde(column: Column, serde: str) -> Column:

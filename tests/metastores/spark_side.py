@@ -18,11 +18,12 @@ from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
-from airflow_hive_opt.statement.catalog import Catalog
+from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.example_catalog import CATALOG
 from airflow_hive_opt.statement.script import split_settings
 from airflow_hive_opt.statement.settings import Settings
+from tests.metastores import hive_made
 from tests.rules import cases
 from tests.services.lake_entries import add_entry
 from tests.spark.situations import SITUATIONS, setup
@@ -93,18 +94,27 @@ def _main(folder: str, output: str, *pairs: str) -> None:
     with spark_session("facts", conf) as session:
         session.sparkContext.setLogLevel("ERROR")
         _make_tables(session, folder)
-        names = [row.tableName for row in session.sql("SHOW TABLES IN facts").collect()]
-        catalog = SparkCatalog(session)
-        tables = {}
-        for name in sorted(names):
-            table = catalog.table(f"facts.{name}")
-            tables[name] = None if table is None else catalog.described(table, ())
+        tables = _tables(session, "facts")
         plans = []
         for database, sql in statements():
             session.sql(f"USE {database}")
             plans.append(planned(sql, SparkCatalog(session)))
-        found = {"tables": tables, "default": catalog.default_location(), "plans": plans}
+        found = {
+            "tables": tables,
+            "hive_made": _tables(session, hive_made.DATABASE),
+            "default": SparkCatalog(session).default_location(),
+            "plans": plans,
+        }
         Path(output).write_bytes(pickle.dumps(found))
+
+
+def _tables(session: Any, database: str) -> dict[str, Table | None]:
+    catalog = SparkCatalog(session)
+    found = {}
+    for row in session.sql(f"SHOW TABLES IN {database}").collect():
+        table = catalog.table(f"{database}.{row.tableName}")
+        found[row.tableName] = None if table is None else catalog.described(table, ())
+    return found
 
 
 def _make_tables(session: Any, folder: str) -> None:

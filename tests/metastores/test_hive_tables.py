@@ -70,6 +70,14 @@ def test_a_hive_table():
     assert table.partitions_in_metastore
 
 
+def test_other_spellings_of_types():
+    """Spark reads them, and Glue does not check what its users write."""
+    spelled = ("Integer", "decimal", "decimal(9)", "array<decimal>", "struct<long:LONG,byte:byte>")
+    found = table_of(hive_table([("c", type_) for type_ in spelled])).columns
+    expected = ["int", "decimal(10,0)", "decimal(9,0)", "array<decimal(10,0)>"]
+    assert [column.type for column in found] == [*expected, "struct<long:bigint,byte:tinyint>"]
+
+
 def test_columns_that_only_spark_can_say():
     expected = (
         Column("id", "bigint"),
