@@ -10,7 +10,7 @@ _MAY_CHANGE = re.compile(
     r"spark\.sql\.(legacy\.(?!timeParserPolicy$).+|.*collation.*|defaultCatalog"
     r"|catalog\.spark_catalog(\..+)?"
     r"|(files\.ignore|parquet\.(binaryAsString|fieldId|datetimeRebase)|orc\.).*"
-    r"|(charAsVarchar|variable\.substitute)|functionResolution\..+|path\..+|defaultPath)"
+    r"|hive\.convertMetastore(Parquet|Orc)|(charAsVarchar|variable\.substitute)|functionResolution\..+|path\..+|defaultPath)"
 )
 # Of these, the values that change nothing.
 _HARMLESS = {
@@ -20,6 +20,8 @@ _HARMLESS = {
     "spark.sql.parquet.fieldId.read.enabled": "false",
     "spark.sql.defaultCatalog": "spark_catalog",
     "spark.sql.variable.substitute": "true",
+    "spark.sql.hive.convertMetastoreParquet": "true",
+    "spark.sql.hive.convertMetastoreOrc": "true",
 }
 
 

@@ -189,7 +189,7 @@ def test_values_that_glue_can_not_compare_are_compared_here(glue, metastore, cap
 
 def test_decimals_and_timestamps(metastore):
     """Glue compares them as numbers and times, so it may answer with more than one spelling."""
-    keys = ((0,), frozenset({(CastText("1.5", "decimal"),)}))
+    keys = ((0,), frozenset({(CastText("1.5", "decimal(10,0)"),)}))
     assert found_by(metastore, "money", keys) == {("1.5", "1")}
     assert metastore.work().partitions_fetched == 2
     keys = ((0,), frozenset({(CastText("2020-01-01 00:00:02", "timestamp"),)}))
