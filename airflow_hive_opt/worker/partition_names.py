@@ -68,31 +68,35 @@ def fulfilling(
     texts = [*conditions, *(text for layer in layers for _, text in layer.columns)]
     if not all(map(is_deterministic, texts)):
         return None
-    work = Work("", _no_table, parameters)
+    kept: list[str] = []
+
+    def stays(condition: str) -> bool:
+        """Keeps partitions by a condition that reads no key."""
+        reads_keys = f"{_KEYS}." in condition
+        if not reads_keys:
+            kept.append(condition)
+        return not reads_keys
+
+    work = Work("", _no_table, parameters, stays=stays)
     source = Source(_NAMES, {column.name: column.type for column in table.partition_columns})
     names = TableRelation(work, source, layers[0].alias)
     seen: TableRelation | QueryRelation = names
     for layer in layers[1:]:
         seen = QueryRelation(work, _LayerQuery(work, seen, layer), layer.alias)
     relations: list[Relation] = [seen, *(_of_keys(keys) if keys is not None else ())]
-    translated: list[str] = []
-    for condition in conditions:
-        try:
-            own, where = _parsed(work, f"SELECT 1 FROM t WHERE {condition}")
-        except NotUnderstood as why:
-            work.leave_out(why)
-            continue
-        subqueries = Queries(own, {})
-        to = Expressions(own, Scope(relations), subqueries)
-        translated += Conditions(to, subqueries, monotone=True).of(where.args["where"].this)
-    condition = " AND ".join(translated) or "true"
-    skeleton = seen.sql()
+    try:
+        translated = [part for text in conditions for part in _conjuncts(work, text, relations)]
+        condition = " AND ".join(translated) or "true"
+        skeleton = seen.sql()
+    except RecursionError:
+        raise Unanswered("the conditions are too complex") from None
+    staying = " OR ".join(["__odd", *kept])
     if keys is None:
-        sql = f"SELECT __row FROM {skeleton} WHERE __odd OR ({condition})"
+        sql = f"SELECT __row FROM {skeleton} WHERE {staying} OR ({condition})"
     else:
         sql = (
             f"SELECT __row FROM {skeleton} SEMI JOIN {_KEYS} ON {condition} "
-            f"UNION SELECT __row FROM {_NAMES} WHERE __odd"
+            f"UNION SELECT __row FROM {skeleton} WHERE {staying}"
         )
     with database() as connection:
         load_names(connection, _NAMES, table, partitions)
@@ -103,6 +107,18 @@ def fulfilling(
     found = [partitions[row] for row in sorted({row for (row,) in rows})]
     exact = not (work.left_out or odd) and (keys is None or keys.exact)
     return Fulfilling(found, exact, bool(work.left_out), frozenset(work.functions))
+
+
+def _conjuncts(work: Work, condition: str, relations: Sequence[Relation]) -> list[str]:
+    """What is understood of a condition."""
+    try:
+        own, where = _parsed(work, f"SELECT 1 FROM t WHERE {condition}")
+    except NotUnderstood as why:
+        work.leave_out(why)
+        return []
+    subqueries = Queries(own, {})
+    to = Expressions(own, Scope(relations), subqueries)
+    return Conditions(to, subqueries, monotone=True).of(where.args["where"].this)
 
 
 def _no_table(name: str) -> Source:

@@ -87,6 +87,26 @@ def test_keys():
     assert kept("s.x = d.k", keys=none) == [1, 3]
 
 
+def test_texts_and_numbers_or_dates_of_keys():
+    """A text in another form may be any number or date."""
+    from datetime import date
+
+    table = Table("s", (), (Column("p", "string"),))
+    partitions = [Partition((each,)) for each in ("1", "2020-01-31", "08", "8", "x", None)]
+    some = keys([(8, date(2020, 1, 31), "1")], "d.k int", "d.e date", "d.t string")
+    for condition, expected in (
+        ("s.p = d.k", [1, 2, 3, 4]),
+        ("d.e = s.p", [0, 1, 2, 3, 4]),
+        ("s.p = d.t", [0]),
+        ("(s.p = d.k OR s.p = d.t)", [0, 1, 2, 3, 4]),
+        ("s.p BETWEEN 1 AND d.t", [0, 1, 2, 4]),
+    ):
+        found = fulfilling(table, (Layer("s"),), partitions, [condition], {}, some)
+        assert [partitions.index(each) for each in found.partitions] == expected, condition
+    odd = keys([("x",)], "d.t string")
+    assert kept("s.hr = d.t", keys=odd) == [0, 1, 3, 4]
+
+
 def test_keys_of_several_relations():
     from datetime import date
     from decimal import Decimal

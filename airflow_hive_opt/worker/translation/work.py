@@ -30,6 +30,10 @@ class Notes:
     functions: list[str]
 
 
+def _none_stays(_: str) -> bool:
+    return False
+
+
 @dataclass
 class Work:
     """The state of one translation.
@@ -42,6 +46,8 @@ class Work:
     - ``restricting`` counts the conditions that were not.
     - ``used`` are the columns that the translated text reads, ``functions`` the functions that it
       calls, by the names in the statement.
+    - ``stays`` is told a condition of rows that may be kept whatever other conditions say. It
+      returns whether they are.
     """
 
     sql: str
@@ -52,6 +58,7 @@ class Work:
     restricting: int = 0
     used: list[tuple[str, str]] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
+    stays: Callable[[str], bool] = _none_stays
     aliases: Iterator[int] = field(default_factory=itertools.count)
 
     def new_alias(self) -> str:
