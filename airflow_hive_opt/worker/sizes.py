@@ -1,4 +1,4 @@
-"""The sizes of partitions, for a gate that limits them."""
+"""The sizes of tables, which choose the small ones, and of partitions, for a gate on them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING
 from airflow_hive_opt.documents.descriptor import Target
 from airflow_hive_opt.metastores.metastore import Remote
 from airflow_hive_opt.metastores.partitions import Partition
+from airflow_hive_opt.metastores.storage import Storage
+from airflow_hive_opt.worker.files.folder import data_files
+from airflow_hive_opt.worker.unanswered import Unanswered
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
+
+
+def bytes_of_files(storage: Storage, open_path: Callable[[str], StoragePath]) -> int | None:
+    """The bytes of a table's files, as Spark measures them; ``None`` if they can't be listed."""
+    try:
+        return sum(file.size for file in data_files(open_path(storage.location)))
+    except Unanswered:
+        return None
 
 
 def with_bytes(
