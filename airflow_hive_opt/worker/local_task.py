@@ -30,7 +30,7 @@ from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
 from airflow_hive_opt.worker.engine import OtherScans, WorkerEngine
 from airflow_hive_opt.worker.planning import located, planned
 from airflow_hive_opt.worker.settings import other_catalogs
-from airflow_hive_opt.worker.sizes import bytes_below, with_bytes
+from airflow_hive_opt.worker.sizes import bytes_of_files, with_bytes
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     catalog = StatementCatalog(
         place.metastore,
         catalogs=other_catalogs(settings),
-        measured=lambda storage: bytes_below(place.open_path(storage.location)),
+        measured=lambda storage: bytes_of_files(storage, place.open_path),
     )
     plan = planned(job, catalog, settings)
     if plan.passed_through:

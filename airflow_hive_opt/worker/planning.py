@@ -15,7 +15,7 @@ from airflow_hive_opt.statement.budget import Budget, OverBudget
 from airflow_hive_opt.statement.dialect import setting_that_differs
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.settings import DEFAULTS
-from airflow_hive_opt.statement.tables import references
+from airflow_hive_opt.statement.tables import references, tables_of
 from airflow_hive_opt.worker.settings import setting_that_changes_values
 from airflow_hive_opt.worker.unanswered import Unanswered
 
@@ -72,5 +72,15 @@ def _check_not_rewritten(job: Job, catalog: StatementCatalog) -> None:
     if job.settings.number(MAP_JOIN_SIZE) > int(DEFAULTS[MAP_JOIN_SIZE]):
         raise Unanswered(f"{MAP_JOIN_SIZE} adds broadcast hints")
     found = rewrite(job.statement, catalog, job.settings)
-    if found.applied or any(reason is Refusal.SIZE_NOT_KNOWN for _, reason in found.refused):
+    not_known = any(reason is Refusal.SIZE_NOT_KNOWN for _, reason in found.refused)
+    if found.applied or (not_known and _spark_may_know_more(job.statement, catalog)):
         raise Unanswered("the statement may be rewritten, which Spark's statistics decide")
+
+
+def _spark_may_know_more(sql: str, catalog: StatementCatalog) -> bool:
+    """Whether Spark may measure a table whose size the metastore does not know.
+
+    It measures no partitioned table: the metastore's size is all that it knows of one.
+    """
+    tables = map(catalog.table, tables_of(sql).reads)
+    return any(t and t.total_bytes is None and not t.partition_columns for t in tables)

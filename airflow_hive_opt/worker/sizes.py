@@ -1,18 +1,28 @@
-"""The sizes of partitions, for a gate that limits them."""
+"""The sizes of tables, which choose the small ones, and of partitions, for a gate on them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.descriptor import Target
 from airflow_hive_opt.metastores.metastore import Remote
 from airflow_hive_opt.metastores.partitions import Partition
+from airflow_hive_opt.metastores.storage import Storage
+from airflow_hive_opt.worker.files.folder import data_files
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
+
+
+def bytes_of_files(storage: Storage, open_path: Callable[[str], StoragePath]) -> int | None:
+    """The bytes of a table's files, as Spark measures them; ``None`` if they can't be listed."""
+    try:
+        return sum(file.size for file in data_files(open_path(storage.location)))
+    except Unanswered:
+        return None
 
 
 def with_bytes(
@@ -20,8 +30,7 @@ def with_bytes(
 ) -> Target:
     """The target with every partition's size in bytes: the metastore's, else its files'.
 
-    Raises ``MetastoreError``, and :class:`~airflow_hive_opt.worker.unanswered.Unanswered` if files
-    can't be listed.
+    Raises ``MetastoreError``, and ``OSError`` if files can't be listed.
     """
     table = metastore.table(target.scan.table)
     bare = [part for part in target.partitions if part.bytes is None and part.location is None]
@@ -35,16 +44,6 @@ def _measured(partition: Partition, open_path: Callable[[str], StoragePath]) -> 
     """The partition with its files' size; unchanged if it has a size or no location."""
     if partition.bytes is not None or partition.location is None:
         return partition
-    return replace(partition, bytes=bytes_below(open_path(partition.location)))
-
-
-def bytes_below(folder: StoragePath) -> int:
-    """The size of all files below a folder; 0 if it does not exist.
-
-    Raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered` if it can't be listed.
-    """
-    file_system: Any = folder.fs
-    try:
-        return int(file_system.du(folder.path)) if file_system.exists(folder.path) else 0
-    except Exception as error:  # drivers raise classes of their own
-        raise Unanswered(f"can't list {folder}: {error}") from error
+    folder = open_path(partition.location)
+    size = folder.fs.du(folder.path) if folder.exists() else 0
+    return replace(partition, bytes=int(size))

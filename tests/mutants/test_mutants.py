@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import airflow_hive_opt
+from tests.mutants.worker_edits import WORKER_EDITS
 from tests.mutants.wrong_edits import WRONG_EDITS, WrongEdit
 
 PACKAGE = Path(airflow_hive_opt.__file__).parent
@@ -27,9 +28,16 @@ PLANNER = (
     "tests/rewriting/test_rewriting.py",
     "tests/rewriting/test_rewriting_safety.py",
 )
+WORKER = (
+    "tests/worker/test_key_query.py",
+    "tests/worker/test_partition_names.py",
+    "tests/worker/test_files.py",
+    "tests/worker/test_planning.py",
+)
+EDITS = (*WRONG_EDITS, *WORKER_EDITS)
 
 
-@pytest.mark.parametrize("edit", WRONG_EDITS, ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}")
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}")
 def test_its_text_stands_once(edit):
     assert (PACKAGE / edit.file).read_text().count(edit.text) == 1
     assert edit.text != edit.instead
@@ -38,7 +46,7 @@ def test_its_text_stands_once(edit):
 @pytest.mark.mutants
 def test_each_is_noticed(tmp_path):
     survivors, by_file = [], Counter()
-    for number, edit in enumerate(WRONG_EDITS):
+    for number, edit in enumerate(EDITS):
         by_file[edit.file] += 1
         noticed = noticed_by(edit, tmp_path / str(number))
         print(f"{edit.file:45} {edit.why[:60]:60} {noticed or 'SURVIVES'}", flush=True)
@@ -58,7 +66,8 @@ def noticed_by(edit: WrongEdit, folder: Path) -> str | None:
     file = folder / PACKAGE.name / edit.file
     file.write_text(file.read_text().replace(edit.text, edit.instead))
     doctests = f"{PACKAGE.name}/{edit.file}"
-    failed = first_failure(folder, doctests, *PLANNER)
+    tests = WORKER if edit.file.startswith("worker/") else PLANNER
+    failed = first_failure(folder, doctests, *tests)
     shutil.rmtree(folder)
     return failed
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from airflow_hive_opt.documents.job import KeyBounds
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.worker.key_query import Bounds
 from airflow_hive_opt.worker.unanswered import Unanswered
 from tests.worker.small_tables import Known, keys_of
 
@@ -316,9 +316,9 @@ def test_keys_with_null_and_out_of_range_equal_nothing(known):
 
 def test_bounds(known):
     sql = "SELECT DISTINCT `d`.`s` FROM d AS `d`"
-    assert keys_of(known, sql, "d.s", bounds=Bounds(5, 100)) is Reason.TOO_MANY_KEYS
-    assert keys_of(known, sql, "d.s", bounds=Bounds(6, 5)) is Reason.KEYS_TOO_LARGE
-    assert keys_of(known, sql, "d.s", bounds=Bounds(6, 12)).count == 6
+    assert keys_of(known, sql, "d.s", bounds=KeyBounds(5, 100)) is Reason.TOO_MANY_KEYS
+    assert keys_of(known, sql, "d.s", bounds=KeyBounds(6, 5)) is Reason.KEYS_TOO_LARGE
+    assert keys_of(known, sql, "d.s", bounds=KeyBounds(6, 12)).count == 6
 
 
 @pytest.mark.parametrize(
