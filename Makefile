@@ -8,6 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 READY := .venv/ready
 PAGES := airflow_hive_opt/pages/static/pages.js
 JDBC_DRIVER := .venv/share/java/postgresql.jar
+CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 
 .PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill bench-planning test-iceberg fuzz-iceberg bench-iceberg lock clean
@@ -133,7 +134,12 @@ bench-iceberg: .iceberg/ready
 
 # The metastore of the tests needs PostgreSQL's Java driver, which no wheel contains. Debian's package
 # is unpacked and not installed, so this needs no root permission.
-services: $(READY) $(JDBC_DRIVER)
+services: $(READY) $(JDBC_DRIVER) $(CLASSES)
+
+# The classes of Spark, which the tests' JVMs map instead of loading them.
+$(CLASSES): requirements.lock | $(READY)
+	@echo "==> writing the classes of Spark to $@"
+	@$(BIN)/python -m tests.services.class_archive
 
 $(JDBC_DRIVER):
 	@if test -e /usr/share/java/postgresql.jar; then \
