@@ -86,14 +86,16 @@ $(PAGES): $(shell find ui -type f -not -path "*/node_modules/*" 2>/dev/null) | $
 	@echo "==> building the pages"
 	@cd ui && npm ci --silent --no-audit --no-fund && npm test --silent && npm run --silent build
 
-# Each worker process has its own Spark. All tests of a file run in the same process.
+# Each worker process has its own Spark. All tests of a file run in the same process,
+# and all files that need the same slow server (tests/services/started_once.py).
 WORKERS ?= 2
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 pytest: $(READY) services pages
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/pytest $(PARALLEL)
 
 # The tests that take 15 seconds or more, such as random statements and applications of their own.
 test-slow: $(READY) services pages
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m slow tests
+	$(BIN)/pytest $(PARALLEL) -m slow tests
 
 # Starts a Spark standalone cluster, a Spark Connect server and all services of Airflow, on loopback.
 test-e2e: $(READY) services browser pages
