@@ -46,7 +46,10 @@ demo: $(READY)
 demo-pages: $(READY) pages
 	@$(BIN)/python -m benchmarks.demo_pages
 
-test: lint types pytest
+# The tests use both processors, so the rest runs before them and not beside them.
+test: $(READY)
+	@$(MAKE) --jobs 2 --output-sync lint types services
+	@$(MAKE) pytest
 
 # Lint, types, and the tests that start no Spark and no server.
 check: $(READY)
