@@ -36,6 +36,12 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path not in files)
 
 
+def pytest_collection_finish():
+    """What has been imported until now stays: no collection of garbage looks at it again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Files that need the same server run in the same process, which alone starts it."""
