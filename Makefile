@@ -8,6 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 READY := .venv/ready
 PAGES := airflow_hive_opt/pages/static/pages.js
 JDBC_DRIVER := .venv/share/java/postgresql.jar
+CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 
 .PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill bench-planning test-iceberg fuzz-iceberg bench-iceberg lock clean
@@ -45,7 +46,10 @@ demo: $(READY)
 demo-pages: $(READY) pages
 	@$(BIN)/python -m benchmarks.demo_pages
 
-test: lint types pytest
+# The tests use both processors, so the rest runs before them and not beside them.
+test: $(READY)
+	@$(MAKE) --jobs 2 --output-sync lint types services
+	@$(MAKE) pytest
 
 # Lint, types, and the tests that start no Spark and no server.
 check: $(READY)
@@ -85,14 +89,16 @@ $(PAGES): $(shell find ui -type f -not -path "*/node_modules/*" 2>/dev/null) | $
 	@echo "==> building the pages"
 	@cd ui && npm ci --silent --no-audit --no-fund && npm test --silent && npm run --silent build
 
-# Each worker process has its own Spark. All tests of a file run in the same process.
+# Each worker process has its own Spark. All tests of a file run in the same process,
+# and all files that need the same slow server (tests/services/started_once.py).
 WORKERS ?= 2
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 pytest: $(READY) services pages
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/pytest $(PARALLEL)
 
 # The tests that take 15 seconds or more, such as random statements and applications of their own.
 test-slow: $(READY) services pages
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m slow tests
+	$(BIN)/pytest $(PARALLEL) -m slow tests
 
 # Starts a Spark standalone cluster, a Spark Connect server and all services of Airflow, on loopback.
 test-e2e: $(READY) services browser pages
@@ -133,7 +139,12 @@ bench-iceberg: .iceberg/ready
 
 # The metastore of the tests needs PostgreSQL's Java driver, which no wheel contains. Debian's package
 # is unpacked and not installed, so this needs no root permission.
-services: $(READY) $(JDBC_DRIVER)
+services: $(READY) $(JDBC_DRIVER) $(CLASSES)
+
+# The classes of Spark, which the tests' JVMs map instead of loading them.
+$(CLASSES): requirements.lock | $(READY)
+	@echo "==> writing the classes of Spark to $@"
+	@$(BIN)/python -m tests.services.class_archive
 
 $(JDBC_DRIVER):
 	@if test -e /usr/share/java/postgresql.jar; then \

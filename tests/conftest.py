@@ -25,10 +25,29 @@ SERVERS = {"spark", "postgres_server", "metastore_service", "connect_server", "d
 
 
 def pytest_collection_modifyitems(items):
-    """Marks the tests that need a server, so that ``make check`` can leave them out."""
+    """Marks the tests that need a server, so that ``make check`` can leave them out.
+
+    The files with such tests come first: the processes then end at nearly the same time.
+    """
     for item in items:
         if SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("server")
+    files = {item.path for item in items if item.get_closest_marker("server")}
+    items.sort(key=lambda item: item.path not in files)
+
+
+def pytest_collection_finish():
+    """What has been imported until now stays: no collection of garbage looks at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Files that need the same server run in the same process, which alone starts it."""
+    from tests.services.started_once import ByServer
+
+    return ByServer(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

@@ -80,6 +80,7 @@ def test_three_answers_over_spark_connect(remote_fuzz, tmp_path, monkeypatch):
     _ask(remote_fuzz, tmp_path, QUERIES // 4)
 
 
+@pytest.mark.slow
 def test_a_finding_can_be_repeated(fuzz, tmp_path, monkeypatch):
     """It has the seed, the settings, both statements and what differs in their rows."""
     module = "tests.fuzz.test_fuzz"

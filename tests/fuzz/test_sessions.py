@@ -59,6 +59,7 @@ class Run:
     """Whether Spark objects to a row, not to the statement."""
 
 
+@pytest.mark.slow
 def test_another_session_gets_no_other_rows(spark, tmp_path):
     counts: Counter[str] = Counter()
     differing = []

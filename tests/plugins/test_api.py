@@ -104,7 +104,9 @@ def test_all_tasks_of_thirty_days(ask):
     assert sum(task["runs"] for task in found["tasks"]) == found["runs"]
     first = found["tasks"][0]
     assert first["read_bytes"] is None  # who does not know may have read everything
-    known = [task["task_id"] for task in found["tasks"] if task["read_bytes"] is not None]
+    # the database has runs of other tests too
+    ours = [task for task in found["tasks"] if task["dag_id"] in ("sales", "secret")]
+    known = [task["task_id"] for task in ours if task["read_bytes"] is not None]
     assert known[0] == "mapped"
     mapped = tasks["sales", "mapped"]
     assert (mapped["read_bytes"], mapped["runs"]) == (10_000, 2)

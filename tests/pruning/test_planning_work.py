@@ -73,7 +73,6 @@ def work(action) -> int:
             next(calls)
 
     before = sys.getprofile()
-    gc.collect()
     gc.disable()  # what other tests have left behind is no work of the action
     sys.setprofile(count)
     try:

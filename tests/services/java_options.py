@@ -2,5 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+ARCHIVE = Path(sys.prefix, "share", "java", "spark.jsa")  # `make services` puts it there
+"""Spark's classes as a JVM maps them; empty if this Java can't write them."""
+
 # The best compiler gains nothing there; without it Java keeps 48 MB for code, which is too little.
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+WITHOUT_ARCHIVE = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+SHORT_LIVED = WITHOUT_ARCHIVE
+if ARCHIVE.exists() and ARCHIVE.stat().st_size:
+    # a JVM with other jars ignores the archive, and need not say so
+    SHORT_LIVED += f" -XX:SharedArchiveFile={ARCHIVE} -Xlog:cds=off -Xlog:cds+dynamic=off"

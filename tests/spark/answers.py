@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyspark.sql import DataFrame
 from upath import UPath
 
 from airflow_hive_opt.documents.descriptor import Descriptor, Target, query_digest, read
@@ -31,9 +32,10 @@ class Scanned:
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows, sorted, and what was read for them."""
+    """Rows, sorted, and what was read for them; ``frame`` is the plain statement's."""
 
     rows: list[tuple]
+    frame: DataFrame
     files: set[str]
     scanned: Scanned
     plain: Scanned
@@ -98,7 +100,7 @@ def ask(
             assert with_fewer.rows_scanned <= scanned.rows_scanned
             assert with_fewer.files_listed <= scanned.files_listed
             assert with_fewer.partitions_fetched <= scanned.partitions_fetched
-    plain_rows, plain = _measured(spark, lambda: spark.sql(sql, args=job.parameters))
+    plain_rows, plain = _measured(spark, lambda: run(sql))
     assert rows == plain_rows
     if literal is not None:
         listed, by_list = _measured(spark, lambda: spark.sql(literal, args=job.parameters))
@@ -107,7 +109,8 @@ def ask(
         assert scanned.files_listed <= by_list.files_listed
         # a range by hand may spare some of a small table too
         assert scanned.bytes_read <= 1.1 * by_list.bytes_read
-    return Answer(rows, set(frames[0].inputFiles()), scanned, plain, descriptor, report)
+    files = set(frames[0].inputFiles())
+    return Answer(rows, frames[-1], files, scanned, plain, descriptor, report)
 
 
 def _measured(spark, make_frame) -> tuple[list[tuple], Scanned]:

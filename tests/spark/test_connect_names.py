@@ -19,6 +19,21 @@ SEEN = "CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT * FROM remote.keys WHERE
 OF_SEEN = "SELECT f.id FROM remote.fact f JOIN seen k ON f.p = k.p"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def tables(connect_server):
+    with remote_session(connect_server.url, {}) as session:
+        for sql in (
+            "CREATE DATABASE remote",
+            "CREATE TABLE remote.fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET",
+            "INSERT INTO remote.fact SELECT CAST(id AS INT), CAST(id % 10 AS INT) FROM range(40)",
+            "CREATE TABLE remote.keys USING parquet AS "
+            "SELECT CAST(id AS INT) AS p, CAST(id % 3 AS INT) AS w FROM range(10)",
+        ):
+            session.sql(sql)
+        yield
+        session.sql("DROP DATABASE remote CASCADE")
+
+
 @pytest.fixture
 def application(connect_server):
     """Makes sessions in which some statements have run."""
@@ -30,17 +45,7 @@ def application(connect_server):
                 found.sql(sql)
             return found
 
-        tables = made(
-            "CREATE DATABASE remote",
-            "CREATE TABLE remote.fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET",
-            "INSERT INTO remote.fact SELECT CAST(id AS INT), CAST(id % 10 AS INT) FROM range(40)",
-            "CREATE TABLE remote.keys USING parquet AS "
-            "SELECT CAST(id AS INT) AS p, CAST(id % 3 AS INT) AS w FROM range(10)",
-            "USE remote",
-        )
         yield made
-        tables.sql("USE default")
-        tables.sql("DROP DATABASE remote CASCADE")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from packaging.version import Version
+from pyspark.sql import DataFrame
 
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.statement.settings import Settings
@@ -57,9 +58,11 @@ def test_situation(situations, tmp_path, read_by_spark, situation):
     if target and len(answer.descriptor.decisions) == 1:
         copies = 2 if "read twice" in situation.name else 1  # Spark plans a CTE for each reader
         assert answer.partitions_fetched == situation.kept * copies
-    as_it_comes = partitions_read(situations, situation)
     with conf_set(situations, EVERY_SWITCH):
-        read_by_spark[situation] = as_it_comes, partitions_read(situations, situation)
+        switched = situations.sql(situation.sql)
+        switched.collect()
+    frames = (answer.frame, switched)
+    read_by_spark[situation] = tuple(partitions_read(frame, situation) for frame in frames)
 
 
 def test_the_page(read_by_spark):
@@ -77,10 +80,8 @@ def test_the_page(read_by_spark):
     assert PAGE.read_text() == text
 
 
-def partitions_read(session, situation: Situation) -> int:
-    """How many partitions of the big table plain Spark reads, after its own pruning."""
-    frame = session.sql(situation.sql)
-    frame.collect()
+def partitions_read(frame: DataFrame, situation: Situation) -> int:
+    """How many partitions of the big table plain Spark has read, after its own pruning."""
     counts = []
     leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
     table = "hours" if situation.alias == "h" else "sales"
