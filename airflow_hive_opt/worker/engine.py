@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from sqlglot import exp
 
 from airflow_hive_opt.local_task.engine import Keys, NamesOf
 from airflow_hive_opt.metastores.metastore import Remote
@@ -13,6 +15,8 @@ from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.pruning.decisions import KeySource, Layer
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.errors import PlanError
+from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.worker.key_query import collect
 from airflow_hive_opt.worker.keys import Keys as WorkerKeys
 from airflow_hive_opt.worker.partition_names import fulfilling
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.descriptor import Target
     from airflow_hive_opt.documents.job import KeyBounds
     from airflow_hive_opt.documents.small_tables import SmallTable
-    from airflow_hive_opt.documents.storage import StoragePath
     from airflow_hive_opt.local_task.context import LocalTaskContext
     from airflow_hive_opt.local_task.scan_kinds import RestrictedScan
     from airflow_hive_opt.pruning.decisions import KeyPredicate, ScanDecision
@@ -39,15 +42,8 @@ class WorkerEngine:
 
     failures: tuple[type[Exception], ...] = ()
 
-    def __init__(
-        self,
-        catalog: StatementCatalog,
-        metastore: Remote,
-        open_path: Callable[[str], StoragePath],
-        bounds: KeyBounds,
-        parameters: Mapping[str, object],
-    ) -> None:
-        self._tables = Tables(_SmallTables(catalog, metastore), open_path)
+    def __init__(self, tables: Tables, bounds: KeyBounds, parameters: Mapping[str, object]) -> None:
+        self._tables = tables
         self._bounds = bounds
         self._parameters = parameters
         self._calls: set[str] = set()
@@ -88,31 +84,46 @@ class WorkerEngine:
     ) -> list[Partition] | None:
         """See :class:`~airflow_hive_opt.local_task.engine.Engine`.
 
-        Also ``None`` if one of the conditions is not understood: it is then left out, and the map
-        join does not evaluate it on partition names either.
+        A condition may be left out. Also ``None`` if that has a function that a user may have
+        created: nothing tells whether it is deterministic.
         """
         assert keys is None or isinstance(keys, WorkerKeys), "keys of this engine"
         found = fulfilling(table, layers, partitions, conditions, self._parameters, keys)
-        if found is None or found.left_out:
+        if found is None or (found.left_out and any(map(_has_unknown_function, conditions))):
             return None
         self._calls |= {name.lower() for name in found.functions}
         return found.partitions
 
 
-class _SmallTables:
-    """The tables that keys come from, in one metastore."""
+def _has_unknown_function(condition: str) -> bool:
+    """Whether a condition calls a function that is not Spark's own, or can't be parsed.
+
+    >>> _has_unknown_function("year(d) = mine(1)"), _has_unknown_function("upper(d) = 'A'")
+    (True, False)
+    """
+    try:
+        return parse(f"SELECT {condition}").find(exp.Anonymous) is not None
+    except PlanError:
+        return True
+
+
+class MetastoreTables:
+    """The :class:`~airflow_hive_opt.worker.tables.SmallTables` of one metastore."""
 
     def __init__(self, catalog: StatementCatalog, metastore: Remote) -> None:
         self._catalog = catalog
         self._metastore = metastore
 
     def table(self, name: str) -> Table | None:
+        """See :class:`~airflow_hive_opt.worker.tables.SmallTables`."""
         return self._catalog.table(name)
 
     def storage(self, table: Table) -> Storage | None:
+        """See :class:`~airflow_hive_opt.worker.tables.SmallTables`."""
         return self._metastore.storage(table)
 
     def stored_partitions(self, table: Table) -> list[tuple[Partition, Storage]]:
+        """See :class:`~airflow_hive_opt.worker.tables.SmallTables`."""
         partitions = self._metastore.partition_names(table)
         storages = self._metastore.partition_storages(table, partitions)
         return [
@@ -122,6 +133,7 @@ class _SmallTables:
         ]
 
     def partition_names(self, table: Table) -> list[Partition]:
+        """See :class:`~airflow_hive_opt.worker.tables.SmallTables`."""
         return self._metastore.partition_names(table)
 
 

@@ -27,10 +27,11 @@ from airflow_hive_opt.local_task.published import publish
 from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.metastores.metastore import MetastoreError, Remote
 from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
-from airflow_hive_opt.worker.engine import OtherScans, WorkerEngine
+from airflow_hive_opt.worker.engine import MetastoreTables, OtherScans, WorkerEngine
 from airflow_hive_opt.worker.planning import located, planned
 from airflow_hive_opt.worker.settings import other_catalogs
 from airflow_hive_opt.worker.sizes import bytes_of_files, with_bytes
+from airflow_hive_opt.worker.tables import Tables
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     plan = planned(job, catalog, settings)
     if plan.passed_through:
         return replace(passed_through(job, plan.passed_through), binding=None), None
-    engine = WorkerEngine(catalog, place.metastore, place.open_path, job.bounds, job.parameters)
+    tables = Tables(MetastoreTables(catalog, place.metastore), place.open_path)
+    engine = WorkerEngine(tables, job.bounds, job.parameters)
     earlier = EarlierRuns(job.unasked)
     context = LocalTaskContext(
         engine, place.metastore, place.is_on_glue, job.parameters, earlier, hand_over=True

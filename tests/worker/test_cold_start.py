@@ -16,8 +16,8 @@ from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.pruning.decisions import KeySource, Layer
 from airflow_hive_opt.pruning.query import ColumnRef
 from airflow_hive_opt.statement.catalog import Column, Table
-from airflow_hive_opt.worker.engine import Engine
-from airflow_hive_opt.worker.key_query import Bounds
+from airflow_hive_opt.documents.job import KeyBounds
+from airflow_hive_opt.worker.engine import WorkerEngine
 from airflow_hive_opt.worker.tables import Tables
 print("before", *sys.modules)
 
@@ -26,16 +26,16 @@ class Known:
     table = lambda self, name: table
     storage = lambda self, _: Storage(sys.argv[1], "parquet")
 
-engine = Engine(Tables(Known(), UPath), Bounds(100, 1000))
+engine = WorkerEngine(Tables(Known(), UPath), KeyBounds(100, 1000), {})
 sql = "SELECT DISTINCT `d`.`k` FROM d AS `d` WHERE (d.s = 'b')"
 source = KeySource(("d",), "d", sql, (ColumnRef("d", "k"),), (), (), True)
-keys = engine.collect(source)
+keys = engine.collect(source, None)
 assert keys.rows == ((2,),)
 fact = Table("f", (), (Column("p", "string"),))
 partitions = [Partition(("2",)), Partition(("3",))]
 found = engine.fulfilling(fact, [Layer("f")], partitions, ["length(f.p) = 1", "f.p = d.k"], keys)
 assert found == partitions[:1]
-assert engine.functions == {"length"}
+assert engine.calls == ("length",)
 print("after", *sys.modules)
 """
 
