@@ -18,6 +18,7 @@ from airflow_hive_opt.provider.airflow_compat import (
     AirflowFailException,
     ObjectStoragePath,
 )
+from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job, Outcome
@@ -88,9 +89,8 @@ class WorkerLocalTask:
             found = "Spark is ready before it"
         if isinstance(found, str):
             if self._is_required:
-                raise AirflowFailException(
-                    f"the worker can't run the local task: {found}. Set local_task to 'auto'"
-                )
+                message = f"the worker can't run the local task: {found}. Set local_task to 'auto'"
+                raise without_stack(AirflowFailException(message))
             log.info("Spark runs the local task: %s", found)
             return job
         try:

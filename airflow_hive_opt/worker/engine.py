@@ -47,6 +47,8 @@ class WorkerEngine:
         self._bounds = bounds
         self._parameters = parameters
         self._calls: set[str] = set()
+        self.leaves_out = False
+        """Whether a condition was left out, so that Spark may keep fewer partitions."""
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -68,6 +70,7 @@ class WorkerEngine:
         if isinstance(keys, Reason):
             return keys
         self._calls |= {name.lower() for name in keys.functions}
+        self.leaves_out |= not keys.exact
         return keys
 
     def collect_together(self, sources: Sequence[KeySource], names: NamesOf) -> list[Keys | Reason]:
@@ -89,7 +92,10 @@ class WorkerEngine:
         """
         assert keys is None or isinstance(keys, WorkerKeys), "keys of this engine"
         found = fulfilling(table, layers, partitions, conditions, self._parameters, keys)
-        if found is None or (found.left_out and any(map(_has_unknown_function, conditions))):
+        if found is None:
+            return None
+        self.leaves_out |= found.left_out
+        if found.left_out and any(map(_has_unknown_function, conditions)):
             return None
         self._calls |= {name.lower() for name in found.functions}
         return found.partitions

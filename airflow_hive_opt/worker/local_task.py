@@ -27,6 +27,7 @@ from airflow_hive_opt.local_task.published import publish
 from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.metastores.metastore import MetastoreError, Remote
 from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
+from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.worker.engine import MetastoreTables, OtherScans, WorkerEngine
 from airflow_hive_opt.worker.planning import located, planned
 from airflow_hive_opt.worker.settings import other_catalogs
@@ -38,6 +39,14 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
 
 log = logging.getLogger(__name__)
+
+# What a scan is not pruned for, if it is for want of the conditions that the worker leaves out.
+_FOR_WANT = (
+    Reason.CONDITION_NOT_DETERMINISTIC,
+    Reason.ALL_PARTITIONS_MATCH,
+    Reason.MOST_PARTITIONS_MATCH,
+    Reason.LIST_TOO_LARGE,
+)
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,8 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     found = run_local_task(context, plan, OtherScans())
     if context.metastore_failed:
         raise Unanswered("the metastore does not answer")
+    if engine.leaves_out:
+        _check_pruned(found.descriptor)
     session = Binding(
         "spark_catalog",
         "default",
@@ -136,3 +147,10 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
         )
         descriptor = replace(descriptor, targets=tuple(measured))
     return descriptor, found.keys
+
+
+def _check_pruned(descriptor: Descriptor) -> None:
+    """Leaves a statement to Spark that may prune a scan by a condition that was left out."""
+    for decision in descriptor.decisions:
+        if decision.reason in _FOR_WANT:
+            raise Unanswered(f"the worker leaves out conditions that {decision.scan.name} needs")

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from tests.spark.on_metastore import spark_on
+from tests.spark.test_bound_names import drop_database
 from tests.worker.tasks import Tasks
 
 
@@ -15,10 +16,9 @@ from tests.worker.tasks import Tasks
 def session(spark, metastore_service):
     """This process's Spark on the metastore, with an empty database ``worker_it``."""
     with spark_on(spark, metastore_service) as session:
-        session.sql("DROP DATABASE IF EXISTS worker_it CASCADE")
         session.sql(f"CREATE DATABASE worker_it LOCATION '{metastore_service.warehouse}/it'")
         yield session
-        session.sql("DROP DATABASE worker_it CASCADE")
+        drop_database(session, "worker_it")
 
 
 @pytest.fixture

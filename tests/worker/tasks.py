@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +32,24 @@ class Tasks:
 
     session: Any
     folder: Path
-    tries: dict[str, int] = field(default_factory=dict)
+    tries: dict[str, Iterator[int]] = field(default_factory=dict)
 
     def context(self, task_id: str) -> dict[str, Any]:
         """The context of the task's next try."""
-        self.tries[task_id] = self.tries.get(task_id, 0) + 1
         instance = Instance(
             dag_id="d",
             run_id="r",
             task_id=task_id,
             map_index=-1,
-            try_number=self.tries[task_id],
+            try_number=self.next_try(task_id),
             pushed={},
             id=task_id,
         )
         return {"ti": instance, "params": {}}
+
+    def next_try(self, task_id: str) -> int:
+        """The number of the task's next try."""
+        return next(self.tries.setdefault(task_id, count(1)))
 
     def run(self, operator: type, sql: str, **options: Any) -> dict[str, Any]:
         """The operator's output, as XCom brings it to other tasks."""
@@ -56,10 +60,8 @@ class Tasks:
 
     def made(self, operator: type, sql: str, **options: Any) -> Any:
         """The operator with the connection to the metastore."""
-        options = {"metastore_conn_id": "metastore", **options}
-        return operator(
-            task_id=operator.__name__, sql=sql, descriptor_path=str(self.folder), **options
-        )
+        given = {"metastore_conn_id": "metastore", "descriptor_path": str(self.folder), **options}
+        return operator(task_id=operator.__name__, sql=sql, **given)
 
     def prune(self, sql: str, local_task: str = "worker", **options: Any) -> dict[str, Any]:
         """The output of the local task alone."""
@@ -134,8 +136,7 @@ def hand_over(tasks: Tasks, sql: str, session: Any = None, between=(), **options
 
 def worker_job(tasks: Tasks, sql: str, **options: Any) -> Job:
     """A local task, for one more attempt."""
-    number = tasks.tries["job"] = tasks.tries.get("job", 0) + 1
-    path = str(tasks.folder / str(number) / "1.json")
+    path = str(tasks.folder / str(tasks.next_try("job")) / "1.json")
     return job_of(sql, path=path, stages=Stages.LOCAL_TASK, show_rows=1_000, **options)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
+
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.documents.small_tables import SmallTable, digest_of_files
 from airflow_hive_opt.metastores.partitions import digest_of_values
@@ -25,7 +27,7 @@ def changed_tables(
 ) -> list[str]:
     """The names of the small tables that have other files or partitions now.
 
-    Raises Spark's errors if files can't be listed.
+    Includes those whose folders can't be listed.
     """
     return [
         table.name for table in descriptor.small_tables if _has_changed(session, catalog, table)
@@ -37,7 +39,10 @@ def _has_changed(session: SparkSession, catalog: SessionCatalog, small: SmallTab
         table = catalog.table(small.name)
         if table is None or digest_of_values(catalog.partition_names(table)) != small.partitions:
             return True
-    return any(_digest(session, location) != digest for location, digest in small.folders)
+    try:
+        return any(_digest(session, location) != digest for location, digest in small.folders)
+    except Py4JJavaError:  # Spark says what is wrong with a folder when it reads the keys
+        return True
 
 
 def _digest(session: SparkSession, location: str) -> str:
@@ -46,7 +51,7 @@ def _digest(session: SparkSession, location: str) -> str:
     path = jvm.org.apache.hadoop.fs.Path(location)
     state: Any = session._jsparkSession.sessionState()
     statuses = path.getFileSystem(state.newHadoopConf()).listStatus(path)
-    text = str(jvm.org.apache.commons.lang3.StringUtils.join(statuses, "\n"))
+    text = str(jvm.org.apache.commons.lang3.ArrayUtils.toString(statuses))  # takes any object
     return digest_of_files(
         (found["path"].rpartition("/")[2], int(found["length"]), int(found["time"]) // 1000)
         for found in _FILE.finditer(text)

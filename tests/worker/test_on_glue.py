@@ -1,0 +1,101 @@
+"""The worker's local task on AWS Glue: a stand-in has the tables, a local folder their files."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
+
+from airflow_hive_opt.documents.binding import WORKER
+from tests.services.glue_stand_in import REGION, glue_stand_in
+from tests.worker.tasks import Tasks, descriptor_of, values_of
+
+pytest.importorskip("moto")  # environments of other versions do not have it
+
+SQL = "SELECT f.id FROM lake.fact f JOIN lake.keys k ON f.day = k.day AND k.n {}"
+DAYS = [f"day-{number:03}" for number in range(300)]
+_PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
+
+
+@pytest.fixture(scope="module")
+def glue(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("glue")
+    with glue_stand_in() as stand_in:
+        client = stand_in.client()
+        client.create_database(DatabaseInput={"Name": "default", "LocationUri": f"file:{folder}"})
+        client.create_database(DatabaseInput={"Name": "lake"})
+        keys = folder / "keys"
+        keys.mkdir()
+        numbers = pa.array(range(300), pa.int32())
+        pq.write_table(pa.table({"n": numbers, "day": DAYS}), keys / "part-0.parquet")
+        _create(client, "keys", f"file:{keys}", [("n", "int"), ("day", "string")])
+        _create(client, "fact", f"file:{folder}/fact", [("id", "int")], [("day", "string")])
+        stand_in.add_partitions("lake.fact", [(day,) for day in DAYS])
+        yield stand_in
+
+
+def _create(client, name, location, columns, partition_columns=()):
+    client.create_table(
+        DatabaseName="lake",
+        TableInput={
+            "Name": name,
+            "TableType": "EXTERNAL_TABLE",
+            "Parameters": {"EXTERNAL": "TRUE"},
+            "PartitionKeys": [{"Name": key, "Type": type_} for key, type_ in partition_columns],
+            "StorageDescriptor": {
+                "Columns": [{"Name": column, "Type": type_} for column, type_ in columns],
+                "Location": location,
+                "InputFormat": f"{_PARQUET}.MapredParquetInputFormat",
+                "OutputFormat": f"{_PARQUET}.MapredParquetOutputFormat",
+                "SerdeInfo": {"SerializationLibrary": f"{_PARQUET}.serde.ParquetHiveSerDe"},
+            },
+        },
+    )
+
+
+@pytest.fixture
+def tasks(glue, tmp_path, monkeypatch):
+    glue.forget()
+    connection = {
+        "conn_type": "aws",
+        "login": "x",
+        "password": "x",
+        "extra": {"region_name": REGION, "endpoint_url": glue.endpoint},
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_METASTORE", json.dumps(connection))
+    return Tasks(None, tmp_path)
+
+
+def test_few_keys(tasks, glue):
+    pruned = tasks.prune(SQL.format("< 10"))
+    assert (pruned["kept"], pruned["total"], pruned["local_task"]) == (10, 300, "worker")
+    descriptor = descriptor_of(pruned)
+    assert values_of(descriptor) == [(day,) for day in DAYS[:10]]
+    (target,) = descriptor.targets
+    assert target.filter.count("'day-") == 10
+    assert (descriptor.binding.reader, descriptor.binding.calls) == (WORKER, ())
+    assert glue.calls["GetPartitions"] == 1
+    assert glue.calls.total() == pruned["work"]["local task"]["metastore_calls"]
+
+
+def test_more_keys_than_a_filter_can_have(tasks):
+    pruned = tasks.prune(SQL.format("BETWEEN 50 AND 289") + " AND k.n % 2 = 0")
+    (target,) = descriptor_of(pruned).targets
+    assert (target.kept, target.filter) == (120, None)
+
+
+def test_gates_and_sizes(tasks):
+    """The sizes are those in the catalog."""
+    with pytest.raises(AirflowFailException, match="6 bytes, but max_bytes is 5"):
+        tasks.prune(SQL.format("< 3"), max_bytes=5)
+    assert tasks.prune(SQL.format("< 3"), max_bytes=6)["kept"] == 3
+
+
+@pytest.mark.parametrize("fault", ["denied", "expired"])
+def test_without_permission(tasks, glue, fault):
+    glue.fault = lambda number, action: fault
+    with pytest.raises(AirflowFailException, match="can't run the local task: the metastore: AWS"):
+        tasks.prune(SQL.format("< 3"))

@@ -1,0 +1,161 @@
+"""A worker's list in a session that reads the statement differently: Spark reads the keys again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark.test_bound_names import drop_database
+from tests.worker.tasks import hand_over
+
+SQL = (
+    "SELECT f.id, f.p FROM worker_fact f JOIN worker_keys k ON f.p = k.p "
+    "AND length(k.s) = 2 AND k.id < 3"
+)
+INTO = "STORED AS PARQUET AS SELECT CAST(id AS INT) id, CAST(id + {} AS INT) p, 'ab' s"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(session):
+    """They are in the database ``default``, which is the current one of a new session."""
+    session.sql("CREATE TABLE worker_fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    session.sql("INSERT INTO worker_fact SELECT CAST(id AS INT), CAST(id AS INT) FROM range(12)")
+    yield
+    session.sql("DROP TABLE IF EXISTS worker_fact")
+
+
+@pytest.fixture(autouse=True)
+def keys(session):
+    session.sql(f"CREATE TABLE worker_keys {INTO.format(0)} FROM range(12)")
+    yield
+    session.sql("DROP TABLE IF EXISTS worker_keys")
+
+
+@pytest.fixture
+def other(session):
+    """A session of its own for the map join."""
+    return session.newSession()
+
+
+def read_again(tasks, caplog, why, session=None, between=(), sql=SQL):
+    caplog.clear()
+    with caplog.at_level("INFO"):
+        handed = hand_over(tasks, sql, session, between)
+    assert handed.descriptor.kept == 3
+    assert handed.reader == "spark"
+    assert "the keys are read again, on Spark: " in caplog.text
+    assert why in caplog.text
+    return handed
+
+
+def test_the_same_session(tasks, other):
+    assert hand_over(tasks, SQL, other).reader == "worker"
+
+
+def test_small_tables_that_are_made_elsewhere(tasks, caplog, tmp_path):
+    made = f"CREATE TABLE worker_keys STORED AS PARQUET LOCATION '{tmp_path}/keys'"
+    handed = read_again(
+        tasks,
+        caplog,
+        "default.worker_keys lies in ",
+        between=(
+            "DROP TABLE worker_keys",
+            made + INTO.format(5)[len("STORED AS PARQUET") :] + " FROM range(12)",
+        ),
+    )
+    assert handed.outcome.summary["decisions"][0]["kept"] == 3
+    assert sorted(handed.outcome.rows) == [("5", "5"), ("6", "6"), ("7", "7")]
+
+
+def test_a_big_table_that_is_made_elsewhere(tasks, caplog, tmp_path, session):
+    made = "CREATE TABLE worker_fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET "
+    try:
+        handed = read_again(
+            tasks,
+            caplog,
+            "default.worker_fact lies in ",
+            between=(
+                "DROP TABLE worker_fact",
+                f"{made} LOCATION '{tmp_path}/fact'",
+                "INSERT INTO worker_fact SELECT CAST(id + 50 AS INT), CAST(id AS INT) FROM "
+                "range(2, 20)",
+            ),
+        )
+        assert handed.outcome.rows == (("52", "2"),)
+    finally:
+        session.sql("DROP TABLE worker_fact")
+        session.sql(made)
+        session.sql(
+            "INSERT INTO worker_fact SELECT CAST(id AS INT), CAST(id AS INT) FROM range(12)"
+        )
+
+
+def test_a_temporary_view(tasks, caplog, other):
+    other.sql("SELECT 1 AS id, 9 AS p, 'ab' AS s").createOrReplaceTempView("worker_keys")
+    handed = read_again(tasks, caplog, "worker_keys is a temporary view here and not there", other)
+    assert handed.outcome.rows == (("9", "9"),)
+
+
+def test_a_function_of_the_users_own(tasks, caplog, other):
+    other.udf.register("length", lambda text: 7, "int")
+    handed = read_again(tasks, caplog, "the function length is defined here and not there", other)
+    assert handed.outcome.rows == ()
+
+
+def test_a_function_that_the_worker_did_not_evaluate(tasks, other):
+    """Conditions that were left out cost no row, whatever they mean."""
+    other.udf.register("reverse", lambda text: "ba", "string")
+    handed = hand_over(tasks, SQL.replace("k.id < 3", "k.id < 3 AND reverse(k.s) = 'ba'"), other)
+    assert handed.reader == "worker"
+    assert len(handed.outcome.rows) == 3
+
+
+def test_another_database(tasks, caplog, other, session, tmp_path):
+    session.sql(f"CREATE DATABASE worker_other LOCATION '{tmp_path}/other'")
+    try:
+        session.sql(f"CREATE TABLE worker_other.worker_keys {INTO.format(7)} FROM range(12)")
+        session.sql("CREATE TABLE worker_other.worker_fact AS SELECT * FROM worker_fact")
+        other.sql("USE worker_other")
+        handed = read_again(
+            tasks, caplog, "the current database is default there and worker_other here", other
+        )
+        assert sorted(handed.outcome.rows) == [("7", "7"), ("8", "8"), ("9", "9")]
+    finally:
+        drop_database(session, "worker_other")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.caseSensitive", "true"),
+        ("spark.sql.parquet.binaryAsString", "true"),
+        ("spark.sql.legacy.sizeOfNull", "true"),
+        ("spark.sql.legacy.parquet.nanosAsLong", "true"),
+        ("spark.sql.files.ignoreMissingFiles", "true"),
+    ],
+)
+def test_settings_that_may_change_values(tasks, caplog, other, name, value):
+    other.conf.set(name, value)
+    handed = read_again(tasks, caplog, f"{name} is ", other)
+    assert len(handed.outcome.rows) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.session.timeZone", "Asia/Tokyo"),
+        ("spark.sql.ansi.enabled", "false"),
+        ("spark.sql.legacy.timeParserPolicy", "LEGACY"),
+        ("spark.sql.shuffle.partitions", "3"),
+    ],
+)
+def test_settings_that_change_nothing_for_the_worker(tasks, other, name, value):
+    other.conf.set(name, value)
+    handed = hand_over(tasks, SQL, other)
+    assert (handed.reader, len(handed.outcome.rows)) == ("worker", 3)
+
+
+def test_several_differences(tasks, caplog, other):
+    other.conf.set("spark.sql.caseSensitive", "true")
+    other.sql("SELECT 1 AS id, 9 AS p, 'ab' AS s").createOrReplaceTempView("worker_keys")
+    read_again(tasks, caplog, "spark.sql.caseSensitive is false there and true here", other)
+    assert "worker_keys is a temporary view here" in caplog.text

@@ -1,0 +1,309 @@
+"""Both stages in one task: who reads the keys, and what gates stop before Spark has anything to do.
+
+The Spark of this process is warm. A test that needs a cold one says how long a start takes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.common.compat.sdk import (
+    DAG,
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+    task,
+)
+from upath import UPath
+
+from airflow_hive_opt.documents.job import read_job, write_outcome
+from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.provider import embedded, worker
+from airflow_hive_opt.spark.application.run import run_job
+from airflow_hive_opt.spark.session import session as sessions
+from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
+from tests.worker.tasks import descriptor_of
+
+OF_KEYS = "SELECT f.id, f.p FROM worker_it.fact f JOIN worker_it.keys k ON f.p = k.p AND k.id < 3"
+NO_KEYS = OF_KEYS.replace("k.id < 3", "k.id < 0")
+NOT_PRUNED = "SELECT f.id FROM worker_it.fact f LEFT JOIN worker_it.keys k ON f.p = k.p"
+UNANSWERED = OF_KEYS.replace("worker_it.keys", "worker_it.few")
+WRITTEN = f"INSERT OVERWRITE TABLE worker_it.result {OF_KEYS}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(session):
+    for sql in (
+        "CREATE TABLE worker_it.fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET",
+        "INSERT INTO worker_it.fact SELECT CAST(id AS INT), CAST(id % 12 AS INT) FROM range(24)",
+        "CREATE TABLE worker_it.keys (id INT, p INT) STORED AS PARQUET",
+        "INSERT INTO worker_it.keys SELECT CAST(id AS INT), CAST(id AS INT) FROM range(12)",
+        "CREATE VIEW worker_it.few AS SELECT * FROM worker_it.keys",
+        "CREATE TABLE worker_it.result (id INT, p INT) STORED AS PARQUET",
+    ):
+        session.sql(sql)
+
+
+@pytest.fixture
+def cold(monkeypatch):
+    """Each start of Spark counts as a cold one."""
+    monkeypatch.setattr(embedded, "_WARM", -1.0)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The jobs that workers were asked for."""
+    jobs = []
+    found = worker._found
+
+    def counted(job, *arguments):
+        jobs.append(job)
+        return found(job, *arguments)
+
+    monkeypatch.setattr(worker, "_found", counted)
+    return jobs
+
+
+@pytest.fixture
+def no_spark(monkeypatch):
+    """The sessions of Spark that a task has asked for; it gets none."""
+    asked = []
+
+    def refused(*arguments):
+        asked.append(arguments)
+        raise AssertionError("a Spark is started")
+
+    monkeypatch.setattr(sessions, "spark_session", refused)
+    return asked
+
+
+@pytest.fixture
+def cluster(session, monkeypatch):
+    """The jobs that were submitted; instead of spark-submit, this process's Spark runs them."""
+    jobs = []
+
+    def submit(hook, application="", **_):
+        job = read_job(UPath(hook._build_spark_submit_command(application)[-1]))
+        jobs.append(job)
+        write_outcome(run_job(session, job), UPath(job.path))
+
+    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps({"conn_type": "spark", "host": "yarn"}))
+    monkeypatch.setenv("AIRFLOW_HIVE_OPT_TASK_PID", "0")
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+    return jobs
+
+
+def written(tasks):
+    return tasks.rows("SELECT * FROM worker_it.result")
+
+
+def test_while_spark_starts(tasks, cold, asked):
+    summary = tasks.both(WRITTEN)
+    assert (summary["local_task"], summary["kept"], len(asked)) == ("worker", 3, 1)
+    assert set(summary["seconds"]) == {"local task", "prelaunch", "map join", "report"}
+    assert summary["work"]["local task"]["metastore_calls"] > 0
+    assert summary["work"]["map join"]["partitions_fetched"] == 3
+    assert written(tasks) == tasks.rows(OF_KEYS)
+    report = json.loads(Path(summary["uri"]).with_name("1.report.json").read_text())
+    assert report["summary"]["local_task"] == "worker"
+    assert descriptor_of(summary).digest == summary["digest"]
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        ("INSERT INTO worker_it.changing VALUES (1, 7)", 4),
+        ("DROP TABLE worker_it.changing", None),
+        ("TRUNCATE TABLE worker_it.changing", 0),
+    ],
+    ids=["more rows", "dropped", "no rows"],
+)
+def test_small_tables_that_change_while_spark_starts(
+    tasks, cold, monkeypatch, caplog, change, kept
+):
+    tasks.write("CREATE TABLE worker_it.changing STORED AS PARQUET AS SELECT * FROM worker_it.keys")
+    found = worker._found
+
+    def changed(*given):
+        answer = found(*given)
+        tasks.write(change)
+        return answer
+
+    monkeypatch.setattr(worker, "_found", changed)
+    sql = WRITTEN.replace("worker_it.keys", "worker_it.changing")
+    try:
+        if kept is None:
+            with pytest.raises(AirflowException, match="worker_it.changing"):
+                tasks.both(sql)
+            return
+        with caplog.at_level("INFO"):
+            summary = tasks.both(sql)
+        assert (summary["local_task"], summary["kept"]) == ("spark", kept)
+        assert "worker_it.changing changed while Spark started" in caplog.text
+        assert written(tasks) == tasks.rows(sql.partition("result ")[2])
+    finally:
+        tasks.write("DROP TABLE IF EXISTS worker_it.changing")
+
+
+def test_a_spark_that_is_ready_before_the_worker(tasks, monkeypatch, caplog):
+    monkeypatch.setattr(embedded, "_WARM", 1_000.0)
+    ended = threading.Event()
+    found = worker._found
+    monkeypatch.setattr(worker, "_found", lambda *given: (ended.wait(60), found(*given))[1])
+    try:
+        with caplog.at_level("INFO"):
+            summary = tasks.both(WRITTEN)
+    finally:
+        ended.set()
+    assert summary["local_task"] == "spark"
+    assert "Spark runs the local task: Spark is ready before it" in caplog.text
+    assert written(tasks) == tasks.rows(OF_KEYS)
+
+
+def test_the_worker_alone_is_waited_for(tasks, monkeypatch):
+    monkeypatch.setattr(embedded, "_WARM", 1_000.0)
+    found = worker._found
+    monkeypatch.setattr(worker, "_found", lambda *a: (threading.Event().wait(3), found(*a))[1])
+    assert tasks.both(OF_KEYS, local_task="worker")["local_task"] == "worker"
+
+
+@pytest.mark.parametrize("by", ["argument", "configuration"])
+def test_spark_alone(tasks, cold, asked, monkeypatch, by):
+    if by == "configuration":
+        monkeypatch.setenv("AIRFLOW__HIVE_OPT__LOCAL_TASK", "spark")
+    options = {"local_task": "spark"} if by == "argument" else {}
+    assert tasks.both(OF_KEYS, **options)["local_task"] == "spark"
+    assert tasks.prune(OF_KEYS, **{"local_task": None, **options})["local_task"] == "spark"
+    assert asked == []
+
+
+def test_an_argument_precedes_the_configuration(tasks, monkeypatch, no_spark):
+    monkeypatch.setenv("AIRFLOW__HIVE_OPT__LOCAL_TASK", "spark")
+    assert tasks.prune(OF_KEYS)["local_task"] == "worker"
+    assert no_spark == []
+
+
+@pytest.mark.parametrize("stages", ["prune", "both"])
+def test_a_worker_that_can_not_answer(tasks, cold, monkeypatch, stages):
+    monkeypatch.setenv("AIRFLOW__HIVE_OPT__LOCAL_TASK", "worker")
+    with pytest.raises(AirflowFailException) as raised:
+        getattr(tasks, stages)(UNANSWERED, local_task=None)
+    assert str(raised.value) == (
+        "the worker can't run the local task: worker_it.few is a view. Set local_task to 'auto'"
+    )
+    assert raised.value._message_says_all  # so Airflow logs no stack
+
+
+def test_wrong_values(tasks, monkeypatch):
+    message = "local_task must be auto, spark or worker, not 'both'"
+    with DAG("d"):
+        for make in (
+            lambda: LocalTaskOperator(task_id="t", sql="SELECT 1", local_task="both"),
+            lambda: MapJoinPruneOperator(task_id="t", sql="SELECT 1", local_task="both"),
+            lambda: MapJoinPruneTaskGroup("g", sql="SELECT 1", local_task="both"),
+            task.map_join_prune(lambda: "", task_id="t", local_task="both"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                make()
+    monkeypatch.setenv("AIRFLOW__HIVE_OPT__LOCAL_TASK", "both")
+    with pytest.raises(AirflowFailException, match=rf"\[hive_opt\] {message}"):
+        tasks.prune(OF_KEYS, local_task=None)
+
+
+GATES = {
+    "no key, skip": (NO_KEYS, {"on_empty": "skip"}, AirflowSkipException),
+    "no key, fail": (NO_KEYS, {"on_empty": "fail"}, AirflowFailException),
+    "too many partitions": (OF_KEYS, {"max_partitions": 2}, AirflowFailException),
+    "too many bytes": (OF_KEYS, {"max_bytes": 10}, AirflowFailException),
+    "nothing pruned": (NOT_PRUNED, {"on_no_prune": "fail"}, AirflowFailException),
+}
+
+
+@pytest.fixture(params=GATES)
+def gate(request):
+    return GATES[request.param]
+
+
+def test_gates_of_a_local_task(tasks, gate, monkeypatch):
+    sql, options, kind = gate
+    said = []
+    for local_task in ("spark", "worker"):
+        if local_task == "worker":
+            monkeypatch.setattr(sessions, "spark_session", None)
+        with pytest.raises(kind) as raised:
+            tasks.prune(sql, local_task, **options)
+        said.append((type(raised.value), str(raised.value)))
+    assert said[0] == said[1]
+
+
+def test_gates_of_a_submitted_job(tasks, gate, cluster):
+    sql, options, kind = gate
+    with pytest.raises(kind):
+        tasks.both(sql, conn_id="cluster", **options)
+    assert cluster == []
+
+
+def test_gates_that_are_open(tasks, no_spark):
+    options = {"on_empty": "fail", "max_partitions": 3, "max_bytes": 1 << 20, "on_no_prune": "fail"}
+    pruned = tasks.prune(OF_KEYS, **options)
+    (target,) = descriptor_of(pruned).targets
+    place = Path(target.location.removeprefix("file:"))
+    for partition in target.partitions:
+        files = (place / f"p={partition.values[0]}").glob("part-*")
+        assert partition.bytes == sum(file.stat().st_size for file in files) > 0
+
+
+def test_a_submitted_job_gets_the_list(tasks, cluster):
+    summary = tasks.both(WRITTEN, conn_id="cluster")
+    (job,) = cluster
+    assert job.descriptor.endswith("/MapJoinPruneOperator/-1/1.json")
+    assert (summary["local_task"], summary["kept"]) == ("worker", 3)
+    assert set(summary["seconds"]) == {"local task", "prelaunch", "map join", "report"}
+    assert written(tasks) == tasks.rows(OF_KEYS)
+
+
+def test_each_attempt_submits_the_same_work(tasks, cluster):
+    for _ in range(2):
+        tasks.both(WRITTEN, conn_id="cluster")
+    first, second = cluster
+    assert first.descriptor != second.descriptor
+    assert first.digest_of_work() == second.digest_of_work()
+
+
+def test_a_submitted_job_without_the_worker(tasks, cluster, caplog):
+    with caplog.at_level("INFO"):
+        summary = tasks.both(UNANSWERED, conn_id="cluster")
+    assert (summary["local_task"], summary["kept"], cluster[0].descriptor) == ("spark", 3, None)
+    assert "Spark runs the local task: worker_it.few is a view" in caplog.text
+
+
+def test_a_dry_run_starts_no_spark(tasks, no_spark):
+    found = tasks.context("MapJoinPruneOperator")
+    operator = tasks.made(MapJoinPruneOperator, OF_KEYS, dry=True)
+    operator.render_template_fields(found)
+    with pytest.raises(AirflowSkipException, match="nothing was joined"):
+        operator.execute(found)
+    assert found["ti"].pushed["return_value"]["local_task"] == "worker"
+    assert no_spark == []
+
+
+def test_a_descriptor_that_can_not_be_written(tasks, no_spark):
+    with pytest.raises(AirflowException, match="can't write /proc/nowhere"):
+        tasks.run(LocalTaskOperator, OF_KEYS, local_task="worker", descriptor_path="/proc/nowhere")
+
+
+def test_several_at_once(tasks, no_spark):
+    """Tasks of one process, as with the executors that fork none."""
+    statements = [OF_KEYS.replace("< 3", f"< {number}") for number in range(1, 6)]
+    with ThreadPoolExecutor(5) as threads:
+        found = list(threads.map(tasks.prune, statements))
+    assert [each["kept"] for each in found] == [1, 2, 3, 4, 5]
+    assert len({each["uri"] for each in found}) == 5
