@@ -11,7 +11,7 @@ JDBC_DRIVER := .venv/share/java/postgresql.jar
 CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill bench-planning test-iceberg fuzz-iceberg bench-iceberg lock clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill bench-planning bench-worker test-iceberg fuzz-iceberg bench-iceberg lock clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -30,6 +30,7 @@ help:
 	@echo "make bench-correlation  TPC-H's correlated queries, rewritten and plain"
 	@echo "make bench-backfill  a backfill of 30 days, with a Spark for each task and with a shared one"
 	@echo "make bench-planning  how long the planning of long statements takes"
+	@echo "make bench-worker  what the local task in the worker answers and costs, beside Spark's"
 	@echo "make test-iceberg   tests with Iceberg tables on Spark 3.5, in an environment of their own"
 	@echo "make fuzz-iceberg   N random queries, and N random MERGE, UPDATE and DELETE, on Iceberg tables"
 	@echo "make bench-iceberg  a join and a MERGE that need few days of an Iceberg table"
@@ -198,7 +199,7 @@ bench-correlation: $(READY)
 	$(BIN)/python -m benchmarks.correlation --scale $(SCALE) --repeats $(REPEAT) $(ARGUMENTS)
 
 # Each benchmark accepts arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
-bench: growth tpcds tpch key-predicate overhead bench-correlation bench-planning
+bench: growth tpcds tpch key-predicate overhead bench-correlation bench-planning bench-worker
 
 growth: services
 	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)
@@ -208,6 +209,9 @@ key-predicate: $(READY)
 
 bench-planning: $(READY)
 	$(BIN)/python -m benchmarks.planning $(ARGUMENTS)
+
+bench-worker: services
+	$(BIN)/python -m benchmarks.worker $(ARGUMENTS)
 
 overhead: services
 	$(BIN)/python -m benchmarks.overhead $(ARGUMENTS)

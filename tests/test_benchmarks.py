@@ -5,17 +5,23 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
+from airflow_hive_opt.statement.scan_ref import ScanRef
 from benchmarks import correlation_report, key_predicate, overhead, planning
 from benchmarks.report import spread, write_growth
 from benchmarks.suites import SUITES, TPCDS, TPCH, query_texts
 from benchmarks.tpc import text_of
 from benchmarks.tpc_report import write_suite
 from benchmarks.warehouse import register
+from benchmarks.worker import compared
+from benchmarks.worker_report import write_worker
 from tests.services.thrift import add_partitions, create_database, create_table, thrift_client
 
 COLUMNS = [("id", "bigint")]
@@ -224,6 +230,38 @@ def test_a_part_of_the_correlation_results_is_measured_again(tmp_path):
     assert "| 4 → 4 | 3 → 3 | 2.0 → 2.0 | yes |" in text
     correlation_report.keep(run("Q21", [1.0], adaptive=False), MACHINE, tmp_path)
     assert (tmp_path / "correlation.md").read_text().count("| Q21 |") == 2
+
+
+def test_the_worker_is_compared_scan_by_scan(tmp_path):
+    spark = [_target("f", 5, "a"), _target("f", 30, "a", "b"), _target("g", 60, "a")]
+    worker = [_target("f", 5, "a", "c"), _target("f", 30, "a"), _target("f", 90)]
+    decision = SimpleNamespace(scan=spark[2].scan, reason="TOO_MANY_KEYS")
+    there = SimpleNamespace(targets=spark, decisions=())
+    here = SimpleNamespace(targets=worker, decisions=[decision])
+    of_f, of_g = compared("tpcds", 1, there, here)
+    assert (of_f.kept, of_f.more, of_f.missing, of_f.why) == (3, 1, 1, "")
+    assert (of_g.kept, of_g.why) == (1, "TOO_MANY_KEYS")
+    left = list(compared("tpch", 2, there, "a | view"))
+    assert {pair.why for pair in left} == {"a | view"}
+    runs = [
+        {**{"by": by, "noise": 1.0, "load": 1.0, "kept": 30, "peak": peak}, **cost}
+        for by, peak in (("worker", 2 * 10**8), ("Spark", 10**9))
+        for cost in ({"seconds": 3.0, "cpu_seconds": 2.0}, {"seconds": 1.5, "cpu_seconds": 2.5})
+    ]
+    document = {"machine": MACHINE, "scale": 0.01, "partitions": 20_000, "matching": 30}
+    document |= {"pairs": [asdict(p) for p in (of_f, of_g, *left)], "measured": runs}
+    write_worker(document, tmp_path)
+    text = (tmp_path / "worker.md").read_text()
+    assert "| tpcds | 2 | 1 | 50% | 0 | 0 | 1 |" in text
+    assert "| all | 4 | 1 | 25% | 0 | 0 | 1 |" in text
+    assert "| a \\| view | 2 |" in text
+    assert "| worker | 1.50 | 2.00 | 200 | 30 | 2 |" in text
+
+
+def _target(table, start, *values):
+    scan = ScanRef(table, f"default.{table}", (start, start + 1), table)
+    partitions = tuple(Partition((value,)) for value in values)
+    return SimpleNamespace(scan=scan, partitions=partitions, total=9, kept=len(partitions))
 
 
 SERVED = """
