@@ -114,13 +114,13 @@ WORKER_EDITS = (
     ),
     WrongEdit(
         "worker/partition_names.py",
-        'sql = f"SELECT __row FROM {skeleton} WHERE __odd OR ({condition})"',
+        'sql = f"SELECT __row FROM {skeleton} WHERE {staying} OR ({condition})"',
         'sql = f"SELECT __row FROM {skeleton} WHERE ({condition})"',
         "a partition with an odd name may have rows that fulfil the condition",
     ),
     WrongEdit(
         "worker/partition_names.py",
-        'f"UNION SELECT __row FROM {_NAMES} WHERE __odd"',
+        'f"UNION SELECT __row FROM {skeleton} WHERE {staying}"',
         'f""',
         "a partition with an odd name may have rows that match a key",
     ),
