@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from airflow_hive_opt.local_task.engine import Keys, NamesOf
 from airflow_hive_opt.metastores.metastore import Remote
 from airflow_hive_opt.metastores.partitions import Partition
@@ -15,8 +13,6 @@ from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.pruning.decisions import KeySource, Layer
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.statement.catalog import Table
-from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.parse import parse
 from airflow_hive_opt.worker.key_query import collect
 from airflow_hive_opt.worker.keys import Keys as WorkerKeys
 from airflow_hive_opt.worker.partition_names import fulfilling
@@ -87,30 +83,16 @@ class WorkerEngine:
     ) -> list[Partition] | None:
         """See :class:`~airflow_hive_opt.local_task.engine.Engine`.
 
-        A condition may be left out. Also ``None`` if that has a function that a user may have
-        created: nothing tells whether it is deterministic.
+        Also ``None`` if one of the conditions is left out: the map join must not evaluate it on
+        partitions, as nothing tells whether it is deterministic.
         """
         assert keys is None or isinstance(keys, WorkerKeys), "keys of this engine"
         found = fulfilling(table, layers, partitions, conditions, self._parameters, keys)
-        if found is None:
-            return None
-        self.leaves_out |= found.left_out
-        if found.left_out and any(map(_has_unknown_function, conditions)):
+        self.leaves_out |= found is not None and not found.exact
+        if found is None or found.left_out:
             return None
         self._calls |= {name.lower() for name in found.functions}
         return found.partitions
-
-
-def _has_unknown_function(condition: str) -> bool:
-    """Whether a condition calls a function that is not Spark's own, or can't be parsed.
-
-    >>> _has_unknown_function("year(d) = mine(1)"), _has_unknown_function("upper(d) = 'A'")
-    (True, False)
-    """
-    try:
-        return parse(f"SELECT {condition}").find(exp.Anonymous) is not None
-    except PlanError:
-        return True
 
 
 class MetastoreTables:

@@ -41,8 +41,9 @@ _NAMES, _KEYS = "partition_names", "k"
 class Fulfilling:
     """The partitions; ``exact`` is false if there may be some that do not fulfil the conditions.
 
-    ``left_out`` says that a condition was left out. ``functions`` are the functions that the
-    conditions call, by their names in the statement. They must be Spark's own.
+    ``left_out`` says that a condition was left out, with nothing weaker in its place. ``functions``
+    are the functions that the conditions call, by their names in the statement. They must be
+    Spark's own.
     """
 
     partitions: list[Partition]
@@ -106,7 +107,7 @@ def fulfilling(
         odd = connection.execute(f"SELECT 1 FROM {_NAMES} WHERE __odd LIMIT 1").fetchone()
     found = [partitions[row] for row in sorted({row for (row,) in rows})]
     exact = not (work.left_out or odd) and (keys is None or keys.exact)
-    return Fulfilling(found, exact, bool(work.left_out), frozenset(work.functions))
+    return Fulfilling(found, exact, bool(work.dropped), frozenset(work.functions))
 
 
 def _conjuncts(work: Work, condition: str, relations: Sequence[Relation]) -> list[str]:

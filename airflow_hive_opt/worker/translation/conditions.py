@@ -57,12 +57,13 @@ class Conditions:
             with work.attempt():
                 found = self._subquery(inner) or self._to.condition(inner)
         except NotUnderstood as why:
-            work.leave_out(why)
             try:
                 with work.attempt():
                     found = leniently(self._to, inner)
             except NotUnderstood:
+                work.leave_out(why)
                 return None
+            work.leave_out(why, weaker=True)
         self._count(inner)
         return found
 

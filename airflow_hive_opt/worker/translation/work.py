@@ -42,7 +42,8 @@ class Work:
     - ``source`` finds a table by name; it raises :class:`NotUnderstood` if there is none.
     - ``parameters`` are the values of named parameter markers.
     - ``doubtful`` are the texts of literals that Spark reads as its settings say.
-    - ``left_out`` has a reason for each part that was left out.
+    - ``left_out`` has a reason for each part that was left out, ``dropped`` for those of them in
+      whose place nothing stands.
     - ``restricting`` counts the conditions that were not.
     - ``used`` are the columns that the translated text reads, ``functions`` the functions that it
       calls, by the names in the statement.
@@ -55,6 +56,7 @@ class Work:
     parameters: Mapping[str, object] = field(default_factory=dict)
     doubtful: frozenset[str] = frozenset()
     left_out: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
     restricting: int = 0
     used: list[tuple[str, str]] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
@@ -88,6 +90,11 @@ class Work:
         self.used.extend(notes.used)
         self.functions.extend(notes.functions)
 
-    def leave_out(self, why: NotUnderstood) -> None:
-        """Notes that a part is left out: the result may have more rows than the statement's."""
+    def leave_out(self, why: NotUnderstood, weaker: bool = False) -> None:
+        """Notes that a part is left out: the result may have more rows than the statement's.
+
+        ``weaker`` says that a weaker condition stands in its place.
+        """
         self.left_out.append(str(why))
+        if not weaker:
+            self.dropped.append(str(why))
