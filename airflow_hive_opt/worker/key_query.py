@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -68,8 +68,8 @@ def collect(
     )
 
 
-def _too_much(reason: Reason, left_out: bool) -> Reason:
+def _too_much(reason: Reason, left_out: Sequence[str]) -> Reason:
     """The reason; raises :class:`Unanswered` if it may not hold with all of the conditions."""
     if left_out:
-        raise Unanswered(f"{reason}, without the conditions that the worker leaves out")
+        raise Unanswered(f"{reason} without {left_out[0]}")
     return reason
