@@ -46,14 +46,14 @@ def collect(
         connection.execute(f"CREATE TABLE keys AS SELECT * FROM ({counted}) LIMIT {most}")
         count = connection.execute("SELECT count(*) FROM keys").fetchone()
         if count is not None and count[0] > bounds.max_keys:
-            return _too_much(Reason.TOO_MANY_KEYS, bool(found.left_out))
+            return _too_much(Reason.TOO_MANY_KEYS, found.left_out)
         if sizes:
             measured = (
                 f"SELECT max(greatest({', '.join(sizes)})), sum({' + '.join(sizes)}) FROM keys"
             )
             longest, total = connection.execute(measured).fetchone() or (0, 0)
             if (longest or 0) > MOST_BYTES_OF_A_KEY or (total or 0) > bounds.max_key_bytes:
-                return _too_much(Reason.KEYS_TOO_LARGE, bool(found.left_out))
+                return _too_much(Reason.KEYS_TOO_LARGE, found.left_out)
         rows = connection.execute("SELECT * FROM keys").fetchall()
     dates = [at for at, type_ in enumerate(found.types) if type_ == DATE]
     if any(not isinstance(row[at], (date, type(None))) for row in rows for at in dates):
