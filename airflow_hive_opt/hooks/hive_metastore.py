@@ -52,13 +52,10 @@ class HiveMetastoreHook(BaseHook):
 
     def uris(self) -> str:
         """The value for ``hive.metastore.uris``; raises ``AirflowFailException``."""
-        return uris_of(self._connection())
+        return uris_of(self.connection())
 
-    def is_on_glue(self) -> bool:
-        """Whether the connection is one of AWS Glue; raises ``AirflowFailException``."""
-        return is_glue(self._connection())
-
-    def _connection(self) -> Connection:
+    def connection(self) -> Connection:
+        """Airflow's connection; raises ``AirflowFailException`` if there is none."""
         try:
             return self.get_connection(self.metastore_conn_id)
         except AirflowNotFoundException:
@@ -72,14 +69,14 @@ class HiveMetastoreHook(BaseHook):
 
         Raises ``AirflowFailException``.
         """
-        return metastore_of(self._connection(), self.timeout)
+        return metastore_of(self.connection(), self.timeout)
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the metastore answers, for the test button of the connection's form."""
         from airflow_hive_opt.metastores.metastore import MetastoreError
 
         try:
-            connection = self._connection()
+            connection = self.connection()
             with metastore_of(connection, self.timeout) as metastore:
                 metastore.table("default.a_table_that_need_not_exist")
             place = "AWS Glue" if is_glue(connection) else f"at {uris_of(connection)}"
@@ -107,7 +104,11 @@ def spark_conf_of(metastore_conn_id: str | None) -> dict[str, str]:
     """
     if metastore_conn_id is None:
         return {}
-    connection = HiveMetastoreHook(metastore_conn_id)._connection()
+    return spark_conf_for(HiveMetastoreHook(metastore_conn_id).connection())
+
+
+def spark_conf_for(connection: Connection) -> dict[str, str]:
+    """Spark's metastore settings for a connection; raises ``AirflowFailException``."""
     if is_glue(connection):
         return glue_spark_conf(connection)
     return {"spark.hadoop.hive.metastore.uris": uris_of(connection)}

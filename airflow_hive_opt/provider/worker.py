@@ -12,17 +12,23 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.storage import DescriptorError
-from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook, spark_conf_of
+from airflow_hive_opt.hooks.hive_metastore import (
+    HiveMetastoreHook,
+    metastore_of,
+    spark_conf_for,
+)
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
     ObjectStoragePath,
 )
+from airflow_hive_opt.provider.glue import is_glue
 from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.metastores.metastore import Remote
+    from airflow_hive_opt.provider.airflow_compat import Connection
     from airflow_hive_opt.provider.connections import Deployment
     from airflow_hive_opt.worker.local_task import Found
 
@@ -47,7 +53,8 @@ class WorkerLocalTask:
     ``choice`` is the operator's ``local_task``, ``auto`` or ``worker``. ``place`` is where Spark
     runs, and ``conf`` are the task's settings of it. ``metastore_conn_id`` and ``storage_conn_id``
     are connections to the session's metastore and to the storage of the small tables. A thread does
-    the work, so that Spark can start meanwhile.
+    the work, so that Spark can start meanwhile. Raises ``AirflowFailException`` if there is no such
+    connection to a metastore.
     """
 
     def __init__(
@@ -62,12 +69,16 @@ class WorkerLocalTask:
         self._job = job
         self._is_required = choice == "worker"
         self._answer: Future[Found | str] = Future()
+        # here, because Airflow 3.0 does not answer two threads of a task at the same time
+        connection = None
+        if metastore_conn_id is not None and place.kind != "connect":
+            connection = HiveMetastoreHook(metastore_conn_id).connection()
 
         def work() -> None:
             if place.kind == "connect":
                 found: Found | str = "a Spark Connect server has its own metastore"
             else:
-                found = _found(job, conf, metastore_conn_id, storage_conn_id)
+                found = _found(job, conf, connection, storage_conn_id)
             self._answer.set_result(found)
 
         Thread(target=work, name="local task", daemon=True).start()
@@ -105,7 +116,7 @@ class WorkerLocalTask:
 def _found(
     job: Job,
     conf: Mapping[str, Any],
-    metastore_conn_id: str | None,
+    connection: Connection | None,
     storage_conn_id: str | None,
 ) -> Found | str:
     """What the local task finds, or why Spark has to run it; an error costs nothing else."""
@@ -116,8 +127,8 @@ def _found(
 
     try:
         given = {name: str(value) for name, value in conf.items()}
-        settings = {**spark_conf_of(metastore_conn_id), **given}
-        metastore, is_on_glue = _metastore(metastore_conn_id, settings)
+        settings = {**(spark_conf_for(connection) if connection else {}), **given}
+        metastore, is_on_glue = _metastore(connection, settings)
         return find(job, Place(metastore, is_on_glue, settings, _opener(storage_conn_id)))
     except Unanswered as why:
         return str(why)
@@ -128,7 +139,7 @@ def _found(
         return f"{type(error).__name__}: {error}"
 
 
-def _metastore(conn_id: str | None, settings: Mapping[str, str]) -> tuple[Remote, bool]:
+def _metastore(connection: Connection | None, settings: Mapping[str, str]) -> tuple[Remote, bool]:
     """A client of the session's metastore, and whether it is AWS Glue; raises ``Unanswered``."""
     from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
     from airflow_hive_opt.worker.unanswered import Unanswered
@@ -138,9 +149,8 @@ def _metastore(conn_id: str | None, settings: Mapping[str, str]) -> tuple[Remote
     secured = [name for name in _SECURED if settings.get(name, "false").lower() != "false"]
     if secured:
         raise Unanswered(f"{secured[0]} is set")
-    if conn_id is not None:
-        hook = HiveMetastoreHook(conn_id)
-        return hook.get_conn(), hook.is_on_glue()
+    if connection is not None:
+        return metastore_of(connection), is_glue(connection)
     if not settings.get(_URIS):
         raise Unanswered("the task names no metastore: set metastore_conn_id")
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -46,14 +46,14 @@ def collect(
         connection.execute(f"CREATE TABLE keys AS SELECT * FROM ({counted}) LIMIT {most}")
         count = connection.execute("SELECT count(*) FROM keys").fetchone()
         if count is not None and count[0] > bounds.max_keys:
-            return _too_much(Reason.TOO_MANY_KEYS, bool(found.left_out))
+            return _too_much(Reason.TOO_MANY_KEYS, found.left_out)
         if sizes:
             measured = (
                 f"SELECT max(greatest({', '.join(sizes)})), sum({' + '.join(sizes)}) FROM keys"
             )
             longest, total = connection.execute(measured).fetchone() or (0, 0)
             if (longest or 0) > MOST_BYTES_OF_A_KEY or (total or 0) > bounds.max_key_bytes:
-                return _too_much(Reason.KEYS_TOO_LARGE, bool(found.left_out))
+                return _too_much(Reason.KEYS_TOO_LARGE, found.left_out)
         rows = connection.execute("SELECT * FROM keys").fetchall()
     dates = [at for at, type_ in enumerate(found.types) if type_ == DATE]
     if any(not isinstance(row[at], (date, type(None))) for row in rows for at in dates):
@@ -68,8 +68,8 @@ def collect(
     )
 
 
-def _too_much(reason: Reason, left_out: bool) -> Reason:
+def _too_much(reason: Reason, left_out: Sequence[str]) -> Reason:
     """The reason; raises :class:`Unanswered` if it may not hold with all of the conditions."""
     if left_out:
-        raise Unanswered(f"{reason}, without the conditions that the worker leaves out")
+        raise Unanswered(f"{reason} without {left_out[0]}")
     return reason

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# What a scan is not pruned for, if it is for want of the conditions that the worker leaves out.
-_FOR_WANT = (
+# Reasons that may not hold with the conditions that the worker leaves out.
+_DOUBTFUL = (
     Reason.CONDITION_NOT_DETERMINISTIC,
     Reason.ALL_PARTITIONS_MATCH,
     Reason.MOST_PARTITIONS_MATCH,
@@ -152,5 +152,5 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
 def _check_pruned(descriptor: Descriptor) -> None:
     """Leaves a statement to Spark that may prune a scan by a condition that was left out."""
     for decision in descriptor.decisions:
-        if decision.reason in _FOR_WANT:
+        if decision.reason in _DOUBTFUL:
             raise Unanswered(f"the worker leaves out conditions that {decision.scan.name} needs")

@@ -70,7 +70,7 @@ def test_small_tables(tasks, small, reason):
         ({"spark.sql.catalogImplementation": "in-memory"}, "no Hive metastore"),
         ({"spark.sql.legacy.sizeOfNull": "true"}, "spark.sql.legacy.sizeOfNull may change values"),
         ({"spark.sql.parquet.binaryAsString": True}, "binaryAsString may change values"),
-        ({"spark.sql.parser.escapedStringLiterals": "true"}, ""),
+        ({"spark.sql.parser.escapedStringLiterals": "true"}, "changes how the statement is read"),
     ],
 )
 def test_settings(tasks, conf, reason):
@@ -86,7 +86,8 @@ def test_settings_in_set_lines(tasks):
 def test_a_task_without_a_metastore(tasks):
     job = worker_job(tasks, OF_KEYS)
     assert why(job, conn_id=None) == "the task names no metastore: set metastore_conn_id"
-    assert "there is no connection 'nobody'" in why(job, conn_id="nobody")
+    with pytest.raises(AirflowFailException, match="there is no connection 'nobody'"):
+        why(job, conn_id="nobody")
 
 
 def test_a_metastore_in_conf_is_asked(tasks, metastore_service):

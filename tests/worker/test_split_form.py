@@ -156,6 +156,13 @@ def test_no_more_is_read_than_with_a_list_by_hand(tasks):
     assert handed.partitions_fetched == fetched == 3
 
 
+def test_parameters(tasks):
+    sql = OF_KEYS.replace("k.id < 3", "k.id < :below AND k.s <> :but")
+    handed = hand_over(tasks, sql, parameters={"below": 4, "but": "s1"})
+    assert handed.reader == "worker"
+    assert values_of(handed.descriptor) == [("0",), ("2",), ("3",)]
+
+
 def test_a_sensor_takes_the_workers_keys(tasks, monkeypatch):
     started = []
     monkeypatch.setattr(RequiredPartitionsSensor, "run", lambda *_: started.append(1))

@@ -6,6 +6,8 @@ The Spark of this process is warm. A test that needs a cold one says how long a 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +31,7 @@ from airflow_hive_opt.provider import embedded, worker
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session import session as sessions
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
+from tests.services.java_options import SHORT_LIVED
 from tests.worker.tasks import descriptor_of
 
 OF_KEYS = "SELECT f.id, f.p FROM worker_it.fact f JOIN worker_it.keys k ON f.p = k.p AND k.id < 3"
@@ -115,6 +118,44 @@ def test_while_spark_starts(tasks, cold, asked):
     report = json.loads(Path(summary["uri"]).with_name("1.report.json").read_text())
     assert report["summary"]["local_task"] == "worker"
     assert descriptor_of(summary).digest == summary["digest"]
+
+
+_COLD = """
+import json, sys
+from types import SimpleNamespace
+from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+
+sql, folder, options = sys.argv[1:]
+task = MapJoinPruneOperator(
+    task_id="t",
+    sql=sql,
+    descriptor_path=folder,
+    metastore_conn_id="metastore",
+    conf={"spark.driver.extraJavaOptions": options},
+)
+ti = SimpleNamespace(dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=1)
+ti.xcom_push = lambda key, value: None
+print(json.dumps(task.execute({"ti": ti})))
+"""
+
+
+@pytest.mark.slow
+def test_a_task_that_starts_its_own_spark(tasks):
+    arguments = [WRITTEN, str(tasks.folder), SHORT_LIVED]
+    warehouse = {"AIRFLOW__HIVE_OPT__WAREHOUSE": str(tasks.folder / "warehouse")}
+    done = subprocess.run(
+        [sys.executable, "-c", _COLD, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **warehouse},
+    )
+    assert done.returncode == 0, done.stderr[-3_000:]
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert (summary["local_task"], summary["kept"]) == ("worker", 3)
+    assert summary["work"]["map join"]["partitions_fetched"] == 3
+    assert "the keys are read again" not in done.stdout + done.stderr
+    assert written(tasks) == tasks.rows(OF_KEYS)
 
 
 @pytest.mark.parametrize(
