@@ -65,12 +65,6 @@ WORKER_EDITS = (
         "a row too many on the right of a left or anti join replaces or removes a row",
     ),
     WrongEdit(
-        f"{TRANSLATION}/from_clause.py",
-        "            if not self._monotone or (kind == _INNER and not self._all_inner):",
-        "            if not self._monotone:",
-        "the left side of an outer join makes rows with NULLs",
-    ),
-    WrongEdit(
         f"{TRANSLATION}/translate.py",
         "    if work.left_out and not work.restricting:",
         "    if False:",

@@ -123,19 +123,24 @@ class StarJoins:
 
 @contextmanager
 def _noted() -> Iterator[list[bool]]:
-    """Whether each key set that the worker collects in the block is exact."""
-    collect, found = engine.collect, []
+    """For each question that the worker's engine answers in the block, whether it is exact."""
+    collect, fulfilling, found = engine.collect, engine.fulfilling, []
 
-    def noting(*arguments):
+    def collected(*arguments):
         keys = collect(*arguments)
         found.append(getattr(keys, "exact", True))
         return keys
 
-    engine.collect = noting
+    def fulfilled(*arguments):
+        answer = fulfilling(*arguments)
+        found.append(answer is None or answer.exact)
+        return answer
+
+    engine.collect, engine.fulfilling = collected, fulfilled
     try:
         yield found
     finally:
-        engine.collect = collect
+        engine.collect, engine.fulfilling = collect, fulfilling
 
 
 def made(session, seed: int) -> None:
