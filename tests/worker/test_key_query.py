@@ -183,6 +183,7 @@ def test_exact(known, condition, expected):
         ("d.k > 4 AND CAST(d.s AS VARCHAR(1)) = 'a'", [5, 6]),
         ("d.k > 4 AND d.dt < '1500-01-01'", [5, 6]),
         ("d.k > 4 AND d.s LIKE 'a!%' ESCAPE '!'", [5, 6]),
+        ("d.k > 4 AND d.k = 5 = d.b", [5, 6]),
         ("d.k > 4 AND :missing = 5", [5, 6]),
     ],
 )
