@@ -11,7 +11,7 @@ JDBC_DRIVER := .venv/share/java/postgresql.jar
 CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated bench-correlation bench-backfill bench-planning bench-worker test-iceberg fuzz-iceberg bench-iceberg lock clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker test-iceberg fuzz-iceberg bench-iceberg lock clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -27,6 +27,7 @@ help:
 	@echo "make fuzz   N random queries, pruned and plain: the rows must be equal"
 	@echo "make bench  all benchmarks; takes hours; results in benchmarks/results"
 	@echo "make fuzz-correlated    N random correlated queries, rewritten and plain: the rows must be equal"
+	@echo "make fuzz-worker        N random keys, partition names and joins of the worker's local task, compared with Spark"
 	@echo "make bench-correlation  TPC-H's correlated queries, rewritten and plain"
 	@echo "make bench-backfill  a backfill of 30 days, with a Spark for each task and with a shared one"
 	@echo "make bench-planning  how long the planning of long statements takes"
@@ -191,6 +192,10 @@ fuzz-writes: $(READY)
 
 fuzz-correlated: $(READY)
 	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s -m "not e2e" tests/fuzz/test_correlated.py
+
+fuzz-worker: services
+	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s -m "not e2e" \
+		tests/worker/test_fuzz.py tests/worker/test_star_joins.py
 
 # Runs every query in four sessions: adaptive execution on and off, broadcast joins on and off.
 SCALE ?= 0.5

@@ -76,13 +76,16 @@ def _reasons(pairs: Sequence[Record]) -> Iterator[str]:
 
 
 def _differing(pairs: Sequence[Record]) -> Iterator[str]:
+    found = [pair for pair in pairs if pair["why"] or pair["more"] or pair["missing"]]
+    if not found:
+        yield "None."
+        return
     yield table_row(("query", "table", "partitions", "kept by Spark", "more", "fewer", "why not"))
     yield table_row(("---", "---", *["---:"] * 4, "---"))
-    for pair in pairs:
-        if pair["why"] or pair["more"] or pair["missing"]:
-            numbers = (f"{pair[name]:,}" for name in ("total", "kept", "more", "missing"))
-            query = f"{pair['suite']} q{pair['query']:02}"
-            yield table_row((query, pair["table"], *numbers, _one_line(pair["why"])))
+    for pair in found:
+        numbers = (f"{pair[name]:,}" for name in ("total", "kept", "more", "missing"))
+        query = f"{pair['suite']} q{pair['query']:02}"
+        yield table_row((query, pair["table"], *numbers, _one_line(pair["why"])))
 
 
 def _costs(measured: Sequence[Record]) -> Iterator[str]:

@@ -29,6 +29,7 @@ PLANNER = (
     "tests/rewriting/test_rewriting_safety.py",
 )
 WORKER = (
+    "tests/worker/test_engine.py",
     "tests/worker/test_key_query.py",
     "tests/worker/test_partition_names.py",
     "tests/worker/test_files.py",

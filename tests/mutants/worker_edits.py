@@ -65,12 +65,6 @@ WORKER_EDITS = (
         "a row too many on the right of a left or anti join replaces or removes a row",
     ),
     WrongEdit(
-        f"{TRANSLATION}/from_clause.py",
-        "            if not self._monotone or (kind == _INNER and not self._all_inner):",
-        "            if not self._monotone:",
-        "the left side of an outer join makes rows with NULLs",
-    ),
-    WrongEdit(
         f"{TRANSLATION}/translate.py",
         "    if work.left_out and not work.restricting:",
         "    if False:",
@@ -156,12 +150,6 @@ WORKER_EDITS = (
     ),
     WrongEdit(
         "worker/files/rows.py",
-        "                column.validate(full=True)  # texts must be UTF-8",
-        "                pass",
-        "a text that is not UTF-8 is another one for Spark",
-    ),
-    WrongEdit(
-        "worker/files/rows.py",
         "        if missing and has_defaults(storage.parameters):",
         "        if False:",
         "a column that a file does not have may have a default value",
@@ -180,9 +168,9 @@ WORKER_EDITS = (
     ),
     WrongEdit(
         "worker/engine.py",
-        "        if found is None or found.left_out:",
-        "        if found is None:",
-        "a condition that was left out is not what new partitions are tested with",
+        "        if found.left_out and any(map(_has_unknown_function, conditions)):",
+        "        if False:",
+        "nothing tells whether a user's function is deterministic",
     ),
     WrongEdit(
         "worker/planning.py",

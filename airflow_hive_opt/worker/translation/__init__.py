@@ -2,7 +2,7 @@
 
 - ``translate``: a whole query.
 - ``queries``, ``from_clause``, ``conditions``: the parts of a query, and what may be left out.
-- ``expressions``, ``functions``, ``typed``: what DuckDB evaluates exactly as Spark.
+- ``expressions``, ``functions``, ``casts``, ``typed``: what DuckDB evaluates exactly as Spark.
 - ``relations``, ``work``: names and their columns, and what was found out.
 - ``nodes``: sqlglot's nodes, read strictly.
 """

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from airflow_hive_opt.statement.budget import check_budget
-from airflow_hive_opt.statement.parse import span_of
+from airflow_hive_opt.worker.translation.casts import cast
 from airflow_hive_opt.worker.translation.functions import FUNCTIONS, concatenated, modulo
 from airflow_hive_opt.worker.translation.nodes import (
     function_name,
@@ -25,7 +25,6 @@ from airflow_hive_opt.worker.translation.typed import (
     alike,
     as_date,
     constant,
-    integer,
     number,
     text,
 )
@@ -47,12 +46,6 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "
 # Which of two of them binds closer differs between the parsers.
 _PREDICATES = (*COMPARISONS, exp.Is, exp.In, exp.Between, exp.Like, exp.Not, exp.And, exp.Or)
 _UNITS = {"DAY": "DAY", "WEEK": "WEEK", "MONTH": "MONTH", "YEAR": "YEAR"}
-_INTEGER_TYPES = {
-    exp.DType.TINYINT: SqlType("tinyint"),
-    exp.DType.SMALLINT: SqlType("smallint"),
-    exp.DType.INT: SqlType("int"),
-    exp.DType.BIGINT: SqlType("bigint"),
-}
 _LATEST = "DATE '9999-12-31'"
 _ERROR = "error('a date of another calendar')"
 _MOST_MOVES = 3
@@ -282,28 +275,6 @@ class Expressions:
             raise not_understood(node, self.work.sql)
         return Typed(f"CAST((-{value.sql}) AS {value.type.duckdb})", value.type)
 
-    def _cast(self, node: exp.Cast | exp.TryCast) -> Typed:
-        only(node, "this", "to", "safe")
-        to = node.args["to"]
-        value = self.operand(node.this)
-        if to.this is exp.DType.DATE and not to.expressions:
-            return value if value.type == DATE else as_date(value)
-        if to.this in _INTEGER_TYPES:
-            type_ = _INTEGER_TYPES[to.this]
-            both = alike([value, Typed("", type_)])[1] if value.type.is_integer else None
-            if value.number is not None:
-                return integer(value.number, type_)
-            if both == type_ or value.type == VOID:
-                return Typed(value.as_(type_), type_)
-        span = span_of(node)
-        as_string = span and re.search(r"\bas\s+string\s*\)$", span.of(self.work.sql), re.I)
-        if to.this is exp.DType.TEXT and as_string:
-            if value.type == STRING:
-                return Typed(value.sql, STRING)
-            if value.type.is_integer or value.type == DATE:
-                return Typed(f"CAST({value.sql} AS VARCHAR)", STRING)
-        raise not_understood(node, self.work.sql)
-
 
 def in_query(value: Typed, query: Query) -> str:
     """IN with a query of one column, as one type."""
@@ -329,6 +300,6 @@ _NODES: dict[type[exp.Expr], Callable[[Expressions, Any], Typed]] = {
     exp.Subquery: Expressions._scalar,
     exp.Case: Expressions._case,
     exp.Neg: Expressions._negative,
-    exp.Cast: Expressions._cast,
-    exp.TryCast: Expressions._cast,
+    exp.Cast: cast,
+    exp.TryCast: cast,
 }
