@@ -249,6 +249,50 @@ def test_keys_in_partitions_that_lie_elsewhere(tasks, moving, tmp_path):
     assert (handed.reader, [part.values for part in lists["f"]]) == ("worker", [("5",)])
 
 
+def test_keys_in_partitions_with_odd_names(tasks):
+    """Their folders have escaped names."""
+    sql = f"SELECT f.id FROM {FACT} f JOIN worker_it.named o ON f.p = o.id WHERE o.p = :value"
+    tasks.write(
+        "CREATE TABLE worker_it.named (id INT) PARTITIONED BY (p STRING) STORED AS PARQUET",
+        "INSERT INTO worker_it.named SELECT id, p FROM worker_it.odd_keys WHERE p IS NOT NULL",
+        "ANALYZE TABLE worker_it.named COMPUTE STATISTICS NOSCAN",
+    )
+    try:
+        for number, value in enumerate(ODD[:-1]):
+            job = worker_job(tasks, sql, parameters={"value": value})
+            in_worker(job)
+            targets = {each.scan.alias: each for each in load(UPath(job.path)).targets}
+            assert [part.values for part in targets["f"].partitions] == [(str(number),)], value
+        handed = hand_over(tasks, sql, parameters={"value": "x/y"})
+        assert (handed.reader, len(handed.outcome.rows)) == ("worker", 2)
+    finally:
+        tasks.write("DROP TABLE worker_it.named")
+
+
+@pytest.mark.parametrize("name", ["a b", "50%25", "c#d", "e+f", "ü"])
+def test_keys_in_a_folder_with_an_odd_name(tasks, tmp_path, name):
+    place = f"{tmp_path}/{name}"
+    tasks.write(
+        f"CREATE TABLE worker_it.placed STORED AS PARQUET LOCATION '{place}' "
+        "AS SELECT * FROM worker_it.keys"
+    )
+    try:
+        handed = hand_over(tasks, OF_KEYS.replace("worker_it.keys", "worker_it.placed"))
+        assert (handed.reader, handed.descriptor.kept) == ("worker", 3)
+        both = run_job(
+            tasks.session,
+            replace(
+                worker_job(tasks, OF_KEYS.replace("worker_it.keys", "worker_it.placed")),
+                stages=Stages.BOTH,
+                descriptor=handed.outcome.summary["uri"],
+                digest=handed.descriptor.digest,
+            ),
+        )
+        assert both.summary["local_task"] == "worker"  # its files are the same for Spark
+    finally:
+        tasks.write("DROP TABLE worker_it.placed")
+
+
 @pytest.mark.parametrize("condition", ["rand() < 2", "reverse(f.p) < 'z'"])
 def test_a_condition_that_is_left_out(tasks, condition):
     handed = hand_over(tasks, f"{OF_KEYS} WHERE {condition}")
