@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _URIS = "spark.hadoop.hive.metastore.uris"
+_FACTORY = "spark.hadoop.hive.metastore.client.factory.class"
 # Settings of a metastore that the plain Thrift client can't talk to.
 _SECURED = (
     "spark.hadoop.hive.metastore.sasl.enabled",
@@ -140,7 +141,10 @@ def _found(
 
 
 def _metastore(connection: Connection | None, settings: Mapping[str, str]) -> tuple[Remote, bool]:
-    """A client of the session's metastore, and whether it is AWS Glue; raises ``Unanswered``."""
+    """A client of the session's metastore, and whether it is AWS Glue; raises ``Unanswered``.
+
+    ``settings`` are those of the connection, unless the task has others.
+    """
     from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
     from airflow_hive_opt.worker.unanswered import Unanswered
 
@@ -149,8 +153,10 @@ def _metastore(connection: Connection | None, settings: Mapping[str, str]) -> tu
     secured = [name for name in _SECURED if settings.get(name, "false").lower() != "false"]
     if secured:
         raise Unanswered(f"{secured[0]} is set")
-    if connection is not None:
-        return metastore_of(connection), is_glue(connection)
+    if connection is not None and is_glue(connection):
+        return metastore_of(connection), True
+    if "glue" in settings.get(_FACTORY, "").lower():  # the URIs do not count then
+        raise Unanswered("the session's metastore is AWS Glue: set metastore_conn_id")
     if not settings.get(_URIS):
         raise Unanswered("the task names no metastore: set metastore_conn_id")
     try:

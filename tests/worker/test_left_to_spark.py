@@ -96,6 +96,16 @@ def test_a_metastore_in_conf_is_asked(tasks, metastore_service):
     assert (pruned["local_task"], pruned["kept"]) == ("worker", 3)
 
 
+def test_the_tasks_own_setting_precedes_the_connection(tasks, metastore_service, monkeypatch):
+    """As it does for Spark."""
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", f"hive-metastore://127.0.0.1:{free_port()}")
+    conf = {"spark.hadoop.hive.metastore.uris": metastore_service.uri}
+    pruned = tasks.prune(OF_KEYS, metastore_conn_id="other", conf=conf)
+    assert (pruned["local_task"], pruned["kept"]) == ("worker", 3)
+    conf = {"spark.hadoop.hive.metastore.client.factory.class": "com.amazonaws.glue.X", **conf}
+    assert "is AWS Glue: set metastore_conn_id" in why(worker_job(tasks, OF_KEYS), conf=conf)
+
+
 def test_spark_connect(tasks):
     place = Deployment("connect", "sc://nowhere")
     assert "a Spark Connect server has its own metastore" in why(worker_job(tasks, OF_KEYS), place)
