@@ -21,7 +21,7 @@ PARTITIONS = [Partition(("a", "1")), Partition(("b", "2"))]
     ("condition", "expected", "leaves_out"),
     [
         ("s.hr = 1", [0], False),
-        ("s.hr = 1 AND s.ds = 5", [0], True),
+        ("s.hr = 1 AND s.ds = 5", [0, 1], True),
         ("s.hr = 1 AND upper(s.ds) = 'B'", None, True),
         ("s.hr = 1 AND mine(s.ds) = 'B'", None, True),
     ],
