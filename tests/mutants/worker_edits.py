@@ -168,9 +168,9 @@ WORKER_EDITS = (
     ),
     WrongEdit(
         "worker/engine.py",
-        "        if found.left_out and any(map(_has_unknown_function, conditions)):",
-        "        if False:",
-        "nothing tells whether a user's function is deterministic",
+        "        if found is None or found.left_out:",
+        "        if found is None:",
+        "nothing tells whether a condition that is left out is deterministic",
     ),
     WrongEdit(
         "worker/planning.py",
