@@ -45,6 +45,7 @@ _SECURED = (
 )
 # Hadoop's names of a scheme, and fsspec's.
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
+_LONGEST = 300  # seconds; a store that does not answer must not stop the task
 _INSTALL = "the extra airflow-hive-opt[worker] is not installed"
 
 
@@ -88,7 +89,7 @@ class WorkerLocalTask:
         """The job to run on Spark, with the local task's list if there is one.
 
         An outcome ends the run: the local task alone was asked for, or a gate is closed.
-        ``patience`` is how long to wait for the worker, in seconds; default: until it ends. Raises
+        ``patience`` is how long to wait for the worker, in seconds; default: five minutes. Raises
         ``AirflowFailException`` if Spark must not do the local task and the worker can't.
         """
         from airflow_hive_opt.documents.job import Stages, Status
@@ -96,9 +97,10 @@ class WorkerLocalTask:
 
         job, path = self._job, ObjectStoragePath(self._job.path)
         try:
-            found = self._answer.result(None if self._is_required else patience)
+            waits = _LONGEST if patience is None or self._is_required else patience
+            found = self._answer.result(waits)
         except StillRunning:
-            found = "Spark is ready before it"
+            found = "it is not done when Spark could begin"
         if isinstance(found, str):
             if self._is_required:
                 message = f"the worker can't run the local task: {found}. Set local_task to 'auto'"
