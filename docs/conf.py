@@ -22,4 +22,4 @@ autoclass_content = "both"
 autodoc_default_options = {"members": True, "inherited-members": False, "show-inheritance": False}
 
 # Base classes of other projects. A role for a name of this package must resolve.
-nitpick_ignore_regex = [("py:class", r"(airflow\.|enum\.).*")]
+nitpick_ignore_regex = [("py:class", r"(airflow\.|enum\.|abc\.).*")]

@@ -82,14 +82,17 @@ class Format(Generic[Content]):
         return self._content_of(_parsed(_unpacked(data)))
 
     def write(self, content: Content, path: StoragePath) -> None:
-        """Writes the document atomically; raises :class:`DescriptorError`."""
+        """Writes the document atomically.
+
+        Raises :class:`~airflow_hive_opt.documents.storage.DescriptorError`.
+        """
         write_atomically(self.encode(content), path)
 
     def read(self, path: StoragePath) -> Content:
         """The content of the document at ``path``.
 
         Raises :class:`~airflow_hive_opt.documents.storage.NothingThereError` if there is no file,
-        and :class:`DescriptorError` for all other failures.
+        and :class:`~airflow_hive_opt.documents.storage.DescriptorError` for all other failures.
         """
         data = read_bounded(path, MOST_BYTES, f"the {self.kind}")
         try:

@@ -85,7 +85,7 @@ class Remote(Metastore, Protocol):
         """
 
     def look_up(self, names: Iterable[str]) -> None:
-        """Looks up tables for later calls of :meth:`table`, in as few round trips as it can."""
+        """Looks up tables for later calls of ``table``, in as few round trips as it can."""
 
     def storage(self, table: Table) -> Storage | None:
         """How the files of a table that was looked up here are read; ``None`` for a view."""
