@@ -71,11 +71,14 @@ def spark():
 
 @pytest.fixture(autouse=True)
 def level_of_the_package():
-    """A test that runs the command line, which sets the level, does not change it for others."""
+    """A test that runs the command line, which sets the level, does not change it for others.
+
+    A fixture of a module may have run it too, so what is there before a test says nothing.
+    """
     package = logging.getLogger("airflow_hive_opt")
-    before = package.level
+    package.setLevel(logging.NOTSET)
     yield
-    package.setLevel(before)
+    package.setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")

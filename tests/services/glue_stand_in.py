@@ -218,9 +218,14 @@ class GlueStandIn:
 
 @contextmanager
 def glue_stand_in() -> Iterator[GlueStandIn]:
-    """Starts moto's server and the proxy, in this process, on free ports."""
+    """Starts moto's server and the proxy, in this process, on free ports; the catalog is empty.
+
+    moto keeps its state in the process, and not in the server.
+    """
+    from moto.glue.models import glue_backends
     from moto.server import ThreadedMotoServer
 
+    glue_backends.reset()
     moto = ThreadedMotoServer(HOST, 0, verbose=False)
     moto.start()
     try:
