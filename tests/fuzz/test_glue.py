@@ -41,7 +41,7 @@ TEXTS = (
     "01",
 )
 TEXTS += ("(a)", "a,b", "' OR '1'='1", "t\tx", "2020-01-01", "IN", DEFAULT, "x" * 600, "%27")
-TYPES = ("string", "string", "int", "bigint", "smallint", "date", "decimal", "timestamp")
+TYPES = ("string", "string", "int", "bigint", "smallint", "date", "decimal(5,2)", "timestamp")
 # Texts that Python does not read as their type: moto reads the first, and fails on the second.
 UNREADABLE = {"date": ("2020-1-5", "soon"), "int": ("8.5", "x"), "bigint": ("9.5", "y")}
 
@@ -52,7 +52,7 @@ def value_of(rng: Random, type_: str) -> str:
         return rng.choice(TEXTS) if rng.random() < 0.7 else f"v{rng.randint(0, 30)}"
     if type_ == "date":
         return str(date(2020, 1, 1) + timedelta(rng.randint(0, 40)))
-    if type_ == "decimal":
+    if type_ == "decimal(5,2)":
         return f"{rng.randint(-5, 5)}.{rng.choice(('5', '50', '25'))}"
     if type_ == "timestamp":
         return f"2020-01-{rng.randint(1, 9):02} 0{rng.randint(0, 9)}:00:00" + rng.choice(("", ".5"))
