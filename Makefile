@@ -11,7 +11,7 @@ JDBC_DRIVER := .venv/share/java/postgresql.jar
 CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker test-iceberg fuzz-iceberg bench-iceberg lock clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker lock lock-jars clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -32,10 +32,12 @@ help:
 	@echo "make bench-backfill  a backfill of 30 days, with a Spark for each task and with a shared one"
 	@echo "make bench-planning  how long the planning of long statements takes"
 	@echo "make bench-worker  what the local task in the worker answers and costs, beside Spark's"
-	@echo "make test-iceberg   tests with Iceberg tables on Spark 3.5, in an environment of their own"
-	@echo "make fuzz-iceberg   N random queries, and N random MERGE, UPDATE and DELETE, on Iceberg tables"
-	@echo "make bench-iceberg  a join and a MERGE that need few days of an Iceberg table"
+	@echo "make test-lakes     tests with Iceberg, Delta and Hudi tables; LAKES=delta-3.5 for one of"
+	@echo "                    $(LAKES)"
+	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
+	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
 	@echo "make lock   update the versions in requirements.lock"
+	@echo "make lock-jars  update the checksums in tests/jars.lock"
 	@echo "make pages  the script of the pages in Airflow, from ui/"
 	@echo "make docs   the documentation as a site, in .docs-site/docs/index.html"
 	@echo "make clean  remove the environment and the demo's data"
@@ -119,24 +121,35 @@ test-mutants: $(READY)
 test-matrix: $(READY) services
 	$(BIN)/python -m tests.versions.matrix $(PAIRS)
 
-# The only runtime of Iceberg in a wheel is one for Spark 3.5, which the environment does not have.
-ICEBERG := .iceberg/bin/python
-test-iceberg: .iceberg/ready
-	$(ICEBERG) -m pytest tests/iceberg
+# A table format on a line of Spark, with the jars of tests/jars.lock, in an environment for that line.
+LAKES ?= iceberg-3.5 iceberg-4.0 iceberg-4.1 delta-3.5 delta-4.2 hudi-3.5
+test-lakes: $(addprefix test-,$(LAKES))
 
-fuzz-iceberg: .iceberg/ready
-	FUZZ_QUERIES=$(N) FUZZ_WRITES=$(N) FUZZ_SEED=$(SEED) $(ICEBERG) -m pytest -q -s \
-		tests/iceberg/test_fuzz.py
+# make test-delta-3.5, fuzz-delta-3.5 and bench-delta-3.5: the stem is a member of LAKES.
+format = $(firstword $(subst -, ,$*))
+python = .lakes/$(lastword $(subst -, ,$*))/bin/python
+LAKE_TESTS := $(addprefix test-,$(LAKES)) $(addprefix fuzz-,$(LAKES)) $(addprefix bench-,$(LAKES))
+.PHONY: test-lakes $(LAKE_TESTS)
+.SECONDEXPANSION:
+$(LAKE_TESTS): %: .lakes/$$(lastword $$(subst -, ,$$@))/ready
 
-bench-iceberg: .iceberg/ready
-	$(ICEBERG) -m benchmarks.iceberg $(ARGUMENTS)
+$(addprefix test-,$(LAKES)): test-%:
+	$(python) -m pytest tests/lakes/$(format)
 
-.iceberg/ready: tests/iceberg/requirements.lock pyproject.toml | services
-	@echo "==> creating the environment for Iceberg in .iceberg"
-	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .iceberg
-	@$(BIN)/uv pip install --quiet --no-config --compile-bytecode --python $(ICEBERG) --require-hashes -r $<
-	@$(BIN)/uv pip install --quiet --no-config --python $(ICEBERG) --no-deps -e .
-	@mkdir -p .iceberg/share && ln -sfn $(CURDIR)/.venv/share/java .iceberg/share/java
+$(addprefix fuzz-,$(LAKES)): fuzz-%:
+	FUZZ_QUERIES=$(N) FUZZ_WRITES=$(N) FUZZ_SEED=$(SEED) $(python) -m pytest -q -s \
+		tests/lakes/$(format)/test_fuzz.py
+
+$(addprefix bench-,$(LAKES)): bench-%:
+	$(python) -m benchmarks.lakes $(format) $(ARGUMENTS)
+
+.lakes/%/ready: tests/lakes/requirements.lock tests/lakes/spark-%.lock pyproject.toml | services
+	@echo "==> creating the environment for table formats on Spark $* in .lakes/$*"
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .lakes/$*
+	@$(BIN)/uv pip install --quiet --no-config --compile-bytecode --python .lakes/$*/bin/python \
+		--require-hashes -r tests/lakes/requirements.lock -r tests/lakes/spark-$*.lock
+	@$(BIN)/uv pip install --quiet --no-config --python .lakes/$*/bin/python --no-deps -e .
+	@mkdir -p .lakes/$*/share/java && cp $(JDBC_DRIVER) .lakes/$*/share/java/
 	@touch $@
 
 # The metastore of the tests needs PostgreSQL's Java driver, which no wheel contains. Debian's package
@@ -237,10 +250,15 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 lock: $(READY)
-	$(BIN)/uv pip compile tests/iceberg/requirements.in --python-version 3.11 --no-config \
-		--universal --generate-hashes --no-header --quiet --upgrade -o tests/iceberg/requirements.lock
+	for name in requirements spark-3.5 spark-4.0 spark-4.1 spark-4.2; do \
+		$(BIN)/uv pip compile tests/lakes/$$name.in --python-version 3.11 --no-config --universal \
+			--generate-hashes --no-header --quiet --upgrade -o tests/lakes/$$name.lock; done
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --python-version 3.11 \
 		--universal --generate-hashes --no-header --quiet --upgrade -o requirements.lock
+
+# The checksums of the jars that tests need beside the wheels.
+lock-jars: $(READY)
+	$(BIN)/python -m tests.services.jars --lock
 
 clean:
 	rm -rf .venv .demo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.services.iceberg_runtime import iceberg_jars, is_installed
+from tests.lakes.jars import jars_of
 from tests.services.java_options import SHORT_LIVED
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -13,9 +13,8 @@ CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
 @pytest.fixture(scope="session")
 def runtime():
-    """Skips the tests if Iceberg's runtime is not installed."""
-    if not is_installed():
-        pytest.skip("Iceberg's runtime is not installed: make test-iceberg")
+    """Iceberg's jars."""
+    return jars_of("iceberg")
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +30,7 @@ def lake(runtime, metastore_service, tmp_path_factory):
     conf = {
         **embedded_conf(folder / "warehouse", "local[2]"),
         **metastore_service.spark_conf(),
-        "spark.jars": iceberg_jars(folder),
+        "spark.jars": runtime,
         "spark.sql.extensions": EXTENSIONS,
         "spark.sql.catalog.lake": CATALOG,
         "spark.sql.catalog.lake.type": "hadoop",

@@ -12,7 +12,7 @@ from airflow_hive_opt.local_task.key_sets import KeySets
 from airflow_hive_opt.pruning.plan import plan
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.local_task.engine import SparkEngine
-from tests.iceberg.runs import Outcome, rows_of, run
+from tests.lakes.runs import Outcome, rows_of, run
 
 JOIN = "SELECT b.id FROM lake.listed.big b JOIN lake.listed.days d ON b.day = d.day"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.iceberg.runs import rows_of
+from tests.lakes.runs import rows_of
 from tests.operators.test_dag import start, summary  # noqa: F401 - a fixture
 
-SQL = Path(__file__).parents[2] / "dags" / "sql" / "upsert_orders.sql"
+SQL = Path(__file__).parents[3] / "dags" / "sql" / "upsert_orders.sql"
 
 
 @pytest.fixture

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 
-import pytest
+from tests.lakes.iceberg.conftest import CATALOG, EXTENSIONS
+from tests.lakes.jars import SPARK
+from tests.services.jars import jars
 
-from tests.iceberg.conftest import CATALOG, EXTENSIONS
-from tests.services.iceberg_runtime import PACKAGE, iceberg_jars, is_installed
-
-pytestmark = pytest.mark.skipif(not is_installed(), reason="Iceberg's runtime is not installed")
 MERGE = "MERGE INTO lake.dw.t t USING lake.dw.s s ON t.day = s.day WHEN MATCHED THEN DELETE"
 
 
@@ -55,8 +51,8 @@ def test_a_catalog_that_is_not_there(tmp_path):
     assert "there is no table lake.dw.t" in line
 
 
-def test_spark_changes_rows_without_the_extensions(tmp_path):
-    conf = {**catalog(tmp_path), "spark.jars": iceberg_jars(tmp_path)}
+def test_spark_changes_rows_without_the_extensions(runtime, tmp_path):
+    conf = {**catalog(tmp_path), "spark.jars": runtime}
     days = "SELECT * FROM VALUES (DATE'2024-01-01'), (DATE'2024-01-02') AS d(day)"
     made = run(
         tmp_path, f"CREATE TABLE lake.dw.t USING iceberg PARTITIONED BY (day) AS {days}", conf
@@ -69,9 +65,8 @@ def test_spark_changes_rows_without_the_extensions(tmp_path):
     assert left.stdout.splitlines() == ["day", "2024-01-02"]
 
 
-def test_the_runtime_of_another_line(tmp_path):
-    folder = Path(find_spec(PACKAGE).origin).parent / "jars"
-    (wrong,) = folder.glob("iceberg-spark-runtime-3.5_2.13-*.jar")
+def test_the_runtime_of_another_line(runtime, tmp_path):
+    (wrong,) = jars("iceberg-4.0" if SPARK == "3.5" else "iceberg-3.5")
     conf = {**catalog(tmp_path), "spark.jars": str(wrong), "spark.sql.extensions": EXTENSIONS}
     (line,) = said(tmp_path, MERGE, conf)
     assert "scala" in line

@@ -1,6 +1,6 @@
 """Random queries and random changes of Iceberg tables, with keys and plain.
 
-``make fuzz-iceberg N=1000 SEED=7`` tests more of them.
+``make fuzz-iceberg-3.5 N=1000 SEED=7`` tests more of them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from airflow_hive_opt.statement.errors import PlanError
 from tests.fuzz.findings import SEED, case, count_of, differing, repeat, report
 from tests.fuzz.generator import query
 from tests.fuzz.schema import DIMENSIONS, FACTS, setup
-from tests.iceberg.changes import change
-from tests.iceberg.runs import rows_of, run
+from tests.lakes.changes import change
+from tests.lakes.runs import rows_of, run
 
 QUERIES = count_of("FUZZ_QUERIES", 40)
 WRITES = count_of("FUZZ_WRITES", 30)

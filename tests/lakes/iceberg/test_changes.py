@@ -7,7 +7,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.map_join.command import Command
-from tests.iceberg.runs import rows_of, run, run_apart
+from tests.lakes.runs import rows_of, run, run_apart
 
 DAYS = 10
 MODES = ("copy-on-write", "merge-on-read")

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import IllegalArgumentException
 
 from airflow_hive_opt.documents.gates import GateClosed
-from tests.iceberg.runs import rows_of, run, run_apart
+from tests.lakes.runs import rows_of, run, run_apart
 
 JOIN = "SELECT b.id, c.v FROM lake.held.big b JOIN lake.held.changed c ON b.day = c.day"
 MERGE = (

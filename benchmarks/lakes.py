@@ -1,7 +1,7 @@
 """Iceberg: a join and a MERGE that need few days of a large table.
 
-    make bench-iceberg
-    make bench-iceberg ARGUMENTS="--partitions 1000 --touched 5 1000 --repeats 7"
+    make bench-iceberg-3.5
+    make bench-iceberg-3.5 ARGUMENTS="--partitions 1000 --touched 5 1000 --repeats 7"
 
 Each day is a partition with one file. Three contenders run in turn, warm: Spark with dynamic
 pruning, run-time filters and row-level group filters on; ours with its key query; the days written
@@ -29,7 +29,7 @@ from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.contenders import EVERY_SWITCH, FLOOR, OURS, SWITCHED
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread, table_row
-from tests.services.iceberg_runtime import iceberg_jars
+from tests.lakes.jars import jars_of
 from tests.spark.stages import job_of, join, prune
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ STATEMENTS = {
 def main() -> None:
     """Builds the tables, runs the contenders, writes the results."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("format", choices=("iceberg",))
     parser.add_argument("--partitions", type=int, nargs="+", default=[1_000, 10_000])
     parser.add_argument("--touched", type=int, nargs="+", default=[5, 100])
     parser.add_argument("--repeats", type=int, default=5)
@@ -90,7 +91,7 @@ def _conf(folder: Path) -> dict[str, str]:
     return {
         **embedded_conf(folder / "warehouse", "local[2]"),
         "spark.driver.memory": "4g",
-        "spark.jars": iceberg_jars(folder),
+        "spark.jars": jars_of("iceberg"),
         "spark.sql.extensions": (
             "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
         ),

@@ -7,7 +7,7 @@ import pytest
 from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
 from airflow_hive_opt.documents.gates import GateClosed, NothingToDo
 from airflow_hive_opt.documents.report import decision_lines, headline
-from tests.iceberg.runs import rows_of, run, run_apart
+from tests.lakes.runs import rows_of, run, run_apart
 
 JOIN = "SELECT b.id FROM lake.counts.by_day b JOIN counts_days p ON b.day = p.day"
 

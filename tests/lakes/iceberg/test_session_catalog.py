@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.iceberg.runs import rows_of, run
+from tests.lakes.runs import rows_of, run
 
 ROWS = (
     "SELECT id, date_add(DATE'2024-01-01', CAST(id % 20 AS INT)) AS day, id % 3 AS v FROM range({})"

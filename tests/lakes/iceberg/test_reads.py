@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_hive_opt.statement.settings import Settings
-from tests.iceberg.runs import rows_of, run, run_apart
+from tests.lakes.runs import rows_of, run, run_apart
 
 DAYS = 20
 
