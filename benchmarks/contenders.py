@@ -44,15 +44,15 @@ Rows = list[tuple[object, ...]]
 class Statement:
     """A statement, the same statement with literal partitions, and its partitioned tables.
 
-    ``keys`` is the query that finds the literal partitions. ``unasked`` is what the run before this
-    one found out, which the operator reads from XCom.
+    ``keys`` is the query that finds the literal partitions. ``skipped_keys`` is what the run before
+    this one found out, which the operator reads from XCom.
     """
 
     sql: str
     literal: str
     partitioned: tuple[str, ...]
     keys: str = ""
-    unasked: Mapping[str, int] = field(default_factory=dict)
+    skipped_keys: Mapping[str, int] = field(default_factory=dict)
 
 
 def star_join(session: SparkSession, partitions: int, matching: int) -> Statement:
@@ -119,7 +119,7 @@ def _rows(session: SparkSession, texts: list[str]) -> Rows:
 
 def ours(session: SparkSession, statement: Statement, path: UPath) -> Rows:
     """Local task and map join in one application, as the operator runs them."""
-    job = replace(_job(statement.sql), unasked=statement.unasked)
+    job = replace(_job(statement.sql), skipped_keys=statement.skipped_keys)
     pruned = prune(session, job, path, hand_over=False)
     return list(join(session, job, pruned, path).rows)
 

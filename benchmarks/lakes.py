@@ -148,13 +148,13 @@ def _compare(
     }
     state = session.sql(f"SELECT max(snapshot_id) FROM lake.bench.{table}.refs").head()[0]
     expected = None
-    unasked: dict[str, int] = {}
+    skipped_keys: dict[str, int] = {}
     for round_ in range(repeats + 1):
         for at in range(len(CONTENDERS)):
             contender = CONTENDERS[(at + round_) % len(CONTENDERS)]
             busy = noise()
             began = time.monotonic()
-            rows, plan = _run(session, folder, contender, texts[contender], unasked)
+            rows, plan = _run(session, folder, contender, texts[contender], skipped_keys)
             seconds = time.monotonic() - began
             if kind == "MERGE":
                 rows = [] if round_ else _content(session, table)
@@ -169,7 +169,7 @@ def _compare(
 
 
 def _run(
-    session: SparkSession, folder: Path, contender: str, sql: str, unasked: dict[str, int]
+    session: SparkSession, folder: Path, contender: str, sql: str, skipped_keys: dict[str, int]
 ) -> tuple[list[tuple[Any, ...]], Callable[[], Any]]:
     if contender != OURS:
         with conf_set(session, _RUNTIME_FILTERS):
@@ -177,12 +177,12 @@ def _run(
             rows = [tuple(row) for row in frame.collect()]
         return rows, lambda: frame._jdf.queryExecution().executedPlan()
     path = UPath(folder / "descriptor.json")
-    job = job_of(sql, unasked=unasked)  # as a scheduled task knows it from the run before
+    job = job_of(sql, skipped_keys=skipped_keys)  # as a scheduled task knows it from the run before
     with conf_set(session, _RUNTIME_FILTERS):
         pruned = prune(session, job, path, hand_over=False)
         result = join(session, job, pruned, path)
-    questions = (found.question for found in pruned.descriptor.decisions)
-    unasked.update({found.digest: 0 for found in questions if found is not None})
+    questions = (found.skipped_keys for found in pruned.descriptor.decisions)
+    skipped_keys.update({found.digest: 0 for found in questions if found is not None})
     return list(result.rows), result.plan
 
 

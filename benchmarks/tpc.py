@@ -89,8 +89,8 @@ def main() -> None:
                 if not _same(session, statement.sql, answers):
                     differing.append(query)
                     print(f"q{query:02}: rows DIFFER", flush=True)
-        for query, unasked in questions.items():
-            statement = replace(_statement(suite, texts[query]), unasked=unasked)
+        for query, skipped_keys in questions.items():
+            statement = replace(_statement(suite, texts[query]), skipped_keys=skipped_keys)
             runs += _cold(conf, database, query, statement, chosen)
     records = [asdict(run) for run in runs]
     if not records:
@@ -133,9 +133,9 @@ def _warm(
     statement: Statement,
     chosen: argparse.Namespace,
     answers: dict[str, Rows],
-    unasked: dict[str, int],
+    skipped_keys: dict[str, int],
 ) -> Iterator[Run]:
-    """Runs each contender in turn; ``answers`` and ``unasked`` take what the runs find."""
+    """Runs each contender in turn; ``answers`` and ``skipped_keys`` take what the runs find."""
     meter, counter = Meter(session), ScanCounter(session)
     too_slow: set[str] = set()
     for turn in range(chosen.repeats + 1):
@@ -148,11 +148,11 @@ def _warm(
             busy = noise()
             counter.read()
             with tempfile.TemporaryDirectory() as scratch:
-                known = replace(statement, unasked=dict(unasked))
+                known = replace(statement, skipped_keys=dict(skipped_keys))
                 cost, answers[contender] = cold_run(
                     session, meter, contender, "all", known, Path(scratch)
                 )
-                listed = _listed(Path(scratch), unasked) if contender == OURS else ({}, {})
+                listed = _listed(Path(scratch), skipped_keys) if contender == OURS else ({}, {})
             scans = counter.read()
             read = {name: scans[name] for name in statement.partitioned if name in scans}
             if cost.seconds > chosen.patience:
@@ -192,12 +192,12 @@ def _said(run: Run) -> Run:
 
 
 def _listed(
-    folder: Path, unasked: dict[str, int]
+    folder: Path, skipped_keys: dict[str, int]
 ) -> tuple[dict[str, list[int]], dict[str, list[str]]]:
     """By table, the lengths of the descriptor's lists and the reasons of scans without one.
 
-    ``unasked`` takes what the next run need not ask; the tables of a benchmark do not change, so
-    its count stays 0.
+    ``skipped_keys`` takes what the next run need not read; the tables of a benchmark do not
+    change, so its count stays 0.
     """
     from airflow_hive_opt.documents.descriptor import decode
 
@@ -207,8 +207,8 @@ def _listed(
     for target in found.targets:
         kept.setdefault(target.scan.short_name, []).append(target.kept)
     for decision in found.decisions:
-        if decision.question is not None:
-            unasked[decision.question.digest] = 0
+        if decision.skipped_keys is not None:
+            skipped_keys[decision.skipped_keys.digest] = 0
         if decision.reason != "PRUNED":
             whole.setdefault(decision.scan.short_name, []).append(decision.reason)
     return kept, whole

@@ -189,6 +189,8 @@ def airflow_problems(page: str) -> list[str]:
 def make_problems(page: str) -> list[str]:
     makefile = (PROJECT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z][\w-]*):", makefile, re.MULTILINE))
+    (lakes,) = re.findall(r"^LAKES \?= (.*)", makefile, re.MULTILINE)
+    targets |= {f"{verb}-{lake}" for verb in ("test", "fuzz", "bench") for lake in lakes.split()}
     found = []
     for command in commands(page):
         called = [word for word in _words(command, "make") or () if "=" not in word]

@@ -170,28 +170,28 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class Question:
-    """What a scan's pruning depends on: the digest of its key queries and conditions.
+class SkippedKeys:
+    """Keys that are not worth reading, by the digest of their queries and conditions.
 
-    ``unasked`` is the number of runs in a row that did not read the keys.
+    ``runs`` is the number of runs in a row that did not read them.
     """
 
     digest: str
-    unasked: int
+    runs: int
 
 
 @dataclass(frozen=True)
 class Decision:
     """The decision for one scan of a partitioned table, or for the whole statement.
 
-    ``reason`` is a code, ``message`` a sentence for logs. ``question`` is set if the keys matched
-    nearly all partitions: the next run need not ask again.
+    ``reason`` is a code, ``message`` a sentence for logs. ``skipped_keys`` is set if the keys
+    matched nearly all partitions: the next run need not read them.
     """
 
     scan: ScanRef
     reason: str
     message: str
-    question: Optional[Question] = None
+    skipped_keys: Optional[SkippedKeys] = None
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class Job:
     - ``show_rows`` is how many rows of a SELECT the run returns; with 0 Spark only plans a SELECT.
     - ``hold_snapshots`` says that the statement reads small Iceberg tables at the snapshots from
       which their keys come.
-    - ``unasked`` is what the last run of this task found out; see
+    - ``skipped_keys`` is what the last run of this task found out; see
       :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`.
     - ``columns`` limits the partition columns of :attr:`Stages.KEYS`.
     - ``token`` marks the job's outcome and the list that :attr:`Stages.KEYS` writes. Readers
@@ -93,7 +93,7 @@ class Job:
     show_rows: int = 20
     gates: Gates = field(default_factory=Gates)
     hold_snapshots: bool = False
-    unasked: Mapping[str, int] = field(default_factory=dict)
+    skipped_keys: Mapping[str, int] = field(default_factory=dict)
     descriptor: Optional[str] = None
     digest: Optional[str] = None
     columns: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ class Job:
         Raises ``ValueError`` for a parameter that JSON can't represent.
         """
         try:
-            same = replace(self, path="", token="", unasked={})
+            same = replace(self, path="", token="", skipped_keys={})
             if self.stages is Stages.BOTH:  # each attempt's worker writes its own descriptor
                 same = replace(same, descriptor=None, digest=None)
             return _JOB.digest(same)

@@ -176,7 +176,7 @@ def descriptor_summary(
             {**found.scan.to_json(), "reason": found.reason}
             | _found(on)
             | ({"way": ways[found.scan]} if ways and found.scan in ways else {})
-            | ({"question": asdict(found.question)} if found.question else {})
+            | ({"skipped_keys": asdict(found.skipped_keys)} if found.skipped_keys else {})
             for found, on in scans(descriptor)
         ],
         "snapshots": [asdict(found) for found in descriptor.snapshots],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_hive_opt.documents.descriptor import Question
+from airflow_hive_opt.documents.descriptor import SkippedKeys
 from airflow_hive_opt.local_task.earlier_runs import EarlierRuns, digest_of
 from airflow_hive_opt.local_task.engine import Engine
 from airflow_hive_opt.local_task.key_sets import KeySets, failed
@@ -65,18 +65,18 @@ class LocalTaskContext:
         self.metastore_failed |= isinstance(error, MetastoreError)
         return failed(what, error)
 
-    def is_answered(self, decision: ScanDecision) -> bool:
+    def skips_keys(self, decision: ScanDecision) -> bool:
         """Whether an earlier run has found out that the scan's keys are not worth reading."""
-        return bool(self._earlier.unasked) and self._earlier.is_answered(self._digest(decision))
+        return bool(self._earlier.skipped_keys) and self._earlier.skips_keys(self._digest(decision))
 
-    def question(
+    def skipped_keys(
         self, decision: ScanDecision, outcome: Reason, for_nothing: bool
-    ) -> Question | None:
-        """What the next run need not ask, as it was ``for_nothing``; ``None`` if it saves time."""
+    ) -> SkippedKeys | None:
+        """The keys that the next run need not read, as it was ``for_nothing``; else ``None``."""
         if not for_nothing and outcome is not Reason.NOT_ASKED_AGAIN:
             return None
         digest = self._digest(decision)
-        return Question(digest, 0 if for_nothing else self._earlier.unasked[digest] + 1)
+        return SkippedKeys(digest, 0 if for_nothing else self._earlier.skipped_keys[digest] + 1)
 
     def _digest(self, decision: ScanDecision) -> str:
         return digest_of(decision, self.parameters)

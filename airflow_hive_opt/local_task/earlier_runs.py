@@ -1,7 +1,7 @@
 """Judges from earlier runs of a statement whether its keys are worth reading.
 
 A local task that keeps nearly all partitions has cost time for nothing. The next runs then do not
-ask the same question again, until :data:`RUNS_WITHOUT_ASKING` have passed: the tables may change.
+read the same keys again, until :data:`RUNS_WITHOUT_KEYS` have passed: the tables may change.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.reasons import Reason
 
-RUNS_WITHOUT_ASKING = 9
+RUNS_WITHOUT_KEYS = 9
 FOR_NOTHING = (
     Reason.ALL_PARTITIONS_MATCH,
     Reason.MOST_PARTITIONS_MATCH,
     Reason.ALL_FILES_MATCH,
     Reason.MOST_FILES_MATCH,
 )
-"""The answers after which the next run need not ask again."""
+"""The reasons after which the next run need not read the keys again."""
 _NEARLY_ALL = 0.9
 
 
@@ -28,19 +28,19 @@ _NEARLY_ALL = 0.9
 class EarlierRuns:
     """What the last run found out.
 
-    ``unasked`` has the questions to which nearly all partitions were the answer, by digest, with
-    the number of runs in a row that have not asked them.
+    ``skipped_keys`` has the keys that matched nearly all partitions, by digest, with the number of
+    runs in a row that have not read them.
     """
 
-    unasked: Mapping[str, int] = field(default_factory=dict)
+    skipped_keys: Mapping[str, int] = field(default_factory=dict)
 
-    def is_answered(self, digest: str) -> bool:
-        """Whether the earlier answer still counts."""
-        return self.unasked.get(digest, RUNS_WITHOUT_ASKING) < RUNS_WITHOUT_ASKING
+    def skips_keys(self, digest: str) -> bool:
+        """Whether the earlier run's answer still counts, so that the keys are not read."""
+        return self.skipped_keys.get(digest, RUNS_WITHOUT_KEYS) < RUNS_WITHOUT_KEYS
 
 
 def is_for_nothing(kept: int, total: int) -> bool:
-    """Whether a run that keeps ``kept`` of ``total`` partitions would be as quick without asking.
+    """Whether a run that keeps ``kept`` of ``total`` partitions would be as quick without its keys.
 
     >>> is_for_nothing(608, 609), is_for_nothing(30, 609), is_for_nothing(0, 0)
     (True, False, False)
@@ -51,14 +51,14 @@ def is_for_nothing(kept: int, total: int) -> bool:
 def digest_of(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
     """SHA-256 of all that decides which partitions the scan reads, but for the tables' rows.
 
-    Two scans that ask the same have different digests: the answer may save only one of them a join.
+    Two scans with the same keys have different digests: the keys may save only one of them a join.
     """
-    asked = [
+    keys = [
         (
             [(s.sql, s.conditions, [table.name for _, table in s.skeletons]) for s in each.sources],
             [(condition.sql, condition.layers) for condition in each.conditions],
         )
         for each in decision.alternatives
     ]
-    text = repr((decision.scan.name, decision.table.name, asked, sorted(parameters.items())))
+    text = repr((decision.scan.name, decision.table.name, keys, sorted(parameters.items())))
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()

@@ -39,13 +39,13 @@ class PartitionedScan:
         """The scan's partitions, or why it reads all of them."""
         scan, found = self._decision.scan, self._target()
         if isinstance(found, Reason):
-            question = self._context.question(self._decision, found, found in FOR_NOTHING)
-            return Entry(Decision(scan, found, found.sentence, question))
+            skipped = self._context.skipped_keys(self._decision, found, found in FOR_NOTHING)
+            return Entry(Decision(scan, found, found.sentence, skipped))
         target, redundant = found
         reason = Reason.PRUNED
         for_nothing = not redundant and is_for_nothing(target.kept, target.total)
-        question = self._context.question(self._decision, reason, for_nothing)
-        decision = Decision(scan, reason, reason.sentence, question)
+        skipped = self._context.skipped_keys(self._decision, reason, for_nothing)
+        decision = Decision(scan, reason, reason.sentence, skipped)
         return Entry(decision, target, redundant=redundant)
 
     def _target(self) -> tuple[Target, tuple[RedundantJoin, ...]] | Reason:
@@ -54,7 +54,7 @@ class PartitionedScan:
             return decision.reason
         if not is_prunable(decision):
             return Reason.TYPE_NOT_COMPARABLE
-        if context.is_answered(decision):
+        if context.skips_keys(decision):
             return Reason.NOT_ASKED_AGAIN
         selections: list[Selection] = []
         for one in decision.separate():

@@ -65,6 +65,6 @@ def is_prunable(decision: ScanDecision) -> bool:
 
 def sources_of(context: LocalTaskContext, decision: ScanDecision) -> Sequence[KeySource]:
     """The key sources of a prunable scan, unless an earlier run says that they are of no use."""
-    if not is_prunable(decision) or context.is_answered(decision):
+    if not is_prunable(decision) or context.skips_keys(decision):
         return ()
     return decision.sources

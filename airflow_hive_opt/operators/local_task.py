@@ -14,7 +14,7 @@ from airflow_hive_opt.operators.arguments import (
 )
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException
-from airflow_hive_opt.provider.earlier_runs import unasked_of
+from airflow_hive_opt.provider.earlier_runs import skipped_keys_of
 from airflow_hive_opt.statement.arguments import check_whole_number
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class LocalTaskOperator(StatementOperator):
             max_key_bytes=self.max_key_bytes,
             switches=given_switches(self, SWITCHES),
             hold_snapshots=self.hold_snapshots,
-            unasked=unasked_of(context) if free else {},
+            skipped_keys=skipped_keys_of(context) if free else {},
             **fields,
         )
 

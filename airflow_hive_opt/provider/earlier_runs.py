@@ -14,12 +14,12 @@ log = logging.getLogger(__name__)
 _ONE_IN_TEN = 26  # of the 256 values of a byte
 
 
-def unasked_of(context: Context) -> dict[str, int]:
-    """The questions that need not be asked, for the job's ``unasked``.
+def skipped_keys_of(context: Context) -> dict[str, int]:
+    """The keys that need not be read, for the job's ``skipped_keys``.
 
-    Empty if the task has no earlier run, or if its summary can't be read: then all are asked. About
-    one run in ten asks whatever an earlier run says: Airflow may name a run as the last one that
-    is not, if runs have no logical date, and then nobody would count.
+    Empty if the task has no earlier run, or if its summary can't be read: then all are read. About
+    one run in ten reads them whatever an earlier run says: Airflow may name a run as the last one
+    that is not, if runs have no logical date, and then nobody would count.
     """
     instance: Any = context["ti"]
     if hashlib.sha256(str(instance.run_id).encode()).digest()[0] < _ONE_IN_TEN:
@@ -33,23 +33,22 @@ def unasked_of(context: Context) -> dict[str, int]:
     except Exception as error:  # noqa: BLE001 - the run does not depend on it
         log.debug("the summary of the run before this one can't be read: %s", error)
         return {}
-    return unasked_in(summary)
+    return skipped_keys_in(summary)
 
 
-def unasked_in(summary: object) -> dict[str, int]:
-    """The questions in a summary for XCom, perhaps of another version of this package.
+def skipped_keys_in(summary: object) -> dict[str, int]:
+    """The skipped keys in a summary for XCom, perhaps of another version of this package.
 
-    >>> unasked_in({"decisions": [{"alias": "f", "question": {"digest": "6ff1", "unasked": 2}}]})
-    {'6ff1': 2}
-    >>> unasked_in("a text"), unasked_in({"decisions": [{"question": {"digest": "6ff1"}}]})
-    ({}, {})
+    >>> decision = {"alias": "f", "skipped_keys": {"digest": "6ff1", "runs": 2}}
+    >>> skipped_keys_in({"decisions": [decision]}), skipped_keys_in("a text")
+    ({'6ff1': 2}, {})
     """
     decisions = summary.get("decisions") if isinstance(summary, Mapping) else None
     found = {}
     for decision in decisions if isinstance(decisions, (list, tuple)) else ():
-        question = decision.get("question") if isinstance(decision, Mapping) else None
-        if isinstance(question, Mapping):
-            digest, unasked = question.get("digest"), question.get("unasked")
-            if isinstance(digest, str) and type(unasked) is int and unasked >= 0:
-                found[digest] = unasked
+        skipped = decision.get("skipped_keys") if isinstance(decision, Mapping) else None
+        if isinstance(skipped, Mapping):
+            digest, runs = skipped.get("digest"), skipped.get("runs")
+            if isinstance(digest, str) and type(runs) is int and runs >= 0:
+                found[digest] = runs
     return found

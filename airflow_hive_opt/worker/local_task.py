@@ -116,7 +116,7 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
         return replace(passed_through(job, plan.passed_through), binding=None), None
     tables = Tables(MetastoreTables(catalog, place.metastore), place.open_path)
     engine = WorkerEngine(tables, job.bounds, job.parameters)
-    earlier = EarlierRuns(job.unasked)
+    earlier = EarlierRuns(job.skipped_keys)
     context = LocalTaskContext(
         engine, place.metastore, place.is_on_glue, job.parameters, earlier, hand_over=True
     )

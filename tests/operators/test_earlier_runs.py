@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from airflow_hive_opt.provider.earlier_runs import unasked_of
+from airflow_hive_opt.provider.earlier_runs import skipped_keys_of
 
-SUMMARY = {"decisions": [{"alias": "f", "question": {"digest": "6ff1", "unasked": 2}}]}
+SUMMARY = {"decisions": [{"alias": "f", "skipped_keys": {"digest": "6ff1", "runs": 2}}]}
 
 
 def context(run_id, pull):
@@ -20,7 +20,7 @@ def test_about_one_run_in_ten_asks_whatever_the_last_one_said():
         asked.append(arguments)
         return SUMMARY
 
-    found = [unasked_of(context(f"scheduled__{number}", pull)) for number in range(1000)]
+    found = [skipped_keys_of(context(f"scheduled__{number}", pull)) for number in range(1000)]
     assert 50 < found.count({}) < 150
     assert found.count({}) + found.count({"6ff1": 2}) == 1000
     assert asked[0] == {"task_ids": "t", "include_prior_dates": True, "map_indexes": 3}
@@ -30,4 +30,4 @@ def test_a_summary_that_can_not_be_read_asks(caplog):
     def pull(**arguments):
         raise RuntimeError("no API server")
 
-    assert {str(unasked_of(context(f"r{number}", pull))) for number in range(9)} == {"{}"}
+    assert {str(skipped_keys_of(context(f"r{number}", pull))) for number in range(9)} == {"{}"}

@@ -6,8 +6,8 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.documents.job import Job
-from airflow_hive_opt.local_task.earlier_runs import RUNS_WITHOUT_ASKING
-from airflow_hive_opt.provider.earlier_runs import unasked_in
+from airflow_hive_opt.local_task.earlier_runs import RUNS_WITHOUT_KEYS
+from airflow_hive_opt.provider.earlier_runs import skipped_keys_in
 from airflow_hive_opt.spark.keys.key_query import KeyQuery
 from tests.spark.stages import join, prune
 
@@ -44,7 +44,9 @@ def asked(monkeypatch):
 
 def run_after(spark, tmp_path, sql, summary, parameters):
     """The summary of a run that knows the summary of the run before it; compares the rows."""
-    job = Job(sql, parameters=parameters, unasked=unasked_in(summary), show_rows=1_000_000)
+    job = Job(
+        sql, parameters=parameters, skipped_keys=skipped_keys_in(summary), show_rows=1_000_000
+    )
     path = UPath(tmp_path / "descriptor.json")
     result = join(spark, job, prune(spark, job, path), path)
     plain = spark.sql(sql, args=parameters).collect()
@@ -60,14 +62,14 @@ def test_nine_runs_believe_the_first(spark, tmp_path, asked):
     early = {"week": 0}
     summary = run_after(spark, tmp_path, ALL, None, early)
     assert (reasons(summary), asked) == (["ALL_PARTITIONS_MATCH"], ["days"])
-    for unasked in range(1, RUNS_WITHOUT_ASKING + 1):
+    for runs in range(1, RUNS_WITHOUT_KEYS + 1):
         summary = run_after(spark, tmp_path, ALL, summary, early)
         assert reasons(summary) == ["NOT_ASKED_AGAIN"]
-        assert summary["decisions"][0]["question"]["unasked"] == unasked
+        assert summary["decisions"][0]["skipped_keys"]["runs"] == runs
     assert asked == ["days"]
     summary = run_after(spark, tmp_path, ALL, summary, early)
     assert (reasons(summary), asked) == (["ALL_PARTITIONS_MATCH"], ["days", "days"])
-    assert summary["decisions"][0]["question"]["unasked"] == 0
+    assert summary["decisions"][0]["skipped_keys"]["runs"] == 0
 
 
 def test_another_question_is_asked(spark, tmp_path, asked):
@@ -94,12 +96,12 @@ def test_a_list_of_nearly_all_partitions(spark, tmp_path, asked):
 
 def test_a_list_that_saves_partitions_or_a_join_is_made_again(spark, tmp_path):
     few = run_after(spark, tmp_path, ALL + " AND d.p < 3", None, LATE)
-    assert "question" not in few["decisions"][0]
+    assert "skipped_keys" not in few["decisions"][0]
     # each key once, and no other column is read: the join itself is removed
     unique = "SELECT f.id FROM fact f JOIN once d ON f.p = d.p WHERE d.p > 0"
     found = run_after(spark, tmp_path, unique, None, {})
     assert [each["table"] for each in found["eliminated"]] == ["earlier.once"]
-    assert (found["kept"], "question" in found["decisions"][0]) == (19, False)
+    assert (found["kept"], "skipped_keys" in found["decisions"][0]) == (19, False)
 
 
 def test_of_two_scans_that_ask_the_same_only_one_saves_a_join(spark, tmp_path):
@@ -108,16 +110,16 @@ def test_of_two_scans_that_ask_the_same_only_one_saves_a_join(spark, tmp_path):
     one = "SELECT f.id FROM {} f JOIN once d ON f.p = d.p WHERE d.p > 0"
     sql = f"{one.format('fact')} UNION ALL {one.format('seen')}"
     first = run_after(spark, tmp_path, sql, None, {})
-    assert ["question" in each for each in first["decisions"]] == [False, True]
+    assert ["skipped_keys" in each for each in first["decisions"]] == [False, True]
     second = run_after(spark, tmp_path, sql, first, {})
     assert reasons(second) == ["PRUNED", "NOT_ASKED_AGAIN"]
     assert len(second["eliminated"]) == 1
 
 
-@pytest.mark.parametrize("text", ["", "unasked"])
+@pytest.mark.parametrize("text", ["", "skipped_keys"])
 def test_summaries_that_say_nothing(text):
-    assert unasked_in({"decisions": [{"question": text}, text]}) == {}
-    assert unasked_in({"decisions": text}) == {}
+    assert skipped_keys_in({"decisions": [{"skipped_keys": text}, text]}) == {}
+    assert skipped_keys_in({"decisions": text}) == {}
 
 
 def test_two_scans_of_which_one_is_worth_it(spark, tmp_path, asked):

@@ -265,7 +265,7 @@ class Run:
         else:
             metastore.prefetch(decision.table for decision in plan.decisions if decision.pruned)
             engine = SparkEngine(self._session, job.bounds, job.parameters, from_metadata=True)
-            earlier = EarlierRuns(job.unasked)
+            earlier = EarlierRuns(job.skipped_keys)
             context = LocalTaskContext(
                 engine, metastore, catalog.is_on_glue, job.parameters, earlier, hand_over
             )

@@ -46,13 +46,13 @@ class LakeScan:
         found = self._restriction()
         filters, files = ((), None) if isinstance(found, Reason) else found
         reason = found if isinstance(found, Reason) else Reason.RESTRICTED
-        question = self._context.question(self._decision, reason, reason in FOR_NOTHING)
-        decision = Decision(self._decision.scan, reason, reason.sentence, question)
+        skipped = self._context.skipped_keys(self._decision, reason, reason in FOR_NOTHING)
+        decision = Decision(self._decision.scan, reason, reason.sentence, skipped)
         return Entry(decision, filters=filters, files=files)
 
     def _restriction(self) -> tuple[tuple[RowFilter, ...], PlannedFiles] | Reason:
         decision, context = self._decision, self._context
-        if context.is_answered(decision):
+        if context.skips_keys(decision):
             return Reason.NOT_ASKED_AGAIN
         merged = merged_into(self._plan, decision)
         try:

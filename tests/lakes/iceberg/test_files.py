@@ -124,10 +124,10 @@ def test_a_condition_that_leaves_nearly_all_files_is_left_out(tables, tmp_path):
             assert found.reasons == {"w": reason}
             assert found.statement == sql.format(count)
             assert found.rows == rows_of(tables, sql.format(count))
-            question = found.report.descriptor.decisions[0].question
-            again = run(tables, sql.format(count), tmp_path, unasked={question.digest: 0})
+            skipped = found.report.descriptor.decisions[0].skipped_keys
+            again = run(tables, sql.format(count), tmp_path, skipped_keys={skipped.digest: 0})
             assert again.reasons == {"w": "NOT_ASKED_AGAIN"}
-            assert again.report.descriptor.decisions[0].question.unasked == 1
+            assert again.report.descriptor.decisions[0].skipped_keys.runs == 1
         few = run(tables, sql.format(100), tmp_path)
         assert (few.reasons, few.files("lake.counts.wide")) == ({"w": "RESTRICTED"}, 100)
     finally:
