@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -62,8 +63,9 @@ class LocalTaskOperator(StatementOperator):
         else on Spark; the log says why. Default: ``[hive_opt] local_task``, else ``auto``.
     :param storage_conn_id: the connection for the small tables' files if the worker reads them.
         Default: none; then the storage's own credentials count.
-    :param dry: if true, only prune: the map join is skipped. May be a template that renders
-        to ``true`` or ``false``, for example from the trigger form. (templated)
+    :param prune_only: if true, the map join is skipped. May be a template that renders to ``true``
+        or ``false``, for example from the trigger form. Its old name ``dry`` still works, with a
+        ``DeprecationWarning``. (templated)
 
     For all other arguments, see :class:`~airflow_hive_opt.operators.statement.StatementOperator`.
     A local task alone returns no rows, so ``LocalTaskOperator`` raises ``TypeError`` for
@@ -71,7 +73,7 @@ class LocalTaskOperator(StatementOperator):
     """
 
     stages: ClassVar[StagesName] = "local task"
-    template_fields: Sequence[str] = (*StatementOperator.template_fields, "dry", *SWITCHES)
+    template_fields: Sequence[str] = (*StatementOperator.template_fields, "prune_only", *SWITCHES)
 
     def __init__(
         self,
@@ -87,7 +89,8 @@ class LocalTaskOperator(StatementOperator):
         hold_snapshots: bool = False,
         local_task: str | None = None,
         storage_conn_id: str | None = None,
-        dry: bool | str = False,
+        prune_only: bool | str = False,
+        dry: bool | str | None = None,
         **kwargs: Any,
     ) -> None:
         check_whole_number("max_keys", max_keys, 1)
@@ -111,17 +114,19 @@ class LocalTaskOperator(StatementOperator):
         self.hold_snapshots = hold_snapshots
         self.local_task = local_task
         self.storage_conn_id = storage_conn_id
-        self.dry = dry
+        if dry is not None:
+            warnings.warn("dry is now called prune_only", DeprecationWarning, stacklevel=3)
+        self.prune_only = prune_only if dry is None else dry
 
     def execute(self, context: Context) -> Any:
         """Writes the descriptor and returns its summary."""
-        dry = self.is_dry()
-        return {**super().execute(context), "dry": dry}
+        only = self.only_prunes()
+        return {**super().execute(context), "prune_only": only}
 
     def job(self, context: Context, **fields: Any) -> Job:
         """See :meth:`StatementOperator.job`."""
         # gates, asset events and other tasks need the list itself, however long it is
-        alone = self.stages == "both" and not self.is_dry()
+        alone = self.stages == "both" and not self.only_prunes()
         free = alone and self.gates() == Gates() and self.partition_keys_of is None
         return super().job(
             context,
@@ -145,9 +150,9 @@ class LocalTaskOperator(StatementOperator):
         )
         return task.job_or_outcome
 
-    def is_dry(self) -> bool:
-        """The rendered value of ``dry``; raises ``AirflowFailException``."""
-        said = str(self.dry).strip().lower()
+    def only_prunes(self) -> bool:
+        """The rendered value of ``prune_only``; raises ``AirflowFailException``."""
+        said = str(self.prune_only).strip().lower()
         if said not in ("true", "false"):
-            raise AirflowFailException(f"dry must be true or false, not {self.dry!r}")
+            raise AirflowFailException(f"prune_only must be true or false, not {self.prune_only!r}")
         return said == "true"

@@ -41,7 +41,7 @@ class MapJoinOperator(StatementOperator):
         self.descriptor = descriptor
 
     def job(self, context: Context, **fields: Any) -> Job:
-        """See :meth:`StatementOperator.job`; skips the task after a dry local task."""
+        """See :meth:`StatementOperator.job`; skips the task after ``prune_only``."""
         found = check_local_task(self.descriptor, "nothing is joined")
         uri, digest = str(found["uri"]), str(found["digest"])
         job = super().job(context, descriptor=uri, digest=digest, **fields)

@@ -21,8 +21,8 @@ class MapJoinPruneOperator(LocalTaskOperator):
     scan to them. The result is the same as that of the unchanged statement. A scan that can't be
     pruned reads its whole table, and the log says why.
 
-    With ``dry`` it does not join. The summary goes to XCom and the task ends as skipped, so that
-    no downstream task treats it as a run.
+    With ``prune_only`` it does not join. The summary goes to XCom and the task ends as skipped, so
+    that no downstream task treats it as a run.
 
     For arguments and XCom, see :class:`~airflow_hive_opt.operators.local_task.LocalTaskOperator`.
     """
@@ -30,14 +30,14 @@ class MapJoinPruneOperator(LocalTaskOperator):
     stages: ClassVar[StagesName] = "both"
 
     def execute(self, context: Context) -> Any:
-        """Prunes, joins, and returns the summary for XCom; skips the task if ``dry`` is true."""
+        """Prunes, joins, and returns the summary for XCom; skips the task after ``prune_only``."""
         summary = super().execute(context)
-        if summary["dry"]:
+        if summary["prune_only"]:
             context["ti"].xcom_push(key="return_value", value=summary)
-            raise AirflowSkipException("dry is true, so nothing was joined")
+            raise AirflowSkipException("prune_only is true, so nothing was joined")
         return summary
 
     def job(self, context: Context, **fields: Any) -> Job:
         """See :meth:`StatementOperator.job`."""
-        stages = "local task" if self.is_dry() else self.stages
+        stages = "local task" if self.only_prunes() else self.stages
         return super().job(context, stages=stages, **fields)

@@ -9,7 +9,7 @@ from airflow_hive_opt.provider.airflow_compat import AirflowFailException, Airfl
 
 
 def check_local_task(found: Any, not_done: str) -> Mapping[str, Any]:
-    """The output, if it is one; skips the task if the local task was a dry run.
+    """The output, if it is one; skips the task if the run only prunes.
 
     ``not_done`` says what the task does not do then. Raises ``AirflowFailException`` and
     ``AirflowSkipException``.
@@ -20,8 +20,8 @@ def check_local_task(found: Any, not_done: str) -> Mapping[str, Any]:
             "local task was skipped, this task must be skipped too: keep its default trigger "
             "rule"
         )
-    if found.get("dry"):
-        raise AirflowSkipException(f"the local task was a dry run, so {not_done}")
+    if found.get("prune_only"):
+        raise AirflowSkipException(f"prune_only is true for the local task, so {not_done}")
     return found
 
 

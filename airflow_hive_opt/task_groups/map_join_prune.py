@@ -10,7 +10,8 @@ from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.provider.airflow_compat import TaskGroup, XComArg
 
 _OF_LOCAL_TASK = (
-    *("max_keys", "max_key_bytes", "hold_snapshots", "local_task", "storage_conn_id", "dry"),
+    *("max_keys", "max_key_bytes", "hold_snapshots", "local_task", "storage_conn_id"),
+    *("prune_only", "dry"),
     *SWITCHES,
 )
 _OF_MAP_JOIN = ("show_rows",)

@@ -218,7 +218,7 @@ def test_the_links_lead_to_the_descriptor_and_what_it_says(run, web, tmp_path):
 
 
 def test_two_stages_with_a_look_between(spark, run):
-    looked = run("split_sales", run_conf={"month": 10, "dry": True})
+    looked = run("split_sales", run_conf={"month": 10, "prune_only": True})
     assert states(looked)["sales.map_join", -1] == "skipped"
     assert summary(looked, "sales.local_task")["kept"] == 31
     found = run("split_sales", run_conf={"month": 10})

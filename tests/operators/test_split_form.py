@@ -79,7 +79,7 @@ def test_the_summary_is_all_that_the_map_join_needs(spark, tmp_path):
     spark.sql("INSERT OVERWRITE TABLE split.result VALUES (9, 9)")
     pruned = prune(tmp_path)
     assert rows(spark) == [(9, 9)]
-    assert (pruned["kept"], pruned["total"], pruned["dry"]) == (2, 6, False)
+    assert (pruned["kept"], pruned["total"], pruned["prune_only"]) == (2, 6, False)
     through_xcom = json.loads(json.dumps(pruned))
     operator, summary = join(tmp_path, through_xcom)
     assert rows(spark) == [(0, 0), (1, 1)]
@@ -157,16 +157,16 @@ def test_the_gates_hold_at_prelaunch_too(spark, tmp_path):
     assert pushed["hive_opt_summary"]["digest"] == pruned["digest"]
 
 
-@pytest.mark.parametrize("dry", [True, "{{ params.below == 2 }}"])
-def test_a_dry_run_looks_and_joins_nothing(spark, tmp_path, dry):
+@pytest.mark.parametrize("only", [True, "{{ params.below == 2 }}"])
+def test_a_run_that_only_prunes_joins_nothing(spark, tmp_path, only):
     spark.sql("INSERT OVERWRITE TABLE split.result VALUES (9, 9)")
-    pruned = prune(tmp_path, dry=dry)
-    assert (pruned["kept"], pruned["dry"]) == (2, True)
-    with pytest.raises(AirflowSkipException, match="dry"):
+    pruned = prune(tmp_path, prune_only=only)
+    assert (pruned["kept"], pruned["prune_only"]) == (2, True)
+    with pytest.raises(AirflowSkipException, match="prune_only"):
         join(tmp_path, pruned)
     found = context()
     operator = MapJoinPruneOperator(
-        task_id="t", sql=SQL, descriptor_path=str(tmp_path / "one"), dry=dry
+        task_id="t", sql=SQL, descriptor_path=str(tmp_path / "one"), prune_only=only
     )
     with pytest.raises(AirflowSkipException, match="nothing was joined"):
         rendered(operator, found).execute(found)
@@ -175,8 +175,13 @@ def test_a_dry_run_looks_and_joins_nothing(spark, tmp_path, dry):
 
 
 def test_dry_is_true_or_false(tmp_path):
-    with pytest.raises(AirflowFailException, match="dry must be true or false, not 'perhaps'"):
-        prune(tmp_path, dry="perhaps")
+    with pytest.warns(DeprecationWarning, match="dry is now called prune_only"):
+        old = MapJoinPruneOperator(task_id="t", sql=SQL, dry="{{ 1 < 2 }}")
+    assert old.prune_only == "{{ 1 < 2 }}"
+    with pytest.raises(
+        AirflowFailException, match="prune_only must be true or false, not 'perhaps'"
+    ):
+        prune(tmp_path, prune_only="perhaps")
 
 
 def test_the_group_gives_both_tasks_the_same_statement():

@@ -225,7 +225,11 @@ def test_a_local_task_that_leaves_no_keys(
     [
         (lambda pruned: "uri", AirflowFailException, "must be the output of a LocalTaskOperator"),
         (lambda pruned: {**pruned, "query_digest": "x"}, AirflowFailException, "not those of the"),
-        (lambda pruned: {**pruned, "dry": True}, AirflowSkipException, "nothing is waited for"),
+        (
+            lambda pruned: {**pruned, "prune_only": True},
+            AirflowSkipException,
+            "nothing is waited for",
+        ),
     ],
 )
 def test_an_output_that_is_no_use(tmp_path, started, output, raised, message):

@@ -326,9 +326,9 @@ def test_a_submitted_job_without_the_worker(tasks, cluster, caplog):
     assert "Spark runs the local task: worker_it.few is a view" in caplog.text
 
 
-def test_a_dry_run_starts_no_spark(tasks, no_spark):
+def test_a_run_that_only_prunes_starts_no_spark(tasks, no_spark):
     found = tasks.context("MapJoinPruneOperator")
-    operator = tasks.made(MapJoinPruneOperator, OF_KEYS, dry=True)
+    operator = tasks.made(MapJoinPruneOperator, OF_KEYS, prune_only=True)
     operator.render_template_fields(found)
     with pytest.raises(AirflowSkipException, match="nothing was joined"):
         operator.execute(found)
