@@ -14,7 +14,7 @@ from airflow_hive_opt.pruning.rules import RULES
 from airflow_hive_opt.statement.budget import check_budget
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.errors import TooComplex
-from airflow_hive_opt.statement.lake_formats import HUDI, ICEBERG
+from airflow_hive_opt.statement.lake_formats import LAKE_FORMATS
 from airflow_hive_opt.statement.parse import parse, why_unsupported
 from airflow_hive_opt.statement.settings import Settings
 
@@ -23,7 +23,7 @@ __all__ = ["Plan", "passing_through", "plan"]
 
 @dataclass(frozen=True)
 class _DataColumns:
-    """A catalog whose Iceberg tables are grouped by all of their columns.
+    """A catalog whose lake tables are grouped by all of their columns, if their format allows.
 
     So keys can restrict any column. The tables' metadata has each file's lowest and highest value
     of a data column too. Whether that skips files depends on how the rows were written.
@@ -33,7 +33,8 @@ class _DataColumns:
 
     def table(self, name: str) -> Table | None:
         found = self.catalog.table(name)
-        if found is None or found.provider != ICEBERG:
+        rules = LAKE_FORMATS.get(found.provider) if found is not None else None
+        if found is None or rules is None or not rules.has_values_of_any_column:
             return found
         return replace(found, clustered_by=tuple(column.name for column in found.columns))
 
@@ -84,11 +85,7 @@ def _plan(sql: str, catalog: Catalog, settings: Settings) -> Plan:
 
 
 def _not_planned(row_level: RowLevel, statement: Statement, settings: Settings) -> str | None:
-    """Why a statement that changes rows of a target is not planned; ``None`` if it is.
-
-    MERGE into a Hudi table with a record key checks ON when it runs, and fails for anything but
-    equalities.
-    """
+    """Why a statement that changes rows of a target is not planned; ``None`` if it is."""
     first = statement.blocks[0].first if statement.blocks else None
     provider = first.table.provider if isinstance(first, TableRelation) else ""
     if not provider:
@@ -98,6 +95,4 @@ def _not_planned(row_level: RowLevel, statement: Statement, settings: Settings) 
             f"{row_level.kind} is planned for Iceberg tables, and if untested_formats names "
             f"{provider}, for those of {provider}"
         )
-    if provider == HUDI and row_level.kind == "MERGE":
-        return "Hudi accepts only equalities in MERGE's ON, so no keys can be added there"
-    return None
+    return LAKE_FORMATS[provider].not_planned.get(row_level.kind)

@@ -6,10 +6,40 @@ list may have files of further partitions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 ICEBERG = "iceberg"
 DELTA = "delta"
 HUDI = "hudi"
 
-LAKE_FORMATS = (ICEBERG, DELTA, HUDI)
-UNTESTED_FORMATS = (DELTA, HUDI)
+
+@dataclass(frozen=True)
+class LakeRules:
+    """What the planner may do with the tables of a format.
+
+    - ``tested``: tests have run against the format. Otherwise keys restrict its tables only if
+      asked to.
+    - ``has_values_of_any_column``: the metadata has each file's lowest and highest value of any
+      column, and not only of those by which the table groups its files.
+    - ``not_planned`` has the kinds of statements that pass through, MERGE, UPDATE or DELETE, each
+      with the reason.
+    """
+
+    tested: bool = False
+    has_values_of_any_column: bool = False
+    not_planned: Mapping[str, str] = field(default_factory=dict)
+
+
+LAKE_FORMATS = {
+    ICEBERG: LakeRules(tested=True, has_values_of_any_column=True),
+    DELTA: LakeRules(),
+    # A table with a record key checks ON when MERGE runs, and fails for anything but equalities.
+    HUDI: LakeRules(
+        not_planned={
+            "MERGE": "Hudi accepts only equalities in MERGE's ON, so no keys can be added there"
+        }
+    ),
+}
+UNTESTED_FORMATS = tuple(name for name, rules in LAKE_FORMATS.items() if not rules.tested)
 """The formats against which no test has run. Keys restrict their tables only if asked to."""

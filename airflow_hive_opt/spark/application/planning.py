@@ -37,7 +37,7 @@ class PlannedStatement:
 
     - ``plan`` is the plan of the user's statement, or of its rewritten form.
     - ``names`` is what the user's names stand for; ``None`` if nothing is handed over.
-    - ``snapshots`` are those of the Iceberg tables that give keys.
+    - ``snapshots`` are those of the lake tables that give keys.
     - ``is_users_own`` says that all scans and keys are those of the user's statement.
     """
 
@@ -141,7 +141,7 @@ def _held(
 ) -> tuple[Plan, tuple[Snapshot, ...]]:
     """The plan of the statement held to ``snapshots``, and which of them are held."""
     if not snapshots:
-        log.warning("no table is held to a snapshot: no Iceberg table gives keys")
+        log.warning("no table is held to a snapshot: no table that has snapshots gives keys")
         return plan, snapshots
     holding = hold(session, catalog, plan, snapshots)
     replanned = plan_on_spark(session, catalog, job, holding.sql)

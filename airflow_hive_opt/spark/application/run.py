@@ -60,7 +60,7 @@ from airflow_hive_opt.spark.application.completion import Result, outcome_of
 from airflow_hive_opt.spark.application.planning import plan_job
 from airflow_hive_opt.spark.application.required_partitions import required_partitions
 from airflow_hive_opt.spark.application.session_binding import binding, check_binding
-from airflow_hive_opt.spark.catalog.lake_files import counted
+from airflow_hive_opt.spark.catalog.lakes.files import counted
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.data_columns import longest_list

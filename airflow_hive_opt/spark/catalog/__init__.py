@@ -2,7 +2,7 @@
 
 ``session_catalog`` is the protocol, and chooses between ``spark_catalog`` and ``connect_catalog``.
 Both list partitions as ``listed_partitions`` says.
-``lake_tables``, ``lake_files`` and ``iceberg_layout`` are for tables that list their own files.
+``lakes`` is for tables that list their own files.
 ``remote_metastore`` chooses where the local task looks up partitions. ``resolved_names`` finds what
 all names of a statement stand for, with ``session_definitions`` or ``connect_definitions``.
 ``table_facts`` and ``statistics`` read descriptions of tables, ``fetched_together`` fetches several

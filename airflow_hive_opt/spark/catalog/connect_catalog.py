@@ -19,7 +19,7 @@ from airflow_hive_opt.pruning.decisions import Layer
 from airflow_hive_opt.restriction.literals import literal
 from airflow_hive_opt.spark.catalog.connect_definitions import ConnectDefinitions
 from airflow_hive_opt.spark.catalog.definitions import Definitions
-from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG
+from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG
 from airflow_hive_opt.spark.catalog.listed_partitions import ListedPartitions
 from airflow_hive_opt.spark.catalog.table_facts import (
     NOT_FOUND,

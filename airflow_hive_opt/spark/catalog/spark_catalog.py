@@ -18,7 +18,9 @@ from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.restriction.list_condition import cheapest_way, list_condition
 from airflow_hive_opt.spark.catalog.definitions import Definitions
 from airflow_hive_opt.spark.catalog.fetched_together import fetched_together
-from airflow_hive_opt.spark.catalog.lake_tables import SESSION_CATALOG, LakeTables, is_iceberg
+from airflow_hive_opt.spark.catalog.lakes.formats import entry_format
+from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG
+from airflow_hive_opt.spark.catalog.lakes.tables import LakeTables
 from airflow_hive_opt.spark.catalog.listed_partitions import ListedPartitions
 from airflow_hive_opt.spark.catalog.session_definitions import SessionDefinitions
 from airflow_hive_opt.spark.catalog.statistics import with_statistics
@@ -237,13 +239,13 @@ class SparkCatalog(ListedPartitions):
             return sized(short, self._session.table(quote(short))._jdf.queryExecution())
         database = database or self._catalog.getCurrentDatabase()
         metadata = self._metadata(short, database)
-        if metadata is None or is_iceberg(metadata):
+        if metadata is None or entry_format(metadata) is not None:
             lake = self._lake.in_session_catalog(database, short)
             if lake is not None or metadata is None:
                 return lake
         full = f"{database}.{short}".lower()
         self._found[full] = metadata
-        return self._lake.listing_its_files(self._of_metastore(full, metadata), metadata)
+        return self._lake.of_entry(self._of_metastore(full, metadata), metadata)
 
     def _of_metastore(self, full: str, metadata: Any) -> Table:
         database, _, short = full.rpartition(".")

@@ -14,10 +14,10 @@ from airflow_hive_opt.local_task.scan_kinds import Entry, sources_of
 from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.spark.catalog.lake_files import counted, expression_of
+from airflow_hive_opt.spark.catalog.lakes.files import counted
+from airflow_hive_opt.spark.catalog.lakes.formats import named
 from airflow_hive_opt.spark.keys.key_ends import Range, key_ends
 from airflow_hive_opt.spark.local_task.value_lists import value_filters
-from airflow_hive_opt.statement.lake_formats import ICEBERG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,11 +52,14 @@ class LakeScan:
 
     def _restriction(self) -> tuple[tuple[RowFilter, ...], PlannedFiles] | Reason:
         decision, context = self._decision, self._context
+        format_ = named(decision.table.provider)
         if context.skips_keys(decision):
             return Reason.NOT_ASKED_AGAIN
         merged = merged_into(self._plan, decision)
         try:
-            filters = value_filters(decision, self._keys_of, self._ends_of, merged)
+            filters = value_filters(
+                decision, self._keys_of, self._ends_of, format_.most_values, merged
+            )
         except context.engine.failures as error:
             return context.failed(f"{decision.scan.name} can't be restricted", error)
         if isinstance(filters, Reason):
@@ -64,12 +67,9 @@ class LakeScan:
         relation = decision.relation
         assert relation is not None, "a pruned decision"
         names = {visible: column.name for visible, column in relation.table.visible_pruning_columns}
-        expressed = decision.table.provider == ICEBERG
-        planned = PlannedFiles(
-            decision.scan,
-            expression_of([(names[each.column], each) for each in filters]) if expressed else None,
-        )
-        planned = counted(self._session, planned)
+        conditions = [(names[each.column], each) for each in filters]
+        expression = format_.expression(decision.table, conditions)
+        planned = counted(self._session, PlannedFiles(decision.scan, expression))
         return _why_for_nothing(planned) or (filters, planned)
 
     def _keys_of(self, source: KeySource) -> Keys | Reason:

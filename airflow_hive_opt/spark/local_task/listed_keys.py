@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.spark.catalog.lake_tables import WAP_BRANCH
+from airflow_hive_opt.spark.catalog.lakes.iceberg import WAP_BRANCH
 from airflow_hive_opt.spark.session.connect import is_remote
 
 if TYPE_CHECKING:

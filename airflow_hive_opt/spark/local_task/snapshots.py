@@ -1,4 +1,4 @@
-"""The snapshots of Iceberg tables that give keys, and a statement that is held to them."""
+"""The snapshots of lake tables that give keys, and a statement that is held to them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from airflow_hive_opt.documents.descriptor import Snapshot
 from airflow_hive_opt.pruning.operators import Operator, PassedThrough, TableScan, walk
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.query import TableRelation
-from airflow_hive_opt.spark.catalog.lake_tables import Place, load, reads_a_version
+from airflow_hive_opt.spark.catalog.lakes.formats import loaded_format, named
+from airflow_hive_opt.spark.catalog.lakes.place import Place, load
 from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.statement.edits import Edit, spliced
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.lake_formats import ICEBERG
 from airflow_hive_opt.statement.tables import references
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Holding:
-    """A statement that reads tables ``VERSION AS OF`` their snapshots.
+    """A statement that reads tables as of their snapshots.
 
     ``free`` has the tables that are not held, each with the reason.
     """
@@ -50,14 +50,14 @@ class Holding:
 
 
 def key_snapshots(session: SparkSession, catalog: Catalog, plan: Plan) -> tuple[Snapshot, ...]:
-    """The current snapshot of each Iceberg table that gives keys to a restricted scan.
+    """The current snapshot of each lake table that gives keys to a restricted scan.
 
     A table has none that is empty, that is a view or a branch, or whose version the statement
     names.
     """
-    if not any(_iceberg_tables(plan)):
+    if not any(_lake_tables(plan)):
         return ()
-    names = dict.fromkeys(table.name for table in _key_tables(catalog, plan) if table is not None)
+    names = dict.fromkeys(table.name for table in _key_tables(catalog, plan))
     found = (best_effort(partial(_current, session, name)) for name in names)
     return tuple(snapshot for snapshot in found if snapshot is not None)
 
@@ -108,10 +108,9 @@ def log_newer(session: SparkSession, snapshots: Sequence[Snapshot]) -> None:
 
 def _current(session: SparkSession, table: str) -> Snapshot | None:
     loaded = load(session, Place.of(table))
-    if reads_a_version(session, loaded):
-        return None
-    snapshot = loaded.table().currentSnapshot()
-    return None if snapshot is None else Snapshot(table, str(snapshot.snapshotId()))
+    format_ = loaded_format(session, loaded)
+    version = None if format_ is None else format_.version(session, loaded)
+    return None if version is None else Snapshot(table, version)
 
 
 def _why_free(session: SparkSession, plan: Plan, found: Snapshot) -> str | None:
@@ -123,15 +122,16 @@ def _why_free(session: SparkSession, plan: Plan, found: Snapshot) -> str | None:
     scans = {each.reference: each.table.name for each in _relations(plan)}
     if target is not None and scans.get(target) == found.table:
         return "the statement changes it"
-    if not best_effort(partial(_has_same_columns, session, found.table)):
+    if not best_effort(partial(_has_same_columns, session, found)):
         return "its columns have changed since its last snapshot"
     return None
 
 
-def _has_same_columns(session: SparkSession, table: str) -> bool:
+def _has_same_columns(session: SparkSession, found: Snapshot) -> bool:
     """Whether reading the snapshot by its number gives the columns that the table has now."""
-    iceberg = load(session, Place.of(table)).table()
-    return bool(iceberg.currentSnapshot().schemaId() == iceberg.schema().schemaId())
+    loaded = load(session, Place.of(found.table))
+    format_ = loaded_format(session, loaded)
+    return format_ is not None and format_.has_columns_of(session, loaded, found.snapshot)
 
 
 def _at_snapshots(plan: Plan, ids: Mapping[str, str]) -> str:
@@ -149,7 +149,8 @@ def _at_snapshots(plan: Plan, ids: Mapping[str, str]) -> str:
 
 def _at_snapshot(relation: TableRelation, snapshot: str) -> str:
     alias = "" if relation.aliased else f" AS {quote(relation.alias)}"
-    return f"(SELECT * FROM {relation.text} VERSION AS OF {snapshot}){alias}"
+    clause = named(relation.table.provider).as_of(snapshot)
+    return f"(SELECT * FROM {relation.text} {clause}){alias}"
 
 
 def _read_now(sql: str) -> dict[str, None] | None:
@@ -160,14 +161,14 @@ def _read_now(sql: str) -> dict[str, None] | None:
         return None
 
 
-def _key_tables(catalog: Catalog, plan: Plan) -> Iterator[Table | None]:
-    """The Iceberg tables that the plan's key queries read without a version."""
+def _key_tables(catalog: Catalog, plan: Plan) -> Iterator[Table]:
+    """The lake tables that the plan's key queries read without a version."""
     for decision in plan.decisions:
         for source in decision.sources if decision.pruned else ():
             views = {view for view, _ in source.skeletons}
             for name in _read_now(source.sql) or ():
                 table = None if name in views else catalog.table(name)
-                if table is not None and table.provider == ICEBERG:
+                if table is not None and table.provider:
                     yield table
 
 
@@ -175,11 +176,11 @@ def _is_view(table: Table) -> bool:
     return table.location is None and not table.provider
 
 
-def _iceberg_tables(plan: Plan) -> Iterator[Table]:
+def _lake_tables(plan: Plan) -> Iterator[Table]:
     for operator in _operators(plan):
         if isinstance(operator, PassedThrough):
-            yield from (each for each in operator.relation.tables if each.provider == ICEBERG)
-    yield from (each.table for each in _relations(plan) if each.table.provider == ICEBERG)
+            yield from (each for each in operator.relation.tables if each.provider)
+    yield from (each.table for each in _relations(plan) if each.table.provider)
 
 
 def _relations(plan: Plan) -> Iterator[TableRelation]:

@@ -1,8 +1,7 @@
 """Turns keys into conditions on the columns by which a table groups its files.
 
-The table's own metadata, such as Iceberg's, then finds the files. It evaluates a list of up to 200
-values on the lowest and highest value of each file, and a longer one on partition values only. Many
-keys therefore become ranges.
+The table's own metadata then finds the files. It may compare only lists up to some length value by
+value with the lowest and highest value of each file. Many keys therefore become ranges.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from airflow_hive_opt.pruning.query import TableRelation
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.keys.key_ends import Bound, Range
 from airflow_hive_opt.spark.local_task.row_filters import row_filter_on
+from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
 
-MOST_VALUES = 200
 MOST_RANGES = 100
 # Spark puts it in place of bytes that are no UTF-8, so that different values have the same text.
 _REPLACEMENT = "\ufffd"
@@ -32,12 +31,14 @@ def value_filters(
     decision: ScanDecision,
     keys_of: Callable[[KeySource], Keys | Reason],
     ends_of: Callable[[KeySource], Sequence[Range | None]],
+    most_values: Callable[[Table, str], int],
     merged: str | None = None,
 ) -> tuple[RowFilter, ...] | Reason:
     """The conditions on the scan, one for each restricted column, or why there are none.
 
     ``keys_of`` collects the keys of a source. If they are too many, ``ends_of`` gives the lowest
-    and highest value of each of its columns. ``merged`` is the alias of MERGE's source if the scan
+    and highest value of each of its columns. ``most_values`` says how many values of a column may
+    be a list. ``merged`` is the alias of MERGE's source if the scan
     is its target. A scan with several alternatives reads the values of all of them. Raises Spark's
     errors.
     """
@@ -48,7 +49,14 @@ def value_filters(
     failures: list[Reason] = []
     found = [_equalities(each, keys_of, ends_of, types, failures) for each in decision.alternatives]
     filters = [
-        _row_filter(relation, name, column.type, [each[column.name] for each in found], merged)
+        _row_filter(
+            relation,
+            name,
+            column.type,
+            [each[column.name] for each in found],
+            most_values(decision.table, column.name),
+            merged,
+        )
         for name, column in relation.table.visible_pruning_columns
         if all(column.name in each for each in found)
     ]
@@ -97,10 +105,15 @@ def _values(keys: Keys, at: int, type_: str) -> list[Range] | None:
 
 
 def _row_filter(
-    relation: TableRelation, name: str, type_: str, equal: Sequence[_Equal], merged: str | None
+    relation: TableRelation,
+    name: str,
+    type_: str,
+    equal: Sequence[_Equal],
+    most_values: int,
+    merged: str | None,
 ) -> RowFilter:
     values = sorted({range_ for each in equal for range_ in each[2]})
-    is_range = len(values) > MOST_VALUES or any(low != high for low, high in values)
+    is_range = len(values) > most_values or any(low != high for low, high in values)
     ends = [end for range_ in joined(values) for end in range_] if is_range else None
     source, at, _ = equal[0]
     sources = dict.fromkeys(each[0].name for each in equal)

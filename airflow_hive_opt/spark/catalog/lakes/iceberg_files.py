@@ -1,19 +1,14 @@
-"""Counts the files that a scan of an Iceberg table will read, with Iceberg's own planning."""
+"""Conditions in Iceberg's JSON, and the files that they leave, by Iceberg's own planning."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
-from airflow_hive_opt.spark.catalog.lake_tables import Place, load, reads_a_version
 from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _NOT_SPLIT = 1 << 62  # bytes
 
@@ -66,22 +61,12 @@ def _combined(operator: str, conditions: Sequence[object]) -> object:
     }
 
 
-def counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles:
-    """``found`` with the numbers that Iceberg has now; they are ``None`` if it does not tell."""
-    unknown = PlannedFiles(found.scan, found.expression)
-    return best_effort(lambda: _counted(session, found)) or unknown
-
-
-def _counted(session: SparkSession, found: PlannedFiles) -> PlannedFiles | None:
+def planned_files(jvm: Any, table: Any, found: PlannedFiles) -> PlannedFiles | None:
+    """``found`` with the numbers that Iceberg's table, an object of the JVM, has now."""
     if found.expression is None:
         return None
-    loaded = load(session, Place.of(found.scan.table))
-    if reads_a_version(session, loaded):
-        return None  # its name is that of a snapshot or branch, and the counts are the main one's
-    table = loaded.table()
     if (snapshot := table.currentSnapshot()) is None:
         return replace(found, partitions=0, files=0, bytes=0, total_files=0, total_bytes=0)
-    jvm: Any = session._jvm
     iceberg = jvm.org.apache.iceberg
     condition = iceberg.expressions.ExpressionParser.fromJson(found.expression)
     scan = table.newScan().caseSensitive(False).filter(condition)

@@ -1,0 +1,10 @@
+"""Tables of Spark's other catalogs, and of formats that keep their own list of files.
+
+- ``lake_format`` says what a format must do. ``iceberg``, ``delta`` and ``hudi`` do it, with
+  ``iceberg_layout`` and ``iceberg_files``, and ``formats`` is the list of them.
+- ``place`` loads Spark's table, ``tables`` describes it to the planner, and ``files`` counts the
+  files that a condition leaves.
+
+Another format is another module, its line in ``formats``, and the planner's rules for it in
+:mod:`airflow_hive_opt.statement.lake_formats`.
+"""

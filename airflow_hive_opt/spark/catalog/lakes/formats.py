@@ -1,0 +1,31 @@
+"""The formats, and which of them a table has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.spark.catalog.lakes.delta import Delta
+from airflow_hive_opt.spark.catalog.lakes.hudi import Hudi
+from airflow_hive_opt.spark.catalog.lakes.iceberg import Iceberg
+from airflow_hive_opt.spark.catalog.lakes.lake_format import LakeFormat
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FORMATS: tuple[LakeFormat, ...] = (Iceberg(), Delta(), Hudi())
+_BY_NAME = {each.name: each for each in _FORMATS}
+
+
+def named(provider: str) -> LakeFormat:
+    """The format with which a table's ``provider`` is described."""
+    return _BY_NAME[provider]
+
+
+def loaded_format(session: SparkSession, loaded: Any) -> LakeFormat | None:
+    """The format of a table that Spark's catalog loads; ``None`` if it is of no such format."""
+    return next((each for each in _FORMATS if each.is_loaded(session, loaded)), None)
+
+
+def entry_format(metadata: Any) -> LakeFormat | None:
+    """The format that Spark's metadata of a table of the metastore names, if any."""
+    return next((each for each in _FORMATS if each.is_entry(metadata)), None)

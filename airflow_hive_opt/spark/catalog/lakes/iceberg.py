@@ -1,0 +1,115 @@
+"""Iceberg: a table keeps each file's partition and the lowest and highest value of its columns.
+
+A condition on the source column of a partition transform, or on a column of the sort order,
+therefore skips files, and Spark passes it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from py4j.java_gateway import is_instance_of
+
+from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
+from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
+from airflow_hive_opt.spark.catalog.lakes.iceberg_files import expression_of, planned_files
+from airflow_hive_opt.spark.catalog.lakes.iceberg_layout import layout_of
+from airflow_hive_opt.spark.catalog.lakes.place import Place
+from airflow_hive_opt.spark.catalog.table_facts import provider_of
+from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.lake_formats import ICEBERG
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WAP_BRANCH = "spark.wap.branch"
+"""The setting with which a session reads and writes a branch of Iceberg's tables."""
+
+
+class Iceberg:
+    """See :class:`~airflow_hive_opt.spark.catalog.lakes.lake_format.LakeFormat`."""
+
+    name = ICEBERG
+
+    def is_entry(self, metadata: Any) -> bool:
+        """A table that Iceberg has made in the metastore has Hive as its provider."""
+        if provider_of(metadata) == ICEBERG:
+            return True
+        kind = metadata.properties().get("table_type")
+        return bool(kind.isDefined()) and str(kind.get()).lower() == ICEBERG
+
+    def is_loaded(self, session: SparkSession, loaded: Any) -> bool:  # noqa: ARG002
+        """By the class of Spark's table."""
+        return str(loaded.getClass().getName()) == "org.apache.iceberg.spark.source.SparkTable"
+
+    def described(self, session: SparkSession, place: Place, table: Table, loaded: Any) -> Table:
+        """Tables such as ``snapshots`` and ``files`` have no data files, so they stay whole."""
+        iceberg = loaded.table()
+        gateway: Any = session.sparkContext._gateway
+        if place.is_dotted or is_instance_of(
+            gateway, iceberg, "org.apache.iceberg.BaseMetadataTable"
+        ):
+            return table
+        snapshot = iceberg.currentSnapshot()
+        size = "0" if snapshot is None else snapshot.summary().get("total-files-size")
+        layout = layout_of(session._jvm, iceberg)
+        return replace(
+            table,
+            total_bytes=UNKNOWN_SIZE if size is None else int(size),
+            provider=ICEBERG,
+            clustered_by=layout.clustered_by,
+            partitioned_by=layout.partitioned_by,
+            partition_fields=() if _is_a_version(loaded) else layout.partition_fields,
+        )
+
+    def of_entry(self, session: SparkSession, table: Table) -> Table:  # noqa: ARG002
+        """Spark can't read it as Iceberg's."""
+        return table
+
+    def most_values(self, table: Table, column: str) -> int:  # noqa: ARG002
+        """It evaluates a longer list on partition values only."""
+        return 200
+
+    def expression(
+        self,
+        table: Table,  # noqa: ARG002
+        filters: Sequence[tuple[str, RowFilter]],
+    ) -> str | None:
+        """Iceberg's JSON."""
+        return expression_of(filters)
+
+    def counted(
+        self, session: SparkSession, loaded: Any, found: PlannedFiles
+    ) -> PlannedFiles | None:
+        """With Iceberg's own planning, of the current snapshot alone."""
+        if _reads_a_version(session, loaded):
+            return None  # its name is that of a snapshot or branch
+        return planned_files(session._jvm, loaded.table(), found)
+
+    def version(self, session: SparkSession, loaded: Any) -> str | None:
+        """The ID of the current snapshot."""
+        if _reads_a_version(session, loaded):
+            return None
+        snapshot = loaded.table().currentSnapshot()
+        return None if snapshot is None else str(snapshot.snapshotId())
+
+    def as_of(self, version: str) -> str:
+        """By the snapshot's ID."""
+        return f"VERSION AS OF {version}"
+
+    def has_columns_of(self, session: SparkSession, loaded: Any, version: str) -> bool:  # noqa: ARG002
+        """Whether the schema has not changed since the current snapshot."""
+        iceberg = loaded.table()
+        return bool(iceberg.currentSnapshot().schemaId() == iceberg.schema().schemaId())
+
+
+def _reads_a_version(session: SparkSession, loaded: Any) -> bool:
+    """Whether the session reads a table otherwise than at its current snapshot."""
+    return _is_a_version(loaded) or bool(session.conf.get(WAP_BRANCH, None))
+
+
+def _is_a_version(loaded: Any) -> bool:
+    """Whether the name selects a branch, a tag or an older snapshot of the table."""
+    return loaded.branch() is not None or loaded.snapshotId() is not None

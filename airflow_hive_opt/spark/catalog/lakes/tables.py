@@ -1,0 +1,91 @@
+"""Tables of Spark's other catalogs, and those of the session's that list their own files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import AnalysisException
+
+from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
+from airflow_hive_opt.spark.catalog.lakes.formats import entry_format, loaded_format
+from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG, Place, load
+from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, columns_of
+from airflow_hive_opt.spark.session.spark_compat import active, condition_of
+from airflow_hive_opt.statement.catalog import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class LakeTables:
+    """The tables of all catalogs but the session's; looks up each table once."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._tables: dict[Place, Table | None] = {}
+        self._registered: dict[str, bool] = {}
+        self._current = str(session.catalog.currentCatalog())
+
+    def place(self, name: str) -> Place | None:
+        """Where Spark looks for ``name``; ``None`` for the session's catalog.
+
+        A name of one part may be a temporary view, which the caller looks up first.
+        """
+        first, *others = name.split(".")
+        if others and first.lower() == "global_temp":
+            return None
+        if others and first != SESSION_CATALOG and self._is_registered(first):
+            return Place(first, tuple(others[:-1]), others[-1])
+        if self._current == SESSION_CATALOG or (others and first == SESSION_CATALOG):
+            return None
+        namespace = (first, *others[:-1]) if others else self._namespace()
+        return Place(self._current, namespace, others[-1] if others else first)
+
+    def table(self, place: Place) -> Table | None:
+        """The table, or ``None`` if it does not exist; raises Spark's errors."""
+        if place not in self._tables:
+            self._tables[place] = self._look_up(place)
+        return self._tables[place]
+
+    def in_session_catalog(self, database: str, name: str) -> Table | None:
+        """A table that a format loads from the session's catalog; ``None`` if none does."""
+        if not self._is_registered(SESSION_CATALOG):
+            return None
+        found = self.table(Place(SESSION_CATALOG, (database,), name))
+        return found if found is not None and found.provider else None
+
+    def of_entry(self, table: Table, metadata: Any) -> Table:
+        """A table of the metastore, described as the format does that its entry names, if any."""
+        format_ = entry_format(metadata)
+        return table if format_ is None else format_.of_entry(self._session, table)
+
+    def _is_registered(self, catalog: str) -> bool:
+        if catalog not in self._registered:
+            conf = f"spark.sql.catalog.{catalog}"
+            self._registered[catalog] = bool(self._session.conf.get(conf, ""))
+        return self._registered[catalog]
+
+    def _namespace(self) -> tuple[str, ...]:
+        manager: Any = self._session._jsparkSession.sessionState().catalogManager()
+        with active(self._session):
+            return tuple(str(part) for part in manager.currentNamespace())
+
+    def _look_up(self, place: Place) -> Table | None:
+        try:
+            return _described(self._session, place, load(self._session, place))
+        except AnalysisException as error:
+            if condition_of(error) in NOT_FOUND:
+                return None
+            raise
+
+
+def _described(session: SparkSession, place: Place, loaded: Any) -> Table:
+    location = loaded.properties().get("location")
+    table = Table(
+        place.full_name,
+        tuple(columns_of(loaded.schema())),
+        total_bytes=UNKNOWN_SIZE,
+        location=None if location is None else str(location),
+    )
+    format_ = loaded_format(session, loaded)
+    return table if format_ is None else format_.described(session, place, table, loaded)
