@@ -113,12 +113,15 @@ class MetastoreTables:
     def stored_partitions(self, table: Table) -> list[tuple[Partition, Storage]]:
         """See :class:`~airflow_hive_opt.worker.tables.SmallTables`."""
         partitions = self._metastore.partition_names(table)
-        storages = self._metastore.partition_storages(table, partitions)
-        return [
-            (partition, storage)
-            for partition, storage in zip(partitions, storages, strict=True)
-            if storage is not None  # dropped in between
-        ]
+        found = []
+        for partition, storage in zip(
+            partitions, self._metastore.partition_storages(table, partitions), strict=True
+        ):
+            # dropped in between, or stored under a name that its values do not give
+            if storage is None:
+                raise Unanswered(f"the metastore does not find a partition of {table.name} by name")
+            found.append((partition, storage))
+        return found
 
     def partition_names(self, table: Table) -> list[Partition]:
         """See :class:`~airflow_hive_opt.worker.tables.SmallTables`."""

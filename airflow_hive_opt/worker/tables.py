@@ -85,6 +85,8 @@ class Tables:
     def _storage(self, table: Table) -> Storage:
         if table.definition is not None or table.view is not None or table.provider:
             raise NotUnderstood(f"{table.name} is no table of files")
+        if not table.partitions_in_metastore:  # Spark then finds folders, or has no partitions
+            raise NotUnderstood(f"the metastore does not have the partitions of {table.name}")
         storage = self.known.storage(table)
         if storage is None:
             raise NotUnderstood(f"the files of {table.name} are not known")

@@ -70,6 +70,10 @@ def test_small_tables(tasks, small, reason):
         ({"spark.sql.catalogImplementation": "in-memory"}, "no Hive metastore"),
         ({"spark.sql.legacy.sizeOfNull": "true"}, "spark.sql.legacy.sizeOfNull may change values"),
         ({"spark.sql.parquet.binaryAsString": True}, "binaryAsString may change values"),
+        (
+            {"spark.sql.hive.manageFilesourcePartitions": "false"},
+            "manageFilesourcePartitions may change values",
+        ),
         ({"spark.sql.parser.escapedStringLiterals": "true"}, "changes how the statement is read"),
     ],
 )
