@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -303,6 +304,68 @@ def test_compressed_text(tmp_path):
     (tmp_path / "a.gz").unlink()
     text(tmp_path, b"x", "c.snappy")
     assert "compressed" in hive_refused(tmp_path, "int")
+
+
+def orc_of(folder, values):
+    folder.mkdir(exist_ok=True)
+    orc.write_table(pa.table({"k": values}), folder / "a.orc", compression="uncompressed")
+    return folder
+
+
+def test_texts_of_a_char_in_orc_files_are_left_to_spark(tmp_path):
+    """Of a file with a CHAR, Spark removes the padding, and PyArrow does not."""
+    orc_of(tmp_path, ["ab   ", "c    "])
+    file = tmp_path / "a.orc"
+    data = bytearray(file.read_bytes())
+    at = data.rindex(b"\x08\x07\x20\x00")  # in the footer: kind STRING, maximum length 0
+    data[at + 1], data[at + 3] = 17, 5  # CHAR(5)
+    file.write_bytes(data)
+    assert orc.ORCFile(file).read()["k"].to_pylist() == ["ab   ", "c    "]
+    assert "space at the end" in refused(tmp_path, "string", format_="orc")
+    assert read(orc_of(tmp_path / "plain", ["a b", "c"]), "string", format_="orc") == ["a b", "c"]
+
+
+@pytest.mark.parametrize("format_", ["parquet", "orc"])
+def test_a_small_file_of_many_bytes_in_memory_is_left_to_spark(tmp_path, format_, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.worker.files.rows.MOST_IN_MEMORY", 1_000_000)
+    values = ["x" * 1000] * 500
+    if format_ == "parquet":
+        parquet(tmp_path, values)
+    else:
+        orc_of(tmp_path, values)
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 1_000_000
+    assert read(tmp_path, "string", format_=format_) == ["x" * 1000]
+    # each file alone has room
+    (tmp_path / f"b.{format_}").write_bytes((tmp_path / f"a.{format_}").read_bytes())
+    (tmp_path / f"c.{format_}").write_bytes((tmp_path / f"a.{format_}").read_bytes())
+    assert "too much memory" in refused(tmp_path, "string", format_=format_)
+
+
+def test_compressed_texts_of_many_bytes_in_memory_are_left_to_spark(tmp_path, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.worker.files.rows.MOST_IN_MEMORY", 1_000_000)
+    for name in ("a.gz", "b.gz"):
+        text(tmp_path, gzip.compress(b"x" * 600_000), name)
+    assert "large" in hive_refused(tmp_path, "string")
+
+
+def test_many_rows_without_the_column_are_left_to_spark(tmp_path, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.worker.files.rows.MOST_IN_MEMORY", 1_000)
+    parquet(tmp_path, [1] * 1000, pa.int32(), "other")
+    columns = [("other", "int"), ("k", "int")]
+    assert "too much memory" in refused(tmp_path, "int", columns=columns)
+
+
+def test_many_files_that_take_long_are_left_to_spark(tmp_path, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.worker.files.rows.MOST_SECONDS", -1)
+    assert "takes more than" in refused(parquet(tmp_path, [1]), "bigint")
+
+
+def test_partitions_that_the_metastore_does_not_have(tmp_path):
+    """Of such a table, Spark finds the folders."""
+    known = partitioned(tmp_path, ["int"], [])
+    known.tables["d"] = replace(known.tables["d"], partitions_in_metastore=False)
+    with pytest.raises(Unanswered, match="does not have the partitions of d"):
+        keys_of(known, "SELECT DISTINCT `d`.`k` FROM d AS `d`", "d.k")
 
 
 def partitioned(folder, types, values, storage=None, by_serde=False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from airflow_hive_opt.worker.types import SqlType
@@ -42,3 +42,30 @@ def arrow_type(type_: SqlType) -> pa.DataType:
         "date": pa.date32(),
         "boolean": pa.bool_(),
     }[type_.name]
+
+
+def gathered(
+    parts: Iterable[Mapping[str, pa.Array]], types: Mapping[str, SqlType], most: int
+) -> Mapping[str, pa.ChunkedArray]:
+    """The parts of a file's columns as columns of the ``types``.
+
+    A small file may have values of any size, as equal ones need no space in it. So this raises
+    :class:`Unanswered` once they take more than ``most`` bytes of memory.
+    """
+    import pyarrow as pa
+
+    found: dict[str, list[pa.Array]] = {name: [] for name in types}
+    room = most
+    for part in parts:
+        for name, type_ in types.items():
+            values = part[name].cast(arrow_type(type_))
+            room -= values.nbytes
+            found[name].append(values)
+        check_room(room)
+    return {name: pa.chunked_array(found[name], arrow_type(types[name])) for name in types}
+
+
+def check_room(room: int) -> None:
+    """Raises :class:`Unanswered` if fewer than 0 bytes of memory are left for rows."""
+    if room < 0:
+        raise Unanswered("the rows of small tables take too much memory")

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_hive_opt.worker.files.columns import FileColumns, arrow_type, position
+from airflow_hive_opt.worker.files.columns import FileColumns, gathered, position
 from airflow_hive_opt.worker.types import SqlType
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 _INTEGERS = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}
 
 
-def read_parquet(file: Any, wanted: Mapping[str, SqlType]) -> FileColumns:
+def read_parquet(file: Any, wanted: Mapping[str, SqlType], most: int) -> FileColumns:
     """The columns of ``wanted`` that the file has, and its number of rows.
 
-    Raises :class:`Unanswered` for a column whose physical type Spark reads in another way.
+    Raises :class:`Unanswered` for a column whose physical type Spark reads in another way, and for
+    columns of more than ``most`` bytes in memory.
     """
     import pyarrow.parquet as pq
 
@@ -37,11 +38,9 @@ def read_parquet(file: Any, wanted: Mapping[str, SqlType]) -> FileColumns:
     count = int(parquet.metadata.num_rows)
     if not physical:
         return {}, count
-    table = parquet.read(columns=list(physical.values()), use_threads=False)
-    columns = {
-        name: table.column(path).cast(arrow_type(wanted[name])) for name, path in physical.items()
-    }
-    return columns, count
+    batches = parquet.iter_batches(columns=list(physical.values()), use_threads=False)
+    parts = ({name: batch.column(path) for name, path in physical.items()} for batch in batches)
+    return gathered(parts, {name: wanted[name] for name in physical}, most), count
 
 
 def _readable(leaf: Any, type_: SqlType) -> bool:

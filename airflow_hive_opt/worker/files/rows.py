@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.small_tables import digest_of_files
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.statement.catalog import Table
-from airflow_hive_opt.worker.files.columns import arrow_type
+from airflow_hive_opt.worker.files.columns import arrow_type, check_room
 from airflow_hive_opt.worker.files.folder import DataFile, data_files
 from airflow_hive_opt.worker.files.orc import read_orc
 from airflow_hive_opt.worker.files.parquet import read_parquet
@@ -31,6 +32,10 @@ _WITHOUT_EFFECT = frozenset(
     }
 )
 FORMATS = ("parquet", "orc", "text")
+MOST_IN_MEMORY = 128 << 20
+"""Bytes of one table's rows in memory. The database would not hold more, either."""
+MOST_SECONDS = 30
+"""Of listing and reading one table's files, one after the other; Spark does it in parallel."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,11 @@ class Reader:
         import pyarrow as pa
 
         data = [column for column in self.table.columns if column.name in self.names]
-        listed = [(part, data_files(self.open_path(part.storage.location))) for part in parts]
+        latest = monotonic() + MOST_SECONDS
+        listed = []
+        for part in parts:
+            self._check_time(latest)
+            listed.append((part, data_files(self.open_path(part.storage.location))))
         files = [(part, file) for part, found in listed for file in found]
         if sum(file.size for _, file in files) > self.most:
             raise Unanswered(f"{self.table.name} has more than {self.most} bytes")
@@ -79,8 +88,13 @@ class Reader:
         if formats == {"text"}:
             texts |= {column.name for column in data}
         schema = pa.schema([(name, self._arrow(name, name in texts)) for name in self.names])
+        read, room = [], MOST_IN_MEMORY
         try:
-            read = [self._file(part, file, schema) for part, file in files]
+            for part, file in files:
+                self._check_time(latest)
+                table, count = self._file(part, file, schema, room)
+                room -= table.nbytes
+                read.append((table, count))
         except (Unanswered, MemoryError):
             raise
         except Exception as error:  # of PyArrow, of drivers, of compressed files
@@ -96,13 +110,20 @@ class Reader:
         )
         return Rows(table, count, frozenset(texts), folders)
 
+    def _check_time(self, latest: float) -> None:
+        if monotonic() > latest:
+            raise Unanswered(f"reading {self.table.name} takes more than {MOST_SECONDS} s")
+
     def _arrow(self, name: str, as_text: bool) -> pa.DataType:
         types = {column.name: column.type for column in self.table.all_columns}
         type_ = sql_type("string" if as_text else types[name])
         assert type_ is not None
         return arrow_type(type_)
 
-    def _file(self, part: Part, file: DataFile, schema: pa.Schema) -> tuple[pa.Table, int]:
+    def _file(
+        self, part: Part, file: DataFile, schema: pa.Schema, room: int
+    ) -> tuple[pa.Table, int]:
+        """The columns of one file, and its rows; in memory, they have ``room`` bytes."""
         import pyarrow as pa
 
         storage = part.storage
@@ -114,16 +135,19 @@ class Reader:
                 wanted[column.name] = type_
         with file.open() as opened:
             if storage.format == "parquet":
-                found, count = read_parquet(opened, wanted)
+                found, count = read_parquet(opened, wanted, room)
             elif storage.format == "orc":
-                found, count = read_orc(opened, wanted, names)
+                found, count = read_orc(opened, wanted, names, room)
             else:
                 by = separators(storage)
-                found, count = read_text(opened, file.path, list(wanted), names, by, self.most)
+                most = min(self.most, room)
+                found, count = read_text(opened, file.path, list(wanted), names, by, most)
         missing = wanted.keys() - found.keys()
         if missing and has_defaults(storage.parameters):
             raise Unanswered(f"a file without {min(missing)}, which may have a default")
         values = dict(zip((c.name for c in self.table.partition_columns), part.values, strict=True))
+        same = [values.get(field.name) or "" for field in schema if field.name not in found]
+        check_room(room - count * sum(8 + len(value) for value in same))
         columns = []
         for field in schema:
             if field.name in found:
