@@ -16,6 +16,7 @@ from airflow_hive_opt.operators.arguments import (
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException
 from airflow_hive_opt.provider.earlier_runs import skipped_keys_of
+from airflow_hive_opt.provider.submission import may_resume
 from airflow_hive_opt.statement.arguments import check_whole_number
 
 if TYPE_CHECKING:
@@ -138,11 +139,11 @@ class LocalTaskOperator(StatementOperator):
             **fields,
         )
 
-    def prepared(self, job: Job, place: Deployment) -> Prepared:
+    def prepared(self, context: Context, job: Job, place: Deployment) -> Prepared:
         """Starts the local task in this process; see :meth:`StatementOperator.prepared`."""
         choice = where_local_task_runs(self.local_task)
-        if choice == "spark":
-            return super().prepared(job, place)
+        if choice == "spark" or may_resume(self, job, context):
+            return super().prepared(context, job, place)
         from airflow_hive_opt.provider.worker import WorkerLocalTask
 
         task = WorkerLocalTask(

@@ -206,7 +206,7 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.documents.job import Outcome
 
         self._deployment = place = deployment_of(self.conn_id)
-        prepared = self.prepared(job, place)
+        prepared = self.prepared(context, job, place)
         if place.kind == "embedded" and job.stages == "both":
             return self._run_here(context, prepared, place)
         known = prepared(None)
@@ -218,7 +218,7 @@ class StatementOperator(SparkSubmitOperator):
             return self._run_over_connect(known, place)
         return self._run_here(context, lambda _: known, place)
 
-    def prepared(self, job: Job, place: Deployment) -> Prepared:  # noqa: ARG002 - of a subclass
+    def prepared(self, context: Context, job: Job, place: Deployment) -> Prepared:  # noqa: ARG002
         """Starts what can be done before Spark runs, and returns a function that waits for it."""
         return lambda _: job
 

@@ -143,3 +143,16 @@ class Application:
         if store is None or not (path := store.get(f"{key}_path")):
             return None
         return cls(str(path), str(store.get(f"{key}_token") or ""))
+
+
+def may_resume(operator: Any, job: Job, context: Context) -> bool:
+    """Whether an earlier attempt of the job has submitted an application.
+
+    A local task of this attempt must not end the run then: that application may have written.
+    """
+    if job.descriptor is not None or not getattr(operator, "durable", False):
+        return False
+    try:
+        return Application.stored(context, resumption_key(job, context)) is not None
+    except ValueError:  # the job can't be submitted
+        return False

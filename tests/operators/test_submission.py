@@ -40,6 +40,7 @@ from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import RESUMES
 from airflow_hive_opt.provider.submission import prepare_environment, resumption_key
+from airflow_hive_opt.provider.worker import WorkerLocalTask
 from airflow_hive_opt.spark.application.shipping import ship
 
 SUMMARY = {"uri": "file:///x", "kept": 1, "total": 2, "seconds": {}, "work": {}}
@@ -263,6 +264,31 @@ def test_a_retry_resumes_and_a_cleared_task_does_not(submitted, monkeypatch, tmp
     cleared = run(try_number=3, clear_number=1, max_tries=3)
     assert cleared.endswith("/3.json")
     assert len(submitted.commands) == 2
+
+
+@pytest.mark.skipif(not RESUMES, reason="nothing is resumed before Airflow 3.3")
+def test_a_retry_resumes_although_its_own_local_task_would_end_the_run(
+    submitted, monkeypatch, tmp_path
+):
+    """The application has written or will write, so a gate must not hide its outcome."""
+    manager = {"yarn_resourcemanager_webapp_address": "http://manager:8088"}
+    connection = {"host": "yarn", "extra": {"deploy-mode": "cluster", **manager}}
+    monkeypatch.setattr(MapJoinPruneOperator, "get_job_status", lambda *_: "SUCCEEDED")
+    monkeypatch.setattr(MapJoinPruneOperator, "poll_until_complete", lambda *_: None)
+    store: dict[str, str] = {}
+    stored = SimpleNamespace(get=store.get, set=store.__setitem__)
+
+    def run(**attempt):
+        made = operator(monkeypatch, tmp_path, connection, yarn_track_via_rm_api=True)
+        return made.execute(context(store=stored, **attempt))
+
+    first = run(try_number=1)
+    skips = Outcome(Status.NOTHING_TO_DO, "no partition matches", SUMMARY)
+    monkeypatch.setattr(WorkerLocalTask, "job_or_outcome", lambda *_: skips)
+    assert run(try_number=2) == first
+    with pytest.raises(AirflowSkipException):
+        run(try_number=3, clear_number=1, max_tries=3)
+    assert len(submitted.commands) == 1
 
 
 def test_parameters_that_cant_travel(submitted, monkeypatch, tmp_path):
