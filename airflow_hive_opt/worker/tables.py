@@ -46,9 +46,11 @@ class SmallTables(Protocol):
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables that queries read. ``skeletons`` have tables of which the names are read.
+    """The tables that queries read.
 
-    ``open_path`` makes a path of a URI. ``read`` has the tables whose files have been read.
+    - ``skeletons`` are tables of which only the partition names are read.
+    - ``open_path`` makes a path of a URI.
+    - ``read`` has the tables whose files have been read, by name.
     """
 
     known: SmallTables

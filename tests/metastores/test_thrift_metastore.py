@@ -265,7 +265,7 @@ def test_key_sets_are_intersected(metastore, monkeypatch):
     asked_by_filter(by_filter, 3)
 
 
-def test_two_large_key_sets_are_for_names(metastore, monkeypatch):
+def test_all_names_are_listed_for_two_large_key_sets(metastore, monkeypatch):
     keys = [
         ((0,), frozenset((f"{number}",) for number in range(300)) | {("a",)}),
         ((1,), frozenset((n,) for n in range(300))),

@@ -396,7 +396,7 @@ def test_a_function_of_python_is_not_handed_over(spark, tmp_path):
     )
 
 
-def test_a_function_that_decides_nothing_is_handed_over(spark, tmp_path):
+def test_a_function_that_no_key_depends_on_is_handed_over(spark, tmp_path):
     """A function in the select list has no effect on the partitions."""
     sql = "SELECT of_python(f.id) FROM fact f JOIN keys k ON f.p = k.p WHERE k.w = 1"
     there, here = session(spark, ()), session(spark, ())

@@ -118,7 +118,7 @@ def test_each_has_its_own_facts(spark, ran):
 
 
 @pytest.mark.parametrize("gone", [False, True], ids=["descriptor", "XCom alone"])
-def test_pages(spark, ran, gone):
+def test_the_page_shows_both_scans_of_one_alias(spark, ran, gone):
     outcome, path = ran
     summary = json.loads(json.dumps(outcome.summary))
     descriptor = load(UPath(summary["uri"]))

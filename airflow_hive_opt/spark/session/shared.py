@@ -262,7 +262,7 @@ def _connected(address: Address, tag: str, pool: str) -> SparkSession:
 
 
 def _borrowed() -> Any:
-    """PySpark's context for a Spark of many tasks: one of them must not stop it."""
+    """PySpark's context for a Spark of several tasks, which no single task can stop."""
     from pyspark import SparkContext
 
     class Borrowed(SparkContext):

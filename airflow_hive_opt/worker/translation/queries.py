@@ -256,7 +256,10 @@ class UnionQuery:
 
 
 def _ask(query: Query, at: int, monotone: bool, work: Work) -> None:
-    """Reads a column by which rows are told apart; without it, fewer rows are."""
+    """Translates a column that DISTINCT compares, or leaves it out if that loses no key.
+
+    Without it, DISTINCT returns fewer rows, but the same values of the other columns.
+    """
     try:
         query.type_of(at)
     except NotUnderstood as why:

@@ -124,10 +124,7 @@ class LeftOut:
 
 
 class Scope:
-    """The relations that names can mean, and those of the query around it.
-
-    ``aliases`` of the select list hide no column, but make a name in HAVING ambiguous.
-    """
+    """The relations in which a name is looked up; then ``outer``, those of the query around it."""
 
     def __init__(self, relations: Sequence[Relation], outer: Scope | None = None) -> None:
         self.relations = list(relations)

@@ -42,13 +42,13 @@ class Work:
     - ``source`` finds a table by name; it raises :class:`NotUnderstood` if there is none.
     - ``parameters`` are the values of named parameter markers.
     - ``doubtful`` are the texts of literals that Spark reads as its settings say.
-    - ``left_out`` has a reason for each part that was left out, ``dropped`` for those of them in
-      whose place nothing stands.
-    - ``restricting`` counts the conditions that were not.
+    - ``left_out`` has a reason for each part that was left out. ``dropped`` has only the reasons of
+      parts that were not replaced by a weaker condition.
+    - ``restricting`` counts the conditions that were translated.
     - ``used`` are the columns that the translated text reads, ``functions`` the functions that it
       calls, by the names in the statement.
-    - ``stays`` is told a condition of rows that may be kept whatever other conditions say. It
-      returns whether they are.
+    - ``stays`` gets a condition, and returns whether all rows that fulfil it are kept, whatever the
+      other conditions say.
     """
 
     sql: str
@@ -86,7 +86,7 @@ class Work:
             raise
 
     def note(self, notes: Notes) -> None:
-        """Notes again what a text uses that was made in an attempt and is used later."""
+        """Counts what an attempt's text uses as used, also if the attempt around it has failed."""
         self.used.extend(notes.used)
         self.functions.extend(notes.functions)
 
