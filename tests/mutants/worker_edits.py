@@ -8,6 +8,24 @@ TRANSLATION = "worker/translation"
 
 WORKER_EDITS = (
     WrongEdit(
+        "worker/database.py",
+        '("expression_rewriter", "sum_rewriter")',
+        '("sum_rewriter",)',
+        "a comparison that is solved for the column has no overflow",
+    ),
+    WrongEdit(
+        "worker/tables.py",
+        "        if not table.partitions_in_metastore:",
+        "        if not table.columns:",
+        "Spark finds the folders of partitions that the metastore does not have",
+    ),
+    WrongEdit(
+        "worker/files/orc.py",
+        "        if wanted[name] == STRING and pc.any",
+        "        if not count and pc.any",
+        "Spark removes the padding of a CHAR in an ORC file",
+    ),
+    WrongEdit(
         f"{TRANSLATION}/conditions.py",
         "        found = self._to.condition(node)\n        self._count(node)",
         "        found = self._weakened(node) or 'true'\n        self._count(node)",

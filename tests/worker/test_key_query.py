@@ -369,3 +369,21 @@ def test_partition_names_of_another_table(known):
     known.named["p"] = [Partition(("a", "01"))]
     with pytest.raises(Unanswered, match="no readable value"):
         keys_of(known, sql, "p.ds", skeletons=[("__partitions_of_p", table)])
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "d.k * 2000000000 < 0",
+        "d.k + 2147483647 < 0",
+        "-2 - d.k * 1000000000 > 0",
+        "d.big * 4 = 0",
+        "d.k + 2147483647 BETWEEN -9 AND 9",
+        "d.k IN (SELECT x.k FROM d x WHERE x.k + 2147483647 < 0)",
+        "EXISTS (SELECT max(x.k) FROM d x GROUP BY x.b HAVING sum(x.big + x.big) < 0)",
+    ],
+)
+def test_an_overflow_is_unanswered_in_a_comparison_too(known, condition):
+    """DuckDB would solve it for the column. Spark without ANSI compares another number."""
+    with pytest.raises(Unanswered, match=r"Overflow|out of range"):
+        found(known, condition)
