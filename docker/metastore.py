@@ -5,8 +5,9 @@
 Required environment variables: METASTORE_DB_URL (JDBC), METASTORE_DB_USER, METASTORE_DB_PASSWORD
 and METASTORE_WAREHOUSE. METASTORE_DRIVER is the path of PostgreSQL's Java driver. The default is
 the path in Debian's package. METASTORE_JARS has the paths of the metastore's jars, separated by
-colons. The default are PySpark's jars, with Hive 2.3. The configuration in FOLDER contains the password. The script creates
-the metastore's missing tables. The service then replaces the script's process.
+colons. The default are PySpark's jars, with Hive 2.3. The configuration in FOLDER contains the
+password. The script creates the metastore's missing tables. The service then replaces the script's
+process.
 """
 
 from __future__ import annotations

@@ -95,7 +95,9 @@ def metastore_service(postgres_server, tmp_path_factory):
     """A Hive Metastore on PostgreSQL, in which tests create their own Hive databases."""
     from tests.services.metastore import metastore
 
-    version = os.environ.get("METASTORE_VERSION")  # such as hive-4.0; default: PySpark's own
+    version = (
+        os.environ.get("METASTORE_VERSION") or None
+    )  # such as hive-4.0; default: PySpark's own
     folder = tmp_path_factory.mktemp("metastore")
     with metastore(folder, postgres_server, version=version) as service:
         yield service

@@ -99,8 +99,10 @@ def are_usual(partitions: Iterable[Partition], types: Sequence[str]) -> bool:
 
     Spark passes ``=`` and IN on to the metastore, and Hive 4 compares the texts there.
 
-    >>> are_usual([Partition(("8", "08"))], ["int", "string"]), are_usual([Partition(("08",))], ["int"])
-    (True, False)
+    >>> are_usual([Partition(("8", "08"))], ["int", "string"])
+    True
+    >>> are_usual([Partition(("08",))], ["int"])
+    False
     """
     return all(
         text is None

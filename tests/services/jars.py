@@ -1,8 +1,8 @@
 """Fetches jars that no wheel has, by the coordinates and checksums of ``tests/jars.lock``.
 
 python -m tests.services.jars SET ...     fetches the sets, and prints where their jars are
-python -m tests.services.jars --lock [SET ...]      writes the sets of ``tests/jars.toml`` to the lock
-                                                    file; without a name all
+python -m tests.services.jars --lock [SET ...]      writes the sets of ``tests/jars.toml``, or all,
+                                                    to the lock file
 
 Maven fetches them, as it is set up on the machine, into ``$XDG_CACHE_HOME/airflow-hive-opt/jars``.
 A jar with another checksum than the locked one is not used.

@@ -11,7 +11,7 @@ would not find the partition ``n=08`` for the key 8. Keys in a row are one range
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 
 from airflow_hive_opt.metastores.metastore import KeySet
@@ -51,11 +51,28 @@ def filters(columns: Sequence[Column], keys: Sequence[KeySet]) -> list[str] | No
     if room < VALUES_A_FILTER // 2:
         return None
     rest = [f" and ({_condition(columns, at, sorted(rows))})" for at, rows in others]
-    wanted = sorted(tuples)
-    step = room // _values_a_row(columns, positions)
-    pieces = (wanted[start : start + step] for start in range(0, len(wanted), step))
+    pieces = _pieces(sorted(tuples), _values_a_row(columns, positions), room)
     conditions = (_condition(columns, positions, piece) for piece in pieces)
     return [f"({text}){''.join(rest)}" if rest else text for text in conditions]
+
+
+def _pieces(
+    rows: Sequence[tuple[Value, ...]], values_a_row: int, room: int
+) -> Iterator[Sequence[tuple[Value, ...]]]:
+    """The sorted rows, in pieces whose conditions have at most ``room`` values.
+
+    >>> [len(piece) for piece in _pieces([(1,), (2,), (3,), (5,), (7,)], 2, 4)]
+    [4, 1]
+    """
+    start = used = 0
+    for at, row in enumerate(rows):
+        follows = at > start and len(row) == 1 and row[0] == _next(rows[at - 1][0])
+        needed = 0 if follows else values_a_row
+        if used + needed > room:
+            yield rows[start:at]
+            start, used, needed = at, 0, values_a_row
+        used += needed
+    yield rows[start:]
 
 
 def _values_a_row(columns: Sequence[Column], positions: Sequence[int]) -> int:
