@@ -45,6 +45,22 @@ class MetastoreService:
         }
 
 
+# A client of Hive 2.3, which Spark brings, calls get_table, which Hive 4 does not have any more.
+_CLIENTS = {"hive-4.0": ("4.0.1", "hive-client-4.0")}
+
+
+def client_conf(version: str | None) -> dict[str, str]:
+    """Spark's settings for a client that the metastore of this version understands."""
+    if version not in _CLIENTS:
+        return {}
+    release, client = _CLIENTS[version]
+    return {
+        "spark.sql.hive.metastore.version": release,
+        "spark.sql.hive.metastore.jars": "path",
+        "spark.sql.hive.metastore.jars.path": ",".join(f"file://{jar}" for jar in jars(client)),
+    }
+
+
 @contextmanager
 def metastore(
     folder: Path,
