@@ -34,6 +34,7 @@ help:
 	@echo "make bench-worker  what the local task in the worker answers and costs, beside Spark's"
 	@echo "make test-lakes     tests with Iceberg, Delta and Hudi tables; LAKES=delta-3.5 for one of"
 	@echo "                    $(LAKES)"
+	@echo "make test-metastores  tests with metastores of Hive 3.1 and 4.0; METASTORES=hive-4.0 for one"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
 	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
 	@echo "make lock   update the versions in requirements.lock"
@@ -120,6 +121,15 @@ test-mutants: $(READY)
 # Tests other versions of Airflow, Spark and Python: make test-matrix PAIRS="oldest newest"
 test-matrix: $(READY) services
 	$(BIN)/python -m tests.versions.matrix $(PAIRS)
+
+# The Thrift client, the sensors and the worker's local task on other versions of the metastore.
+METASTORES ?= hive-3.1 hive-4.0
+test-metastores: $(READY) services
+	@for version in $(METASTORES); do \
+		echo "==> a metastore of $$version" && METASTORE_VERSION=$$version $(BIN)/pytest \
+			tests/metastores tests/worker tests/sensors/test_after_local_task.py || exit 1; done
+
+.PHONY: test-metastores
 
 # A table format on a line of Spark, with the jars of tests/jars.lock, in an environment for that line.
 LAKES ?= iceberg-3.5 iceberg-4.0 iceberg-4.1 delta-3.5 delta-4.2 hudi-3.5

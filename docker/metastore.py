@@ -1,11 +1,13 @@
-"""Runs a Hive Metastore service from PySpark's jars, with a PostgreSQL database.
+"""Runs a Hive Metastore service with a PostgreSQL database.
 
     python metastore.py FOLDER [OPTIONS OF HiveMetaStore, such as -p 9083 or --hiveconf NAME=VALUE]
 
 Required environment variables: METASTORE_DB_URL (JDBC), METASTORE_DB_USER, METASTORE_DB_PASSWORD
 and METASTORE_WAREHOUSE. METASTORE_DRIVER is the path of PostgreSQL's Java driver. The default is
-the path in Debian's package. The configuration in FOLDER contains the password. The script creates
-the metastore's missing tables. The service then replaces the script's process.
+the path in Debian's package. METASTORE_JARS has the paths of the metastore's jars, separated by
+colons. The default are PySpark's jars, with Hive 2.3. The configuration in FOLDER contains the
+password. The script creates the metastore's missing tables. The service then replaces the script's
+process.
 """
 
 from __future__ import annotations
@@ -15,11 +17,19 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 MAIN = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+# The settings of a metastore that has no jars of Hive's compiler beside it.
+ALONE = {
+    "hive.metastore.expression.proxy": (
+        "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy"
+    ),
+    "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.events.EventCleanerTask",
+}
 SCHEMA_TOOL = "org.datanucleus.store.schema.SchemaTool"
 DRIVER = "/usr/share/java/postgresql.jar"
 _OPENED = ("java.lang", "java.net", "java.util", "java.util.concurrent")
@@ -54,6 +64,8 @@ def main() -> None:
         "hive.metastore.schema.verification": "false",
         "datanucleus.schema.autoCreateAll": "true",  # the schema tool leaves out one sequence table
     }
+    if "METASTORE_JARS" in os.environ:
+        site |= ALONE
     private(at / "hive-site.xml", site_xml(site))
     log4j = at / "log4j2.properties"
     log4j.write_text(_LOG4J)
@@ -71,9 +83,7 @@ def make_tables(folder: Path, connection: Mapping[str, str]) -> None:
 
     Otherwise the metastore creates each table on first use. Two sessions that do so can deadlock.
     """
-    (jar,) = jars().glob("hive-metastore-*.jar")
-    with zipfile.ZipFile(jar) as archive:
-        (folder / "package.jdo").write_bytes(archive.read("package.jdo"))
+    (folder / "package.jdo").write_bytes(mapping())
     properties = {
         **connection,
         "identifierFactory": "datanucleus1",
@@ -93,17 +103,30 @@ def make_tables(folder: Path, connection: Mapping[str, str]) -> None:
         sys.exit(f"the metastore's tables can't be created: {done.stdout}{done.stderr}")
 
 
+def mapping() -> bytes:
+    """The mapping of the metastore's classes to tables, from its own jar."""
+    for jar in jars():
+        with zipfile.ZipFile(jar) as archive:
+            if "package.jdo" in archive.namelist():
+                return archive.read("package.jdo")
+    sys.exit("no jar has the metastore's package.jdo")
+
+
 def class_path() -> str:
-    """PySpark's jars and PostgreSQL's driver."""
-    return f"{jars()}/*:{os.environ.get('METASTORE_DRIVER', DRIVER)}"
+    """The metastore's jars and PostgreSQL's driver."""
+    return ":".join((*map(str, jars()), os.environ.get("METASTORE_DRIVER", DRIVER)))
 
 
-def jars() -> Path:
-    """PySpark's jars."""
+@cache
+def jars() -> list[Path]:
+    """The metastore's jars; those of another version than PySpark's run with PySpark's Hadoop."""
     pyspark = find_spec("pyspark")
     if pyspark is None or pyspark.origin is None:
         sys.exit("PySpark is not installed")
-    return Path(pyspark.origin).parent / "jars"
+    folder = Path(pyspark.origin).parent / "jars"
+    if given := os.environ.get("METASTORE_JARS"):
+        return [*map(Path, given.split(":")), *sorted(folder.glob("hadoop-client-*.jar"))]
+    return sorted(folder.glob("*.jar"))
 
 
 def java() -> str:

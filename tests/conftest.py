@@ -21,6 +21,9 @@ os.environ["AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS"] = "False"
 os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "False"
 
 
+METASTORE_VERSION = os.environ.get("METASTORE_VERSION") or None
+"""The set of jars of the metastore, such as hive-4.0; the default are PySpark's, with Hive 2.3."""
+
 SERVERS = {"spark", "postgres_server", "metastore_service", "connect_server", "database", "web"}
 
 
@@ -51,10 +54,14 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.fixture(scope="session")
-def spark():
-    """A session with Hive support on a fresh embedded warehouse."""
+def spark(request):
+    """A session with Hive support on a fresh embedded warehouse.
+
+    With another version of the metastore's client than PySpark's, it is on that metastore.
+    """
     from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
     from tests.services.java_options import SHORT_LIVED
+    from tests.services.metastore import client_conf
 
     conf = {
         **embedded_conf(_SCRATCH / "warehouse", "local[2]"),
@@ -63,6 +70,8 @@ def spark():
         "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
         "spark.driver.extraJavaOptions": SHORT_LIVED,
     }
+    if client := client_conf(METASTORE_VERSION):
+        conf |= client | request.getfixturevalue("metastore_service").spark_conf()
     logging.getLogger("spark").setLevel(logging.CRITICAL)  # tests compare this package's lines
     with spark_session("tests", conf) as session:
         session.sparkContext.setLogLevel("ERROR")
@@ -95,7 +104,8 @@ def metastore_service(postgres_server, tmp_path_factory):
     """A Hive Metastore on PostgreSQL, in which tests create their own Hive databases."""
     from tests.services.metastore import metastore
 
-    with metastore(tmp_path_factory.mktemp("metastore"), postgres_server) as service:
+    folder = tmp_path_factory.mktemp("metastore")
+    with metastore(folder, postgres_server, version=METASTORE_VERSION) as service:
         yield service
 
 

@@ -14,6 +14,8 @@ _JAVA = re.compile(
 _OTHER_VERSION = re.compile(
     r"(NoClassDefFound|NoSuchMethod|IncompatibleClassChange|AbstractMethod)Error"
 )
+# Hive 4 does not have the call any more, with which the client of Hive 2.3 begins.
+_OLD_CLIENT = re.compile(r"Invalid method name: 'get_table'")
 
 
 def in_words(error: Exception) -> str:
@@ -26,6 +28,8 @@ def in_words(error: Exception) -> str:
     'IllegalStateException: no catalog'
     >>> in_words(ValueError(java.format("java.lang.NoClassDefFoundError: scala/SeqOps")))
     'NoClassDefFoundError: scala/SeqOps. Is a jar for another version of Spark or Scala?'
+    >>> print(in_words(ValueError("Invalid method name: 'get_table'")))
+    Invalid method name: 'get_table'. For Hive 4, set spark.sql.hive.metastore.version and its jars
     """
     text = str(error).partition("JVM stacktrace")[0]
     if lost := _RPC.match(text):
@@ -36,4 +40,7 @@ def in_words(error: Exception) -> str:
             told += ". Is a jar for another version of Spark or Scala?"
     else:
         told = text.partition("\n'")[0].partition("\n+-")[0]  # without the plan
+    if _OLD_CLIENT.search(told):
+        hint = "For Hive 4, set spark.sql.hive.metastore.version and its jars"
+        told = f"{told.strip()}. {hint}"
     return plain(told.strip(), keep="\n")

@@ -94,6 +94,25 @@ def typed(text: str, type_: str) -> Value | None:
         return None
 
 
+def are_usual(partitions: Iterable[Partition], types: Sequence[str]) -> bool:
+    """Whether all values are texts as Spark writes them; ``08`` is not for an integer column.
+
+    Spark passes ``=`` and IN on to the metastore, and Hive 4 compares the texts there.
+
+    >>> are_usual([Partition(("8", "08"))], ["int", "string"])
+    True
+    >>> are_usual([Partition(("08",))], ["int"])
+    False
+    """
+    return all(
+        text is None
+        or isinstance(value := typed(text, type_), (str, CastText))
+        or str(value) == text
+        for partition in partitions
+        for text, type_ in zip_strict(partition.values, types)
+    )
+
+
 def typed_row(partition: Partition, types: Sequence[str]) -> tuple[Value | None, ...] | None:
     """The partition's values as their columns' types; ``None`` if one of them is not such a value.
 

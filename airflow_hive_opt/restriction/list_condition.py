@@ -41,10 +41,12 @@ def cheapest_way(
     rows: Collection[Sequence[Value | None]],
     total: int,
     on_glue: bool = False,
+    usual: bool = True,
 ) -> Way:
     """How to find the partitions with these values; the table has ``total`` partitions.
 
-    ``on_glue`` says that the metastore is AWS Glue.
+    ``on_glue`` says that the metastore is AWS Glue. ``usual`` says that the partitions' names have
+    the values as Spark writes them: a filter of a Hive 4 metastore does not find others.
 
     >>> cheapest_way(["ds"], [(None,)], 10_000)
     <Way.NAMES: 'names'>
@@ -56,7 +58,7 @@ def cheapest_way(
     """
     plain = all(value is not None and is_plain(value) for row in rows for value in row)
     if not on_glue:
-        return way_for(sum(map(len, rows)), plain, len(rows), total)
+        return way_for(sum(map(len, rows)), plain and usual, len(rows), total)
     filter_bytes = _filter_bytes(columns, rows) if plain else None
     return way_on_glue(filter_bytes, range_condition("", columns, rows) is not None)
 

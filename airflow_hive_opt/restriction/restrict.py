@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_hive_opt.documents.descriptor import Changes, RowFilter, Target
-from airflow_hive_opt.metastores.partitions import Value, typed
+from airflow_hive_opt.metastores.partitions import Value, are_usual, typed
 from airflow_hive_opt.pruning.scan_way import Way
 from airflow_hive_opt.restriction.list_condition import cheapest_way, list_condition
 from airflow_hive_opt.restriction.row_changes import change_edits, values_condition
@@ -95,7 +95,8 @@ def way_of(target: Target, is_on_glue: bool) -> Way:
     rows = _rows(target)
     if rows is None:
         return Way.WHOLE
-    return cheapest_way(target.visible_columns, rows, target.total, is_on_glue)
+    usual = are_usual(target.partitions, target.types)
+    return cheapest_way(target.visible_columns, rows, target.total, is_on_glue, usual)
 
 
 def _rows(target: Target) -> set[tuple[Value | None, ...]] | None:

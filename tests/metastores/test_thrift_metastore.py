@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date, timedelta
 
 import pytest
@@ -258,11 +259,18 @@ def test_grouped_tuples(metastore, monkeypatch):
 def test_key_sets_are_intersected(metastore, monkeypatch):
     keys = [
         ((0,), frozenset({("a",), ("b",)})),
-        ((1,), frozenset((n,) for n in range(15, 1000))),
+        ((1,), frozenset((n,) for n in range(15, 1000, 2))),
     ]
     found, (by_filter, *_) = every_way(metastore, monkeypatch, "two", keys)
-    assert found == {(region, str(n)) for region in "ab" for n in range(15, 20)}
+    assert found == {(region, str(n)) for region in "ab" for n in (15, 17, 19)}
     asked_by_filter(by_filter, 3)
+
+
+def test_integers_in_a_row_are_one_range(metastore, monkeypatch):
+    keys = [((1,), frozenset((n,) for n in range(15, 1000)))]
+    found, (by_filter, *_) = every_way(metastore, monkeypatch, "two", keys)
+    assert found == {(region, str(n)) for region in "abcde" for n in range(15, 20)}
+    asked_by_filter(by_filter, 1)
 
 
 def test_all_names_are_listed_for_two_large_key_sets(metastore, monkeypatch):
@@ -366,5 +374,10 @@ def test_a_table_that_has_gone(metastore, service):
         lambda: metastore.partitions_by_names(table, [Partition(("x",))]),
         lambda: metastore.partitions_by_keys(table, [((0,), frozenset({("x",)}))], 100_000),
     ):
-        with pytest.raises(MetastoreError, match=f"{service.host}:{service.port}"):
-            question()
+        try:
+            answer = question()
+        except MetastoreError as error:
+            assert f"{service.host}:{service.port}" in str(error)
+        else:  # Hive 4 does not tell for each call that there is no such table
+            assert os.environ.get("METASTORE_VERSION") == "hive-4.0"
+            assert answer in (0, [])

@@ -1,7 +1,8 @@
 """Fetches jars that no wheel has, by the coordinates and checksums of ``tests/jars.lock``.
 
 python -m tests.services.jars SET ...     fetches the sets, and prints where their jars are
-python -m tests.services.jars --lock      writes the lock file from ``tests/jars.toml``
+python -m tests.services.jars --lock [SET ...]      writes the sets of ``tests/jars.toml``, or all,
+                                                    to the lock file
 
 Maven fetches them, as it is set up on the machine, into ``$XDG_CACHE_HOME/airflow-hive-opt/jars``.
 A jar with another checksum than the locked one is not used.
@@ -16,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,12 +131,19 @@ def _maven(folder: Path, goal: str, configuration: str = "", dependencies: str =
         raise JarError(f"Maven can't fetch the jars:\n{(done.stdout + done.stderr)[-2_000:]}")
 
 
-def lock() -> None:
-    """Writes the lock file: each set's jars with their checksums, in their order."""
+def lock(names: Sequence[str] = ()) -> None:
+    """Writes the lock file: each set's jars with their checksums, in their order.
+
+    If ``names`` are given, the other sets stay as they are.
+    """
     import tomllib
 
+    before = LOCK.read_text().splitlines()
     lines = ["# set, coordinates, SHA-256; written by make lock-jars from jars.toml"]
     for name, set_ in tomllib.loads(SETS.read_text()).items():
+        if names and name not in names:
+            lines += [line for line in before if line.split()[0] == name]
+            continue
         wanted = [Jar(coordinates) for coordinates in set_.get("jars", ())]
         wanted += _closure(set_["closure"], set_.get("without", ())) if "closure" in set_ else []
         with tempfile.TemporaryDirectory() as folder:
@@ -175,10 +183,11 @@ def _closure(roots: Iterable[str], without: Iterable[str]) -> list[Jar]:
 def main(arguments: list[str]) -> int:
     """The command; returns the exit code."""
     try:
-        if arguments == ["--lock"]:
-            lock()
-        for name in arguments if arguments != ["--lock"] else ():
-            print("\n".join(map(str, jars(name))))
+        if arguments[:1] == ["--lock"]:
+            lock(arguments[1:])
+        else:
+            for name in arguments:
+                print("\n".join(map(str, jars(name))))
     except JarError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

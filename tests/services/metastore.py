@@ -15,6 +15,7 @@ from signal import SIGTERM
 
 from airflow_hive_opt.spark.session.java import ensure_java
 from tests.services import compose
+from tests.services.jars import jars
 from tests.services.java_options import SHORT_LIVED
 from tests.services.postgres import Postgres
 from tests.services.processes import HOST, ServiceError, free_port, listens, server
@@ -44,15 +45,33 @@ class MetastoreService:
         }
 
 
+# A client of Hive 2.3, which Spark brings, calls get_table, which Hive 4 does not have any more.
+_CLIENTS = {"hive-4.0": ("4.0.1", "hive-client-4.0")}
+
+
+def client_conf(version: str | None) -> dict[str, str]:
+    """Spark's settings for a client that the metastore of this version understands."""
+    if version not in _CLIENTS:
+        return {}
+    release, client = _CLIENTS[version]
+    return {
+        "spark.sql.hive.metastore.version": release,
+        "spark.sql.hive.metastore.jars": "path",
+        "spark.sql.hive.metastore.jars.path": ",".join(f"file://{jar}" for jar in jars(client)),
+    }
+
+
 @contextmanager
 def metastore(
     folder: Path,
     database_server: Postgres,
     database: str = "metastore",
     java_options: str = SHORT_LIVED,
+    version: str | None = None,
 ) -> Iterator[MetastoreService]:
     """Runs a metastore for the block, with its tables in ``database``, created if necessary.
 
+    ``version`` names a set of jars, such as ``hive-4.0``; the default are PySpark's, with Hive 2.3.
     Raises :class:`~tests.services.processes.ServiceError`.
     """
     ensure_java()
@@ -75,6 +94,8 @@ def metastore(
         "METASTORE_DRIVER": str(jdbc_driver()),
         "JDK_JAVA_OPTIONS": java_options,
     }
+    if version is not None:
+        environment["METASTORE_JARS"] = ":".join(map(str, jars(version)))
     log = folder / "metastore.log"
     options = {"stop_with": SIGTERM, "cwd": folder, "env": environment}
     with server(command, log, lambda: listens(port), **options):

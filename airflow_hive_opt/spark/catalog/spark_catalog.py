@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.descriptor import Target
 from airflow_hive_opt.metastores.hive_tables import own_format
-from airflow_hive_opt.metastores.partitions import Partition, typed_row
+from airflow_hive_opt.metastores.partitions import Partition, are_usual, typed_row
 from airflow_hive_opt.metastores.spark_properties import view_definition
 from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.restriction.list_condition import cheapest_way, list_condition
@@ -157,7 +157,8 @@ class SparkCatalog(ListedPartitions):
             return unreadable
         columns = [column.name for column in table.partition_columns]
         total = self.partition_count(table)
-        chosen = cheapest_way(columns, rows, total, self.is_on_glue)
+        usual = are_usual(wanted, types)
+        chosen = cheapest_way(columns, rows, total, self.is_on_glue, usual)
         condition = list_condition(_ALIAS, columns, rows, chosen)
         with partition_lookup(self._session, {chosen}):
             found = self.partitions_by_filter(table, _ALIAS, condition, {})
