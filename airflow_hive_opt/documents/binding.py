@@ -20,7 +20,7 @@ CHANGES_VALUES = re.compile(
     r"|lateralColumnAlias|path|functionResolution)\..+|defaultPath"
     r"|(csv\.parser|avro\.datetimeRebase|chunkBase64String).+|columnNameOfCorruptRecord"
     r"|catalog\.\w+(\.(type|warehouse|catalog-impl))?|extensions|variable\.substitute"
-    r"|(hive\.convertMetastore|files\.ignore).+"
+    r"|(hive\.(convertMetastore|manageFilesourcePartitions)|files\.ignore).*"
     r"|parquet\.(binaryAsString|int96|datetimeRebase|inferTimestampNTZ|fieldId\.read).*"
     r"|(charAsVarchar|readSideCharPadding|preserveCharVarcharTypeInfo)"
     r"|(groupBy(Aliases|Ordinal)|orderByOrdinal|mapKeyDedupPolicy)"

@@ -10,7 +10,8 @@ _MAY_CHANGE = re.compile(
     r"spark\.sql\.(legacy\.(?!timeParserPolicy$).+|.*collation.*|defaultCatalog"
     r"|catalog\.spark_catalog(\..+)?"
     r"|(files\.ignore|parquet\.(binaryAsString|fieldId|datetimeRebase)|orc\.).*"
-    r"|hive\.(convertMetastore(Parquet|Orc)|manageFilesourcePartitions)|(charAsVarchar|variable\.substitute)|functionResolution\..+|path\..+|defaultPath)"
+    r"|hive\.(convertMetastore(Parquet|Orc)|manageFilesourcePartitions)"
+    r"|(charAsVarchar|variable\.substitute)|functionResolution\..+|path\..+|defaultPath)"
     r"|spark\.hadoop\.textinputformat\.record\.delimiter"
 )
 # Of these, the values that change nothing.

@@ -299,6 +299,17 @@ def test_partitions_outside_the_metastore(spark, tmp_path):
         spark.sql("RESET spark.sql.hive.manageFilesourcePartitions")
 
 
+def test_partitions_that_the_session_lists_itself(spark, tmp_path):
+    spark.table("fact").where("p < 3").write.partitionBy("p").saveAsTable("listed")
+    sql = "SELECT u.id FROM listed u JOIN keys k ON u.p = k.p"
+    assert ask(spark, tmp_path, sql).reasons["u"] != "PARTITIONS_NOT_IN_METASTORE"
+    spark.sql("SET spark.sql.hive.manageFilesourcePartitions=false")
+    try:
+        assert ask(spark, tmp_path, sql).reasons == {"u": "PARTITIONS_NOT_IN_METASTORE"}
+    finally:
+        spark.sql("RESET spark.sql.hive.manageFilesourcePartitions")
+
+
 def test_the_catalog_knows_tables_views_and_types(spark):
     spark.sql("CREATE TABLE typed (A INT, v VARCHAR(3)) PARTITIONED BY (c CHAR(2), d DATE)")
     catalog = SparkCatalog(spark)

@@ -22,6 +22,7 @@ from airflow_hive_opt.spark.catalog.definitions import Definitions
 from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG
 from airflow_hive_opt.spark.catalog.listed_partitions import ListedPartitions
 from airflow_hive_opt.spark.catalog.table_facts import (
+    MANAGED,
     NOT_FOUND,
     columns_in,
     read_by_serde,
@@ -187,13 +188,17 @@ class ConnectCatalog(ListedPartitions):
             return Table(
                 full, tuple(columns), total_bytes=size, definition=definition, location=location
             )
+        provider = str(told.get("provider")).lower()
+        managed = told.get("partition_provider") == "Catalog" and (
+            self._session.conf.get(MANAGED) == "true"
+        )
         return Table(
             full,
             tuple(column for column in columns if column.name not in partitioned),
             tuple(column for column in columns if column.name in partitioned),
             told.get("statistics", {}).get("size_in_bytes"),
-            partitions_in_metastore=str(told.get("provider")).lower() not in LAKE_FORMATS
-            and (told.get("partition_provider") == "Catalog" or told.get("provider") == "hive"),
+            partitions_in_metastore=provider not in LAKE_FORMATS
+            and (provider == "hive" or managed),
             by_serde=self._is_read_by_serde(told),
             location=location,
         )

@@ -276,7 +276,8 @@ class SparkCatalog(ListedPartitions):
             tuple(column for column in columns if column.name not in partitioned),
             tuple(column for column in columns if column.name in partitioned),
             int(size.get().sizeInBytes()) if size.isDefined() else None,
-            partitions_in_metastore=not own_names or has_partitions_in_metastore(metadata),
+            partitions_in_metastore=not own_names
+            or has_partitions_in_metastore(self._session, metadata),
             by_serde=bool(own_names) and is_read_by_serde(self._session, metadata),
             location=location_of(metadata),
         )

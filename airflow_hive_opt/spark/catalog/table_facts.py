@@ -28,11 +28,16 @@ def location_of(metadata: Any) -> str | None:
     return unquote(found[len("Some(") : -1]) if found.startswith("Some(") else None
 
 
-def has_partitions_in_metastore(metadata: Any) -> bool:
+MANAGED = "spark.sql.hive.manageFilesourcePartitions"
+"""If it is false, Spark lists the folders of its own tables instead of asking the metastore."""
+
+
+def has_partitions_in_metastore(session: SparkSession, metadata: Any) -> bool:
     """Whether the metastore has the partitions of a table that the JVM describes.
 
-    It does not if the table's format or Athena's partition projection computes them. A format that
-    keeps its own list of files may have more partitions than the metastore.
+    It does not if the table's format or Athena's partition projection computes them, or if
+    :data:`MANAGED` is false. A format that keeps its own list of files may have more partitions
+    than the metastore.
     """
     properties = metadata.properties()
     if properties.contains(PROJECTED) and str(properties.apply(PROJECTED)).lower() == "true":
@@ -40,7 +45,9 @@ def has_partitions_in_metastore(metadata: Any) -> bool:
     provider = provider_of(metadata)
     if provider in LAKE_FORMATS:
         return False
-    return provider == "hive" or bool(metadata.tracksPartitionsInCatalog())
+    if provider == "hive":
+        return True
+    return bool(metadata.tracksPartitionsInCatalog()) and session.conf.get(MANAGED) == "true"
 
 
 def provider_of(metadata: Any) -> str:
