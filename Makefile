@@ -122,12 +122,12 @@ test-mutants: $(READY)
 test-matrix: $(READY) services
 	$(BIN)/python -m tests.versions.matrix $(PAIRS)
 
-# The Thrift client, the sensors and the worker's local task on other versions of the metastore.
+# The Thrift client and the worker's local task, beside Spark's, on other versions of the metastore.
 METASTORES ?= hive-3.1 hive-4.0
 test-metastores: $(READY) services
 	@for version in $(METASTORES); do \
 		echo "==> a metastore of $$version" && METASTORE_VERSION=$$version $(BIN)/pytest \
-			tests/metastores tests/worker tests/sensors/test_after_local_task.py || exit 1; done
+			tests/metastores tests/worker || exit 1; done
 
 .PHONY: test-metastores
 

@@ -163,7 +163,8 @@ def test_a_task_that_starts_its_own_spark(tasks):
     [
         ("INSERT INTO worker_it.changing VALUES (1, 7)", 4),
         ("DROP TABLE worker_it.changing", None),
-        ("TRUNCATE TABLE worker_it.changing", 0),
+        # Spark truncates no external table, as which Hive 4 keeps each table that Spark makes
+        ("INSERT OVERWRITE worker_it.changing SELECT * FROM worker_it.keys WHERE id < 0", 0),
     ],
     ids=["more rows", "dropped", "no rows"],
 )
