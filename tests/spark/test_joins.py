@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import slow_but
 from tests.spark.answers import ask, files_of
 from tests.versions.installed import needs_spark
 
@@ -233,16 +234,16 @@ def test_a_temporary_view_gives_keys(spark, tmp_path):
     assert answer.target.kept == 7
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "SELECT ds FROM days WHERE rand() < 2",
-        "SELECT ds FROM days WHERE note < CAST(current_date() AS STRING)",
-        "SELECT ds FROM days LIMIT 100",
-        "SELECT ds FROM days TABLESAMPLE (100 PERCENT)",
-        "SELECT ds FROM (SELECT ds, row_number() OVER (ORDER BY week) n FROM days) WHERE n < 99",
-    ],
+UNSTEADY = (
+    "SELECT ds FROM days WHERE rand() < 2",
+    "SELECT ds FROM days WHERE note < CAST(current_date() AS STRING)",
+    "SELECT ds FROM days LIMIT 100",
+    "SELECT ds FROM days TABLESAMPLE (100 PERCENT)",
+    "SELECT ds FROM (SELECT ds, row_number() OVER (ORDER BY week) n FROM days) WHERE n < 99",
 )
+
+
+@pytest.mark.parametrize("body", slow_but(UNSTEADY, *UNSTEADY[::2]))
 def test_a_view_that_may_change_gives_none(spark, tmp_path, body):
     spark.sql(f"CREATE OR REPLACE TEMP VIEW unsteady AS {body}")
     answer = ask(spark, tmp_path, "SELECT f.id FROM fact f JOIN unsteady u ON f.ds = u.ds")
