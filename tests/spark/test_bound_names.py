@@ -335,15 +335,16 @@ def plain(spark, applied, sql: str, into: str) -> tuple[str | None, list]:
     return None, written(spark) if into else rows
 
 
-# ``make test-e2e`` runs those that write.
+OF_FEW = [each for each in CHANGES if each[0] in IN_SHORT]
+
+
 @pytest.mark.parametrize(
-    "into",
-    [pytest.param("", id="select"), pytest.param(INTO, marks=pytest.mark.e2e, id="overwrite")],
-)
-@pytest.mark.parametrize(
-    ("name", "change"),
+    ("name", "change", "into"),
     slow_but(
-        CHANGES, *(each for each in CHANGES if each[0] in IN_SHORT), ("small table", "shadowed")
+        [*((*each, "") for each in CHANGES), *((*each, INTO) for each in OF_FEW)],
+        *((*each, "") for each in OF_FEW),
+        ("small table", "shadowed", ""),
+        ("function", "redefined", INTO),
     ),
 )
 def test_what_a_name_stands_for_changes(spark, tmp_path, names, name, change, into):

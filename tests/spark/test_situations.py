@@ -18,7 +18,7 @@ from airflow_hive_opt.statement.settings import Settings
 from benchmarks.contenders import EVERY_SWITCH
 from tests.cases import slow_but
 from tests.spark.answers import ask
-from tests.spark.situations import SITUATIONS, Situation, setup
+from tests.spark.situations import SITUATIONS, Situation, first_of_each, setup
 from tests.versions.installed import SPARK
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-it-works" / "what-prunes.md"
@@ -44,14 +44,6 @@ def situations(spark):
 def read_by_spark():
     """Partitions that Spark's own pruning reads, as it comes and with every switch on."""
     return {}
-
-
-def first_of_each() -> list[Situation]:
-    """The first situation of each group and outcome."""
-    found: dict[tuple[str, str], Situation] = {}
-    for each in SITUATIONS:
-        found.setdefault((each.group, each.outcome), each)
-    return list(found.values())
 
 
 @pytest.mark.parametrize(
