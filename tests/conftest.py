@@ -72,7 +72,6 @@ def spark_of_the_process(request):
     }
     if client := client_conf(METASTORE_VERSION):
         conf |= client | request.getfixturevalue("metastore_service").spark_conf()
-    logging.getLogger("spark").setLevel(logging.CRITICAL)  # tests compare this package's lines
     with spark_session("tests", conf) as session:
         session.sparkContext.setLogLevel("ERROR")
         yield session
@@ -84,16 +83,21 @@ def spark(spark_of_the_process):
     return spark_of_the_process.newSession()
 
 
+# Tests compare this package's lines, among which Spark's would be.
+LEVELS = {"airflow_hive_opt": logging.NOTSET, "spark": logging.CRITICAL}
+
+
 @pytest.fixture(autouse=True)
-def level_of_the_package():
-    """A test that runs the command line, which sets the level, does not change it for others.
+def log_levels():
+    """A test that runs the command line, which sets levels, does not change them for others.
 
     A fixture of a module may have run it too, so what is there before a test says nothing.
     """
-    package = logging.getLogger("airflow_hive_opt")
-    package.setLevel(logging.NOTSET)
+    for name, level in LEVELS.items():
+        logging.getLogger(name).setLevel(level)
     yield
-    package.setLevel(logging.NOTSET)
+    for name, level in LEVELS.items():
+        logging.getLogger(name).setLevel(level)
 
 
 @pytest.fixture(scope="session")
