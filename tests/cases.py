@@ -18,6 +18,9 @@ def slow_but(cases: Iterable[Any], *kept: Any) -> list[Any]:
         if case in left:
             left.remove(case)
             found.append(case)
+        elif hasattr(case, "marks"):  # of pytest.param
+            marks = (*case.marks, pytest.mark.slow)
+            found.append(pytest.param(*case.values, marks=marks, id=case.id))
         else:
             values = case if isinstance(case, tuple) else (case,)
             found.append(pytest.param(*values, marks=pytest.mark.slow))

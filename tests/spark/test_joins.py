@@ -250,30 +250,30 @@ def test_a_view_that_may_change_gives_none(spark, tmp_path, body):
     assert answer.reasons == {"f": "KEY_SOURCE_NOT_DETERMINISTIC"}
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT id, rank() OVER (PARTITION BY ds ORDER BY id) FROM fact",
-        "SELECT id, c FROM fact LATERAL VIEW explode(array(1, 2)) v AS c WHERE id < 5",
-        "SELECT id FROM fact UNION SELECT item FROM items",
-        "SELECT transform(array(id), x -> x + 1) FROM fact",
-        pytest.param("SELECT * FROM fact |> WHERE id < 3", marks=needs_spark("4.0")),
-        "TABLE fact",
-        pytest.param(
-            "BEGIN SELECT id FROM fact WHERE ds = '2020-01-08'; END", marks=needs_spark("4.1")
-        ),
-        "SELECT count(*) FROM fact GROUP BY 1.5",
-        "SELECT id FROM fact outer JOIN items i ON outer.item = i.item",
-        pytest.param(
-            "FROM fact |> ORDER BY id |> LIMIT 4 |> JOIN days ON fact.ds = days.ds |> SELECT id",
-            marks=needs_spark("4.0"),
-        ),
-        "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds AND d.week = 1 /* ${spark.no} */",
-        "FROM fact SELECT id WHERE id < 3",
-        "SELECT id FROM fact f WHERE EXISTS (SELECT 1 FROM (SELECT ds FROM days x "
-        "WHERE x.ds = f.ds) y)",
-    ],
-)
+NOT_PLANNED = [
+    "SELECT id, rank() OVER (PARTITION BY ds ORDER BY id) FROM fact",
+    "SELECT id, c FROM fact LATERAL VIEW explode(array(1, 2)) v AS c WHERE id < 5",
+    "SELECT id FROM fact UNION SELECT item FROM items",
+    "SELECT transform(array(id), x -> x + 1) FROM fact",
+    pytest.param("SELECT * FROM fact |> WHERE id < 3", marks=needs_spark("4.0")),
+    "TABLE fact",
+    pytest.param(
+        "BEGIN SELECT id FROM fact WHERE ds = '2020-01-08'; END", marks=needs_spark("4.1")
+    ),
+    "SELECT count(*) FROM fact GROUP BY 1.5",
+    "SELECT id FROM fact outer JOIN items i ON outer.item = i.item",
+    pytest.param(
+        "FROM fact |> ORDER BY id |> LIMIT 4 |> JOIN days ON fact.ds = days.ds |> SELECT id",
+        marks=needs_spark("4.0"),
+    ),
+    "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds AND d.week = 1 /* ${spark.no} */",
+    "FROM fact SELECT id WHERE id < 3",
+    "SELECT id FROM fact f WHERE EXISTS (SELECT 1 FROM (SELECT ds FROM days x "
+    "WHERE x.ds = f.ds) y)",
+]
+
+
+@pytest.mark.parametrize("sql", slow_but(NOT_PLANNED, *NOT_PLANNED[::3]))
 def test_what_is_not_planned_passes_through(spark, tmp_path, sql):
     answer = ask(spark, tmp_path, sql)
     assert answer.descriptor.targets == ()
