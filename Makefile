@@ -18,7 +18,7 @@ help:
 	@echo "make demo-pages  the pages of the demo's runs, until Ctrl-C or kill"
 	@echo "make test   environment, then lint, types and tests"
 	@echo "make check  the part of them that starts no Spark and no server, in a minute"
-	@echo "make test-slow  the tests that take 15 seconds or more"
+	@echo "make test-slow  random statements, applications of their own, more cases of the tests"
 	@echo "make test-e2e  tests with a Spark cluster, all services of Airflow, and a browser"
 	@echo "make test-faults   a failing metastore, killed runs, full disks; FAULTS=1 fails every metastore call in turn"
 	@echo "make test-mutants  wrong edits of the soundness rules: the tests must detect each one"
@@ -101,14 +101,14 @@ PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 pytest: $(READY) services pages
 	$(BIN)/pytest $(PARALLEL)
 
-# The tests that take 15 seconds or more, such as random statements and applications of their own.
+# The tests that take seconds, such as random statements and applications of their own, and more
+# cases of tests that are in `make test` too.
 test-slow: $(READY) services pages
 	$(BIN)/pytest $(PARALLEL) -m slow tests
 
 # Starts a Spark standalone cluster, a Spark Connect server and all services of Airflow, on loopback.
 test-e2e: $(READY) services browser pages
-	$(BIN)/pytest -m e2e tests/e2e tests/spark/test_connect.py tests/spark/test_bound_names.py \
-		tests/fuzz/test_fuzz.py
+	$(BIN)/pytest -m e2e tests/e2e tests/spark/test_connect.py tests/fuzz/test_fuzz.py
 
 # Makes every FAULTS-th metastore call of each statement that writes fail, in five ways.
 FAULTS ?= 5

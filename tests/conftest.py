@@ -54,40 +54,50 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.fixture(scope="session")
-def spark(request):
-    """A session with Hive support on a fresh embedded warehouse.
+def spark_of_the_process(request):
+    """The first session of a Spark with Hive support, on a fresh embedded warehouse.
 
     With another version of the metastore's client than PySpark's, it is on that metastore.
     """
     from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
-    from tests.services.java_options import SHORT_LIVED
     from tests.services.metastore import client_conf
+    from tests.services.spark_settings import LONG_LIVED, in_memory_metastore
 
     conf = {
         **embedded_conf(_SCRATCH / "warehouse", "local[2]"),
-        "spark.sql.shuffle.partitions": "2",
+        **in_memory_metastore("tests"),
+        **LONG_LIVED,
         # Bytes that are read in parallel are missing from Spark's own count of them.
         "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
-        "spark.driver.extraJavaOptions": SHORT_LIVED,
     }
     if client := client_conf(METASTORE_VERSION):
         conf |= client | request.getfixturevalue("metastore_service").spark_conf()
-    logging.getLogger("spark").setLevel(logging.CRITICAL)  # tests compare this package's lines
     with spark_session("tests", conf) as session:
         session.sparkContext.setLogLevel("ERROR")
         yield session
 
 
+@pytest.fixture(scope="module")
+def spark(spark_of_the_process):
+    """A session without views, settings or functions of other files; the metastore is shared."""
+    return spark_of_the_process.newSession()
+
+
+# Tests compare this package's lines, among which Spark's would be.
+LEVELS = {"airflow_hive_opt": logging.NOTSET, "spark": logging.CRITICAL}
+
+
 @pytest.fixture(autouse=True)
-def level_of_the_package():
-    """A test that runs the command line, which sets the level, does not change it for others.
+def log_levels():
+    """A test that runs the command line, which sets levels, does not change them for others.
 
     A fixture of a module may have run it too, so what is there before a test says nothing.
     """
-    package = logging.getLogger("airflow_hive_opt")
-    package.setLevel(logging.NOTSET)
+    for name, level in LEVELS.items():
+        logging.getLogger(name).setLevel(level)
     yield
-    package.setLevel(logging.NOTSET)
+    for name, level in LEVELS.items():
+        logging.getLogger(name).setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from jinja2 import Template
 
+from tests.e2e.backfill import DAYS, backfill
 from tests.e2e.views import PICTURES
 from tests.services.airflow import USER
 from tests.services.java_options import SHORT_LIVED
@@ -73,6 +74,13 @@ def cluster_sales(airflow):
     run_id = airflow.trigger("cluster_sales", month=11)
     assert airflow.ended("cluster_sales", run_id) == "success"
     return run_id
+
+
+@pytest.fixture(scope="session")
+def backfilled(airflow):
+    """The days of a backfill that has run to its end."""
+    backfill(airflow, "none")
+    return DAYS
 
 
 @pytest.fixture(scope="session")

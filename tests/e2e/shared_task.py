@@ -23,6 +23,7 @@ from airflow_hive_opt.spark.session.java import SparkStartError
 from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
 from airflow_hive_opt.spark.session.shared import shared_session
 from airflow_hive_opt.spark.session.shared_settings import Bounds
+from tests.services.java_options import SHORT_LIVED
 
 
 class LateError(BaseException):
@@ -46,7 +47,11 @@ def main() -> None:
 
 
 def run(given: dict) -> None:
-    conf = {**embedded_conf(Path(sys.argv[1]), "local[2]"), "spark.driver.memory": "1g"}
+    conf = {
+        **embedded_conf(Path(sys.argv[1]), "local[2]"),
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
+    }
     bounds, stopped = Bounds(**given.get("bounds", {})), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     say(waits=True)

@@ -1,55 +1,30 @@
-"""A backfill of eight days, four at a time, and all of them again.
+"""A backfill of five days, three at a time, and all of them again.
 
 Every day has its own rows, and every attempt its own list.
 """
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date
 
 from airflow_hive_opt.documents.descriptor import decode
 from airflow_hive_opt.provider.attempts import safe_part
-from tests.services.airflow import wait_for
+from tests.e2e.backfill import DAYS, backfill
 
-DAYS = [str(date(2000, 11, 1) + timedelta(days=n)) for n in range(8)]
 FIRST_DAY = (date(2000, 11, 1) - date(2000, 1, 1)).days
-AT_ONCE = 4
 
 
-def test_a_backfill_and_its_reprocessing_give_plain_sparks_rows(airflow, plain):
+def test_a_backfill_and_its_reprocessing_give_plain_sparks_rows(airflow, plain, backfilled):
     expected = [
         (*row, day) for day in DAYS for row in plain.example("sales_of_the_day.sql", ds=day)
     ]
     assert len({row[1] for row in expected}) > 1  # days can be told apart by their rows
-    backfill(airflow, DAYS, "none")
     assert sorted(written(plain)) == sorted(expected)
     assert attempts(airflow) == dict.fromkeys(DAYS, 1)
-    plain.session.sql(f"ALTER TABLE sales_by_day DROP PARTITION (day = '{DAYS[7]}')")
-    backfill(airflow, DAYS, "completed")
+    plain.session.sql(f"ALTER TABLE sales_by_day DROP PARTITION (day = '{DAYS[-1]}')")
+    backfill(airflow, "completed")
     assert sorted(written(plain)) == sorted(expected)
     assert attempts(airflow) == dict.fromkeys(DAYS, 2)
-
-
-def backfill(airflow, days, reprocess):
-    """Runs it to its end, which all of its runs reach well, never more of them than allowed."""
-    asked = {
-        "dag_id": "backfill_by_day",
-        "from_date": f"{days[0]}T00:00:00Z",
-        "to_date": f"{days[-1]}T00:00:00Z",
-        "max_active_runs": AT_ONCE,
-        "reprocess_behavior": reprocess,
-    }
-    number = airflow.ask("/api/v2/backfills", asked)["id"]
-    at_once = set()
-
-    def completed():
-        states = [run["state"] for run in airflow.runs("backfill_by_day", "backfill")]
-        at_once.add(states.count("running"))
-        return airflow.ask(f"/api/v2/backfills/{number}")["completed_at"]
-
-    wait_for(completed, seconds=900)
-    assert max(at_once) == AT_ONCE
-    assert {run["state"] for run in airflow.runs("backfill_by_day", "backfill")} == {"success"}
 
 
 def attempts(airflow):

@@ -9,12 +9,10 @@ from urllib.parse import quote
 import pytest
 
 from airflow_hive_opt.commands.main import main
-from tests.e2e.test_backfill import backfill
-from tests.e2e.views import COLOURS, PICTURES, WIDTHS, is_fine, opened
+from tests.e2e.views import LOOKS, PICTURES, is_fine, opened
 
 DAG = "first_hour"
 LONG = "a_task_that_reads_everything_and_has_a_name_that_no_phone_shows_in_one_line"
-DAYS = [f"2000-11-{day:02}" for day in range(20, 24)]
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +26,6 @@ def run_id(airflow):
     }
     assert states == {**dict.fromkeys(states, "success"), "closed_gate": "failed"}
     return run_id
-
-
-@pytest.fixture(scope="module")
-def days(airflow):
-    """Four runs of a backfill with dates of long ago."""
-    backfill(airflow, DAYS, "none")
 
 
 def of(run_id, task):
@@ -55,8 +47,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "colour"), LOOKS)
 @pytest.mark.parametrize("task", SAID)
 def test_the_page_of_a_run(page, airflow, run_id, task, width, colour):
     opened(page, airflow, of(run_id, task), colour, width)
@@ -67,9 +58,8 @@ def test_the_page_of_a_run(page, airflow, run_id, task, width, colour):
     is_fine(page, airflow, f"first-{task[:12]}-{width}-{colour}")
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_lists(page, airflow, run_id, days, width, colour):
+@pytest.mark.parametrize(("width", "colour"), LOOKS)
+def test_the_lists(page, airflow, run_id, backfilled, width, colour):
     opened(page, airflow, f"/pages/dags/{DAG}", colour, width)
     is_fine(page, airflow, f"first-dag-{width}-{colour}")
     rows = page.locator("tbody tr")
@@ -83,7 +73,7 @@ def test_the_lists(page, airflow, run_id, days, width, colour):
     is_fine(page, airflow, f"first-backfill-{width}-{colour}")
     assert page.get_by_label("Only kept partitions").is_checked()
     text = page.locator("body").inner_text()
-    assert [day for day in DAYS if day not in text] == []
+    assert [day for day in backfilled if day not in text] == []
     axis = page.locator(".chart svg").first.text_content()
     assert re.search(r"2000-11-\d\d", axis)
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.e2e.views import COLOURS, PICTURES, WIDTHS, is_fine, opened
+from tests.e2e.views import COLOURS, LOOKS, PICTURES, is_fine, opened
 
 EVIL = "<script>document.title='run'</script>"
 
@@ -45,8 +45,7 @@ def paths(run_id, odd_run):
     }
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "colour"), LOOKS)
 @pytest.mark.parametrize("view", ["all", "dag", "task", "run", "odd"])
 def test_a_view(page, airflow, cluster_sales, odd_names, view, width, colour):
     """It fits its window, says nothing on the console, and axe-core finds no serious fault."""

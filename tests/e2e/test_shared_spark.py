@@ -181,11 +181,10 @@ def test_a_timeout_ends_the_work_at_once(folder):
     idle(folder)
 
 
-@pytest.mark.parametrize("statement", [SLOW, f"INSERT OVERWRITE numbers {SLOW}"])
-def test_a_timeout_ends_a_spark_of_its_own_at_once(tmp_path, statement):
+def test_a_timeout_ends_a_spark_of_its_own_at_once(tmp_path):
     created = "CREATE TABLE IF NOT EXISTS numbers AS SELECT 1L AS a"
     began = time.monotonic()
-    task = Task(tmp_path, created, statement, own=True, alarm=20)
+    task = Task(tmp_path, created, f"INSERT OVERWRITE numbers {SLOW}", own=True, alarm=20)
     with running(task):
         assert task.lines()[-1] == {"late": True}
         assert task.process.wait(100) == 0

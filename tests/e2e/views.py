@@ -8,6 +8,8 @@ PROJECT = Path(__file__).parents[2]
 PICTURES = PROJECT / ".pictures"
 WIDTHS = {"phone": 390, "desk": 1440}
 COLOURS = ("light", "dark")
+LOOKS = (("phone", "light"), ("desk", "dark"))
+"""Each width and each colour once."""
 _AXE = PROJECT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 _SERIOUS = ("serious", "critical")
 

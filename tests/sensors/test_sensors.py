@@ -15,6 +15,7 @@ from airflow_hive_opt.documents import required
 from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.hooks.hive_metastore import HiveMetastoreHook
 from airflow_hive_opt.metastores.required import Required
+from airflow_hive_opt.metastores.thrift import connection as thrift_connection
 from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 from airflow_hive_opt.provider.waiting import poll_partitions
 from airflow_hive_opt.sensors.partition_descriptor import PartitionDescriptorSensor
@@ -170,6 +171,7 @@ def test_a_table_that_is_not_there_yet(service):
 
 
 def test_a_metastore_that_does_not_answer(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(thrift_connection, "time", SimpleNamespace(sleep=lambda seconds: None))
     port = free_port()
     monkeypatch.setenv("AIRFLOW_CONN_DOWN", f"hive-metastore://user:secret@127.0.0.1:{port}")
     message = rf"connection 'down': no answer from the metastore at 127\.0\.0\.1:{port}"

@@ -12,8 +12,8 @@ from signal import SIGTERM
 
 from airflow_hive_opt.spark.session.java import ensure_java
 from airflow_hive_opt.spark.session.session import embedded_conf
-from tests.services.java_options import SHORT_LIVED
 from tests.services.processes import HOST, free_port, listens, server
+from tests.services.spark_settings import LONG_LIVED, in_memory_metastore
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,10 @@ def spark_connect(folder: Path) -> Iterator[ConnectServer]:
     conf = {
         **embedded_conf(folder / "warehouse", "local[2]"),
         "spark.sql.catalogImplementation": "hive",
-        # no other process asks this metastore, and nothing need survive
-        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:connect;create=true",
-        "spark.sql.shuffle.partitions": "2",
+        **in_memory_metastore("connect"),
+        **LONG_LIVED,
         "spark.connect.grpc.binding.address": HOST,
         "spark.connect.grpc.binding.port": str(port),
-        "spark.driver.extraJavaOptions": SHORT_LIVED,
     }
     command = [str(Path(sys.executable).parent / "spark-submit")]
     for name, value in conf.items():

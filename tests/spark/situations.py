@@ -43,6 +43,14 @@ def read() -> list[Situation]:
 SITUATIONS = read()
 
 
+def first_of_each() -> list[Situation]:
+    """The first situation of each group and outcome."""
+    found: dict[tuple[str, str], Situation] = {}
+    for each in SITUATIONS:
+        found.setdefault((each.group, each.outcome), each)
+    return list(found.values())
+
+
 def setup(spark) -> None:
     """The tables."""
     day = "date_format(date_add(DATE'2020-01-01', CAST(id AS INT)), 'yyyy-MM-dd')"

@@ -14,6 +14,7 @@ from airflow_hive_opt.documents.job import Job, Stages, Status
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.catalog import resolved_names
+from tests.cases import slow_but
 from tests.spark.handed_over import map_join_of
 from tests.spark.stages import map_join, prune
 
@@ -283,6 +284,7 @@ CHANGES = [
     for change in ("redefined", "dropped", "shadowed")
     if getattr(named, change)
 ]
+IN_SHORT = ("function", "view with other settings", "temporary view", "function of Java")
 
 
 @pytest.fixture
@@ -333,12 +335,18 @@ def plain(spark, applied, sql: str, into: str) -> tuple[str | None, list]:
     return None, written(spark) if into else rows
 
 
-# ``make test-e2e`` runs those that write.
+OF_FEW = [each for each in CHANGES if each[0] in IN_SHORT]
+
+
 @pytest.mark.parametrize(
-    "into",
-    [pytest.param("", id="select"), pytest.param(INTO, marks=pytest.mark.e2e, id="overwrite")],
+    ("name", "change", "into"),
+    slow_but(
+        [*((*each, "") for each in CHANGES), *((*each, INTO) for each in OF_FEW)],
+        *((*each, "") for each in OF_FEW),
+        ("small table", "shadowed", ""),
+        ("function", "redefined", INTO),
+    ),
 )
-@pytest.mark.parametrize(("name", "change"), CHANGES)
 def test_what_a_name_stands_for_changes(spark, tmp_path, names, name, change, into):
     named = NAMES[name]
     changed = getattr(named, change)
@@ -361,7 +369,7 @@ def test_what_a_name_stands_for_changes(spark, tmp_path, names, name, change, in
         assert not into or written(spark) == [(-1,)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", slow_but(NAMES, *IN_SHORT))
 def test_what_a_name_stands_for_stays(spark, tmp_path, names, name):
     named = NAMES[name]
     first = Job(named.sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK, show_rows=1_000)

@@ -13,6 +13,7 @@ from airflow_hive_opt.spark.session.connect import remote_session
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.statement.settings import Settings
 from benchmarks.correlation_queries import QUERIES
+from tests.cases import slow_but
 from tests.spark.stages import job_of, join, prune, reported
 
 ON = Settings.of({"hive.optimize.correlation": "true"})
@@ -102,7 +103,7 @@ def test_correlated_queries(sessions, table):
         assert sorted(remote.sql(there.sql).collect()) == sorted(remote.sql(sql).collect())
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", slow_but(QUERIES, *list(QUERIES)[::4]))
 def test_the_queries_of_the_benchmark(sessions, query):
     sql = QUERIES[query]
     for settings in (ON, Settings.for_run()):
@@ -141,17 +142,17 @@ def test_map_join_hints(sessions):
         assert ("BROADCAST" in found[1]) == hinted
 
 
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [
-        ("ordered", "id"),
-        ("ordered", "name"),
-        ("ordered", "day"),
-        ("ordered", "spread"),
-        ("ordered_by_day", "id"),
-        ("ordered_by_day", "name"),
-    ],
-)
+CLUSTERED = [
+    ("ordered", "id"),
+    ("ordered", "name"),
+    ("ordered", "day"),
+    ("ordered", "spread"),
+    ("ordered_by_day", "id"),
+    ("ordered_by_day", "name"),
+]
+
+
+@pytest.mark.parametrize(("table", "column"), slow_but(CLUSTERED, *CLUSTERED[::3]))
 def test_keys_of_data_columns(sessions, tmp_path, table, column):
     sql = f"SELECT o.id, f.name FROM {table} o JOIN few f ON o.{column} = f.{column}"
     job = job_of(sql, settings=KEYS, show_rows=1000)

@@ -9,6 +9,7 @@ import pytest
 from airflow_hive_opt.documents.job import Job, Stages, Status
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.connect import remote_session
+from tests.cases import slow_but
 from tests.spark.handed_over import map_join_of
 
 OF_KEYS = "SELECT f.id FROM remote.fact f JOIN remote.keys k ON f.p = k.p WHERE k.w = {call}"
@@ -48,29 +49,32 @@ def application(connect_server):
         yield made
 
 
+# A statement, what all applications share, and what the first and the second one make.
+NAMES = [
+    (OF_KEYS.format(call="remote.wanted()"), WANTED, "", WANTED, "", "remote.wanted"),
+    (
+        OF_KEYS.format(call="remote.outer_one()"),
+        f"{WANTED};CREATE FUNCTION remote.outer_one() RETURNS INT RETURN remote.wanted()",
+        "",
+        WANTED,
+        "",
+        "remote.wanted",
+    ),
+    (OF_KEYS.format(call="brief()"), "", BRIEF, "", BRIEF, "brief"),
+    (OF_SEEN, "", SEEN, "", SEEN, "seen"),
+    (
+        "SELECT f.id FROM fact f JOIN keys k ON f.p = k.p WHERE k.w = 1",
+        "",
+        "USE remote",
+        "",
+        "USE remote;CREATE TEMPORARY VIEW keys AS SELECT {} AS p, 1 AS w",
+        "keys",
+    ),
+]
+
+
 @pytest.mark.parametrize(
-    ("sql", "shared", "there", "changed", "here", "named"),
-    [
-        (OF_KEYS.format(call="remote.wanted()"), WANTED, "", WANTED, "", "remote.wanted"),
-        (
-            OF_KEYS.format(call="remote.outer_one()"),
-            f"{WANTED};CREATE FUNCTION remote.outer_one() RETURNS INT RETURN remote.wanted()",
-            "",
-            WANTED,
-            "",
-            "remote.wanted",
-        ),
-        (OF_KEYS.format(call="brief()"), "", BRIEF, "", BRIEF, "brief"),
-        (OF_SEEN, "", SEEN, "", SEEN, "seen"),
-        (
-            "SELECT f.id FROM fact f JOIN keys k ON f.p = k.p WHERE k.w = 1",
-            "",
-            "USE remote",
-            "",
-            "USE remote;CREATE TEMPORARY VIEW keys AS SELECT {} AS p, 1 AS w",
-            "keys",
-        ),
-    ],
+    ("sql", "shared", "there", "changed", "here", "named"), slow_but(NAMES, NAMES[0], NAMES[3])
 )
 def test_a_name_that_means_something_else_is_refused(
     application, tmp_path, sql, shared, there, changed, here, named

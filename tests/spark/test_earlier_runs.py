@@ -6,7 +6,7 @@ import pytest
 from upath import UPath
 
 from airflow_hive_opt.documents.job import Job
-from airflow_hive_opt.local_task.earlier_runs import RUNS_WITHOUT_KEYS
+from airflow_hive_opt.local_task import earlier_runs
 from airflow_hive_opt.provider.earlier_runs import skipped_keys_in
 from airflow_hive_opt.spark.keys.key_query import KeyQuery
 from tests.spark.stages import join, prune
@@ -58,11 +58,12 @@ def reasons(summary):
     return [found["reason"] for found in summary["decisions"]]
 
 
-def test_nine_runs_believe_the_first(spark, tmp_path, asked):
+def test_some_runs_believe_the_first(spark, tmp_path, asked, monkeypatch):
+    monkeypatch.setattr(earlier_runs, "RUNS_WITHOUT_KEYS", 3)
     early = {"week": 0}
     summary = run_after(spark, tmp_path, ALL, None, early)
     assert (reasons(summary), asked) == (["ALL_PARTITIONS_MATCH"], ["days"])
-    for runs in range(1, RUNS_WITHOUT_KEYS + 1):
+    for runs in range(1, 4):
         summary = run_after(spark, tmp_path, ALL, summary, early)
         assert reasons(summary) == ["NOT_ASKED_AGAIN"]
         assert summary["decisions"][0]["skipped_keys"]["runs"] == runs

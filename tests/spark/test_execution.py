@@ -155,7 +155,7 @@ def test_runs_at_once_in_one_session_do_not_meet(spark, tmp_path):
     wrong: list[str] = []
 
     def work(number: int) -> None:
-        for turn in range(3):
+        for turn in range(2):
             condition = CONDITIONS[(number + turn) % 3].format(1 + number % 2)
             sql = f"SELECT f.id, f.p FROM once.fact f JOIN once.keys k ON {condition}"
             folder = tmp_path / f"{number}-{turn}"
@@ -164,7 +164,7 @@ def test_runs_at_once_in_one_session_do_not_meet(spark, tmp_path):
             if sorted(done.rows) != sorted(tuple(map(str, row)) for row in plain):
                 wrong.append(f"{sql}: {done}")
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

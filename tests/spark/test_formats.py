@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import slow_but
 from tests.spark.answers import ask
 
 FORMATS = ["PARQUET", "ORC", "TEXTFILE", "AVRO"]
@@ -25,7 +26,7 @@ def database(spark):
     spark.sql("DROP DATABASE formats CASCADE")
 
 
-@pytest.fixture(params=FORMATS)
+@pytest.fixture(params=slow_but(FORMATS, "PARQUET", "TEXTFILE"))
 def fact(spark, request, tmp_path) -> str:
     """A table with partitions of all kinds.
 

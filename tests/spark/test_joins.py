@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import slow_but
 from tests.spark.answers import ask, files_of
 from tests.versions.installed import needs_spark
 
@@ -233,46 +234,46 @@ def test_a_temporary_view_gives_keys(spark, tmp_path):
     assert answer.target.kept == 7
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "SELECT ds FROM days WHERE rand() < 2",
-        "SELECT ds FROM days WHERE note < CAST(current_date() AS STRING)",
-        "SELECT ds FROM days LIMIT 100",
-        "SELECT ds FROM days TABLESAMPLE (100 PERCENT)",
-        "SELECT ds FROM (SELECT ds, row_number() OVER (ORDER BY week) n FROM days) WHERE n < 99",
-    ],
+UNSTEADY = (
+    "SELECT ds FROM days WHERE rand() < 2",
+    "SELECT ds FROM days WHERE note < CAST(current_date() AS STRING)",
+    "SELECT ds FROM days LIMIT 100",
+    "SELECT ds FROM days TABLESAMPLE (100 PERCENT)",
+    "SELECT ds FROM (SELECT ds, row_number() OVER (ORDER BY week) n FROM days) WHERE n < 99",
 )
+
+
+@pytest.mark.parametrize("body", slow_but(UNSTEADY, *UNSTEADY[::2]))
 def test_a_view_that_may_change_gives_none(spark, tmp_path, body):
     spark.sql(f"CREATE OR REPLACE TEMP VIEW unsteady AS {body}")
     answer = ask(spark, tmp_path, "SELECT f.id FROM fact f JOIN unsteady u ON f.ds = u.ds")
     assert answer.reasons == {"f": "KEY_SOURCE_NOT_DETERMINISTIC"}
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT id, rank() OVER (PARTITION BY ds ORDER BY id) FROM fact",
-        "SELECT id, c FROM fact LATERAL VIEW explode(array(1, 2)) v AS c WHERE id < 5",
-        "SELECT id FROM fact UNION SELECT item FROM items",
-        "SELECT transform(array(id), x -> x + 1) FROM fact",
-        pytest.param("SELECT * FROM fact |> WHERE id < 3", marks=needs_spark("4.0")),
-        "TABLE fact",
-        pytest.param(
-            "BEGIN SELECT id FROM fact WHERE ds = '2020-01-08'; END", marks=needs_spark("4.1")
-        ),
-        "SELECT count(*) FROM fact GROUP BY 1.5",
-        "SELECT id FROM fact outer JOIN items i ON outer.item = i.item",
-        pytest.param(
-            "FROM fact |> ORDER BY id |> LIMIT 4 |> JOIN days ON fact.ds = days.ds |> SELECT id",
-            marks=needs_spark("4.0"),
-        ),
-        "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds AND d.week = 1 /* ${spark.no} */",
-        "FROM fact SELECT id WHERE id < 3",
-        "SELECT id FROM fact f WHERE EXISTS (SELECT 1 FROM (SELECT ds FROM days x "
-        "WHERE x.ds = f.ds) y)",
-    ],
-)
+NOT_PLANNED = [
+    "SELECT id, rank() OVER (PARTITION BY ds ORDER BY id) FROM fact",
+    "SELECT id, c FROM fact LATERAL VIEW explode(array(1, 2)) v AS c WHERE id < 5",
+    "SELECT id FROM fact UNION SELECT item FROM items",
+    "SELECT transform(array(id), x -> x + 1) FROM fact",
+    pytest.param("SELECT * FROM fact |> WHERE id < 3", marks=needs_spark("4.0")),
+    "TABLE fact",
+    pytest.param(
+        "BEGIN SELECT id FROM fact WHERE ds = '2020-01-08'; END", marks=needs_spark("4.1")
+    ),
+    "SELECT count(*) FROM fact GROUP BY 1.5",
+    "SELECT id FROM fact outer JOIN items i ON outer.item = i.item",
+    pytest.param(
+        "FROM fact |> ORDER BY id |> LIMIT 4 |> JOIN days ON fact.ds = days.ds |> SELECT id",
+        marks=needs_spark("4.0"),
+    ),
+    "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds AND d.week = 1 /* ${spark.no} */",
+    "FROM fact SELECT id WHERE id < 3",
+    "SELECT id FROM fact f WHERE EXISTS (SELECT 1 FROM (SELECT ds FROM days x "
+    "WHERE x.ds = f.ds) y)",
+]
+
+
+@pytest.mark.parametrize("sql", slow_but(NOT_PLANNED, *NOT_PLANNED[::3]))
 def test_what_is_not_planned_passes_through(spark, tmp_path, sql):
     answer = ask(spark, tmp_path, sql)
     assert answer.descriptor.targets == ()

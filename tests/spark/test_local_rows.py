@@ -4,6 +4,7 @@ import pytest
 
 from airflow_hive_opt.spark.keys.local_rows import WHOLE_CALENDAR, LocalRows
 from airflow_hive_opt.spark.session.session_conf import conf_set
+from tests.cases import slow_but
 
 TEXTS = (
     *(
@@ -41,7 +42,7 @@ def as_collected(spark, frame, families):
     assert sorted(rows.frame.collect(), key=repr) == sorted(frame.collect(), key=repr)
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", slow_but(TEXTS, "a", "", "a], [b", "null", "\x00"))
 def test_a_text_alone_and_beside_others(spark, text):
     frame = spark.createDataFrame([(text,)], "c string")
     as_collected(spark, frame, ["string"])

@@ -11,6 +11,7 @@ from upath import UPath
 from airflow_hive_opt.documents.descriptor import load
 from airflow_hive_opt.local_task import selection
 from airflow_hive_opt.metastores.thrift.partition_filter import VALUES_A_FILTER
+from tests.cases import slow_but
 from tests.spark.stages import job_of, join, map_join, prune
 
 SELECT = "SELECT f.id, f.p, f.r FROM arriving.fact f "
@@ -93,7 +94,10 @@ def read_by(spark, sql):
     return {int(name.split("/p=")[1].split("/")[0]) for name in files}
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize(
+    "name",
+    slow_but(STATEMENTS, "filter", "names and a condition", "skeleton", "two readers of a CTE"),
+)
 def test_they_are_read(spark, tmp_path, land, name):
     sql, read = STATEMENTS[name]
     job, path = job_of(sql), UPath(tmp_path) / "1.json"

@@ -7,6 +7,7 @@ from upath import UPath
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.required_keys import keys_path, read_keys
 from airflow_hive_opt.statement.errors import PlanError
+from tests.cases import slow_but
 from tests.spark.stages import job_of, prune, required_partitions
 
 SQL = (
@@ -69,7 +70,9 @@ PRESERVED = "SELECT f.id FROM needed.fact f LEFT JOIN needed.days d ON f.ds = d.
 NO_KEYS = f"{SQL} AND d.ds = 'none'"
 
 
-@pytest.mark.parametrize("sql", [SQL, OF_A_CTE, SKELETON, PRESERVED, NO_KEYS, "SELECT 1"])
+@pytest.mark.parametrize(
+    "sql", slow_but([SQL, OF_A_CTE, SKELETON, PRESERVED, NO_KEYS, "SELECT 1"], OF_A_CTE, SKELETON)
+)
 @pytest.mark.parametrize("exists", [False, True])
 def test_a_local_task_leaves_the_keys_that_a_sensor_would_read(spark, tmp_path, sql, exists):
     """Also if it does not need them, as for a table without partitions."""

@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from airflow_hive_opt.statement.settings import Settings
 from benchmarks.contenders import EVERY_SWITCH
+from tests.cases import slow_but
 from tests.spark.answers import ask
-from tests.spark.situations import SITUATIONS, Situation, setup
+from tests.spark.situations import SITUATIONS, Situation, first_of_each, setup
 from tests.versions.installed import SPARK
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-it-works" / "what-prunes.md"
@@ -45,8 +46,16 @@ def read_by_spark():
     return {}
 
 
-@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda each: f"{each.group}: {each.name}")
+@pytest.mark.parametrize(
+    "situation",
+    slow_but(SITUATIONS, *first_of_each()),
+    ids=lambda each: f"{each.group}: {each.name}",
+)
 def test_situation(situations, tmp_path, read_by_spark, situation):
+    asked(situations, tmp_path, read_by_spark, situation)
+
+
+def asked(situations, tmp_path, read_by_spark, situation):
     settings = Settings.of()
     if " huge " in situation.sql:
         settings = Settings.of({"hive.mapjoin.smalltable.filesize": "100"})
@@ -65,10 +74,12 @@ def test_situation(situations, tmp_path, read_by_spark, situation):
     read_by_spark[situation] = tuple(partitions_read(frame, situation) for frame in frames)
 
 
-def test_the_page(read_by_spark):
+@pytest.mark.slow
+def test_the_page(situations, tmp_path, read_by_spark):
     """With ``WRITE_PAGE=1`` it writes the page."""
-    if len(read_by_spark) < len(SITUATIONS):
-        pytest.skip("not every situation was asked")
+    for situation in SITUATIONS:
+        if situation not in read_by_spark:
+            asked(situations, tmp_path, read_by_spark, situation)
     counts = pruned(read_by_spark)
     if path := os.environ.get("SITUATIONS_COUNTED"):
         Path(path).write_text(json.dumps(counts))

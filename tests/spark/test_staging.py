@@ -17,6 +17,7 @@ from airflow_hive_opt.spark.map_join.command import Command
 from airflow_hive_opt.spark.map_join.partition_folder import PartitionFolder
 from airflow_hive_opt.spark.session.physical_operators import operators
 from airflow_hive_opt.spark.session.spark_compat import frame_of
+from tests.cases import slow_but
 from tests.spark.stages import job_of, join, prune
 from tests.versions.installed import needs_spark
 
@@ -79,7 +80,7 @@ def alike(spark, tmp_path, sql: str) -> tuple:
     ("partition", "values"),
     [("ds = 'a', n = 1", ""), ("ds = 'a', n", ", 1"), ("ds, n", ", 'a', 1")],
 )
-@pytest.mark.parametrize("how", FORMATS)
+@pytest.mark.parametrize("how", slow_but(FORMATS, FORMATS[0]))
 def test_another_jobs_files_are_left_alone(spark, tmp_path, make, how, partition, values):
     if how.startswith("USING") and values:
         pytest.skip("Spark shares the folder unless partitionOverwriteMode is dynamic")
@@ -95,8 +96,8 @@ def test_another_jobs_files_are_left_alone(spark, tmp_path, make, how, partition
     assert not list(folder.glob(".hive-opt-*"))
 
 
-@pytest.mark.parametrize("how", FORMATS)
-@pytest.mark.parametrize("value", ["1", "'01'", "null", "-1"])
+@pytest.mark.parametrize("how", slow_but(FORMATS, FORMATS[0]))
+@pytest.mark.parametrize("value", slow_but(["1", "'01'", "null", "-1"], "'01'", "null"))
 def test_the_partition_is_named_as_spark_names_it(spark, tmp_path, make, how, value):
     make(how)
     sql = f"INSERT OVERWRITE {{}} PARTITION (ds = 'A b/c=%', n = {value}) {ROWS.format('')}"
@@ -104,7 +105,7 @@ def test_the_partition_is_named_as_spark_names_it(spark, tmp_path, make, how, va
     assert len(rows) == len(partitions) == 1
 
 
-@pytest.mark.parametrize("how", FORMATS)
+@pytest.mark.parametrize("how", slow_but(FORMATS, FORMATS[0]))
 def test_no_rows_empty_the_partition(spark, tmp_path, make, how):
     make(how)
     sql = f"INSERT OVERWRITE {{}} PARTITION (ds = 'a', n = 1) {ROWS.format('')}"
@@ -131,7 +132,7 @@ def at_once(*works) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("condition", ["1 = 1", "s.amount > 100"])
+@pytest.mark.parametrize("condition", slow_but(["1 = 1", "s.amount > 100"], "1 = 1"))
 def test_days_at_once_do_not_meet(spark, tmp_path, make, condition):
     """With rows and without; each is what it is alone."""
     make()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import slow_but
 from tests.spark.answers import ask, files_of
 from tests.versions.installed import needs_spark
 
@@ -51,7 +52,7 @@ def tables(spark):
     spark.sql("DROP DATABASE vals CASCADE")
 
 
-@pytest.mark.parametrize("value", ODD)
+@pytest.mark.parametrize("value", slow_but(ODD, "'\"", "%41", "back\\slash"))
 def test_odd_values_one_at_a_time(spark, tmp_path, value):
     sql = "SELECT o.id, o.p FROM odd o JOIN odd_keys k ON o.p = k.p WHERE k.n = :n"
     parameters = {"n": ODD.index(value), "value": value}

@@ -17,6 +17,7 @@ from airflow_hive_opt.documents.descriptor import load
 from airflow_hive_opt.documents.job import Stages, Status
 from airflow_hive_opt.sensors.required_partitions import RequiredPartitionsSensor
 from airflow_hive_opt.spark.application.run import run_job
+from tests.cases import slow_but
 from tests.worker.tasks import descriptor_of, hand_over, in_worker, values_of, worker_job
 
 FACT = "worker_it.fact"
@@ -106,9 +107,10 @@ SAME = {
     "AND k.id IN (1, 3, 9)",
     "of a CTE": f"WITH c AS ({OF_KEYS}) SELECT a.id FROM c a JOIN c b ON a.id = b.id",
 }
+IN_SHORT = ("few keys", "two scans of one table", "an alternative", "names of NULL")
 
 
-@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize("name", slow_but(SAME, *IN_SHORT))
 def test_the_list_is_sparks(tasks, name):
     sql = SAME[name]
     job = worker_job(tasks, sql)
@@ -134,7 +136,7 @@ def _told(target):
     return values, later, replace(target, partitions=(), new_partitions=())
 
 
-@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize("name", slow_but(SAME, *IN_SHORT))
 def test_rows_and_what_is_read(tasks, name):
     handed = hand_over(tasks, SAME[name])
     assert handed.reader == "worker"
@@ -269,7 +271,7 @@ def test_keys_in_partitions_with_odd_names(tasks):
         tasks.write("DROP TABLE worker_it.named")
 
 
-@pytest.mark.parametrize("name", ["a b", "50%25", "c#d", "e+f", "ü"])
+@pytest.mark.parametrize("name", slow_but(["a b", "50%25", "c#d", "e+f", "ü"], "50%25"))
 def test_keys_in_a_folder_with_an_odd_name(tasks, tmp_path, name):
     place = f"{tmp_path}/{name}"
     tasks.write(
