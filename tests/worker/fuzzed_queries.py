@@ -229,9 +229,11 @@ class Generator:
                 ["integer"] * 4
                 + ["string"] * 3
                 + ["date"] * 3
-                + ["decimal", "boolean", "double", "timestamp", "char(3)"]
+                + ["decimal", "boolean", "double", "timestamp", "char(3)", "nested"]
             )
         )
+        if kind == "nested":
+            return self.nested(scope)
         a = self.value(scope, kind, 2)
         b = (
             self.value(scope, kind, 1)
@@ -261,6 +263,21 @@ class Generator:
         if kind == "boolean":
             forms += [a, f"NOT {a}", f"{a} IS TRUE", f"{a} IS NOT FALSE"]
         return rng.choice(forms)
+
+    def nested(self, scope) -> str:
+        """A condition on a part of a column."""
+        struct, array, map_ = (
+            self.column(scope, type_)
+            for type_ in ("struct<a:int,b:string>", "array<int>", "map<string,int>")
+        )
+        forms = ["1 = 1"]
+        if struct:
+            forms = [f"{struct}.a = {self.literal('integer')}", f"{struct}.b > 'a'"]
+        if array:
+            forms += [f"size({array}) = 1", f"array_contains({array}, 1)", f"{array} IS NULL"]
+        if map_:
+            forms += [f"{map_}['a'] IS NULL", f"map_keys({map_}) IS NOT NULL"]
+        return self.rng.choice(forms)
 
     def relation(self):
         """A table or a query in FROM, and its columns."""

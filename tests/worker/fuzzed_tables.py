@@ -30,7 +30,22 @@ COLUMNS = (
     ("f", "double"),
     ("t", "timestamp"),
     ("c", "char(3)"),
+    ("st", "struct<a:int,b:string>"),
+    ("ar", "array<int>"),
+    ("mp", "map<string,int>"),
 )
+NESTED = ("st", "ar", "mp")
+# What decides how Spark and Hive write files: each insert takes some of them.
+WRITERS = {
+    "spark.sql.parquet.writeLegacyFormat": ("true", "false"),
+    "spark.sql.parquet.outputTimestampType": ("INT96", "TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"),
+    "spark.sql.parquet.datetimeRebaseModeInWrite": ("LEGACY", "CORRECTED"),
+    "spark.sql.parquet.int96RebaseModeInWrite": ("LEGACY", "CORRECTED"),
+    "spark.sql.hive.convertMetastoreParquet": ("false", "true"),
+    "spark.sql.hive.convertMetastoreOrc": ("false", "true"),
+    "spark.sql.parquet.compression.codec": ("snappy", "gzip", "uncompressed"),
+    "spark.hadoop.parquet.enable.dictionary": ("true", "false"),
+}
 TEXTS = (
     "",
     " ",
@@ -61,7 +76,10 @@ EDGES = {
     "bigint": (2**63 - 1, -(2**63)),
     "decimal(7,2)": (Decimal("99999.99"), Decimal("-99999.99"), Decimal("0.01")),
     "decimal(12,0)": (Decimal(999999999999),),
-    "date": (date(1582, 10, 15), date(9999, 12, 31), date(1900, 3, 1)),
+    "date": (
+        *(date(1582, 10, 15), date(9999, 12, 31), date(1900, 3, 1)),
+        *(date(1582, 10, 4), date(1500, 2, 28), date(1, 1, 1)),
+    ),
     "string": ("\U0010ffff", "a\tb", "it's", 'say "x"', "\uff41", "_", "%"),
 }
 
@@ -90,6 +108,12 @@ def value(rng: random.Random, type_: str):
         return rng.random() < 0.5
     if type_ == "double":
         return rng.choice([0.0, -0.0, 1.5, float("nan"), 2.0])
+    if type_.startswith("struct"):
+        return value(rng, "int"), value(rng, "string")
+    if type_.startswith("array"):
+        return [value(rng, "int") for _ in range(rng.randint(0, 2))]
+    if type_.startswith("map"):
+        return {text: value(rng, "int") for text in rng.sample(TEXTS, rng.randint(0, 2))}
     return datetime(2020, 1, 1) + timedelta(hours=rng.randrange(100))
 
 
@@ -111,6 +135,9 @@ ARROW = {
     "double": [pa.float64()],
     "timestamp": [pa.timestamp("us", "UTC")],
     "char(3)": [pa.string()],
+    "struct<a:int,b:string>": [pa.struct([("a", pa.int32()), ("b", pa.string())])],
+    "array<int>": [pa.list_(pa.int32())],
+    "map<string,int>": [pa.map_(pa.string(), pa.int32())],
 }
 
 
@@ -127,9 +154,10 @@ class Maker:
         kinds = [self._spark_file, self._spark_file, self._text, self._text, self._arrow]
         self.rng.choice([*kinds, self._partitioned])(name)
 
-    def _columns(self):
-        kept = self.rng.sample(COLUMNS, self.rng.randint(5, len(COLUMNS)))
-        return [column for column in COLUMNS if column in kept]
+    def _columns(self, without=()):
+        some = [column for column in COLUMNS if column[0] not in without]
+        kept = self.rng.sample(some, self.rng.randint(5, len(some)))
+        return [column for column in some if column in kept]
 
     def _ddl(self, columns) -> str:
         return ", ".join(f"{name} {type_}" for name, type_ in columns)
@@ -145,13 +173,19 @@ class Maker:
         plain = [(n, "string" if t.startswith(("varchar", "char")) else t) for n, t in columns]
         frame = self.session.createDataFrame(typed, self._ddl(plain)).coalesce(1)
         frame.createOrReplaceTempView("fuzz_rows")
+        conf = self.session.conf
+        before = {setting: conf.get(setting, None) for setting in WRITERS}
+        for setting, choices in WRITERS.items():
+            conf.set(setting, self.rng.choice(choices))
         self.session.sql(f"INSERT INTO {name} {partition} SELECT * FROM fuzz_rows")
+        for setting, text in before.items():
+            conf.unset(setting) if text is None else conf.set(setting, text)
 
     def _spark_file(self, name: str) -> None:
         columns = self._columns()
         format_ = self.rng.choice(["parquet", "orc"])
         place = self.folder / name
-        hive = self.rng.random() < 0.3
+        hive = self.rng.random() < 0.5
         using = f"STORED AS {format_}" if hive else f"USING {format_}"
         location = f"LOCATION '{place}'"
         made = "CREATE EXTERNAL TABLE" if hive else "CREATE TABLE"
@@ -167,7 +201,7 @@ class Maker:
         self.known.add(f"{name}", columns, Storage(str(place), format_))
 
     def _text(self, name: str) -> None:
-        columns = self._columns()
+        columns = self._columns(without=NESTED)
         place = self.folder / name
         properties, form = self.rng.choice(
             [
@@ -186,7 +220,9 @@ class Maker:
                         "serialization.null.format": "",
                         "serialization.format": ",",
                     },
-                    "ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' NULL DEFINED AS ''",
+                    # Spark does not keep what NULL DEFINED AS says
+                    f"ROW FORMAT SERDE '{SERDE}' WITH SERDEPROPERTIES ('field.delim' = ',', "
+                    "'serialization.format' = ',', 'serialization.null.format' = '')",
                 ),
             ]
         )
@@ -225,7 +261,7 @@ class Maker:
         return str(v)
 
     def _arrow(self, name: str) -> None:
-        columns = [c for c in self._columns() if c[0] != "c"]
+        columns = self._columns(without=("c",))
         place = self.folder / name
         place.mkdir()
         self.session.sql(
@@ -250,6 +286,9 @@ class Maker:
                 pa.table(arrays, names=names),
                 place / f"{number}.parquet",
                 compression=self.rng.choice(["snappy", "gzip", "none", "zstd"]),
+                use_dictionary=self.rng.random() < 0.5,
+                use_deprecated_int96_timestamps=self.rng.random() < 0.5,
+                store_decimal_as_integer=self.rng.random() < 0.5,
                 version=self.rng.choice(["1.0", "2.6"]),
                 data_page_version=self.rng.choice(["1.0", "2.0"]),
                 store_schema=self.rng.random() < 0.7,
@@ -258,7 +297,7 @@ class Maker:
         self.known.add(name, columns, Storage(str(place), "parquet"))
 
     def _partitioned(self, name: str) -> None:
-        columns = self._columns()
+        columns = self._columns(without=NESTED)
         keys = self.rng.choice([[("p", "int")], [("p", "string")], [("p", "date"), ("q", "int")]])
         place = self.folder / name
         text = self.rng.random() < 0.4
