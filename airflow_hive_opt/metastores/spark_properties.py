@@ -39,7 +39,12 @@ def columns_of(parameters: Mapping[str, str]) -> tuple[Column, ...]:
     text = parameters.get(_SCHEMA)
     if text is None:  # Spark splits a long one into parts
         text = "".join(_numbered(parameters, f"{_SCHEMA}.numParts", f"{_SCHEMA}.part"))
-    fields = json.loads(text)["fields"] if text else ()
+    return columns_in(text) if text else ()
+
+
+def columns_in(schema: str) -> tuple[Column, ...]:
+    """The columns of a schema in Spark's JSON, in lower case."""
+    fields = json.loads(schema)["fields"]
     return tuple(Column(field["name"].lower(), _type_of(field)) for field in fields)
 
 

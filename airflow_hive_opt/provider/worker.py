@@ -132,7 +132,8 @@ def _found(
         given = {name: str(value) for name, value in conf.items()}
         settings = {**(spark_conf_for(connection) if connection else {}), **given}
         metastore, is_on_glue = _metastore(connection, settings)
-        return find(job, Place(metastore, is_on_glue, settings, _opener(storage_conn_id)))
+        opener, has_storage = _opener(storage_conn_id), storage_conn_id is not None
+        return find(job, Place(metastore, is_on_glue, settings, opener, has_storage))
     except Unanswered as why:
         return str(why)
     except AirflowFailException as error:

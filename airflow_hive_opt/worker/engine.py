@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from airflow_hive_opt.local_task.engine import Keys, NamesOf
 from airflow_hive_opt.metastores.metastore import Remote
 from airflow_hive_opt.metastores.partitions import Partition
-from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
 from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.pruning.decisions import KeySource, Layer
 from airflow_hive_opt.pruning.reasons import Reason
-from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.catalog import Catalog, Table
 from airflow_hive_opt.worker.key_query import collect
 from airflow_hive_opt.worker.keys import Keys as WorkerKeys
 from airflow_hive_opt.worker.partition_names import fulfilling
@@ -20,7 +19,7 @@ from airflow_hive_opt.worker.tables import Tables
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.documents.descriptor import Target
+    from airflow_hive_opt.documents.descriptor import Snapshot, Target
     from airflow_hive_opt.documents.job import KeyBounds
     from airflow_hive_opt.documents.small_tables import SmallTable
     from airflow_hive_opt.local_task.context import LocalTaskContext
@@ -55,6 +54,11 @@ class WorkerEngine:
     def small_tables(self) -> tuple[SmallTable, ...]:
         """The tables whose files this engine has read."""
         return tuple(self._tables.read.values())
+
+    @property
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """Those of the Iceberg tables that this engine has read."""
+        return tuple(self._tables.snapshots.values())
 
     def collect(
         self,
@@ -98,7 +102,7 @@ class WorkerEngine:
 class MetastoreTables:
     """The :class:`~airflow_hive_opt.worker.tables.SmallTables` of one metastore."""
 
-    def __init__(self, catalog: StatementCatalog, metastore: Remote) -> None:
+    def __init__(self, catalog: Catalog, metastore: Remote) -> None:
         self._catalog = catalog
         self._metastore = metastore
 

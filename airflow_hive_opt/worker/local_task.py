@@ -29,6 +29,7 @@ from airflow_hive_opt.metastores.metastore import MetastoreError, Remote
 from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.worker.engine import MetastoreTables, OtherScans, WorkerEngine
+from airflow_hive_opt.worker.lakes.catalog import StatementTables
 from airflow_hive_opt.worker.planning import located, planned
 from airflow_hive_opt.worker.settings import other_catalogs
 from airflow_hive_opt.worker.sizes import bytes_of_files, with_bytes
@@ -55,13 +56,15 @@ class Place:
 
     - ``metastore`` is that of the session; ``is_on_glue`` says that it is AWS Glue.
     - ``settings`` are Spark's settings as far as they are known before Spark starts.
-    - ``open_path`` makes a path from the URI of a table's folder.
+    - ``open_path`` makes a path from the URI of a table's folder. ``has_storage`` says that it has
+      a connection of its own.
     """
 
     metastore: Remote
     is_on_glue: bool
     settings: Mapping[str, str]
     open_path: Callable[[str], StoragePath]
+    has_storage: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,15 +109,16 @@ def hand_over(found: Found, job: Job, path: StoragePath) -> Outcome:
 
 def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     settings = {**place.settings, **job.session_conf}
-    catalog = StatementCatalog(
+    own = StatementCatalog(
         place.metastore,
         catalogs=other_catalogs(settings),
         measured=lambda storage: bytes_of_files(storage, place.open_path),
     )
+    catalog = StatementTables(own, place.metastore, settings, place.open_path, place.has_storage)
     plan = planned(job, catalog, settings)
     if plan.passed_through:
         return replace(passed_through(job, plan.passed_through), binding=None), None
-    tables = Tables(MetastoreTables(catalog, place.metastore), place.open_path)
+    tables = Tables(MetastoreTables(catalog, place.metastore), place.open_path, lake=catalog.lake)
     engine = WorkerEngine(tables, job.bounds, job.parameters)
     earlier = EarlierRuns(job.skipped_keys)
     context = LocalTaskContext(
@@ -123,6 +127,8 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     found = run_local_task(context, plan, OtherScans())
     if context.metastore_failed:
         raise Unanswered("the metastore does not answer")
+    if engine.snapshots and job.hold_snapshots:
+        raise Unanswered("the statement is to be held to the snapshots of its small tables")
     if engine.leaves_out:
         _check_pruned(found.descriptor)
     session = Binding(
@@ -140,6 +146,7 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
         query_digest=job.query_digest,
         binding=session.for_worker(engine.calls),
         small_tables=engine.small_tables,
+        snapshots=engine.snapshots,
     )
     if job.gates.max_bytes is not None:
         measured = (

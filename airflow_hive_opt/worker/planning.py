@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping
 
 from airflow_hive_opt.documents.job import Job
-from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
 from airflow_hive_opt.pruning.plan import Plan, passing_through, plan
 from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.rewriting import Refusal, rewrite
@@ -16,13 +15,14 @@ from airflow_hive_opt.statement.dialect import setting_that_differs
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.settings import DEFAULTS
 from airflow_hive_opt.statement.tables import references, tables_of
+from airflow_hive_opt.worker.lakes.catalog import StatementTables
 from airflow_hive_opt.worker.settings import setting_that_changes_values
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 log = logging.getLogger(__name__)
 
 
-def planned(job: Job, catalog: StatementCatalog, settings: Mapping[str, str]) -> Plan:
+def planned(job: Job, catalog: StatementTables, settings: Mapping[str, str]) -> Plan:
     """The plan of the job's statement; ``settings`` are Spark's, as far as they are known.
 
     Raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered` if Spark has to plan it.
@@ -48,14 +48,14 @@ def planned(job: Job, catalog: StatementCatalog, settings: Mapping[str, str]) ->
     return found_plan
 
 
-def located(catalog: StatementCatalog, sql: str) -> dict[str, str | None]:
+def located(catalog: StatementTables, sql: str) -> dict[str, str | None]:
     """The location of each table that a statement reads, by the name that a session gives it."""
     names = {reference.name.lower() for reference in references(sql)}
     full = (name if "." in name else f"default.{name}" for name in names)
     return {name: table.location for name in full if (table := catalog.table(name)) is not None}
 
 
-def _check_tables(sql: str, catalog: StatementCatalog) -> None:
+def _check_tables(sql: str, catalog: StatementTables) -> None:
     """Leaves a statement to Spark that reads anything but the metastore's own tables."""
     for reference in references(sql):
         if reference.versioned:
@@ -67,7 +67,7 @@ def _check_tables(sql: str, catalog: StatementCatalog) -> None:
             raise Unanswered(f"{reference.name} is a view")
 
 
-def _check_not_rewritten(job: Job, catalog: StatementCatalog) -> None:
+def _check_not_rewritten(job: Job, catalog: StatementTables) -> None:
     """Leaves a statement to Spark that the Correlation Optimizer may rewrite: its sizes decide."""
     if job.settings.number(MAP_JOIN_SIZE) > int(DEFAULTS[MAP_JOIN_SIZE]):
         raise Unanswered(f"{MAP_JOIN_SIZE} adds broadcast hints")
@@ -77,7 +77,7 @@ def _check_not_rewritten(job: Job, catalog: StatementCatalog) -> None:
         raise Unanswered("the statement may be rewritten, which Spark's statistics decide")
 
 
-def _spark_may_know_more(sql: str, catalog: StatementCatalog) -> bool:
+def _spark_may_know_more(sql: str, catalog: StatementTables) -> bool:
     """Whether Spark may measure a table whose size the metastore does not know.
 
     It measures no partitioned table: the metastore's size is all that it knows of one.

@@ -14,17 +14,23 @@ _MAY_CHANGE = re.compile(
     r"|(charAsVarchar|variable\.substitute)|functionResolution\..+|path\..+|defaultPath)"
     r"|spark\.hadoop\.textinputformat\.record\.delimiter"
 )
-# Of these, the values that change nothing.
+SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
+# Of these, the values that change nothing. The catalogs are the session's own with one more format.
 _HARMLESS = {
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.parquet.binaryAsString": "false",
-    "spark.sql.parquet.fieldId.read.enabled": "false",
-    "spark.sql.defaultCatalog": "spark_catalog",
-    "spark.sql.variable.substitute": "true",
-    "spark.sql.hive.convertMetastoreParquet": "true",
-    "spark.sql.hive.convertMetastoreOrc": "true",
-    "spark.sql.hive.manageFilesourcePartitions": "true",
+    SESSION_CATALOG: (
+        "org.apache.iceberg.spark.sparksessioncatalog",
+        "org.apache.spark.sql.delta.catalog.deltacatalog",
+    ),
+    f"{SESSION_CATALOG}.type": ("hive",),
+    "spark.sql.files.ignoreCorruptFiles": ("false",),
+    "spark.sql.files.ignoreMissingFiles": ("false",),
+    "spark.sql.parquet.binaryAsString": ("false",),
+    "spark.sql.parquet.fieldId.read.enabled": ("false",),
+    "spark.sql.defaultCatalog": ("spark_catalog",),
+    "spark.sql.variable.substitute": ("true",),
+    "spark.sql.hive.convertMetastoreParquet": ("true",),
+    "spark.sql.hive.convertMetastoreOrc": ("true",),
+    "spark.sql.hive.manageFilesourcePartitions": ("true",),
 }
 
 
@@ -39,7 +45,7 @@ def setting_that_changes_values(settings: Mapping[str, str]) -> str | None:
         (
             name
             for name, value in sorted(settings.items())
-            if _MAY_CHANGE.fullmatch(name) and _HARMLESS.get(name) != value.lower()
+            if _MAY_CHANGE.fullmatch(name) and value.lower() not in _HARMLESS.get(name, ())
         ),
         None,
     )

@@ -6,14 +6,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from airflow_hive_opt.documents.descriptor import Snapshot
 from airflow_hive_opt.documents.small_tables import SmallTable
 from airflow_hive_opt.metastores.partitions import Partition, digest_of_values
 from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.worker.casts import canonical, in_calendar, value_of_text
 from airflow_hive_opt.worker.database import load, texts
-from airflow_hive_opt.worker.files.rows import Reader, check_readable, parts_of
+from airflow_hive_opt.worker.files.rows import Reader, Rows, check_readable, parts_of
 from airflow_hive_opt.worker.files.text import text_of_null
+from airflow_hive_opt.worker.lakes.lake_table import LakeTable
 from airflow_hive_opt.worker.translation.typed import identifier
 from airflow_hive_opt.worker.translation.work import Source
 from airflow_hive_opt.worker.types import sql_type
@@ -44,20 +46,28 @@ class SmallTables(Protocol):
         """The partitions of a table by their names."""
 
 
+def _no_lake(table: Table) -> LakeTable:
+    raise NotUnderstood(f"{table.name} is a table of {table.provider}")
+
+
 @dataclass(frozen=True)
 class Tables:
     """The tables that queries read.
 
     - ``skeletons`` are tables of which only the partition names are read.
     - ``open_path`` makes a path of a URI.
+    - ``lake`` gives a table that lists its own files.
     - ``read`` has the tables whose files have been read, by name.
+    - ``snapshots`` are those of Iceberg's tables among them.
     """
 
     known: SmallTables
     open_path: Callable[[str], StoragePath]
     skeletons: Mapping[str, Table] = field(default_factory=dict)
     most_bytes: int = MOST_BYTES
+    lake: Callable[[Table], LakeTable] = _no_lake
     read: dict[str, SmallTable] = field(default_factory=dict)
+    snapshots: dict[str, Snapshot] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
         """The table of a name; raises :class:`NotUnderstood` if there is none."""
@@ -69,7 +79,7 @@ class Tables:
             raise NotUnderstood(f"no table {name}")
         types = {column.name: column.type for column in table.all_columns}
         try:
-            self._storage(table)
+            _ = self.lake(table) if table.provider else self._storage(table)
         except NotUnderstood as why:
             return Source(name, types, why)
         return Source(name, types)
@@ -85,7 +95,7 @@ class Tables:
                 self._load_rows(connection, key, names)
 
     def _storage(self, table: Table) -> Storage:
-        if table.definition is not None or table.view is not None or table.provider:
+        if table.definition is not None or table.view is not None:
             raise NotUnderstood(f"{table.name} is no table of files")
         if not table.partitions_in_metastore:  # Spark then finds folders, or has no partitions
             raise NotUnderstood(f"the metastore does not have the partitions of {table.name}")
@@ -101,24 +111,14 @@ class Tables:
         table = self.known.table(key)
         if table is None:
             raise Unanswered(f"no table {key}")
-        storage = self._storage(table)
-        partitions = self.known.stored_partitions(table) if table.partition_columns else ()
-        for _, own in partitions:
-            if (own.format, own.serde) != (storage.format, storage.serde):
-                raise Unanswered(f"{table.name} has partitions of another format")
         columns = [column for column in table.all_columns if column.name in names]
         listed = [column.name for column in columns]
-        reader = Reader(table, listed, self.open_path, self.most_bytes)
-        rows = reader.rows(parts_of(table, storage, partitions))
-        names = digest_of_values([part for part, _ in partitions])
-        self.read[table.name] = SmallTable(
-            table.name, rows.folders, names if table.partition_columns else None
-        )
+        read = self._lake_rows if table.provider else self._rows
+        rows, partitioned = read(table, listed)
         if not columns:
             made = f"CREATE TABLE {identifier(key)} AS SELECT 1 AS one FROM range({rows.count})"
             connection.execute(made)
             return
-        partitioned = {column.name for column in table.partition_columns}
         selected = []
         for column in columns:
             if column.name in rows.texts:
@@ -129,6 +129,30 @@ class Tables:
             else:
                 selected.append(identifier(column.name))
         load(connection, key, rows.table, ", ".join(selected))
+
+    def _rows(self, table: Table, listed: Sequence[str]) -> tuple[Rows, Collection[str]]:
+        """The rows of a table of files, and its partition columns."""
+        storage = self._storage(table)
+        partitions = self.known.stored_partitions(table) if table.partition_columns else ()
+        for _, own in partitions:
+            if (own.format, own.serde) != (storage.format, storage.serde):
+                raise Unanswered(f"{table.name} has partitions of another format")
+        reader = Reader(table, listed, self.open_path, self.most_bytes)
+        rows = reader.rows(parts_of(table, storage, partitions))
+        names = digest_of_values([part for part, _ in partitions])
+        self.read[table.name] = SmallTable(
+            table.name, rows.folders, names if table.partition_columns else None
+        )
+        return rows, {column.name for column in table.partition_columns}
+
+    def _lake_rows(self, table: Table, listed: Sequence[str]) -> tuple[Rows, Collection[str]]:
+        """The rows of a table that lists its own files, and its columns that files do not have."""
+        found = self.lake(table).read(listed, self.most_bytes)
+        if found.snapshot is not None:
+            self.snapshots[table.name] = found.snapshot
+        else:
+            self.read[table.name] = SmallTable(table.name, found.rows.folders)
+        return found.rows, {column.name for column in found.partition_columns}
 
     def _load_names(self, connection: duckdb.DuckDBPyConnection, key: str) -> None:
         table = self.skeletons[key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -115,17 +115,21 @@ class Handed:
         return int((self.outcome.summary or {})["work"]["map join"]["partitions_fetched"])
 
 
-def hand_over(tasks: Tasks, sql: str, session: Any = None, between=(), **options: Any) -> Handed:
+def hand_over(
+    tasks: Tasks, sql: str, session: Any = None, between=(), conf=None, stages=None, **options: Any
+) -> Handed:
     """The worker's list and its map join, whose rows are those of the plain statement.
 
-    The map join runs in ``session``, after the statements ``between``.
+    The map join runs in ``session``, after the statements ``between``. ``conf`` are the task's
+    settings of Spark.
     """
     session = session or tasks.session
     job = worker_job(tasks, sql, **options)
-    found = in_worker(job)
+    found = in_worker(job, **(conf or {}))
     tasks.write(*between)
     tasks.session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
-    outcome = run_job(session, map_join_of(job, found))
+    join = map_join_of(job, found)
+    outcome = run_job(session, replace(join, stages=stages or join.stages))
     assert outcome.status is Status.DONE, outcome.message
     if sql.startswith("SELECT"):
         frame = session.sql(sql, args=dict(job.parameters))

@@ -58,7 +58,7 @@ def key_snapshots(session: SparkSession, catalog: Catalog, plan: Plan) -> tuple[
     if not any(_lake_tables(plan)):
         return ()
     names = dict.fromkeys(table.name for table in _key_tables(catalog, plan))
-    found = (best_effort(partial(_current, session, name)) for name in names)
+    found = (best_effort(partial(current, session, name)) for name in names)
     return tuple(snapshot for snapshot in found if snapshot is not None)
 
 
@@ -96,7 +96,7 @@ def log_newer(session: SparkSession, snapshots: Sequence[Snapshot]) -> None:
         if found.held:
             log.info("%s is read at its snapshot %s", found.table, found.snapshot)
             continue
-        now = best_effort(partial(_current, session, found.table))
+        now = best_effort(partial(current, session, found.table))
         if now is not None and now.snapshot != found.snapshot:
             log.info(
                 "%s is read at its snapshot %s, but its keys came from snapshot %s",
@@ -106,7 +106,11 @@ def log_newer(session: SparkSession, snapshots: Sequence[Snapshot]) -> None:
             )
 
 
-def _current(session: SparkSession, table: str) -> Snapshot | None:
+def current(session: SparkSession, table: str) -> Snapshot | None:
+    """The snapshot at which the session reads a table; ``None`` if it reads another version.
+
+    Raises Spark's errors.
+    """
     loaded = load(session, Place.of(table))
     format_ = loaded_format(session, loaded)
     version = None if format_ is None else format_.version(session, loaded)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 
+from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.documents.small_tables import SmallTable, digest_of_files
 from airflow_hive_opt.metastores.partitions import digest_of_values
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
+from airflow_hive_opt.spark.local_task.snapshots import current
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,13 +28,18 @@ _FILE = re.compile(
 def changed_tables(
     session: SparkSession, catalog: SessionCatalog, descriptor: Descriptor
 ) -> list[str]:
-    """The names of the small tables that have other files or partitions now.
+    """The names of the small tables that have other files, partitions or snapshots now.
 
     Includes those whose folders can't be listed.
     """
-    return [
+    tables = [
         table.name for table in descriptor.small_tables if _has_changed(session, catalog, table)
     ]
+    for read in descriptor.snapshots:
+        now = best_effort(partial(current, session, read.table))
+        if now is None or now.snapshot != read.snapshot:
+            tables.append(read.table)
+    return tables
 
 
 def _has_changed(session: SparkSession, catalog: SessionCatalog, small: SmallTable) -> bool:

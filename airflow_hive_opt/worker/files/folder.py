@@ -38,13 +38,32 @@ def data_files(folder: StoragePath) -> list[DataFile]:
     Spark ignores hidden and empty files. Whether it reads folders inside depends on settings, so
     they raise :class:`Unanswered`, as does a folder that can't be listed.
     """
+    file_system, entries = _listed(folder)
+    return sorted(_data(file_system, folder, entries), key=lambda file: file.path)
+
+
+def listed_files(folder: StoragePath) -> list[DataFile]:
+    """All files directly in a folder that can be listed; else raises :class:`Unanswered`."""
+    file_system, entries = _listed(folder)
+    return [
+        DataFile(
+            file_system,
+            str(entry["name"]),
+            int(entry.get("size") or 0),
+            _changed(file_system, entry),
+        )
+        for entry in entries
+        if entry["type"] == "file"
+    ]
+
+
+def _listed(folder: StoragePath) -> tuple[Any, list[Any]]:
     file_system: Any = folder.fs
     try:
         file_system.invalidate_cache()
-        entries = file_system.ls(folder.path, detail=True)
+        return file_system, file_system.ls(folder.path, detail=True)
     except Exception as error:  # drivers raise classes of their own
         raise Unanswered(f"can't list {folder}: {error}") from error
-    return sorted(_data(file_system, folder, entries), key=lambda file: file.path)
 
 
 def _data(file_system: Any, folder: StoragePath, entries: list[Any]) -> Iterator[DataFile]:

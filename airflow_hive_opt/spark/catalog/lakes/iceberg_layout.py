@@ -1,25 +1,15 @@
-"""How an Iceberg table groups its rows into files: partition specs and sort order.
+"""The layout of an Iceberg table that Spark has loaded.
 
-They are read as JSON in one call each, because every method of the JVM's objects is a call.
+It is read as JSON in one call each, because every method of the JVM's objects is a call.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-_Field = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The fields of :class:`~airflow_hive_opt.statement.catalog.Table` with the same names."""
-
-    clustered_by: tuple[str, ...]
-    partitioned_by: tuple[str, ...]
-    partition_fields: tuple[tuple[str, str], ...]
+from airflow_hive_opt.metastores.iceberg.layout import Field, Layout, layout
 
 
 def layout_of(jvm: Any, iceberg: Any) -> Layout:
@@ -36,53 +26,6 @@ def layout_of(jvm: Any, iceberg: Any) -> Layout:
     return layout(schema["fields"], specs, spec, order)
 
 
-def layout(
-    columns: Sequence[_Field],
-    specs: Sequence[Sequence[_Field]],
-    spec: Sequence[_Field],
-    order: Sequence[_Field],
-) -> Layout:
-    """The layout of a table with the current ``spec`` and all ``specs`` that it has had.
-
-    >>> columns = [{"id": 1, "name": "Id"}, {"id": 2, "name": "day"}]
-    >>> by_day = {"source-id": 2, "field-id": 1000, "name": "day", "transform": "identity"}
-    >>> by_id = {"source-id": 1, "transform": "identity"}
-    >>> layout(columns, [[by_day]], [by_day], [by_id])
-    Layout(clustered_by=('day', 'id'), partitioned_by=('day',), partition_fields=(('day', 'day'),))
-    >>> layout(columns, [[], [by_day]], [by_day], []).partition_fields
-    ()
-    """
-    # a nested column is not among these, and a name with a dot can't be told from one
-    names = {each["id"]: each["name"].lower() for each in columns if "." not in each["name"]}
-    partitioned_by = dict.fromkeys(_sources(spec, names))
-    return Layout(
-        tuple(dict.fromkeys((*partitioned_by, *_sources(order, names)))),
-        tuple(partitioned_by),
-        tuple(
-            (names[each["source-id"]], each["name"])
-            for each in spec
-            if each.get("source-id") in names and all(_has_values(one, each) for one in specs)
-        ),
-    )
-
-
-def _fields(text: str) -> Sequence[_Field]:
-    found: Sequence[_Field] = json.loads(text).get("fields", ())
+def _fields(text: str) -> Sequence[Field]:
+    found: Sequence[Field] = json.loads(text).get("fields", ())
     return found
-
-
-def _sources(fields: Sequence[_Field], names: Mapping[int, str]) -> Iterator[str]:
-    for field in fields:
-        name = names.get(field.get("source-id", -1))
-        if name is not None and field["transform"] != "void":
-            yield name
-
-
-def _has_values(spec: Sequence[_Field], field: _Field) -> bool:
-    """Whether a spec has the field, with the column's own values."""
-    return any(
-        each.get("field-id") == field.get("field-id")
-        and each.get("source-id") == field.get("source-id")
-        and each["transform"] == "identity"
-        for each in spec
-    )

@@ -1,0 +1,175 @@
+"""Delta tables: the log is read with deltalake, and the files as those of any Parquet table.
+
+The log is copied first. So the connection's own file system reads it, and nothing is added to it
+between two looks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from airflow_hive_opt.documents.small_tables import digest_of_files
+from airflow_hive_opt.metastores.hive_tables import normal
+from airflow_hive_opt.metastores.spark_properties import columns_in
+from airflow_hive_opt.metastores.storage import Storage
+from airflow_hive_opt.statement.catalog import Column, Table
+from airflow_hive_opt.statement.lake_formats import DELTA
+from airflow_hive_opt.worker.files.folder import DataFile, listed_files
+from airflow_hive_opt.worker.files.rows import Part, Reader
+from airflow_hive_opt.worker.lakes.lake_table import LakeRows
+from airflow_hive_opt.worker.unanswered import Unanswered
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.documents.storage import StoragePath
+
+LOG = "_delta_log"
+# Features of the table's protocol that change nothing, or that show in what is checked below.
+_UNDERSTOOD = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "vacuumProtocolCheck"})
+_OF_LOG = re.compile(r"\d{20}\.(?:json|checkpoint(?:\.\d{10}\.\d{10})?\.parquet)|_last_checkpoint")
+
+
+@dataclass(frozen=True)
+class DeltaTable:
+    """A :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`.
+
+    ``files`` are the data files with their partitions' values, ``columns`` those of the table in
+    its order. ``log`` has the place of the log and the digest of its files.
+    """
+
+    name: str
+    location: str
+    columns: tuple[Column, ...]
+    partitioned_by: tuple[str, ...]
+    files: tuple[tuple[DataFile, tuple[str | None, ...]], ...]
+    log: tuple[str, str]
+    open_path: Callable[[str], StoragePath]
+
+    @property
+    def described(self) -> Table:
+        """See :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`."""
+        return Table(
+            self.name,
+            self.columns,
+            total_bytes=sum(file.size for file, _ in self.files),
+            location=self.location,
+            provider=DELTA,
+            clustered_by=self.partitioned_by,
+        )
+
+    def read(self, names: Sequence[str], most_bytes: int) -> LakeRows:
+        """See :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`."""
+        types = {column.name: column for column in self.columns}
+        partitions = tuple(types[name] for name in self.partitioned_by)
+        data = tuple(column for column in self.columns if column not in partitions)
+        storage = Storage(self.location, "parquet")
+        table = Table(self.name, data, partitions)
+        reader = Reader(table, names, self.open_path, most_bytes)
+        rows = reader.rows([Part(storage, values, (file,)) for file, values in self.files])
+        return LakeRows(replace(rows, folders=(self.log,)), partitions)
+
+
+def in_folder(name: str, location: str, open_path: Callable[[str], StoragePath]) -> DeltaTable:
+    """The table in a folder; raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered`."""
+    location = normal(location)
+    log = f"{location}/{LOG}"
+    folder = open_path(log)
+    entries = listed_files(folder)
+    try:
+        with TemporaryDirectory() as copy:
+            _copy([file for file in entries if _OF_LOG.fullmatch(file.name)], Path(copy) / LOG)
+            found = _described(copy)
+    except Unanswered:
+        raise
+    except Exception as error:  # of drivers, of deltalake
+        raise Unanswered(f"can't read the log of {name}: {error}") from error
+    digest = digest_of_files((file.name, file.size, file.changed) for file in entries)
+    root: Any = open_path(location)
+    files = tuple(
+        (DataFile(root.fs, f"{root.path.rstrip('/')}/{path}", size, 0), values)
+        for path, size, values in found.files
+    )
+    return DeltaTable(
+        name, location, found.columns, found.partitioned_by, files, (log, digest), open_path
+    )
+
+
+@dataclass(frozen=True)
+class _Log:
+    """What a log says: ``files`` are paths in the table's folder, with bytes and partition."""
+
+    columns: tuple[Column, ...]
+    partitioned_by: tuple[str, ...]
+    files: tuple[tuple[str, int, tuple[str | None, ...]], ...]
+
+
+def _copy(files: Sequence[DataFile], folder: Path) -> None:
+    """Copies the files of a log, of which none may be missing."""
+    folder.mkdir()
+    commits = sorted(int(each.name[:20]) for each in files if each.name.endswith(".json"))
+    if not commits or commits != list(range(commits[0], commits[-1] + 1)):
+        raise Unanswered("a log with gaps")
+    for file in files:
+        file.file_system.get_file(file.path, str(folder / file.name))
+
+
+def _described(folder: str) -> _Log:
+    """The current version of the table in a folder; raises ``Unanswered``."""
+    import deltalake
+    import pyarrow as pa
+
+    table = deltalake.DeltaTable(folder)
+    _check(table)
+    schema = table.schema().to_json()
+    columns = columns_in(schema)
+    names = [field["name"] for field in json.loads(schema)["fields"]]
+    if len({name.lower() for name in names}) < len(names):
+        raise Unanswered("columns that differ in case alone")
+    partitioned_by = list(table.metadata().partition_columns)
+    added = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    files = tuple(
+        (
+            _path(each["path"]),
+            int(each["size_bytes"]),
+            tuple(_text(each[f"partition.{name}"]) for name in partitioned_by),
+        )
+        for each in added
+    )
+    return _Log(columns, tuple(name.lower() for name in partitioned_by), files)
+
+
+def _check(table: Any) -> None:
+    """Raises ``Unanswered`` for a table of which the files have not the rows, or other columns."""
+    unknown = set(table.protocol().reader_features or ()) - _UNDERSTOOD
+    if unknown:
+        raise Unanswered(f"the feature {min(unknown)} of its protocol")
+    configuration: Mapping[str, str] = table.metadata().configuration
+    if configuration.get("delta.columnMapping.mode", "none") != "none":
+        raise Unanswered("columns of other names in its files")
+    if any("coordinatedcommits" in name.lower() for name in configuration):
+        raise Unanswered("commits outside its log")
+    if "deletionVectors" in (table.protocol().reader_features or ()) and any(
+        len(batch) for batch in table.deletion_vectors()
+    ):
+        raise Unanswered("deletion vectors")
+
+
+def _path(written: str) -> str:
+    """The path of a data file in the table's folder; the log has it as a URI."""
+    path = unquote(written)
+    if path.startswith("/") or "://" in path or path.startswith("file:"):
+        raise Unanswered("files outside its folder")
+    return path
+
+
+def _text(value: object) -> str | None:
+    """A partition's value as a text; an empty one is NULL."""
+    if value is None or value == "":
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
