@@ -11,7 +11,7 @@ JDBC_DRIVER := .venv/share/java/postgresql.jar
 CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker lock lock-jars clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker lock lock-jars clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -35,6 +35,7 @@ help:
 	@echo "make test-lakes     tests with Iceberg, Delta and Hudi tables; LAKES=delta-3.5 for one of"
 	@echo "                    $(LAKES)"
 	@echo "make test-metastores  tests with metastores of Hive 3.1 and 4.0; METASTORES=hive-4.0 for one"
+	@echo "make test-s3        the local task in the worker with files on S3, in an environment of its own"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
 	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
 	@echo "make lock   update the versions in requirements.lock"
@@ -162,6 +163,18 @@ $(addprefix bench-,$(LAKES)): bench-%:
 	@mkdir -p .lakes/$*/share/java && cp $(JDBC_DRIVER) .lakes/$*/share/java/
 	@touch $@
 
+# Airflow's Amazon provider pins another boto3 than the other tests have.
+test-s3: .s3/ready
+	.s3/bin/python -m pytest tests/s3
+
+.s3/ready: tests/s3/requirements.lock pyproject.toml | $(READY)
+	@echo "==> creating the environment for S3 in .s3"
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .s3
+	@$(BIN)/uv pip install --quiet --no-config --compile-bytecode --python .s3/bin/python \
+		--require-hashes -r $<
+	@$(BIN)/uv pip install --quiet --no-config --python .s3/bin/python --no-deps -e .
+	@touch $@
+
 # The metastore of the tests needs PostgreSQL's Java driver, which no wheel contains. Debian's package
 # is unpacked and not installed, so this needs no root permission.
 services: $(READY) $(JDBC_DRIVER) $(CLASSES)
@@ -263,6 +276,8 @@ lock: $(READY)
 	for name in requirements spark-3.5 spark-4.0 spark-4.1 spark-4.2; do \
 		$(BIN)/uv pip compile tests/lakes/$$name.in --python-version 3.11 --no-config --universal \
 			--generate-hashes --no-header --quiet --upgrade -o tests/lakes/$$name.lock; done
+	$(BIN)/uv pip compile tests/s3/requirements.in --python-version 3.11 --no-config --universal \
+		--generate-hashes --no-header --quiet --upgrade -o tests/s3/requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --python-version 3.11 \
 		--universal --generate-hashes --no-header --quiet --upgrade -o requirements.lock
 

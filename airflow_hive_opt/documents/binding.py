@@ -27,9 +27,11 @@ CHANGES_VALUES = re.compile(
     r"|sources\.partitionColumnTypeInference\.enabled"
     r")"
 )
-# Settings that change nothing that a worker evaluates.
+# Settings that change nothing that a worker evaluates. It reads no table whose columns are found by
+# their numbers, and Delta's library sets this on its own.
 _OF_NO_WORKER = re.compile(
     r"spark\.sql\.(session\.timeZone|ansi\.enabled|legacy\.timeParserPolicy|timestampType"
+    r"|parquet\.fieldId\.read\.enabled"
     r"|extensions|catalog\.(?!spark_catalog\b).+)"
 )
 

@@ -170,6 +170,7 @@ def _metastore(connection: Connection | None, settings: Mapping[str, str]) -> tu
 
 def _opener(conn_id: str | None) -> Callable[[str], Any]:
     """Opens the folders of tables, whose URIs have Hadoop's schemes."""
+    from airflow_hive_opt.worker.unanswered import Unanswered
 
     def open_path(uri: str) -> ObjectStoragePath:
         scheme, _, rest = uri.partition(":")
@@ -177,6 +178,9 @@ def _opener(conn_id: str | None) -> Callable[[str], Any]:
             return ObjectStoragePath(f"file://{uri}")
         if scheme == "file":
             return ObjectStoragePath(f"file:///{rest.lstrip('/')}")
-        return ObjectStoragePath(f"{_SCHEMES.get(scheme, scheme)}:{rest}", conn_id=conn_id)
+        try:
+            return ObjectStoragePath(f"{_SCHEMES.get(scheme, scheme)}:{rest}", conn_id=conn_id)
+        except (ValueError, ImportError) as error:
+            raise Unanswered(f"can't open {uri}: {error}") from None
 
     return open_path

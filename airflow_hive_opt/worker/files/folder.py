@@ -58,8 +58,8 @@ def listed_files(folder: StoragePath) -> list[DataFile]:
 
 
 def _listed(folder: StoragePath) -> tuple[Any, list[Any]]:
-    file_system: Any = folder.fs
     try:
+        file_system: Any = folder.fs
         file_system.invalidate_cache()
         return file_system, file_system.ls(folder.path, detail=True)
     except Exception as error:  # drivers raise classes of their own

@@ -1,0 +1,190 @@
+"""Small Delta tables that the worker reads without Spark, beside what Spark reads of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from airflow_hive_opt.documents.job import Stages
+from airflow_hive_opt.worker.unanswered import Unanswered
+from tests.spark.test_bound_names import drop_database
+from tests.worker.lakes import EVALUATED, ROWS, keys_of
+from tests.worker.tasks import Tasks, hand_over, values_of, worker_job
+from tests.worker.test_left_to_spark import why
+
+CATALOG = "spark.sql.catalog.spark_catalog"
+JOIN = "SELECT f.v, f.p FROM small.fact f JOIN {} k ON f.p = k.i AND k.s <> 's6'"
+
+
+@pytest.fixture(scope="module")
+def conf(lake, metastore_service):
+    """The settings of the session's catalog, as a task gives them."""
+    uri = metastore_service.uri
+    return {CATALOG: lake.conf.get(CATALOG), "spark.hadoop.hive.metastore.uris": uri}
+
+
+@pytest.fixture(scope="module")
+def session(lake, metastore_service):
+    """A session with a fact table in the metastore."""
+    lake.conf.set("hive.exec.dynamic.partition.mode", "nonstrict")
+    lake.sql(f"CREATE DATABASE small LOCATION '{metastore_service.warehouse}/small'")
+    lake.sql("CREATE TABLE small.fact (v INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    lake.sql("INSERT INTO small.fact SELECT CAST(id AS INT), CAST(id % 12 AS INT) FROM range(24)")
+    yield lake
+    drop_database(lake, "small")
+
+
+NUMBERS = count()
+
+
+@pytest.fixture
+def made(session):
+    """Makes a table by statements, each with its name for ``{t}``."""
+    name = f"small.t{next(NUMBERS)}"
+
+    def make(*statements):
+        for sql in statements:
+            session.sql(sql.replace("{t}", name).replace("{ROWS}", ROWS.format(9)))
+        return name
+
+    yield make
+    session.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def same(session, conf, name, columns=EVALUATED):
+    """Asserts that both read the same rows; returns them."""
+    plain = set(map(tuple, session.sql(f"SELECT {', '.join(columns)} FROM {name}").collect()))
+    assert keys_of(conf, name, columns) == plain
+    return plain
+
+
+MADE = {
+    "all types": ["CREATE TABLE {t} USING delta AS {ROWS}"],
+    "several versions": [
+        "CREATE TABLE {t} USING delta AS {ROWS}",
+        "INSERT INTO {t} {ROWS}",
+        "DELETE FROM {t} WHERE i = 2",
+        "UPDATE {t} SET s = 'changed' WHERE i = 3",
+    ],
+    "partitions": ["CREATE TABLE {t} USING delta PARTITIONED BY (s, d) AS {ROWS}"],
+    "all types of partitions": [
+        "CREATE TABLE {t} USING delta PARTITIONED BY (i, m, b, l) AS {ROWS}"
+    ],
+    "an empty text": [
+        "CREATE TABLE {t} USING delta PARTITIONED BY (s) AS {ROWS}",
+        "UPDATE {t} SET s = '' WHERE i > 2",
+    ],
+    "more columns": [
+        "CREATE TABLE {t} USING delta AS SELECT i, s, d, b, t, f, n FROM ({ROWS})",
+        "ALTER TABLE {t} ADD COLUMNS (l BIGINT, m DECIMAL(7,2))",
+        "INSERT INTO {t} SELECT i, s, d, b, t, f, n, l, m FROM ({ROWS})",
+    ],
+    "a checkpoint": [
+        "CREATE TABLE {t} USING delta TBLPROPERTIES ('delta.checkpointInterval'='2') AS {ROWS}",
+        *["INSERT INTO {t} {ROWS}", "DELETE FROM {t} WHERE i = 2", "INSERT INTO {t} {ROWS}"] * 2,
+    ],
+    "files rewritten": [
+        "CREATE TABLE {t} USING delta AS {ROWS}",
+        "INSERT INTO {t} {ROWS}",
+        "OPTIMIZE {t}",
+    ],
+    "an older version again": [
+        "CREATE TABLE {t} USING delta AS {ROWS}",
+        "DELETE FROM {t} WHERE i > 0",
+        "RESTORE TABLE {t} TO VERSION AS OF 0",
+    ],
+    "deletion vectors that are not used": [
+        "CREATE TABLE {t} USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='true') "
+        "AS {ROWS}",
+    ],
+    "no rows": ["CREATE TABLE {t} USING delta AS {ROWS} LIMIT 0"],
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_rows_are_sparks(session, conf, made, name):
+    table = made(*MADE[name])
+    rows = same(session, conf, table)
+    assert len(rows) > 3 or name == "no rows"
+    for column in EVALUATED:
+        same(session, conf, table, [column])
+
+
+LEFT = {
+    "deletion vectors": [
+        "CREATE TABLE {t} USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='true') "
+        "AS {ROWS}",
+        "DELETE FROM {t} WHERE i = 2",
+    ],
+    "columns of other names": [
+        "CREATE TABLE {t} USING delta TBLPROPERTIES ('delta.columnMapping.mode'='name') AS {ROWS}",
+        "ALTER TABLE {t} RENAME COLUMN d TO e",
+        "ALTER TABLE {t} RENAME COLUMN e TO d",
+    ],
+    "v2Checkpoint": [
+        "CREATE TABLE {t} USING delta TBLPROPERTIES ('delta.checkpointPolicy'='v2') AS {ROWS}"
+    ],
+}
+
+
+@pytest.mark.parametrize("reason", LEFT)
+def test_what_is_left_to_spark(session, conf, made, reason):
+    table = made(*LEFT[reason])
+    with pytest.raises(Unanswered, match=reason):
+        keys_of(conf, table, ["d"])
+
+
+def test_a_log_with_gaps(session, conf, made, metastore_service):
+    table = made(*["CREATE TABLE {t} USING delta AS {ROWS}", *["INSERT INTO {t} {ROWS}"] * 2])
+    location = session.sql(f"DESCRIBE DETAIL {table}").collect()[0].location
+    (Path(location.removeprefix("file:")) / "_delta_log" / f"{1:020}.json").unlink()
+    with pytest.raises(Unanswered, match="gaps"):
+        keys_of(conf, table, ["d"])
+
+
+@pytest.fixture
+def tasks(session, metastore_service, tmp_path, monkeypatch):
+    host, port = re.fullmatch(r"thrift://(.+):(\d+)", metastore_service.uri).groups()
+    connection = {"conn_type": "hive_metastore", "host": host, "port": int(port)}
+    monkeypatch.setenv("AIRFLOW_CONN_METASTORE", json.dumps(connection))
+    return Tasks(session, tmp_path)
+
+
+def test_a_join(tasks, conf, made):
+    table = made("CREATE TABLE {t} USING delta PARTITIONED BY (b) AS {ROWS}")
+    handed = hand_over(tasks, JOIN.format(table), conf=conf)
+    assert (handed.reader, handed.partitions_fetched) == ("worker", 4)
+    assert values_of(handed.descriptor) == [("1",), ("2",), ("4",), ("5",)]
+
+
+def test_the_same_version_when_spark_has_started(tasks, conf, made):
+    table = made("CREATE TABLE {t} USING delta AS {ROWS}")
+    handed = hand_over(tasks, JOIN.format(table), conf=conf, stages=Stages.BOTH)
+    assert handed.reader == "worker"
+
+
+def test_a_change_while_spark_starts(tasks, conf, made, caplog):
+    table = made("CREATE TABLE {t} USING delta AS {ROWS}")
+    row = f"CAST(11 AS INT), l, m, 's1', d, b, t, f, n FROM {table} LIMIT 1"
+    change = [f"INSERT INTO {table} SELECT {row}"]
+    with caplog.at_level("INFO"):
+        handed = hand_over(tasks, JOIN.format(table), between=change, conf=conf, stages=Stages.BOTH)
+    assert f"{table} changed while Spark started" in caplog.text
+    assert handed.reader == "spark"
+    assert ("11", "11") in handed.outcome.rows
+
+
+def test_a_session_that_reads_no_delta(tasks, conf, made):
+    table = made("CREATE TABLE {t} USING delta AS {ROWS}")
+    settings = {name: text for name, text in conf.items() if name != CATALOG}
+    assert "is a table of delta" in why(worker_job(tasks, JOIN.format(table)), conf=settings)
+
+
+def test_a_big_table(tasks, conf, made):
+    table = made("CREATE TABLE {t} USING delta PARTITIONED BY (i) AS {ROWS}")
+    sql = f"SELECT k.s FROM {table} k JOIN small.fact f ON f.p = k.i AND f.v < 3"
+    assert "delta" in why(worker_job(tasks, sql), conf=conf)
