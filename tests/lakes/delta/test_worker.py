@@ -182,9 +182,3 @@ def test_a_session_that_reads_no_delta(tasks, conf, made):
     table = made("CREATE TABLE {t} USING delta AS {ROWS}")
     settings = {name: text for name, text in conf.items() if name != CATALOG}
     assert "is a table of delta" in why(worker_job(tasks, JOIN.format(table)), conf=settings)
-
-
-def test_a_big_table(tasks, conf, made):
-    table = made("CREATE TABLE {t} USING delta PARTITIONED BY (i) AS {ROWS}")
-    sql = f"SELECT k.s FROM {table} k JOIN small.fact f ON f.p = k.i AND f.v < 3"
-    assert "delta" in why(worker_job(tasks, sql), conf=conf)
