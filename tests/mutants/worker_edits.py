@@ -65,6 +65,12 @@ WORKER_EDITS = (
         "a scalar subquery has another value with a row too many",
     ),
     WrongEdit(
+        f"{TRANSLATION}/expressions.py",
+        "            if not is_condition(node):",
+        "            if False:",
+        "as a value, IN with a query is false for Spark where it is NULL in standard SQL",
+    ),
+    WrongEdit(
         f"{TRANSLATION}/queries.py",
         "        rows_monotone = monotone and not aggregates",
         "        rows_monotone = monotone",

@@ -206,6 +206,10 @@ class Generator:
             f"EXISTS (SELECT {column} FROM {name} AS {alias} WHERE {column} < {mine})",
             f"({mine}, 1) IN (SELECT {column}, 1 FROM {name} AS {alias} WHERE {where})",
             f"{mine} IN ({having})",
+            *(
+                f"({mine} IN (SELECT {column} FROM {name} AS {alias})) {told}"
+                for told in ("IS NOT NULL", "= false", "<=> true")
+            ),
             f"{mine} IN ({counted})",
             f"{mine} = ({counted})",
             f"{mine} IN (SELECT {column} FROM {name} AS {alias} WHERE {where} "

@@ -14,6 +14,7 @@ from airflow_hive_opt.worker.translation.functions import FUNCTIONS, concatenate
 from airflow_hive_opt.worker.translation.nodes import (
     function_name,
     integer_of,
+    is_condition,
     not_understood,
     only,
 )
@@ -157,6 +158,8 @@ class Expressions:
     def _in(self, node: exp.In) -> Typed:
         if node.args.get("query") is not None:
             only(node, "this", "query")
+            if not is_condition(node):  # Spark's value is false where it is NULL in standard SQL
+                raise NotUnderstood("a value of IN with a query")
             query = self._subqueries.single_column(node.args["query"], self.scope, monotone=False)
             value = self.operand(node.this)
             return Typed(in_query(value, query), BOOLEAN)

@@ -20,6 +20,17 @@ def only(node: exp.Expr, *names: str) -> None:
         raise NotUnderstood(f"{other[0].strip('_')} of {type(node).__name__}")
 
 
+def is_condition(node: exp.Expr) -> bool:
+    """Whether only AND, OR and NOT are between the node and the clause that it is a condition of.
+
+    Then it does not matter whether it is NULL or false, except below NOT.
+    """
+    above = node.parent
+    while isinstance(above, (exp.Paren, exp.Not, exp.And, exp.Or)):
+        above = above.parent
+    return isinstance(above, (exp.Where, exp.Join, exp.Having))
+
+
 def not_understood(node: exp.Expr, sql: str) -> NotUnderstood:
     """The error for a node that the worker does not evaluate."""
     span = span_of(node)
