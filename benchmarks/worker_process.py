@@ -57,7 +57,7 @@ def main() -> None:
     if by == WORKER:
         found = by_worker(uri, sql)
         assert not isinstance(found, str), found
-        answer = _cost(began)
+        answer = cost(began)
     else:
         from upath import UPath
 
@@ -65,12 +65,12 @@ def main() -> None:
 
         with tempfile.TemporaryDirectory() as scratch, spark_session("fresh", conf) as session:
             found = by_spark(session, sql, UPath(scratch) / "descriptor.json")
-            answer = _cost(began)
+            answer = cost(began)
     (target,) = found.targets
     print(json.dumps({**answer, "kept": target.kept}))
 
 
-def _cost(began: float) -> dict[str, float]:
+def cost(began: float) -> dict[str, float]:
     """Seconds since ``began``, CPU seconds and peak memory of this process and of those below."""
     seconds, ticks, peak = time.monotonic() - began, 0, 0
     for process in _family(os.getpid()):
