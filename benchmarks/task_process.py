@@ -85,7 +85,7 @@ def _context(task_id: str) -> dict[str, Any]:
     instance = SimpleNamespace(
         dag_id="d", run_id="r", task_id=task_id, map_index=-1, try_number=next(_TRIES)
     )
-    instance.xcom_push = lambda key, value: None
+    instance.xcom_push = lambda *_, **__: None
     return {"ti": instance, "params": {}}
 
 

@@ -33,6 +33,7 @@ WORKER = (
     "tests/worker/test_key_query.py",
     "tests/worker/test_partition_names.py",
     "tests/worker/test_files.py",
+    "tests/worker/test_lakes.py",
     "tests/worker/test_planning.py",
 )
 EDITS = (*WRONG_EDITS, *WORKER_EDITS)

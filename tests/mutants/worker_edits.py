@@ -202,4 +202,59 @@ WORKER_EDITS = (
         "    return False",
         "Spark may measure the table, and rewrite the statement",
     ),
+    WrongEdit(
+        "worker/lakes/iceberg.py",
+        "            if number in constants:",
+        "            if False:",
+        "Iceberg on Spark takes the value of the partition, whatever the file has",
+    ),
+    WrongEdit(
+        "worker/lakes/iceberg.py",
+        "    for at in range(version, version + len(listed) + 1):",
+        "    for at in range(version, version + 1):",
+        "the hint of a version may be an older one",
+    ),
+    WrongEdit(
+        "worker/lakes/delta.py",
+        "    if not commits or commits != list(range(commits[0], commits[-1] + 1)):",
+        "    if not commits:",
+        "a commit that is missing may have added files",
+    ),
+    WrongEdit(
+        "worker/lakes/delta.py",
+        '    if configuration.get("delta.columnMapping.mode", "none") != "none":',
+        "    if False:",
+        "the files have other names of columns, so that all values would be NULL",
+    ),
+    WrongEdit(
+        "worker/lakes/delta.py",
+        "        return True\n\n\ndef _path",
+        "        return False\n\n\ndef _path",
+        "rows that are deleted are no keys",
+    ),
+    WrongEdit(
+        "worker/lakes/delta.py",
+        '    if value is None or value == "":',
+        "    if value is None:",
+        "an empty text is the partition of NULL",
+    ),
+    WrongEdit(
+        "worker/lakes/delta.py",
+        '            _path(each["path"]),',
+        '            each["path"],',
+        "a log has paths as URIs",
+    ),
+    WrongEdit(
+        "worker/lakes/catalog.py",
+        "        if setting != _IN_SESSION.get(format_):",
+        "        if False:",
+        "a session without the format's catalog reads the entry otherwise",
+    ),
+    WrongEdit(
+        "worker/lakes/catalog.py",
+        '        return properties.keys() <= {"uri", "warehouse"} and uri == '
+        "self.settings.get(_METASTORES)",
+        "        return True",
+        "a catalog may be in another metastore than the session's",
+    ),
 )

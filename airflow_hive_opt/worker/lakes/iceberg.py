@@ -68,17 +68,15 @@ def in_folder(name: str, folder: str, open_path: Callable[[str], StoragePath]) -
         }
     except Exception as error:  # of drivers
         raise Unanswered(f"no version of {name} in {folder}: {error}") from error
-    files = {}
-    for at in (f"v{version + more}" for more in range(len(listed) + 1)):
-        named = [
-            each for each in (f"{at}.metadata.json", f"{at}.gz.metadata.json") if each in listed
-        ]
-        if len(named) != 1:
+    current = None
+    for at in range(version, version + len(listed) + 1):
+        names = listed.intersection((f"v{at}.metadata.json", f"v{at}.gz.metadata.json"))
+        if len(names) != 1:
             break
-        files[at] = named[0]
-    if not files:
+        (current,) = names
+    if current is None:
         raise Unanswered(f"no version of {name} in {folder}")
-    return at_metadata(name, f"{metadata}/{list(files.values())[-1]}", open_path)
+    return at_metadata(name, f"{metadata}/{current}", open_path)
 
 
 def of_rest_catalog(
