@@ -6,6 +6,7 @@ exactly as Spark, whatever Spark's settings are, is left out. Where what is left
 raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered`, and Spark does the local task.
 
 - ``files``: the rows of a table's files, as Spark reads them.
+- ``lakes``: tables that keep their own list of files.
 - ``translation``: a key source's SQL as SQL of DuckDB.
 - ``tables``: the tables of a query, loaded into DuckDB.
 - ``key_query``: the keys of a source.

@@ -205,8 +205,9 @@ def entry(written, provider="iceberg"):
 
 def test_an_entry_of_the_metastore(written):
     known = tables({SESSION_CATALOG: ICEBERG}, [entry(written)])
-    table = known.table("t")
-    assert (table.name, keys_of(known.lake(table))) == ("spark_catalog.default.t", PLAIN)
+    for name in ("t", "default.T", "spark_catalog.default.t"):
+        table = known.table(name)
+        assert (table.name, keys_of(known.lake(table))) == ("spark_catalog.default.t", PLAIN)
     settings = {"spark.sql.catalog.hms": OTHER, "spark.hadoop.hive.metastore.uris": "thrift://a:1"}
     for uri in ({}, {"spark.sql.catalog.hms.uri": "thrift://a:1"}):
         known = tables({**settings, **uri}, [entry(written)])

@@ -62,7 +62,7 @@ class StatementTables:
         that can't be read here.
         """
         first = name.split(".")[0]
-        if "." in name and first.lower() in map(str.lower, other_catalogs(self.settings)):
+        if "." in name and first.lower() in self._other_catalogs():
             return self._in_catalog(name).described
         found = self.own.table(name)
         if found is None or not found.provider:
@@ -75,6 +75,9 @@ class StatementTables:
         if found is None:
             raise NotUnderstood(f"{table.name} is a table of {table.provider or 'files'}")
         return found
+
+    def _other_catalogs(self) -> set[str]:
+        return {name.lower() for name in other_catalogs(self.settings)} - {"spark_catalog"}
 
     def _in_metastore(self, table: Table) -> LakeTable:
         """A table whose entry in the metastore is of another format."""

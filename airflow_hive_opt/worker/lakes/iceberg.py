@@ -61,6 +61,7 @@ def in_folder(name: str, folder: str, open_path: Callable[[str], StoragePath]) -
     metadata = f"{folder}/metadata"
     try:
         hint = open_path(f"{metadata}/version-hint.text")
+        hint.fs.invalidate_cache()
         version = int(hint.fs.cat_file(hint.path))
         listed = {
             str(path).rpartition("/")[2]
