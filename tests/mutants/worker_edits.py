@@ -234,12 +234,6 @@ WORKER_EDITS = (
     ),
     WrongEdit(
         "worker/lakes/delta.py",
-        '    if value is None or value == "":',
-        "    if value is None:",
-        "an empty text is the partition of NULL",
-    ),
-    WrongEdit(
-        "worker/lakes/delta.py",
         '            _path(each["path"]),',
         '            each["path"],',
         "a log has paths as URIs",

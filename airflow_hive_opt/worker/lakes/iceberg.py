@@ -16,7 +16,7 @@ from airflow_hive_opt.metastores.iceberg.layout import layout
 from airflow_hive_opt.statement.catalog import Column, Table
 from airflow_hive_opt.statement.lake_formats import ICEBERG
 from airflow_hive_opt.worker.files.columns import arrow_type
-from airflow_hive_opt.worker.files.rows import Rows
+from airflow_hive_opt.worker.files.rows import MOST_IN_MEMORY, Rows
 from airflow_hive_opt.worker.lakes.lake_table import LakeRows
 from airflow_hive_opt.worker.types import sql_type
 from airflow_hive_opt.worker.unanswered import Unanswered
@@ -154,7 +154,12 @@ class IcebergTable:
             if not names:
                 rows = pa.table({})
                 return LakeRows(Rows(rows, self._count(tasks), frozenset(), ()), (), self._at())
-            tables = [self._table(task, scan.projection(), actual) for task in tasks]
+            tables, room = [], MOST_IN_MEMORY
+            for task in tasks:
+                tables.append(self._table(task, scan.projection(), actual))
+                room -= tables[-1].nbytes
+                if room < 0:
+                    raise Unanswered(f"{self.name} has more than {MOST_IN_MEMORY} bytes in memory")
         except (Unanswered, MemoryError):
             raise
         except Exception as error:  # of PyIceberg, of PyArrow, of drivers
