@@ -75,7 +75,7 @@ def main() -> None:
     runs: list[Record] = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        with quiet_session("iceberg", _conf(folder)) as session:
+        with quiet_session("iceberg", conf_of(folder)) as session:
             for partitions in chosen.partitions:
                 _build(session, partitions)
                 for touched in chosen.touched:
@@ -87,7 +87,8 @@ def main() -> None:
                             _write(runs, asdict(Machine()), chosen.results)
 
 
-def _conf(folder: Path) -> dict[str, str]:
+def conf_of(folder: Path) -> dict[str, str]:
+    """The settings of a session with a catalog ``lake`` in the folder."""
     return {
         **embedded_conf(folder / "warehouse", "local[2]"),
         "spark.driver.memory": "4g",
@@ -154,7 +155,7 @@ def _compare(
             contender = CONTENDERS[(at + round_) % len(CONTENDERS)]
             busy = noise()
             began = time.monotonic()
-            rows, plan = _run(session, folder, contender, texts[contender], skipped_keys)
+            rows, plan = run_contender(session, folder, contender, texts[contender], skipped_keys)
             seconds = time.monotonic() - began
             if kind == "MERGE":
                 rows = [] if round_ else _content(session, table)
@@ -164,13 +165,17 @@ def _compare(
                 expected = rows
                 continue
             run = {**setting, "touched": touched, "contender": contender, "seconds": seconds}
-            yield {**run, "noise": busy, **_counts(plan())}
+            yield {**run, "noise": busy, **counts_of(plan())}
             print(f"{kind} {partitions} {touched} {contender}: {seconds:.2f} s", flush=True)
 
 
-def _run(
+def run_contender(
     session: SparkSession, folder: Path, contender: str, sql: str, skipped_keys: dict[str, int]
 ) -> tuple[list[tuple[Any, ...]], Callable[[], Any]]:
+    """The rows of a statement as the contender runs it, and what gives the plan that has run.
+
+    ``skipped_keys`` keeps what ours learns for its next run.
+    """
     if contender != OURS:
         with conf_set(session, _RUNTIME_FILTERS):
             frame = session.sql(sql)
@@ -191,7 +196,7 @@ def _content(session: SparkSession, table: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in session.sql(f"SELECT {sums} FROM lake.bench.{table}").collect()]
 
 
-def _counts(plan: Any) -> dict[str, int]:
+def counts_of(plan: Any) -> dict[str, int]:
     """What all scans of Iceberg tables in the plan counted."""
     counts = dict.fromkeys(_COUNTS, 0)
     for kind, operator in operators(plan):

@@ -107,9 +107,10 @@ def log_newer(session: SparkSession, snapshots: Sequence[Snapshot]) -> None:
 
 
 def _current(session: SparkSession, table: str) -> Snapshot | None:
-    loaded = load(session, Place.of(table))
+    place = Place.of(table)
+    loaded = load(session, place)
     format_ = loaded_format(session, loaded)
-    version = None if format_ is None else format_.version(session, loaded)
+    version = None if format_ is None else format_.version(session, place, loaded)
     return None if version is None else Snapshot(table, version)
 
 

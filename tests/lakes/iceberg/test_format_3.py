@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
 from tests.lakes.jars import SPARK
 from tests.lakes.runs import rows_of, run
+from tests.spark.stages import job_of, required_partitions
 
 MERGE = (
     "MERGE INTO {0} t USING v3_changed c ON t.id = c.id AND t.day = c.day "
@@ -69,6 +71,31 @@ def test_changes_of_rows(changed, make, tmp_path, mode):
     found = run(changed, sql, tmp_path)
     assert found.rows == rows_of(changed, sql)
     assert found.reasons == {"b": "RESTRICTED"}
+
+
+@pytest.fixture
+def waited_for(changed):
+    """Tables of the metastore, from which PyIceberg reads which days there are."""
+    changed.sql("CREATE NAMESPACE hms.v3")
+    yield "hms.v3.waited"
+    changed.sql("DROP TABLE hms.v3.waited PURGE")
+    changed.sql("DROP NAMESPACE hms.v3")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_sensor_reads_it(changed, waited_for, metastore_service, version):
+    """Files whose rows are all deleted by vectors still count, and files of other days do not."""
+    variant = ", parse_json('{\"n\": 1}') AS doc" if version == 3 and SPARK != "3.5" else ""
+    changed.sql(
+        f"CREATE TABLE {waited_for} USING iceberg PARTITIONED BY (day) TBLPROPERTIES "
+        f"('format-version' = '{version}', 'write.delete.mode' = 'merge-on-read') AS SELECT id, "
+        f"date_add(DATE'2024-01-01', cast(id % 3 AS int)) AS day, 0L AS v {variant} FROM range(9)"
+    )
+    changed.sql(f"DELETE FROM {waited_for} WHERE id IN (2, 5)")
+    (required,) = required_partitions(changed, job_of(JOIN.format(waited_for)))
+    absent = IcebergTables({"type": "hive", "uri": metastore_service.uri}).absent(required)
+    assert [row[0].day for row in required.tuples] == [3, 4, 5]
+    assert [row[0].day for row in absent.tuples] == [4, 5]
 
 
 def test_row_lineage(changed, make, tmp_path):

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
-from tests.lakes.iceberg.conftest import CATALOG, EXTENSIONS
+import pytest
+
+from airflow_hive_opt.documents.job import Status
+from airflow_hive_opt.metastores.iceberg.catalog import CatalogError, IcebergTables
+from airflow_hive_opt.metastores.required import Required
+from airflow_hive_opt.spark.application.run import run_job
+from tests.lakes.iceberg.conftest import CATALOG, EXTENSIONS, JDBC_DATABASE
 from tests.lakes.jars import SPARK
 from tests.services.jars import jars
+from tests.spark.stages import job_of
 
 MERGE = "MERGE INTO lake.dw.t t USING lake.dw.s s ON t.day = s.day WHEN MATCHED THEN DELETE"
 
@@ -70,3 +79,37 @@ def test_the_runtime_of_another_line(runtime, tmp_path):
     conf = {**catalog(tmp_path), "spark.jars": str(wrong), "spark.sql.extensions": EXTENSIONS}
     (line,) = said(tmp_path, MERGE, conf)
     assert "Is a jar for another version of Spark or Scala?" in line
+
+
+@pytest.fixture
+def newer(lake, postgres_server):
+    """A table of a format version that does not exist yet. PyIceberg can read its catalog."""
+    lake.sql("CREATE NAMESPACE db.newer")
+    lake.sql("CREATE TABLE db.newer.t USING iceberg AS SELECT 1 AS n")
+    with postgres_server.connect(JDBC_DATABASE) as connection:
+        sql = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = 'newer'"
+        file = Path(connection.execute(sql).fetchone()[0].removeprefix("file:"))
+    text = file.read_text()
+    file.write_text(re.sub(r'"format-version" ?: ?\d', '"format-version":9', text))
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    yield lake.newSession()
+    file.write_text(text)
+    lake.sql("DROP TABLE db.newer.t")
+    lake.sql("DROP NAMESPACE db.newer")
+
+
+def test_a_table_newer_than_the_runtime_reads(newer, tmp_path):
+    sql = "SELECT t.n FROM db.newer.t JOIN (SELECT 1 AS n) k ON t.n = k.n"
+    outcome = run_job(newer, job_of(sql, path=str(tmp_path / "descriptor.json")))
+    assert outcome.status is Status.FAILED
+    assert "\n" not in outcome.message
+    assert "Cannot read unsupported version" in outcome.message
+
+
+def test_a_table_newer_than_pyiceberg_reads(newer, postgres_server):
+    properties = {"type": "sql", "uri": postgres_server.url(JDBC_DATABASE)}
+    required = Required("db.newer.t", ("n",), ("n",), ("int",), ((1,),), "iceberg")
+    with pytest.raises(CatalogError, match="9") as raised:
+        IcebergTables(properties).absent(required)
+    assert "\n" not in str(raised.value)
+    assert postgres_server.password not in str(raised.value)
