@@ -37,6 +37,7 @@ help:
 	@echo "make test-metastores  tests with metastores of Hive 3.1 and 4.0; METASTORES=hive-4.0 for one"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
 	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
+	@echo "make bench-published-merge  a MERGE that a user of Iceberg has reported, in small"
 	@echo "make lock   update the versions in requirements.lock"
 	@echo "make lock-jars  update the checksums in tests/jars.lock"
 	@echo "make pages  the script of the pages in Airflow, from ui/"
@@ -115,7 +116,7 @@ FAULTS ?= 5
 test-faults: $(READY) services
 	FAULTS=$(FAULTS) $(BIN)/pytest -s -m faults tests/faults $(ARGUMENTS)
 
-test-mutants: $(READY)
+test-mutants: $(READY) .lakes/3.5/ready
 	$(BIN)/pytest -s -m mutants tests/mutants
 
 # Tests other versions of Airflow, Spark and Python: make test-matrix PAIRS="oldest newest"
@@ -152,6 +153,11 @@ $(addprefix fuzz-,$(LAKES)): fuzz-%:
 
 $(addprefix bench-,$(LAKES)): bench-%:
 	$(python) -m benchmarks.lakes $(format) $(ARGUMENTS)
+
+# A MERGE that a user of Iceberg has reported.
+.PHONY: bench-published-merge
+bench-published-merge: .lakes/3.5/ready
+	.lakes/3.5/bin/python -m benchmarks.published_merge $(ARGUMENTS)
 
 .lakes/%/ready: tests/lakes/requirements.lock tests/lakes/spark-%.lock pyproject.toml | services
 	@echo "==> creating the environment for table formats on Spark $* in .lakes/$*"

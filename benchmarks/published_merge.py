@@ -1,7 +1,7 @@
 """Iceberg: the MERGE of apache/iceberg 5909, in small.
 
-    python -m benchmarks.published_merge
-    python -m benchmarks.published_merge --partitions 18000 --touched 5000 --repeats 1
+    make bench-published-merge
+    make bench-published-merge ARGUMENTS="--partitions 18000 --touched 5000 --repeats 1"
 
 The reported table has 18,000 partitions with 457,000,000 rows. A batch of 335,000 rows updates
 5,000 of the partitions, in no order. By default a tenth of the partitions is there, and a batch has
