@@ -54,7 +54,7 @@ def iceberg_rest(
         port, process = launch_gateway(
             jarpath=_py4j_jar(),
             classpath=":".join(map(str, needed)),
-            javaopts=SHORT_LIVED.split(),
+            javaopts=[*SHORT_LIVED.split(), "-Xmx256m"],
             die_on_exit=True,
             redirect_stdout=log,
             redirect_stderr=log,
