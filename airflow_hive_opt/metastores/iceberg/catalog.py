@@ -12,7 +12,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-from airflow_hive_opt.metastores.iceberg.partitions import missing_from
+from airflow_hive_opt.metastores.iceberg.partitions import UnexpectedTableError, missing_from
 from airflow_hive_opt.metastores.required import Required, Tuples
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class IcebergTables:
         return answer.result()
 
     def _absent(self, required: Required) -> Absent:
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
 
         name, *identifier = required.table.split(".")
         if self._properties.get("type") in _LOWER_CASE:
@@ -121,6 +121,11 @@ class IcebergTables:
                 required.tuples,
                 f"the catalog has no Iceberg table {'.'.join(identifier)}",
             )
+        except ValidationError as error:
+            raise UnexpectedTableError(
+                f"PyIceberg does not understand the metadata of {required.table}: {_why(error)}. "
+                "Is the table newer than this PyIceberg?"
+            ) from None
         self._earlier[required] = table.metadata_location, found
         return found
 
@@ -138,6 +143,16 @@ class IcebergTables:
         for secret in sorted(set(_secrets(self._properties)), key=len, reverse=True):
             text = text.replace(secret, "***")
         return CatalogError(text if len(text) <= 500 else f"{text[:500]}...")
+
+
+def _why(error: Exception) -> str:
+    r"""What a validation of PyIceberg's says, without the text that it has validated.
+
+    >>> _why(ValueError("1 validation error\n  no type 'x' [type=value_error, input_value='...'"))
+    "no type 'x'"
+    """
+    head, *lines = str(error).partition(" [type=")[0].splitlines() or [""]
+    return " ".join(line.strip() for line in lines) or head
 
 
 def _secrets(properties: Any, inside: bool = False) -> Iterator[str]:

@@ -109,7 +109,7 @@ def test_a_table_newer_than_the_runtime_reads(newer, tmp_path):
 def test_a_table_newer_than_pyiceberg_reads(newer, postgres_server):
     properties = {"type": "sql", "uri": postgres_server.url(JDBC_DATABASE)}
     required = Required("db.newer.t", ("n",), ("n",), ("int",), ((1,),), "iceberg")
-    with pytest.raises(CatalogError, match="9") as raised:
+    with pytest.raises(CatalogError, match="Is the table newer than") as raised:
         IcebergTables(properties).absent(required)
     assert "\n" not in str(raised.value)
     assert postgres_server.password not in str(raised.value)
