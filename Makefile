@@ -116,7 +116,7 @@ FAULTS ?= 5
 test-faults: $(READY) services
 	FAULTS=$(FAULTS) $(BIN)/pytest -s -m faults tests/faults $(ARGUMENTS)
 
-test-mutants: $(READY) .lakes/3.5/ready
+test-mutants: $(READY)
 	$(BIN)/pytest -s -m mutants tests/mutants
 
 # Tests other versions of Airflow, Spark and Python: make test-matrix PAIRS="oldest newest"

@@ -29,7 +29,7 @@ from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.contenders import EVERY_SWITCH, FLOOR, OURS, SWITCHED
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread, table_row
-from tests.lakes.jars import jars_of
+from tests.lakes.jars import SPARK, jars_of
 from tests.spark.stages import job_of, join, prune
 
 if TYPE_CHECKING:
@@ -39,9 +39,10 @@ CONTENDERS = (SWITCHED, OURS, FLOOR)
 _RUNTIME_FILTERS = {
     **EVERY_SWITCH,
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
-    "spark.sql.optimizer.runtimeFilter.semiJoinReduction.enabled": "true",
     "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled": "true",
 }
+if SPARK < "4.1":  # which has no semi-joins as run-time filters, and rejects the setting
+    _RUNTIME_FILTERS["spark.sql.optimizer.runtimeFilter.semiJoinReduction.enabled"] = "true"
 # Iceberg's own counts of a scan.
 _COUNTS = {
     "files": "resultDataFiles",
@@ -75,7 +76,7 @@ def main() -> None:
     runs: list[Record] = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        with quiet_session("iceberg", conf_of(folder)) as session:
+        with quiet_session("iceberg", _conf(folder)) as session:
             for partitions in chosen.partitions:
                 _build(session, partitions)
                 for touched in chosen.touched:
@@ -87,8 +88,7 @@ def main() -> None:
                             _write(runs, asdict(Machine()), chosen.results)
 
 
-def conf_of(folder: Path) -> dict[str, str]:
-    """The settings of a session with a catalog ``lake`` in the folder."""
+def _conf(folder: Path) -> dict[str, str]:
     return {
         **embedded_conf(folder / "warehouse", "local[2]"),
         "spark.driver.memory": "4g",
@@ -155,7 +155,7 @@ def _compare(
             contender = CONTENDERS[(at + round_) % len(CONTENDERS)]
             busy = noise()
             began = time.monotonic()
-            rows, plan = run_contender(session, folder, contender, texts[contender], skipped_keys)
+            rows, plan = _run(session, folder, contender, texts[contender], skipped_keys)
             seconds = time.monotonic() - began
             if kind == "MERGE":
                 rows = [] if round_ else _content(session, table)
@@ -165,17 +165,13 @@ def _compare(
                 expected = rows
                 continue
             run = {**setting, "touched": touched, "contender": contender, "seconds": seconds}
-            yield {**run, "noise": busy, **counts_of(plan())}
+            yield {**run, "noise": busy, **_counts(plan())}
             print(f"{kind} {partitions} {touched} {contender}: {seconds:.2f} s", flush=True)
 
 
-def run_contender(
+def _run(
     session: SparkSession, folder: Path, contender: str, sql: str, skipped_keys: dict[str, int]
 ) -> tuple[list[tuple[Any, ...]], Callable[[], Any]]:
-    """The rows of a statement as the contender runs it, and what gives the plan that has run.
-
-    ``skipped_keys`` keeps what ours learns for its next run.
-    """
     if contender != OURS:
         with conf_set(session, _RUNTIME_FILTERS):
             frame = session.sql(sql)
@@ -196,7 +192,7 @@ def _content(session: SparkSession, table: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in session.sql(f"SELECT {sums} FROM lake.bench.{table}").collect()]
 
 
-def counts_of(plan: Any) -> dict[str, int]:
+def _counts(plan: Any) -> dict[str, int]:
     """What all scans of Iceberg tables in the plan counted."""
     counts = dict.fromkeys(_COUNTS, 0)
     for kind, operator in operators(plan):

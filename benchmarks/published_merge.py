@@ -5,8 +5,7 @@
 
 The reported table has 18,000 partitions with 457,000,000 rows. A batch of 335,000 rows updates
 5,000 of the partitions, in no order. By default a tenth of the partitions is there, and a batch has
-as many rows for each partition. The contenders are those of ``benchmarks.lakes``. The results go to
-``benchmarks/results``.
+as many rows for each partition. The results go to ``benchmarks/results``.
 
 The reported statement casts the columns that it compares to INT. Keys are not taken from casts, and
 such a statement is left whole, so here the columns are compared as they are.
@@ -23,16 +22,23 @@ from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from benchmarks.contenders import FLOOR, OURS, SWITCHED
-from benchmarks.lakes import CONTENDERS, conf_of, counts_of, run_contender
+from upath import UPath
+
+from airflow_hive_opt.spark.session.physical_operators import operators
+from airflow_hive_opt.spark.session.session import embedded_conf
+from airflow_hive_opt.spark.session.session_conf import conf_set
+from benchmarks.contenders import EVERY_SWITCH, FLOOR, OURS, SWITCHED
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread, table_row
+from tests.lakes.jars import jars_of
+from tests.spark.stages import job_of, join, prune
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+CONTENDERS = (SWITCHED, OURS, FLOOR)
 TABLE = "lake.bench.epayment"
 MERGE = (
     "MERGE INTO {table} AS target USING (SELECT * FROM deflate_table AS deflate) AS deflate "
@@ -56,10 +62,27 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        with quiet_session("published merge", conf_of(folder)) as session:
+        with quiet_session("published merge", _conf(folder)) as session:
             _build(session, chosen.partitions, chosen.touched)
             runs = list(_compare(session, folder, chosen.repeats))
     _write(runs, chosen.partitions, chosen.touched, chosen.results)
+
+
+def _conf(folder: Path) -> dict[str, str]:
+    catalog = "spark.sql.catalog.lake"
+    return {
+        **embedded_conf(folder / "warehouse", "local[2]"),
+        "spark.driver.memory": "4g",
+        "spark.jars": jars_of("iceberg"),
+        "spark.sql.extensions": (
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        ),
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "hadoop",
+        f"{catalog}.warehouse": str(folder / "lake"),
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.enabled": "false",
+    }
 
 
 def _build(session: SparkSession, partitions: int, touched: int) -> None:
@@ -89,14 +112,13 @@ def _compare(session: SparkSession, folder: Path, repeats: int) -> Iterator[Reco
     listed = f" AND target._context_id_ IN ({', '.join(str(row[0]) for row in rows)})"
     state = session.sql(f"SELECT max(snapshot_id) FROM {TABLE}.refs").head()[0]
     expected = None
-    skipped_keys: dict[str, int] = {}
     for round_ in range(repeats + 1):
         for at in range(len(CONTENDERS)):
             contender = CONTENDERS[(at + round_) % len(CONTENDERS)]
             sql = MERGE.format(table=TABLE, contexts=listed if contender == FLOOR else "")
             busy = noise()
             began = time.monotonic()
-            _, plan = run_contender(session, folder, contender, sql, skipped_keys)
+            plan = _run(session, folder, contender, sql)
             seconds = time.monotonic() - began
             if not round_:
                 content = session.sql(
@@ -108,9 +130,30 @@ def _compare(session: SparkSession, folder: Path, repeats: int) -> Iterator[Reco
             if round_:
                 yield {
                     **{"contender": contender, "seconds": seconds, "noise": busy},
-                    **counts_of(plan()),
+                    **_counts(plan),
                 }
                 print(f"{contender}: {seconds:.2f} s", flush=True)
+
+
+def _run(session: SparkSession, folder: Path, contender: str, sql: str) -> Any:
+    """Runs the statement as the contender does; returns the plan that has run."""
+    with conf_set(session, EVERY_SWITCH):
+        if contender != OURS:
+            return session.sql(sql)._jdf.queryExecution().executedPlan()
+        path = UPath(folder / "descriptor.json")
+        pruned = prune(session, job_of(sql), path, hand_over=False)
+        return join(session, job_of(sql), pruned, path).plan()
+
+
+def _counts(plan: Any) -> dict[str, int]:
+    """What all scans of the plan counted, by Iceberg's metrics."""
+    counts = {"files": 0, "bytes": 0}
+    names = {"files": "resultDataFiles", "bytes": "totalDataFileSize"}
+    for kind, operator in operators(plan):
+        if kind == "BatchScanExec":
+            for name, metric in names.items():
+                counts[name] += int(operator.metrics().get(metric).get().value())
+    return counts
 
 
 def _write(runs: list[Record], partitions: int, touched: int, folder: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import airflow_hive_opt
-from tests.mutants.lake_edits import LAKE_EDITS, LakeEdit
+from tests.mutants.iceberg_edits import ON_SPARK
 from tests.mutants.worker_edits import WORKER_EDITS
 from tests.mutants.wrong_edits import WRONG_EDITS, WrongEdit
 
@@ -40,7 +40,9 @@ EDITS = (*WRONG_EDITS, *WORKER_EDITS)
 
 
 @pytest.mark.parametrize(
-    "edit", (*EDITS, *LAKE_EDITS), ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}"
+    "edit",
+    (*EDITS, *(edit for edit, _ in ON_SPARK)),
+    ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}",
 )
 def test_its_text_stands_once(edit):
     assert (PACKAGE / edit.file).read_text().count(edit.text) == 1
@@ -49,21 +51,8 @@ def test_its_text_stands_once(edit):
 
 @pytest.mark.mutants
 def test_each_is_noticed(tmp_path):
-    check(EDITS, tmp_path)
-
-
-@pytest.mark.mutants
-@pytest.mark.parametrize("lake", sorted({edit.lake for edit in LAKE_EDITS}))
-def test_each_of_a_table_format_is_noticed(tmp_path, lake):
-    """By the tests on its real tables, in the environment that ``make test-lakes`` has made."""
-    if not python_of(lake).exists():
-        pytest.skip(f"there is no environment for {lake}: make test-{lake}")
-    check([edit for edit in LAKE_EDITS if edit.lake == lake], tmp_path)
-
-
-def check(edits, tmp_path):
     survivors, by_file = [], Counter()
-    for number, edit in enumerate(edits):
+    for number, edit in enumerate(EDITS):
         by_file[edit.file] += 1
         noticed = noticed_by(edit, tmp_path / str(number))
         print(f"{edit.file:45} {edit.why[:60]:60} {noticed or 'SURVIVES'}", flush=True)
@@ -73,8 +62,8 @@ def check(edits, tmp_path):
     assert survivors == []
 
 
-def noticed_by(edit: WrongEdit, folder: Path) -> str | None:
-    """The first test that fails on a copy of the package with the edit."""
+def noticed_by(edit: WrongEdit, folder: Path, *given: str) -> str | None:
+    """The first test that fails on a copy of the package with the edit; of those given, if any."""
     shutil.copytree(PROJECT / "tests", folder / "tests")
     shutil.copytree(PACKAGE, folder / PACKAGE.name)
     shutil.copy(PROJECT / "pyproject.toml", folder)
@@ -82,23 +71,16 @@ def noticed_by(edit: WrongEdit, folder: Path) -> str | None:
         (folder / name).symlink_to(PROJECT / name)
     file = folder / PACKAGE.name / edit.file
     file.write_text(file.read_text().replace(edit.text, edit.instead))
-    if isinstance(edit, LakeEdit):
-        failed = first_failure(folder, *edit.tests, python=python_of(edit.lake))
-    else:
-        tests = WORKER if edit.file.startswith("worker/") else PLANNER
-        failed = first_failure(folder, f"{PACKAGE.name}/{edit.file}", *tests)
+    doctests = f"{PACKAGE.name}/{edit.file}"
+    tests = WORKER if edit.file.startswith("worker/") else PLANNER
+    failed = first_failure(folder, *given or (doctests, *tests))
     shutil.rmtree(folder)
     return failed
 
 
-def python_of(lake: str) -> Path:
-    """The Python of the environment with the line of Spark that ``lake`` ends with."""
-    return PROJECT / ".lakes" / lake.rpartition("-")[2] / "bin" / "python"
-
-
-def first_failure(folder: Path, *tests: str, python: Path | str = sys.executable) -> str | None:
+def first_failure(folder: Path, *tests: str) -> str | None:
     done = subprocess.run(
-        [python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
