@@ -38,6 +38,7 @@ help:
 	@echo "make test-s3        the local task in the worker with files on S3, in an environment of its own"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
 	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
+	@echo "make bench-published-merge  a MERGE that a user of Iceberg has reported, in small"
 	@echo "make lock   update the versions in requirements.lock"
 	@echo "make lock-jars  update the checksums in tests/jars.lock"
 	@echo "make pages  the script of the pages in Airflow, from ui/"
@@ -153,6 +154,11 @@ $(addprefix fuzz-,$(LAKES)): fuzz-%:
 
 $(addprefix bench-,$(LAKES)): bench-%:
 	$(python) -m benchmarks.lakes $(format) $(ARGUMENTS)
+
+# A MERGE that a user of Iceberg has reported.
+.PHONY: bench-published-merge
+bench-published-merge: .lakes/3.5/ready
+	.lakes/3.5/bin/python -m benchmarks.published_merge $(ARGUMENTS)
 
 .lakes/%/ready: tests/lakes/requirements.lock tests/lakes/spark-%.lock pyproject.toml | services
 	@echo "==> creating the environment for table formats on Spark $* in .lakes/$*"

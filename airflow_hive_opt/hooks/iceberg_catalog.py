@@ -28,6 +28,7 @@ class IcebergCatalogHook(BaseHook):
     ``rest`` by default, else ``sql``, ``hive`` or ``glue``.
 
     :param catalog_conn_id: ID of the connection.
+    :param timeout: limit for a check of a table, in seconds.
     """
 
     conn_name_attr = "catalog_conn_id"
@@ -35,9 +36,10 @@ class IcebergCatalogHook(BaseHook):
     conn_type = "iceberg"
     hook_name = "Iceberg"
 
-    def __init__(self, catalog_conn_id: str = default_conn_name) -> None:
+    def __init__(self, catalog_conn_id: str = default_conn_name, timeout: float = 300) -> None:
         super().__init__()
         self.catalog_conn_id = catalog_conn_id
+        self.timeout = timeout
 
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
@@ -55,7 +57,7 @@ class IcebergCatalogHook(BaseHook):
 
     def get_conn(self) -> IcebergTables:
         """The catalog's tables; connects at their first use. Raises ``AirflowFailException``."""
-        return tables_of(self._connection())
+        return tables_of(self._connection(), self.timeout)
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the catalog answers, for the test button of the connection's form."""
@@ -68,7 +70,7 @@ class IcebergCatalogHook(BaseHook):
         return True, "the catalog answers"
 
 
-def tables_of(connection: Connection) -> IcebergTables:
+def tables_of(connection: Connection, timeout: float = 300) -> IcebergTables:
     """The tables of a connection's catalog.
 
     Raises ``AirflowFailException`` if the connection is not valid or PyIceberg is not installed.
@@ -76,7 +78,7 @@ def tables_of(connection: Connection) -> IcebergTables:
     from airflow_hive_opt.metastores.iceberg.catalog import CatalogError, IcebergTables
 
     try:
-        return IcebergTables(_properties(connection))
+        return IcebergTables(_properties(connection), timeout)
     except (CatalogError, ValueError) as error:
         raise AirflowFailException(f"connection {connection.conn_id!r}: {error}") from None
 

@@ -106,6 +106,8 @@ else:
     class SparkSubmitOperator(BaseOperator):  # type: ignore[no-redef]
         """Replaces the Spark provider's operator if it is not installed; it can't submit."""
 
+        template_fields = ("conf",)
+
         def __init__(self, *, conn_id: str = "", **kwargs: Any) -> None:
             super().__init__(**kwargs)
             self._conn_id = conn_id

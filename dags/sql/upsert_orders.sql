@@ -1,8 +1,8 @@
 -- The orders that changed on one day, of whatever day they are. A run without a logical date has no ds.
-MERGE INTO lake.shop.orders AS o
+MERGE INTO {{ params.catalog }}.shop.orders AS o
 USING (
   SELECT id, day, status, amount
-  FROM lake.shop.changed_orders
+  FROM {{ params.catalog }}.shop.changed_orders
   WHERE changed_on = DATE'{{ ds | default(params.day, true) }}'
 ) AS c
 ON o.id = c.id AND o.day = c.day

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import airflow_hive_opt
+from tests.mutants.iceberg_edits import ON_SPARK
 from tests.mutants.worker_edits import WORKER_EDITS
 from tests.mutants.wrong_edits import WRONG_EDITS, WrongEdit
 
@@ -39,7 +40,11 @@ WORKER = (
 EDITS = (*WRONG_EDITS, *WORKER_EDITS)
 
 
-@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}")
+@pytest.mark.parametrize(
+    "edit",
+    (*EDITS, *(edit for edit, _ in ON_SPARK)),
+    ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}",
+)
 def test_its_text_stands_once(edit):
     assert (PACKAGE / edit.file).read_text().count(edit.text) == 1
     assert edit.text != edit.instead
@@ -58,8 +63,8 @@ def test_each_is_noticed(tmp_path):
     assert survivors == []
 
 
-def noticed_by(edit: WrongEdit, folder: Path) -> str | None:
-    """The first test that fails on a copy of the package with the edit."""
+def noticed_by(edit: WrongEdit, folder: Path, *given: str) -> str | None:
+    """The first test that fails on a copy of the package with the edit; of those given, if any."""
     shutil.copytree(PROJECT / "tests", folder / "tests")
     shutil.copytree(PACKAGE, folder / PACKAGE.name)
     shutil.copy(PROJECT / "pyproject.toml", folder)
@@ -69,7 +74,7 @@ def noticed_by(edit: WrongEdit, folder: Path) -> str | None:
     file.write_text(file.read_text().replace(edit.text, edit.instead))
     doctests = f"{PACKAGE.name}/{edit.file}"
     tests = WORKER if edit.file.startswith("worker/") else PLANNER
-    failed = first_failure(folder, doctests, *tests)
+    failed = first_failure(folder, *given or (doctests, *tests))
     shutil.rmtree(folder)
     return failed
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-from airflow_hive_opt.metastores.iceberg.partitions import missing_from
+from airflow_hive_opt.metastores.iceberg.partitions import UnexpectedTableError, missing_from
 from airflow_hive_opt.metastores.required import Required, Tuples
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
+_Found = TypeVar("_Found")
 NO_PYICEBERG = (
     "Iceberg tables need PyIceberg to be waited for: pip install 'airflow-hive-opt[iceberg]'"
 )
@@ -42,23 +46,22 @@ class IcebergTables:
     """The tables of one catalog.
 
     :param properties: PyIceberg's properties of the catalog. They may contain secrets.
+    :param timeout: limit for a check, in seconds. PyIceberg's clients have none.
 
     Raises :class:`CatalogError` if PyIceberg is not installed. Connects at the first call.
     """
 
-    def __init__(self, properties: Mapping[str, Any]) -> None:
+    def __init__(self, properties: Mapping[str, Any], timeout: float = 300) -> None:
         if find_spec("pyiceberg") is None:
             raise CatalogError(NO_PYICEBERG)
         self._properties = dict(properties)
+        self._timeout = timeout
         self._catalogs: dict[str, Catalog] = {}
         self._earlier: dict[Required, tuple[str, Absent]] = {}
 
     def check(self) -> None:
         """Asks the catalog for its namespaces; raises :class:`CatalogError`."""
-        try:
-            self._catalog("default").list_namespaces()
-        except Exception as error:  # noqa: BLE001 - of the catalog's client, whichever it is
-            raise self._in_words(error) from None
+        self._in_time(lambda: self._catalog("default").list_namespaces())
 
     def close(self) -> None:
         """Closes the connections to the catalog; the next call opens new ones."""
@@ -72,7 +75,34 @@ class IcebergTables:
         A table that does not exist has none. Reads the files of the table's metadata only if the
         table has changed since the last call. Raises :class:`CatalogError`.
         """
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+        return self._in_time(partial(self._absent, required))
+
+    def _in_time(self, work: Callable[[], _Found]) -> _Found:
+        """The result of ``work``, for which another thread waits: nothing can interrupt it there.
+
+        A thread that still waits does not keep the process from ending.
+        """
+        answer: Future[_Found] = Future()
+
+        def run() -> None:
+            try:
+                answer.set_result(work())
+            except BaseException as error:  # noqa: BLE001 - whatever it is, the caller must get it
+                answer.set_exception(error)
+
+        Thread(target=run, name="Iceberg catalog", daemon=True).start()
+        wait([answer], self._timeout)
+        if not answer.done():
+            raise CatalogError(
+                f"the catalog or its storage has not answered in {self._timeout:g} s. Is it "
+                "running, can this machine connect to it?"
+            )
+        if (error := answer.exception()) is not None:
+            raise self._in_words(error) from None
+        return answer.result()
+
+    def _absent(self, required: Required) -> Absent:
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
 
         name, *identifier = required.table.split(".")
         if self._properties.get("type") in _LOWER_CASE:
@@ -91,8 +121,11 @@ class IcebergTables:
                 required.tuples,
                 f"the catalog has no Iceberg table {'.'.join(identifier)}",
             )
-        except Exception as error:  # noqa: BLE001 - of the catalog's client or of the storage
-            raise self._in_words(error) from None
+        except ValidationError as error:
+            raise UnexpectedTableError(
+                f"PyIceberg does not understand the metadata of {required.table}: {_why(error)}. "
+                "Is the table newer than this PyIceberg?"
+            ) from None
         self._earlier[required] = table.metadata_location, found
         return found
 
@@ -104,12 +137,22 @@ class IcebergTables:
             self._catalogs[name] = load_catalog(name, **self._properties)
         return self._catalogs[name]
 
-    def _in_words(self, error: Exception) -> CatalogError:
+    def _in_words(self, error: BaseException) -> CatalogError:
         """The first line of the error's text, with stars in place of secrets."""
         text = (str(error).strip() or type(error).__name__).splitlines()[0]
         for secret in sorted(set(_secrets(self._properties)), key=len, reverse=True):
             text = text.replace(secret, "***")
         return CatalogError(text if len(text) <= 500 else f"{text[:500]}...")
+
+
+def _why(error: Exception) -> str:
+    r"""What a validation of PyIceberg's says, without the text that it has validated.
+
+    >>> _why(ValueError("1 validation error\n  no type 'x' [type=value_error, input_value='...'"))
+    "no type 'x'"
+    """
+    head, *lines = str(error).partition(" [type=")[0].splitlines() or [""]
+    return " ".join(line.strip() for line in lines) or head
 
 
 def _secrets(properties: Any, inside: bool = False) -> Iterator[str]:

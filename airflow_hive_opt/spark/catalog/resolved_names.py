@@ -149,7 +149,7 @@ class Names:
                 yield name, view
             elif self._catalog.table(name) is not None:
                 located[name] = None
-        except _NO_ANSWER:  # the statement itself will fail with the reason
+        except (PlanError, *_NO_ANSWER):  # the planner or the statement itself gives the reason
             located[name] = None
 
 

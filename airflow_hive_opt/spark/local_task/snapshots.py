@@ -111,9 +111,10 @@ def current(session: SparkSession, table: str) -> Snapshot | None:
 
     Raises Spark's errors.
     """
-    loaded = load(session, Place.of(table))
+    place = Place.of(table)
+    loaded = load(session, place)
     format_ = loaded_format(session, loaded)
-    version = None if format_ is None else format_.version(session, loaded)
+    version = None if format_ is None else format_.version(session, place, loaded)
     return None if version is None else Snapshot(table, version)
 
 

@@ -21,6 +21,7 @@ from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
 
 MOST_RANGES = 100
+_SHORT = 200  # a list up to this length is as good as the ranges of its values
 # Spark puts it in place of bytes that are no UTF-8, so that different values have the same text.
 _REPLACEMENT = "\ufffd"
 # The source's column that a column of the scan equals, and its values.
@@ -113,7 +114,7 @@ def _row_filter(
     merged: str | None,
 ) -> RowFilter:
     values = sorted({range_ for each in equal for range_ in each[2]})
-    is_range = len(values) > most_values or any(low != high for low, high in values)
+    is_range = _becomes_ranges(values, most_values)
     ends = [end for range_ in joined(values) for end in range_] if is_range else None
     source, at, _ = equal[0]
     sources = dict.fromkeys(each[0].name for each in equal)
@@ -132,6 +133,15 @@ def _row_filter(
         guard=names[at] if guarded else None,
         guarded=tuple(asked) if guarded else (),
     )
+
+
+def _becomes_ranges(values: Sequence[Range], most_values: int) -> bool:
+    """Whether the values are ranges, are too many for a list, or are a few ranges exactly."""
+    if len(values) > most_values or any(low != high for low, high in values):
+        return True
+    if len(values) <= _SHORT or isinstance(values[0][0], str):
+        return False
+    return len(joined(values)) < MOST_RANGES
 
 
 def joined(values: Sequence[Range]) -> list[Range]:

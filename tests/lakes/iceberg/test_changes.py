@@ -260,3 +260,33 @@ def test_two_merges_of_different_days(source, tmp_path, isolation, keys):
     assert first.run_as_planned()
     rows = rows_of(source, f"SELECT id, v FROM {table}")
     assert {(77, 1), (1, 70), (500, 71)} <= set(rows)
+
+
+def test_many_keys_in_no_order_leave_only_their_files(source, tmp_path):
+    """Ranges would leave nearly all of them. A row whose key was not read still fails the MERGE."""
+    source.sql(
+        "CREATE TABLE lake.changes.contexts (id int, v int) USING iceberg PARTITIONED BY (id)"
+    )
+    source.sql("INSERT INTO lake.changes.contexts SELECT id, 0 FROM range(500)")
+    source.sql("CREATE TABLE batch USING parquet AS SELECT id * 2 AS id FROM range(220)")
+    merge = (
+        "MERGE INTO lake.changes.contexts t USING batch s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET v = 1 WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 2)"
+    )
+    try:
+        found = run(source, merge, tmp_path)
+        assert len(found.values["id"]) == 220
+        assert found.report.descriptor.planned_files[0].files == 220
+        sql = "SELECT id, v FROM lake.changes.contexts WHERE v > 0"
+        assert rows_of(source, sql) == sorted(((id_, 1) for id_ in range(0, 440, 2)), key=repr)
+
+        def arrives():
+            source.sql("INSERT INTO batch VALUES (1), (5000)")
+
+        found = run_apart(source, merge, tmp_path, arrives)
+        assert found.reasons == {"the statement": "SOURCE_CHANGED"}
+        rows = dict(rows_of(source, sql))
+        assert (len(rows), rows[1], rows[5000]) == (222, 1, 2)
+    finally:
+        source.sql("DROP TABLE lake.changes.contexts")
+        source.sql("DROP TABLE batch")

@@ -151,13 +151,26 @@ def test_a_data_column_if_that_is_asked_for(tables, tmp_path):
     assert restricted.files("lake.dw.by_hour") == 1 < whole.files("lake.dw.by_hour")
 
 
-def test_many_keys_become_ranges(tables, tmp_path):
-    tables.sql("CREATE TEMPORARY VIEW many AS SELECT id * 2 AS id FROM range(300) WHERE id <> 50")
-    sql = "SELECT b.v FROM lake.dw.by_bucket b JOIN many m ON b.id = m.id"
+LISTED, RANGES = False, True
+MANY = {
+    "a partition column": ("by_bucket", "id * 2", LISTED, 299),
+    "a partition column, numbers in a row": ("by_bucket", "id", RANGES, 2 * 2),
+    "a column of the sort order": ("`sorted`", "id * 2", RANGES, 2 * 100),
+}
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_many_keys(tables, tmp_path, kind):
+    """Iceberg compares a long list with partition values only."""
+    table, id_, is_range, count = MANY[kind]
+    tables.sql(
+        f"CREATE OR REPLACE TEMPORARY VIEW many AS SELECT {id_} AS id FROM range(300) "
+        "WHERE id <> 50"
+    )
+    sql = f"SELECT b.v FROM lake.dw.{table} b JOIN many m ON b.id = m.id"
     found = run(tables, sql, tmp_path)
     (filter_,) = found.report.descriptor.row_filters
-    assert filter_.is_range
-    assert len(filter_.values) == 200
+    assert (filter_.is_range, len(filter_.values)) == (is_range, count)
     assert found.rows == rows_of(tables, sql)
 
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from contextlib import contextmanager
+from pathlib import Path
 
-from tests.lakes.iceberg.conftest import CATALOG, EXTENSIONS
+import pytest
+
+from airflow_hive_opt.documents.job import Status
+from airflow_hive_opt.metastores.iceberg.catalog import CatalogError, IcebergTables
+from airflow_hive_opt.metastores.required import Required
+from airflow_hive_opt.spark.application.run import run_job
+from tests.lakes.iceberg.conftest import CATALOG, EXTENSIONS, JDBC_DATABASE
 from tests.lakes.jars import SPARK
 from tests.services.jars import jars
+from tests.spark.stages import job_of
 
 MERGE = "MERGE INTO lake.dw.t t USING lake.dw.s s ON t.day = s.day WHEN MATCHED THEN DELETE"
 
@@ -69,5 +79,40 @@ def test_the_runtime_of_another_line(runtime, tmp_path):
     (wrong,) = jars("iceberg-4.0" if SPARK == "3.5" else "iceberg-3.5")
     conf = {**catalog(tmp_path), "spark.jars": str(wrong), "spark.sql.extensions": EXTENSIONS}
     (line,) = said(tmp_path, MERGE, conf)
-    assert "scala" in line
     assert "Is a jar for another version of Spark or Scala?" in line
+
+
+@contextmanager
+def of_a_newer_format(file: Path):
+    """The file of a table's metadata with a format version that does not exist yet."""
+    text = file.read_text()
+    file.write_text(re.sub(r'"format-version" ?: ?\d', '"format-version":9', text))
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    yield
+    file.write_text(text)
+
+
+@pytest.mark.parametrize("catalog", ["lake", "db"])
+def test_a_table_newer_than_its_reader(lake, postgres_server, tmp_path, catalog):
+    """Spark reads the one of a folder, because Iceberg tries others for more than a minute."""
+    lake.sql(f"CREATE NAMESPACE {catalog}.newer")
+    lake.sql(f"CREATE TABLE {catalog}.newer.t USING iceberg AS SELECT 1 AS n")
+    log = lake.sql(f"SELECT file FROM {catalog}.newer.t.metadata_log_entries").collect()
+    with of_a_newer_format(Path(log[-1][0].removeprefix("file:"))):
+        if catalog == "lake":
+            sql = "SELECT t.n FROM lake.newer.t JOIN (SELECT 1 AS n) k ON t.n = k.n"
+            job = job_of(sql, path=str(tmp_path / "descriptor.json"))
+            outcome = run_job(lake.newSession(), job)
+            assert outcome.status is Status.FAILED
+            said = outcome.message
+            assert "Cannot read unsupported version" in said
+        else:
+            properties = {"type": "sql", "uri": postgres_server.url(JDBC_DATABASE)}
+            required = Required("db.newer.t", ("n",), ("n",), ("int",), ((1,),), "iceberg")
+            with pytest.raises(CatalogError, match="Is the table newer than") as raised:
+                IcebergTables(properties).absent(required)
+            said = str(raised.value)
+            assert postgres_server.password not in said
+    assert "\n" not in said
+    lake.sql(f"DROP TABLE {catalog}.newer.t")
+    lake.sql(f"DROP NAMESPACE {catalog}.newer")

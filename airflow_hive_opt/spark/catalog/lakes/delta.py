@@ -60,7 +60,7 @@ class Delta:
         """Its files are not counted."""
         return None
 
-    def version(self, session: SparkSession, loaded: Any) -> str | None:  # noqa: ARG002
+    def version(self, session: SparkSession, place: Place, loaded: Any) -> str | None:  # noqa: ARG002
         """It is not held to a version."""
         return None
 

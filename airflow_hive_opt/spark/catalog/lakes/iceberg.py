@@ -24,6 +24,7 @@ from airflow_hive_opt.statement.lake_formats import ICEBERG
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_MOST_PARTITION_VALUES = 10_000
 WAP_BRANCH = "spark.wap.branch"
 """The setting with which a session reads and writes a branch of Iceberg's tables."""
 
@@ -61,16 +62,16 @@ class Iceberg:
             provider=ICEBERG,
             clustered_by=layout.clustered_by,
             partitioned_by=layout.partitioned_by,
-            partition_fields=() if _is_a_version(loaded) else layout.partition_fields,
+            partition_fields=() if _is_a_version(place, loaded) else layout.partition_fields,
         )
 
     def of_entry(self, session: SparkSession, table: Table) -> Table:  # noqa: ARG002
         """Spark can't read it as Iceberg's."""
         return table
 
-    def most_values(self, table: Table, column: str) -> int:  # noqa: ARG002
-        """It evaluates a longer list on partition values only."""
-        return 200
+    def most_values(self, table: Table, column: str) -> int:
+        """It compares a list of more than 200 values with partition values only."""
+        return _MOST_PARTITION_VALUES if column.lower() in table.partitioned_by else 200
 
     def expression(
         self,
@@ -84,13 +85,13 @@ class Iceberg:
         self, session: SparkSession, loaded: Any, found: PlannedFiles
     ) -> PlannedFiles | None:
         """With Iceberg's own planning, of the current snapshot alone."""
-        if _reads_a_version(session, loaded):
+        if _reads_a_version(session, Place.of(found.scan.table), loaded):
             return None  # its name is that of a snapshot or branch
         return planned_files(session._jvm, loaded.table(), found)
 
-    def version(self, session: SparkSession, loaded: Any) -> str | None:
+    def version(self, session: SparkSession, place: Place, loaded: Any) -> str | None:
         """The ID of the current snapshot."""
-        if _reads_a_version(session, loaded):
+        if _reads_a_version(session, place, loaded):
             return None
         snapshot = loaded.table().currentSnapshot()
         return None if snapshot is None else str(snapshot.snapshotId())
@@ -105,11 +106,17 @@ class Iceberg:
         return bool(iceberg.currentSnapshot().schemaId() == iceberg.schema().schemaId())
 
 
-def _reads_a_version(session: SparkSession, loaded: Any) -> bool:
+def _reads_a_version(session: SparkSession, place: Place, loaded: Any) -> bool:
     """Whether the session reads a table otherwise than at its current snapshot."""
-    return _is_a_version(loaded) or bool(session.conf.get(WAP_BRANCH, None))
+    return _is_a_version(place, loaded) or bool(session.conf.get(WAP_BRANCH, None))
 
 
-def _is_a_version(loaded: Any) -> bool:
-    """Whether the name selects a branch, a tag or an older snapshot of the table."""
-    return loaded.branch() is not None or loaded.snapshotId() is not None
+def _is_a_version(place: Place, loaded: Any) -> bool:
+    """Whether the name selects a branch, a tag or an older snapshot of the table.
+
+    From Spark 4.1 on, any table has the ID of the snapshot at which it was loaded.
+    """
+    if loaded.branch() is not None:
+        return True
+    own = str(loaded.table().name()).rpartition(".")[2]
+    return loaded.snapshotId() is not None and own.lower() != place.name.lower()

@@ -10,12 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_hive_opt.metastores.iceberg.layout import Field, Layout, layout
+from airflow_hive_opt.statement.errors import PlanError
 
 
 def layout_of(jvm: Any, iceberg: Any) -> Layout:
-    """The layout of Iceberg's table, an object of the JVM."""
+    """The layout of Iceberg's table, an object of the JVM.
+
+    Raises ``PlanError`` if conditions on the table may lose rows.
+    """
     parsers = jvm.org.apache.iceberg
     schema = json.loads(parsers.SchemaParser.toJson(iceberg.schema()))
+    if any("initial-default" in each for each in schema["fields"]):
+        _check_defaults(str(parsers.IcebergBuild.version()), str(iceberg.name()))
     own = iceberg.spec()
     spec = _fields(parsers.PartitionSpecParser.toJson(own))
     specs = [spec]
@@ -24,6 +30,22 @@ def layout_of(jvm: Any, iceberg: Any) -> Layout:
         specs = [_fields(parsers.PartitionSpecParser.toJson(each)) for each in every]
     order = _fields(parsers.SortOrderParser.toJson(iceberg.sortOrder()))
     return layout(schema["fields"], specs, spec, order)
+
+
+def _check_defaults(version: str, table: str) -> None:
+    """Raises ``PlanError`` for a version that skips files without a column that has a default.
+
+    A condition is then not true for their rows, although the column has the default there.
+
+    >>> _check_defaults("1.12.0", "lake.shop.orders")
+    """
+    major, minor = (int(part) for part in version.split(".")[:2])
+    if (major, minor) < (1, 12):
+        raise PlanError(
+            "INPUT",
+            f"{table} has columns with default values, and Iceberg {version} loses rows of such "
+            "tables by conditions",
+        )
 
 
 def _fields(text: str) -> Sequence[Field]:

@@ -55,8 +55,11 @@ class LakeFormat(Protocol):
     ) -> PlannedFiles | None:
         """``found`` with the files that its expression leaves now; ``None`` if not known."""
 
-    def version(self, session: SparkSession, loaded: Any) -> str | None:
-        """The current version that a statement can name; ``None`` if there is none."""
+    def version(self, session: SparkSession, place: Place, loaded: Any) -> str | None:
+        """The current version that a statement can name; ``None`` if there is none.
+
+        There is none either if the name of the place is itself that of a version.
+        """
 
     def as_of(self, version: str) -> str:
         """The clause that reads a table at the version."""

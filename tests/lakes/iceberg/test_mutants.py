@@ -1,0 +1,14 @@
+"""The suite notices every wrong edit of Iceberg's rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mutants.iceberg_edits import ON_SPARK
+from tests.mutants.test_mutants import noticed_by
+
+
+@pytest.mark.mutants
+@pytest.mark.parametrize(("edit", "tests"), ON_SPARK, ids=lambda each: str(each)[:60])
+def test_it_is_noticed(tmp_path, edit, tests):
+    assert noticed_by(edit, tmp_path / "edited", *tests)

@@ -1,0 +1,119 @@
+"""Small wrong edits of Iceberg's rules, each with tests on real tables that notice it."""
+
+from __future__ import annotations
+
+from tests.mutants.wrong_edits import WrongEdit
+
+Noticed = tuple[WrongEdit, tuple[str, ...]]
+_LAKES, _LOCAL, _RESTRICTION = "spark/catalog/lakes", "spark/local_task", "restriction"
+
+
+def _edit(file: str, text: str, instead: str, why: str, *tests: str) -> Noticed:
+    names = tuple(f"tests/lakes/iceberg/{name}" for name in tests)
+    return WrongEdit(file, text, instead, why), names
+
+
+ON_SPARK: tuple[Noticed, ...] = (
+    _edit(
+        f"{_LAKES}/iceberg.py",
+        "    if loaded.branch() is not None:\n        return True\n",
+        "",
+        "a branch has other files than the table",
+        "test_files.py::test_a_branch_is_not_counted",
+        "test_listed_keys.py::test_a_branch_by_its_name_is_read_for_its_rows",
+    ),
+    _edit(
+        f"{_LAKES}/iceberg.py",
+        "own.lower() != place.name.lower()",
+        "own.lower() == place.name.lower()",
+        "a tag has other files than the table, and can't be named with a second version",
+        "test_versions_of_tables.py::test_a_join_with_a_branch_or_tag",
+    ),
+    _edit(
+        f"{_LAKES}/iceberg.py",
+        "_is_a_version(place, loaded) or bool(session.conf.get(WAP_BRANCH, None))",
+        "_is_a_version(place, loaded)",
+        "a session with spark.wap.branch reads the branch",
+        "test_snapshots.py::test_a_session_that_reads_a_branch",
+    ),
+    _edit(
+        f"{_LAKES}/iceberg.py",
+        "iceberg.currentSnapshot().schemaId() == iceberg.schema().schemaId()",
+        "iceberg.currentSnapshot().snapshotId() > 0",
+        "read at its snapshot, a table has the columns that it had then",
+        "test_snapshots.py::test_the_reason_is_in_the_log",
+    ),
+    _edit(
+        f"{_LAKES}/iceberg.py",
+        "        if place.is_dotted or is_instance_of(",
+        "        if not place.is_dotted and is_instance_of(",
+        "tables such as snapshots have no data files",
+        "test_reads.py::test_metadata_as_a_key_source",
+        "test_versions_of_tables.py::test_metadata_tables_are_left_whole",
+        "test_reads.py::test_rows_and_files",
+    ),
+    _edit(
+        f"{_LAKES}/iceberg_files.py",
+        "        return False\n    if not found.is_range",
+        "        return True\n    if not found.is_range",
+        "without keys no file is read",
+        "test_files.py",
+    ),
+    _edit(
+        f"{_LAKES}/iceberg_files.py",
+        "table.spec().partitionType() if table.specs().size() == 1 else None",
+        "table.spec().partitionType()",
+        "files of an earlier spec have no partition of the current one",
+        "test_files.py::test_after_the_partitioning_changed",
+    ),
+    _edit(
+        f"{_LAKES}/iceberg_layout.py",
+        'each["transform"] == "identity"',
+        'each["transform"] != "void"',
+        "a transform's value is not the column's",
+        "test_listed_keys.py",
+        "test_waiting.py::test_spark_and_pyiceberg_find_the_same",
+    ),
+    _edit(
+        f"{_LAKES}/iceberg_layout.py",
+        'if each.get("source-id") in names and all(_has_values(one, each) for one in specs)',
+        'if each.get("source-id") in names and _has_values(spec, each)',
+        "files of an earlier spec have no value of the column in the list of partitions",
+        "test_listed_keys.py::test_a_column_that_was_no_partition_column_before",
+    ),
+    _edit(
+        f"{_LOCAL}/listed_keys.py",
+        "is_remote(session) or session.conf.get(WAP_BRANCH, None)",
+        "is_remote(session)",
+        "the list of partitions is that of the main branch",
+        "test_listed_keys.py::test_a_branch_of_the_session",
+    ),
+    _edit(
+        f"{_LOCAL}/listed_keys.py",
+        "return bool(state.cacheManager().isEmpty())",
+        "return True",
+        "cached rows may be older than the list of partitions",
+        "test_listed_keys.py::test_cached_rows",
+    ),
+    _edit(
+        f"{_LOCAL}/value_lists.py",
+        "(apart[start][0], apart[stop - 1][1])",
+        "(apart[start][0], apart[stop - 1][0])",
+        "a range ends with the highest value of its last part",
+        "test_reads.py::test_too_many_keys_become_one_range",
+    ),
+    _edit(
+        f"{_RESTRICTION}/row_changes.py",
+        '            yield Edit(Span(clause.at, clause.at), f" AND {guard}")',
+        "            continue",
+        "a row whose key was not read would be inserted twice",
+        "test_changes.py::test_a_source_that_changes_between_the_stages",
+    ),
+    _edit(
+        f"{_RESTRICTION}/row_changes.py",
+        '    yield Edit(Span(start, start), "(")\n    yield Edit(Span(stop, stop), f"){added}")',
+        "    yield Edit(Span(stop, stop), added)",
+        "AND binds more than the OR of the statement's condition",
+        "test_changes.py",
+    ),
+)
