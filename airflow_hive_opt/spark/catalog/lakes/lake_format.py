@@ -21,6 +21,8 @@ class LakeFormat(Protocol):
 
     name: str
     """As in :mod:`airflow_hive_opt.statement.lake_formats`."""
+    reads_paths: bool
+    """Whether the format's name before a path, as in ``delta.`/data/orders` ``, names a table."""
 
     def is_entry(self, metadata: Any) -> bool:
         """Whether Spark's metadata of a table of the metastore names the format."""

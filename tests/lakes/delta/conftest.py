@@ -1,0 +1,40 @@
+"""One Spark session for all tests of this folder, whose own catalog is Delta's."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lakes.jars import jars_of
+from tests.services.java_options import SHORT_LIVED
+
+EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
+
+@pytest.fixture(scope="session")
+def runtime():
+    """Delta's jars."""
+    return jars_of("delta")
+
+
+@pytest.fixture(scope="session")
+def lake(runtime, metastore_service, tmp_path_factory):
+    """A session whose tables are in a metastore."""
+    from airflow_hive_opt.spark.session.session import embedded_conf, spark_session
+
+    folder = tmp_path_factory.mktemp("delta")
+    conf = {
+        **embedded_conf(folder / "warehouse", "local[2]"),
+        **metastore_service.spark_conf(),
+        "spark.jars": runtime,
+        "spark.sql.extensions": EXTENSION,
+        "spark.sql.catalog.spark_catalog": CATALOG,
+        # tiny tables: Delta reads its log with a job of that many tasks
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.ui.enabled": "false",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
+    }
+    with spark_session("delta", conf) as session:
+        session.sparkContext.setLogLevel("ERROR")
+        yield session
