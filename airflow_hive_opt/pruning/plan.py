@@ -89,10 +89,10 @@ def _not_planned(row_level: RowLevel, statement: Statement, settings: Settings) 
     first = statement.blocks[0].first if statement.blocks else None
     provider = first.table.provider if isinstance(first, TableRelation) else ""
     if not provider:
-        return f"{row_level.kind} is planned for Iceberg tables only"
+        return f"{row_level.kind} is planned for {', '.join(map(str.title, LAKE_FORMATS))} only"
     if not settings.switches.restricts(provider):
         return (
-            f"{row_level.kind} is planned for Iceberg tables, and if untested_formats names "
-            f"{provider}, for those of {provider}"
+            f"{row_level.kind} is planned for tables of {provider} only if untested_formats names "
+            "it, because no test has run against them"
         )
     return LAKE_FORMATS[provider].not_planned.get(row_level.kind)

@@ -50,8 +50,16 @@ class Delta:
         """By the class of Spark's table."""
         return str(loaded.getClass().getName()) == _TABLE
 
-    def described(self, session: SparkSession, place: Place, table: Table, loaded: Any) -> Table:  # noqa: ARG002
+    def described(
+        self,
+        session: SparkSession,  # noqa: ARG002
+        place: Place,  # noqa: ARG002
+        table: Table,
+        loaded: Any,
+    ) -> Table | None:
         """The columns of liquid clustering count as Iceberg's sort order does."""
+        if not loaded.tableExists():  # a path without a table
+            return None
         snapshot = loaded.initialSnapshot()
         partitioned = tuple(str(each).lower() for each in _partition_columns(snapshot))
         clustered = _clustering_columns(loaded.properties())
@@ -167,3 +175,14 @@ def _sources_of_generated(snapshot: Any, partitioned: Sequence[str]) -> Iterator
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         if name not in partitioned and any(word.search(text) for text in generated):
             yield name
+
+
+def path_read(relation: Any) -> str | None:
+    """The name of a table that a plan reads by its path, ``None`` if the relation is not Delta's.
+
+    ``relation`` is the JVM's, with the files that a scan reads.
+    """
+    index = relation.location()
+    if not str(index.getClass().getName()).startswith("org.apache.spark.sql.delta."):
+        return None
+    return f"delta.{index.path()}"

@@ -30,11 +30,13 @@ class LakeFormat(Protocol):
     def is_loaded(self, session: SparkSession, loaded: Any) -> bool:
         """Whether the table is of this format."""
 
-    def described(self, session: SparkSession, place: Place, table: Table, loaded: Any) -> Table:
+    def described(
+        self, session: SparkSession, place: Place, table: Table, loaded: Any
+    ) -> Table | None:
         """``table``, which has name, columns and location, with what the format knows of it.
 
         That is its size, the columns by which it groups its files, and how it is partitioned. A
-        table that can't be pruned gets no provider.
+        table that can't be pruned gets no provider. ``None`` if there is no such table.
         """
 
     def of_entry(self, session: SparkSession, table: Table) -> Table:

@@ -83,7 +83,7 @@ class LakeTables:
             raise
 
 
-def _described(session: SparkSession, place: Place, loaded: Any) -> Table:
+def _described(session: SparkSession, place: Place, loaded: Any) -> Table | None:
     location = loaded.properties().get("location")
     table = Table(
         place.full_name,
