@@ -59,7 +59,7 @@ class IcebergCatalogHook(BaseHook):
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the catalog answers, for the test button of the connection's form."""
-        from airflow_hive_opt.metastores.iceberg.catalog import CatalogError
+        from airflow_hive_opt.metastores.lakes import CatalogError
 
         try:
             self.get_conn().check()
@@ -73,7 +73,8 @@ def tables_of(connection: Connection) -> IcebergTables:
 
     Raises ``AirflowFailException`` if the connection is not valid or PyIceberg is not installed.
     """
-    from airflow_hive_opt.metastores.iceberg.catalog import CatalogError, IcebergTables
+    from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
+    from airflow_hive_opt.metastores.lakes import CatalogError
 
     try:
         return IcebergTables(_properties(connection))
