@@ -19,9 +19,7 @@ from airflow_hive_opt.statement.types import family
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-NO_DELTALAKE = (
-    "Delta tables need deltalake to be waited for: pip install 'airflow-hive-opt[delta]'"
-)
+NO_DELTALAKE = "Delta tables need deltalake to be waited for: pip install 'airflow-hive-opt[delta]'"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 # What the log calls the types that keys can have.
 _TYPES = {
@@ -46,8 +44,7 @@ class DeltaTables:
         if find_spec("deltalake") is None:
             raise CatalogError(NO_DELTALAKE)
         self._options = dict(options)
-        self._tables: dict[str, DeltaTable] = {}
-        self._earlier: dict[Required, tuple[int, Absent]] = {}
+        self._earlier: dict[Required, tuple[tuple[str, int], Absent]] = {}
 
     def close(self) -> None:
         """Nothing stays open."""
@@ -55,35 +52,25 @@ class DeltaTables:
     def absent(self, required: Required) -> Absent:
         """The required tuples for which no file of the current version has the partition.
 
-        A table that does not exist has none. Reads the commits since the last call. Raises
-        :class:`~airflow_hive_opt.metastores.lakes.CatalogError`.
+        A table that does not exist has none. Its list of files is read if its version has changed
+        since the last call. Raises :class:`~airflow_hive_opt.metastores.lakes.CatalogError`.
         """
+        from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
-        location = _FILE.sub("/", required.location)
         try:
-            table = self._current(location)
+            table = DeltaTable(_FILE.sub("/", required.location), storage_options=self._options)
+            version = str(table.metadata().id), int(table.version())
             known = self._earlier.get(required)
-            if known is not None and known[0] == table.version():
+            if known is not None and known[0] == version:
                 return known[1]
             found = Absent(_missing(table, required))
         except TableNotFoundError:
-            self._tables.pop(location, None)
             return Absent(required.tuples, f"there is no Delta table at {required.location}")
         except Exception as error:  # noqa: BLE001 - of the storage's client, whichever it is
             raise self._in_words(error) from None
-        self._earlier[required] = table.version(), found
+        self._earlier[required] = version, found
         return found
-
-    def _current(self, location: str) -> DeltaTable:
-        from deltalake import DeltaTable
-
-        known = self._tables.get(location)
-        if known is None or not known.is_deltatable(location, self._options):
-            self._tables[location] = DeltaTable(location, storage_options=self._options)
-        else:
-            known.update_incremental()
-        return self._tables[location]
 
     def _in_words(self, error: Exception) -> CatalogError:
         """The first line of the error's text, with stars in place of the options' values."""

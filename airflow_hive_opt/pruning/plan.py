@@ -89,7 +89,7 @@ def _not_planned(row_level: RowLevel, statement: Statement, settings: Settings) 
     first = statement.blocks[0].first if statement.blocks else None
     provider = first.table.provider if isinstance(first, TableRelation) else ""
     if not provider:
-        return f"{row_level.kind} is planned for {', '.join(map(str.title, LAKE_FORMATS))} only"
+        return f"{row_level.kind} is planned for tables of {', '.join(LAKE_FORMATS)} only"
     if not settings.switches.restricts(provider):
         return (
             f"{row_level.kind} is planned for tables of {provider} only if untested_formats names "
