@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import airflow_hive_opt
+from tests.mutants.delta_edits import IN_THE_LOG, LOG_TESTS, ON_SPARK
 from tests.mutants.worker_edits import WORKER_EDITS
 from tests.mutants.wrong_edits import WRONG_EDITS, WrongEdit
 
@@ -35,10 +36,14 @@ WORKER = (
     "tests/worker/test_files.py",
     "tests/worker/test_planning.py",
 )
-EDITS = (*WRONG_EDITS, *WORKER_EDITS)
+EDITS = (*WRONG_EDITS, *WORKER_EDITS, *IN_THE_LOG)
 
 
-@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}")
+@pytest.mark.parametrize(
+    "edit",
+    (*EDITS, *(edit for edit, _, _ in ON_SPARK)),
+    ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}",
+)
 def test_its_text_stands_once(edit):
     assert (PACKAGE / edit.file).read_text().count(edit.text) == 1
     assert edit.text != edit.instead
@@ -57,8 +62,8 @@ def test_each_is_noticed(tmp_path):
     assert survivors == []
 
 
-def noticed_by(edit: WrongEdit, folder: Path) -> str | None:
-    """The first test that fails on a copy of the package with the edit."""
+def noticed_by(edit: WrongEdit, folder: Path, *given: str) -> str | None:
+    """The first test that fails on a copy of the package with the edit; of those given, if any."""
     shutil.copytree(PROJECT / "tests", folder / "tests")
     shutil.copytree(PACKAGE, folder / PACKAGE.name)
     shutil.copy(PROJECT / "pyproject.toml", folder)
@@ -67,8 +72,11 @@ def noticed_by(edit: WrongEdit, folder: Path) -> str | None:
     file = folder / PACKAGE.name / edit.file
     file.write_text(file.read_text().replace(edit.text, edit.instead))
     doctests = f"{PACKAGE.name}/{edit.file}"
-    tests = WORKER if edit.file.startswith("worker/") else PLANNER
-    failed = first_failure(folder, doctests, *tests)
+    if edit in IN_THE_LOG:
+        tests = LOG_TESTS
+    else:
+        tests = WORKER if edit.file.startswith("worker/") else PLANNER
+    failed = first_failure(folder, *given or (doctests, *tests))
     shutil.rmtree(folder)
     return failed
 

@@ -76,6 +76,14 @@ def test_rows_and_files(tables, tmp_path, sql, files):
     assert "RESTRICTED" in found.reasons.values()
     read = [each.files for each in found.report.reads if each.table in ("dw.by_day", "dw.by_name")]
     assert sum(read) == files
+    planned = sum(each.files for each in found.report.descriptor.planned_files)
+    assert planned == (files // 2 if "WITH" in sql else files)
+
+
+def test_no_key_matches_a_condition_that_is_never_true(tables, tmp_path):
+    sql = "SELECT b.id FROM dw.by_day b JOIN picked p ON b.day = p.day AND p.id = 1"
+    (planned,) = run(tables, sql, tmp_path).report.descriptor.planned_files
+    assert (planned.files, planned.partitions, planned.total_files) == (0, 0, 21)
 
 
 @pytest.mark.parametrize(
