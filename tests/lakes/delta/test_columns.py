@@ -34,14 +34,21 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize("layout", ["PARTITIONED BY (k)", "CLUSTER BY (k)"])
-@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize(
+    ("type_", "layout"),
+    [
+        *((each, "PARTITIONED BY (k)") for each in TYPES),
+        *((each, "CLUSTER BY (k)") for each in ("int", "string", "date", "timestamp")),
+    ],
+)
 def test_types(columns, tmp_path, type_, layout):
     columns.sql("DROP TABLE IF EXISTS typed")
     columns.sql("DROP TABLE IF EXISTS keys")
     columns.sql(f"CREATE TABLE typed (id bigint, k {type_}) USING delta {layout}")
-    for id_ in range(6):
-        columns.sql(f"INSERT INTO typed SELECT id, {TYPES[type_]} FROM range({id_}, {id_ + 1})")
+    steps = ((0, 6),) if "PART" in layout else ((id_, id_ + 1) for id_ in range(6))
+    for start, stop in steps:
+        rows = f"SELECT id, {TYPES[type_]} FROM range({start}, {stop}, 1, 1)"
+        columns.sql(f"INSERT INTO typed {rows}")
     columns.sql("INSERT INTO typed VALUES (77, NULL)")
     columns.sql("CREATE TABLE keys USING parquet AS SELECT k FROM typed WHERE id IN (1, 2, 77)")
     sql = "SELECT t.id FROM typed t JOIN keys s ON t.k = s.k"
