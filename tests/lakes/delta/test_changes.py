@@ -278,7 +278,7 @@ def test_the_change_feed_as_source(source, tmp_path):
 
 
 OTHERS = {
-    "append": "INSERT INTO {t} VALUES (77, DATE'2024-01-08', 1)",
+    "append": "INSERT INTO {t} VALUES (777, DATE'2024-01-08', 1)",
     "merge": (
         "MERGE INTO {t} t USING (SELECT 7L AS id, DATE'2024-01-08' AS day) s "
         "ON t.id = s.id AND t.day = s.day AND t.day = DATE'2024-01-08' "
@@ -314,7 +314,7 @@ def test_two_merges_of_different_days(source, tmp_path, keys, other):
         merge.result()
     rows = dict(rows_of(source, f"SELECT id, v FROM {table}"))
     assert (rows[1], rows[500]) == (70, 71)
-    assert rows[77 if other == "append" else 7] == (1 if other == "append" else 1000)
+    assert rows[777 if other == "append" else 7] == (1 if other == "append" else 1000)
 
 
 def _waiting(folder):

@@ -56,11 +56,12 @@ def test_types(columns, tmp_path, type_, layout):
     plain = rows_of(columns, sql)
     found = run(columns, sql, tmp_path)
     assert found.rows == plain == [(1,), (2,)]
+    if "char" in type_:
+        assert found.reasons == {"t": "KEYS_NOT_COMPARED_AS_COLUMNS"}
+        return
     ran = []
     scans = files_read(columns, "typed", lambda: ran.append(run(columns, merge, tmp_path)))
     assert rows_of(columns, "SELECT id FROM typed") == [(0,), (3,), (4,), (5,), (77,)]
-    if type_.startswith("char"):  # Spark pads one side of the comparison
-        return
     assert found.reasons == {"t": "RESTRICTED"}
     assert found.files("columns.typed") == 2
     assert ran[0].reasons == {"t": "RESTRICTED"}
