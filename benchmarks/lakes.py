@@ -1,12 +1,13 @@
-"""Iceberg: a join and a MERGE that need few days of a large table.
+"""Iceberg and Delta: a join and a MERGE that need few days of a large table.
 
-    make bench-iceberg-3.5
+    make bench-iceberg-3.5 bench-delta-3.5
     make bench-iceberg-3.5 ARGUMENTS="--partitions 1000 --touched 5 1000 --repeats 7"
 
 Each day is a partition with one file. Three contenders run in turn, warm: Spark with dynamic
 pruning, run-time filters and row-level group filters on; ours with its key query; the days written
-by hand as literals. After each MERGE the table is set back to its first snapshot. Results go to
-``benchmarks/results``.
+by hand as literals. The fourth asks for the days and then writes them, as people do in the reports
+delta-io/delta 517 and 2567. After each MERGE the table is set back to its first version. Results go
+to ``benchmarks/results``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
@@ -23,19 +24,18 @@ from typing import TYPE_CHECKING, Any
 
 from upath import UPath
 
-from airflow_hive_opt.spark.session.physical_operators import operators
-from airflow_hive_opt.spark.session.session import embedded_conf
 from airflow_hive_opt.spark.session.session_conf import conf_set
-from benchmarks.contenders import EVERY_SWITCH, FLOOR, OURS, SWITCHED
+from benchmarks.contenders import ASKED, EVERY_SWITCH, FLOOR, OURS, SWITCHED
+from benchmarks.lake_tables import FORMATS, LakeTables, Ran
 from benchmarks.measure import Machine, noise, quiet_session
 from benchmarks.report import RESULTS, Record, about, spread, table_row
-from tests.lakes.jars import SPARK, jars_of
+from tests.lakes.jars import SPARK
 from tests.spark.stages import job_of, join, prune
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CONTENDERS = (SWITCHED, OURS, FLOOR)
+CONTENDERS = (SWITCHED, OURS, ASKED, FLOOR)
 _RUNTIME_FILTERS = {
     **EVERY_SWITCH,
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
@@ -43,21 +43,15 @@ _RUNTIME_FILTERS = {
 }
 if SPARK < "4.1":  # which has no semi-joins as run-time filters, and rejects the setting
     _RUNTIME_FILTERS["spark.sql.optimizer.runtimeFilter.semiJoinReduction.enabled"] = "true"
-# Iceberg's own counts of a scan.
-_COUNTS = {
-    "files": "resultDataFiles",
-    "manifests": "scannedDataManifests",
-    "bytes": "totalDataFileSize",
-}
+_COUNTS = ("files", "manifests", "bytes")
 _ROWS_A_DAY = 200
 _DAYS_AT_ONCE = 1_000  # a writer keeps a file open for each
 STATEMENTS = {
     "join": (
-        "SELECT count(*), sum(t.v), sum(c.v) FROM lake.bench.{table} t "
-        "JOIN {changed} c ON t.day = c.day{days}"
+        "SELECT count(*), sum(t.v), sum(c.v) FROM {table} t JOIN {changed} c ON t.day = c.day{days}"
     ),
     "MERGE": (
-        "MERGE INTO lake.bench.{table} t USING {changed} c ON t.id = c.id AND t.day = c.day{days} "
+        "MERGE INTO {table} t USING {changed} c ON t.id = c.id AND t.day = c.day{days} "
         "WHEN MATCHED THEN UPDATE SET v = c.v "
         "WHEN NOT MATCHED THEN INSERT (id, day, v) VALUES (c.id, c.day, c.v)"
     ),
@@ -67,52 +61,39 @@ STATEMENTS = {
 def main() -> None:
     """Builds the tables, runs the contenders, writes the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("format", choices=("iceberg",))
+    parser.add_argument("format", choices=tuple(FORMATS))
     parser.add_argument("--partitions", type=int, nargs="+", default=[1_000, 10_000])
     parser.add_argument("--touched", type=int, nargs="+", default=[5, 100])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--results", type=Path, default=RESULTS)
     chosen = parser.parse_args()
+    tables = FORMATS[chosen.format]
     runs: list[Record] = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        with quiet_session("iceberg", _conf(folder)) as session:
+        with quiet_session(tables.name, tables.conf(folder)) as session:
+            session.sql(f"CREATE DATABASE IF NOT EXISTS {tables.database}")
             for partitions in chosen.partitions:
-                _build(session, partitions)
+                _build(session, tables, partitions)
                 for touched in chosen.touched:
                     for kind in STATEMENTS:
                         if touched <= partitions:
                             setting = {"statement": kind, "partitions": partitions}
-                            compared = _compare(session, folder, setting, touched, chosen.repeats)
-                            runs += compared
-                            _write(runs, asdict(Machine()), chosen.results)
+                            runs += _compare(
+                                session, tables, folder, setting, touched, chosen.repeats
+                            )
+                            _write(tables, runs, asdict(Machine()), chosen.results)
 
 
-def _conf(folder: Path) -> dict[str, str]:
-    return {
-        **embedded_conf(folder / "warehouse", "local[2]"),
-        "spark.driver.memory": "4g",
-        "spark.jars": jars_of("iceberg"),
-        "spark.sql.extensions": (
-            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-        ),
-        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.lake.type": "hadoop",
-        "spark.sql.catalog.lake.warehouse": str(folder / "lake"),
-        "spark.sql.shuffle.partitions": "4",
-        "spark.ui.enabled": "false",
-    }
-
-
-def _build(session: SparkSession, partitions: int) -> None:
+def _build(session: SparkSession, tables: LakeTables, partitions: int) -> None:
     session.sql(
-        f"CREATE TABLE lake.bench.t{partitions} (id bigint, day date, v bigint, text string) "
-        "USING iceberg PARTITIONED BY (day)"
+        f"CREATE TABLE {tables.database}.t{partitions} "
+        f"(id bigint, day date, v bigint, text string) USING {tables.name} PARTITIONED BY (day)"
     )
     for first in range(0, partitions, _DAYS_AT_ONCE):
         rows = first * _ROWS_A_DAY, min(first + _DAYS_AT_ONCE, partitions) * _ROWS_A_DAY
         session.sql(
-            f"INSERT INTO lake.bench.t{partitions} "
+            f"INSERT INTO {tables.database}.t{partitions} "
             f"SELECT id, date_add(DATE'1990-01-01', CAST(id DIV {_ROWS_A_DAY} AS int)), id % 97, "
             f"sha1(CAST(id AS string)) FROM range({rows[0]}, {rows[1]})"
         )
@@ -133,7 +114,12 @@ def _changed(session: SparkSession, partitions: int, touched: int) -> list[str]:
 
 
 def _compare(
-    session: SparkSession, folder: Path, setting: Record, touched: int, repeats: int
+    session: SparkSession,
+    tables: LakeTables,
+    folder: Path,
+    setting: Record,
+    touched: int,
+    repeats: int,
 ) -> Iterator[Record]:
     """The contenders' runs after a first round, in which the rows are compared."""
     kind, partitions = setting["statement"], setting["partitions"]
@@ -143,36 +129,49 @@ def _compare(
     listed = f" AND t.day IN ({dates})"
     texts = {
         contender: STATEMENTS[kind].format(
-            table=table, changed="changed", days=listed if contender == FLOOR else ""
+            table=f"{tables.database}.{table}",
+            changed="changed",
+            days=listed if contender in (FLOOR, ASKED) else "",
         )
         for contender in CONTENDERS
     }
-    state = session.sql(f"SELECT max(snapshot_id) FROM lake.bench.{table}.refs").head()[0]
+    state = tables.state(session, table)
     expected = None
     skipped_keys: dict[str, int] = {}
     for round_ in range(repeats + 1):
         for at in range(len(CONTENDERS)):
             contender = CONTENDERS[(at + round_) % len(CONTENDERS)]
             busy = noise()
-            began = time.monotonic()
-            rows, plan = _run(session, folder, contender, texts[contender], skipped_keys)
-            seconds = time.monotonic() - began
+            sql = texts[contender]
+            seconds: list[float] = []
+
+            def run(
+                contender: str = contender, sql: str = sql, taken: list[float] = seconds
+            ) -> Ran:
+                began = time.monotonic()
+                ran = _run(session, folder, contender, sql, skipped_keys)
+                taken.append(time.monotonic() - began)
+                return ran
+
+            rows, counts = tables.counted(session, table, run)
             if kind == "MERGE":
-                rows = [] if round_ else _content(session, table)
-                session.sql(f"CALL lake.system.rollback_to_snapshot('bench.{table}', {state})")
+                rows = [] if round_ else _content(session, f"{tables.database}.{table}")
+                tables.restore(session, table, state)
             if not round_:
                 assert expected in (None, rows), f"{contender}: {rows}, not {expected}"
                 expected = rows
                 continue
-            run = {**setting, "touched": touched, "contender": contender, "seconds": seconds}
-            yield {**run, "noise": busy, **_counts(plan())}
-            print(f"{kind} {partitions} {touched} {contender}: {seconds:.2f} s", flush=True)
+            found = {**setting, "touched": touched, "contender": contender, "seconds": seconds[0]}
+            yield {**found, "noise": busy, **counts}
+            print(f"{kind} {partitions} {touched} {contender}: {seconds[0]:.2f} s", flush=True)
 
 
 def _run(
     session: SparkSession, folder: Path, contender: str, sql: str, skipped_keys: dict[str, int]
-) -> tuple[list[tuple[Any, ...]], Callable[[], Any]]:
+) -> Ran:
     if contender != OURS:
+        if contender == ASKED:
+            session.sql("SELECT DISTINCT day FROM changed").collect()
         with conf_set(session, _RUNTIME_FILTERS):
             frame = session.sql(sql)
             rows = [tuple(row) for row in frame.collect()]
@@ -189,26 +188,18 @@ def _run(
 
 def _content(session: SparkSession, table: str) -> list[tuple[Any, ...]]:
     sums = "count(*), sum(xxhash64(id, day, v, text)), sum(v)"
-    return [tuple(row) for row in session.sql(f"SELECT {sums} FROM lake.bench.{table}").collect()]
+    return [tuple(row) for row in session.sql(f"SELECT {sums} FROM {table}").collect()]
 
 
-def _counts(plan: Any) -> dict[str, int]:
-    """What all scans of Iceberg tables in the plan counted."""
-    counts = dict.fromkeys(_COUNTS, 0)
-    for kind, operator in operators(plan):
-        if kind == "BatchScanExec":
-            for name, metric in _COUNTS.items():
-                counts[name] += int(operator.metrics().get(metric).get().value())
-    return counts
-
-
-def _write(runs: list[Record], machine: Record, folder: Path) -> None:
-    """Writes ``iceberg.json`` and ``iceberg.md``."""
+def _write(tables: LakeTables, runs: list[Record], machine: Record, folder: Path) -> None:
+    """Writes the format's ``.json`` and ``.md``."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "iceberg.json").write_text(json.dumps({"machine": machine, "runs": runs}, indent=1))
+    (folder / f"{tables.name}.json").write_text(
+        json.dumps({"machine": machine, "runs": runs}, indent=1)
+    )
     head = (
         *("statement", "partitions", "days", "contender", "seconds", "Spark / it", "it / literals"),
-        *("files planned", "manifests read", "kB planned"),
+        *(name for name in _COUNTS if name in runs[0]),
     )
     lines = [table_row(head), table_row("---" if at < 4 else "---:" for at in range(len(head)))]
     groups: dict[tuple[str, int, int], dict[str, list[Record]]] = {}
@@ -224,22 +215,21 @@ def _write(runs: list[Record], machine: Record, folder: Path) -> None:
                 spread([run["seconds"] for run in own]),
                 f"{middle[SWITCHED] / middle[contender]:.2f}",
                 f"{middle[contender] / middle[FLOOR]:.2f}",
-                *(f"{own[0][name]:,}" for name in ("files", "manifests")),
-                f"{own[0]['bytes'] / 1000:,.0f}",
+                *(f"{own[0][name]:,}" for name in _COUNTS if name in own[0]),
             )
             lines.append(table_row(cells))
     text = [
-        "# Iceberg: a join and a MERGE that need few days",
+        f"# {tables.name.title()}: a join and a MERGE that need few days",
         "",
         f"Median seconds in a warm session, with the range and the number of runs; ours with its "
-        f"key query. Each day is a partition with one file of {_ROWS_A_DAY} rows, copy-on-write. "
-        "A MERGE plans its target twice, so its files count twice. The rows were equal.",
+        f"key query. Each day is a partition with one file of {_ROWS_A_DAY} rows, "
+        f"{tables.about}. The rows were equal.",
         "",
         *lines,
         "",
         *about(machine, [run["noise"] for run in runs]),
     ]
-    (folder / "iceberg.md").write_text("\n".join(text) + "\n")
+    (folder / f"{tables.name}.md").write_text("\n".join(text) + "\n")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ WITHIN = {
 PLANNING = ("statement", "pruning", "rewriting", "hive")
 FOREIGN = {
     **{layer: {"sqlglot"} for layer in PLANNING},
-    "metastores": {"pymetastore", "thrift", "boto3", "botocore", "pyiceberg"},
+    "metastores": {"pymetastore", "thrift", "boto3", "botocore", "pyiceberg", "deltalake"},
     "documents": {"upath", "fsspec"},
     "restriction": set(),
     "local_task": set(),

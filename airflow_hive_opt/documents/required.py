@@ -101,4 +101,4 @@ def _check(found: _Document) -> None:
         _as_values(entry)
 
 
-_FORMAT = Format("list of required partitions", 2, _Document, _check)
+_FORMAT = Format("list of required partitions", 3, _Document, _check)

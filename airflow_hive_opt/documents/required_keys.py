@@ -23,7 +23,7 @@ class ScanKeys:
     """The keys by which one alternative of a scan finds its partitions.
 
     Each of ``keys`` comes from one small table. ``all_columns`` are the table's partition columns
-    and ``types`` their Hive types. ``provider`` is that of
+    and ``types`` their Hive types. ``provider`` and ``location`` are those of
     :class:`~airflow_hive_opt.metastores.required.Required`.
     """
 
@@ -32,6 +32,7 @@ class ScanKeys:
     types: tuple[str, ...]
     provider: str
     keys: tuple[KeyTuples, ...]
+    location: str = ""
 
     def required(self, only: Collection[str] = ()) -> Required | None:
         """The required partitions; with ``only``, the values of these columns.
@@ -51,7 +52,13 @@ class ScanKeys:
         columns = tuple(name for name in types if name in named and (not only or name in only))
         wanted = sorted({tuple(row[name] for name in columns) for row in combined(usable)})
         return Required(
-            self.table, self.all_columns, self.types, columns, tuple(wanted), self.provider
+            self.table,
+            self.all_columns,
+            self.types,
+            columns,
+            tuple(wanted),
+            self.provider,
+            self.location,
         )
 
 
@@ -130,4 +137,4 @@ def _check(found: _Document) -> None:
             keys.tuples([types[name] for name in keys.columns], bool(scan.provider))
 
 
-_FORMAT = Format("list of keys", 1, _Document, _check)
+_FORMAT = Format("list of keys", 2, _Document, _check)

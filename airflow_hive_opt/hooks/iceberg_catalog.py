@@ -61,7 +61,7 @@ class IcebergCatalogHook(BaseHook):
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the catalog answers, for the test button of the connection's form."""
-        from airflow_hive_opt.metastores.iceberg.catalog import CatalogError
+        from airflow_hive_opt.metastores.lakes import CatalogError
 
         try:
             self.get_conn().check()
@@ -75,7 +75,8 @@ def tables_of(connection: Connection, timeout: float = 300) -> IcebergTables:
 
     Raises ``AirflowFailException`` if the connection is not valid or PyIceberg is not installed.
     """
-    from airflow_hive_opt.metastores.iceberg.catalog import CatalogError, IcebergTables
+    from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
+    from airflow_hive_opt.metastores.lakes import CatalogError
 
     try:
         return IcebergTables(_properties(connection), timeout)

@@ -101,9 +101,9 @@ def _scan_keys(
     if not usable:
         return ()
     table = decision.table
-    return [
-        ScanKeys(table.name, tuple(types), tuple(types.values()), table.provider, tuple(usable))
-    ]
+    location = (table.location or "") if table.provider else ""
+    every = tuple(types.values())
+    return [ScanKeys(table.name, tuple(types), every, table.provider, tuple(usable), location)]
 
 
 def _tuples(

@@ -28,7 +28,8 @@ class Required:
     ``tuples`` are values of ``columns``, in this order. ``all_columns`` are the table's partition
     columns and ``types`` their Hive types, in order.
 
-    ``provider`` is the format of a table that keeps its own list of files, ``iceberg``. It is empty
+    ``provider`` is the format of a table that keeps its own list of files, such as ``iceberg``, and
+    ``location`` the URI of its data, if known. Both are empty
     for a table whose partitions are in a metastore. Iceberg's partition columns are the columns
     from whose values it makes its partitions. A TIMESTAMP is the number of microseconds since 1970
     in UTC.
@@ -40,6 +41,7 @@ class Required:
     columns: tuple[str, ...]
     tuples: Tuples
     provider: str = ""
+    location: str = ""
 
     @property
     def types_of_columns(self) -> tuple[str, ...]:

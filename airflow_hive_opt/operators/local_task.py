@@ -51,7 +51,7 @@ class LocalTaskOperator(StatementOperator):
     :param key_predicate: if true, keys on data columns may skip row groups. Default: false.
         (templated)
     :param untested_formats: table formats against which no test has run, but whose tables keys
-        restrict: ``delta``, ``hudi``. A list, or text with commas. Default: none. (templated)
+        restrict: ``hudi``. A list, or text with commas. Default: none. (templated)
     :param python_functions: if true, keys that depend on Python functions are used. Default: false.
         (templated)
     :param planning_seconds: processor seconds of planning after which the statement passes through

@@ -13,9 +13,10 @@ from airflow_hive_opt.documents.storage import DescriptorError, NothingThereErro
 from airflow_hive_opt.metastores.required import Required, Tuples, missing, name_of
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException, ObjectStoragePath
 from airflow_hive_opt.statement.catalog import Column, Table
+from airflow_hive_opt.statement.lake_formats import ICEBERG
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
+    from airflow_hive_opt.metastores.lakes import LakeClient
     from airflow_hive_opt.metastores.metastore import Metastore
     from airflow_hive_opt.metastores.partitions import Partition
 
@@ -58,7 +59,7 @@ def check_connections(
     required: Sequence[Required], metastore_conn_id: str | None, catalog_conn_id: str | None
 ) -> None:
     """Raises ``AirflowFailException`` if a connection for one of the tables is not given."""
-    lake = sorted({entry.table for entry in required if entry.provider})
+    lake = sorted({entry.table for entry in required if entry.provider == ICEBERG})
     if lake and catalog_conn_id is None:
         raise AirflowFailException(
             f"the keys require partitions of the Iceberg table {lake[0]}: set catalog_conn_id to "
@@ -78,14 +79,16 @@ def check_connections(
 
 
 def poll_partitions(
-    metastore: Metastore | None, required: Sequence[Required], lake: IcebergTables | None = None
+    metastore: Metastore | None,
+    required: Sequence[Required],
+    lakes: Mapping[str, LakeClient] | None = None,
 ) -> PollResult:
     """Whether every required partition exists.
 
     Makes one metastore call for each table. AWS Glue gets one for each thousand partitions, or for
-    each 2,048 bytes of keys. ``lake`` answers for Iceberg's tables and ``metastore`` for all
-    others; each may be ``None`` if no table needs it. Raises ``MetastoreError`` and
-    ``CatalogError``.
+    each 2,048 bytes of keys. ``lakes`` has the client of each table format, and ``metastore``
+    answers for all other tables; each may be ``None`` if no table needs it. Raises
+    ``MetastoreError`` and ``CatalogError``.
     """
     lacking: list[str] = []
     notes: list[str] = []
@@ -93,8 +96,8 @@ def poll_partitions(
     for entry in required:
         wanted += len(entry.tuples)
         if entry.provider:
-            assert lake is not None, "check_connections"
-            absent = lake.absent(entry)
+            assert lakes is not None, "lake_clients"
+            absent = lakes[entry.provider].absent(entry)
             tuples = absent.tuples
             notes += [plain(absent.note)] if absent.note and absent.note not in notes else []
         else:

@@ -23,9 +23,9 @@ __all__ = ["Plan", "passing_through", "plan"]
 
 @dataclass(frozen=True)
 class _DataColumns:
-    """A catalog whose lake tables are grouped by all of their columns, if their format allows.
+    """A catalog whose lake tables are grouped by all columns of which they have bounds.
 
-    So keys can restrict any column. The tables' metadata has each file's lowest and highest value
+    So keys can restrict any of these. The tables' metadata has each file's lowest and highest value
     of a data column too. Whether that skips files depends on how the rows were written.
     """
 
@@ -33,10 +33,10 @@ class _DataColumns:
 
     def table(self, name: str) -> Table | None:
         found = self.catalog.table(name)
-        rules = LAKE_FORMATS.get(found.provider) if found is not None else None
-        if found is None or rules is None or not rules.has_values_of_any_column:
-            return found
-        return replace(found, clustered_by=tuple(column.name for column in found.columns))
+        if found is None:
+            return None
+        every = dict.fromkeys((*found.clustered_by, *found.bounded))
+        return replace(found, clustered_by=tuple(every))
 
 
 def passing_through(sql: str, why: str) -> Plan:
@@ -89,10 +89,10 @@ def _not_planned(row_level: RowLevel, statement: Statement, settings: Settings) 
     first = statement.blocks[0].first if statement.blocks else None
     provider = first.table.provider if isinstance(first, TableRelation) else ""
     if not provider:
-        return f"{row_level.kind} is planned for Iceberg tables only"
+        return f"{row_level.kind} is planned for tables of {', '.join(LAKE_FORMATS)} only"
     if not settings.switches.restricts(provider):
         return (
-            f"{row_level.kind} is planned for Iceberg tables, and if untested_formats names "
-            f"{provider}, for those of {provider}"
+            f"{row_level.kind} is planned for tables of {provider} only if untested_formats names "
+            "it, because no test has run against them"
         )
     return LAKE_FORMATS[provider].not_planned.get(row_level.kind)

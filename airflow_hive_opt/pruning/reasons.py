@@ -64,7 +64,7 @@ _SENTENCES = {
     ),
     Reason.DISABLED: "partition_pruning is False",
     Reason.FORMAT_NOT_TESTED: (
-        "no test has run against tables of this format (Delta, Hudi), so keys restrict them only "
+        "no test has run against tables of this format (Hudi), so keys restrict them only "
         "if untested_formats names it"
     ),
     Reason.PASSED_THROUGH: (

@@ -257,8 +257,12 @@ class Relations:
 
 
 def _has_dots(node: exp.Table) -> bool:
-    """Whether a part of the name contains a dot, so that the parts can't be told apart."""
-    return any("." in part.name for part in node.parts)
+    """Whether a part of the name contains a dot, so that the parts can't be told apart.
+
+    The last part may be a path: ``delta.`/data/orders.d` ``.
+    """
+    *before, last = (part.name for part in node.parts)
+    return any("." in name for name in before) or ("." in last and "/" not in last)
 
 
 def _has_columns(branch: QueryBlock, number: int) -> bool:

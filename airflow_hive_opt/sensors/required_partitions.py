@@ -22,12 +22,14 @@ from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
+    BaseHook,
     BaseSensorOperator,
     ObjectStoragePath,
     PokeReturnValue,
 )
 from airflow_hive_opt.provider.attempts import attempt_token
 from airflow_hive_opt.provider.handed_over import check_local_task, check_statement
+from airflow_hive_opt.provider.lake_clients import delta_tables, in_words
 from airflow_hive_opt.provider.waiting import (
     PollResult,
     check_connections,
@@ -35,10 +37,11 @@ from airflow_hive_opt.provider.waiting import (
     statement_digest,
 )
 from airflow_hive_opt.sensors.deferring import deadline_in, is_deferrable, summary_in
+from airflow_hive_opt.statement.lake_formats import ICEBERG
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job
-    from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
+    from airflow_hive_opt.metastores.lakes import LakeClient
     from airflow_hive_opt.metastores.required import Required
     from airflow_hive_opt.provider.airflow_compat import Context
 
@@ -63,9 +66,9 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     the local task has read, and starts no Spark. Otherwise it collects the keys once, on Spark,
     when it starts. Each poke then makes one metastore call for each table, however many partitions
     it has. It reads the metadata of an Iceberg table with PyIceberg, if the table has changed since
-    the last poke. If several small tables prune one table, the sensor waits for every combination
-    of their keys, because the join may read each of them. The log says which partitions are
-    missing.
+    the last poke, and the new commits of a Delta table with ``deltalake``. If several small tables
+    prune one table, the sensor waits for every combination of their keys, because the join may read
+    each of them. The log says which partitions are missing.
 
     :param sql: the statement that will run. (templated)
     :param descriptor: the output of the statement's
@@ -83,6 +86,8 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     :param catalog_conn_id: the ``iceberg`` connection of the catalog that has the statement's
         Iceberg tables. Default: none; then a statement that requires partitions of such a table
         fails. (templated)
+    :param storage_conn_id: the connection to the storage of the statement's Delta tables. Default:
+        none; then ``deltalake`` finds credentials as it does without Airflow. (templated)
     :param deferrable: wait in the triggerer. Default: ``[operators] default_deferrable``.
 
     ``poke_interval`` and ``timeout`` are those of Airflow's sensors. For all other arguments, see
@@ -96,6 +101,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         *StatementOperator.template_fields,
         "catalog_conn_id",
         "descriptor",
+        "storage_conn_id",
         *_SWITCHES,
     )
     template_ext: Sequence[str] = StatementOperator.template_ext
@@ -115,6 +121,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         python_functions: bool | str | None = None,
         metastore_conn_id: str | None = None,
         catalog_conn_id: str | None = None,
+        storage_conn_id: str | None = None,
         deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
@@ -137,8 +144,9 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         self.python_functions = python_functions
         check_switches(given_switches(self, _SWITCHES))
         self.catalog_conn_id = catalog_conn_id
+        self.storage_conn_id = storage_conn_id
         self._own_token = uuid4().hex  # if the context has no attempt ID: no older list has it
-        self._lake: IcebergTables | None = None  # keeps what a poke has read for the next one
+        self._lakes: dict[str, LakeClient] = {}  # keep what a poke has read for the next one
         self.deferrable = deferred
 
     def job(self, context: Context, **fields: Any) -> Job:
@@ -165,6 +173,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
                 self.poke_interval,
                 deadline_in(self.timeout),
                 self.catalog_conn_id,
+                self.storage_conn_id,
             ),
             method_name="execute_complete",
         )
@@ -179,7 +188,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         return PokeReturnValue(result.found, result.summary)
 
     def _poll(self, context: Context) -> PollResult:
-        from airflow_hive_opt.metastores.iceberg.catalog import CatalogError
+        from airflow_hive_opt.metastores.lakes import CatalogError
         from airflow_hive_opt.metastores.metastore import MetastoreError
 
         found = self._required(context)
@@ -189,17 +198,27 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
             if self.metastore_conn_id is not None and any(not each.provider for each in found):
                 hook = HiveMetastoreHook(self.metastore_conn_id)
                 metastore = clients.enter_context(hook.get_conn())
-            if self.catalog_conn_id is not None and any(each.provider for each in found):
-                self._lake = self._lake or IcebergCatalogHook(self.catalog_conn_id).get_conn()
-                clients.callback(self._lake.close)
+            for provider in {each.provider for each in found if each.provider}:
+                if provider not in self._lakes:
+                    self._lakes[provider] = self._client(provider)
+                clients.callback(self._lakes[provider].close)
             try:
-                result = poll_partitions(metastore, found, self._lake)
+                result = poll_partitions(metastore, found, self._lakes)
             except MetastoreError as error:
                 raise AirflowException(f"connection {self.metastore_conn_id!r}: {error}") from None
             except CatalogError as error:
-                raise AirflowException(f"connection {self.catalog_conn_id!r}: {error}") from None
+                raise AirflowException(
+                    in_words(error, self.catalog_conn_id, self.storage_conn_id)
+                ) from None
         self.log.info("%s", result.message)
         return result
+
+    def _client(self, provider: str) -> LakeClient:
+        if provider == ICEBERG:
+            assert self.catalog_conn_id is not None, "check_connections"
+            return IcebergCatalogHook(self.catalog_conn_id).get_conn()
+        named = self.storage_conn_id
+        return delta_tables(None if named is None else BaseHook.get_connection(named))
 
     def _required(self, context: Context) -> Sequence[Required]:
         """The list that an earlier poke of this attempt wrote; else makes it now."""

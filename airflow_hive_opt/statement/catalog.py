@@ -81,6 +81,8 @@ class Table:
     - ``clustered_by`` are the data columns by whose values such a table groups its files. A
       condition on them skips files. ``partitioned_by`` are those of them from whose values the
       table makes its partitions; the others are columns of its sort order.
+    - ``bounded`` are the data columns of which the metadata has each file's lowest and highest
+      value. A condition on them skips files if the rows were written in their order.
     - ``partition_fields`` has pairs of a column and the field of the table's own metadata that has
       its value for every file, whichever way the table was partitioned when it was written.
     """
@@ -104,6 +106,7 @@ class Table:
     provider: str = ""
     clustered_by: tuple[str, ...] = ()
     partitioned_by: tuple[str, ...] = ()
+    bounded: tuple[str, ...] = ()
     partition_fields: tuple[tuple[str, str], ...] = ()
 
     @property

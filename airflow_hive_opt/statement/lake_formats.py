@@ -20,20 +20,23 @@ class LakeRules:
 
     - ``tested``: tests have run against the format. Otherwise keys restrict its tables only if
       asked to.
-    - ``has_values_of_any_column``: the metadata has each file's lowest and highest value of any
-      column, and not only of those by which the table groups its files.
     - ``not_planned`` has the kinds of statements that pass through, MERGE, UPDATE or DELETE, each
       with the reason.
     """
 
     tested: bool = False
-    has_values_of_any_column: bool = False
     not_planned: Mapping[str, str] = field(default_factory=dict)
 
 
 LAKE_FORMATS = {
-    ICEBERG: LakeRules(tested=True, has_values_of_any_column=True),
-    DELTA: LakeRules(),
+    ICEBERG: LakeRules(tested=True),
+    DELTA: LakeRules(
+        tested=True,
+        not_planned={
+            kind: f"Delta accepts no subquery in {kind}, so no other table gives keys"
+            for kind in ("UPDATE", "DELETE")
+        },
+    ),
     # A table with a record key checks ON when MERGE runs, and fails for anything but equalities.
     HUDI: LakeRules(
         not_planned={

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from airflow_hive_opt.statement.lake_formats import UNTESTED_FORMATS
+from airflow_hive_opt.statement.lake_formats import LAKE_FORMATS, UNTESTED_FORMATS
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class Switches:
     def restricts(self, format_: str) -> bool:
         """Whether keys may become conditions on tables of a format with its own list of files.
 
-        >>> asked = Switches(untested_formats=("delta",))
-        >>> [asked.restricts(each) for each in ("iceberg", "delta", "hudi")]
+        >>> [Switches().restricts(each) for each in ("iceberg", "delta", "hudi")]
         [True, True, False]
+        >>> Switches(untested_formats=("hudi",)).restricts("hudi")
+        True
         """
         return format_ not in UNTESTED_FORMATS or format_ in self.untested_formats
 
@@ -54,7 +55,7 @@ OLD_NAMES = {f"hive.optimize.mapjoin.{name.replace('_', '.')}": name for name in
 _KINDS = {
     bool: "true or false",
     int: "a whole number of at least 0",
-    tuple: f"{' or '.join(UNTESTED_FORMATS)}, or both separated by a comma",
+    tuple: f"names of formats ({', '.join(LAKE_FORMATS)}), separated by commas",
 }
 
 
@@ -72,7 +73,7 @@ def switch(name: str, given: object, called: str = "") -> Any:
     kind = type(getattr(Switches, name))
     items = given if isinstance(given, (list, tuple)) else str(given).split(",")
     words = tuple(word for each in items if (word := str(each).strip().lower()))
-    if kind is tuple and all(word in UNTESTED_FORMATS for word in words):
+    if kind is tuple and all(word in LAKE_FORMATS for word in words):
         return words
     if kind is bool and words in (("true",), ("false",)):
         return words == ("true",)

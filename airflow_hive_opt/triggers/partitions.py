@@ -18,15 +18,17 @@ from airflow_hive_opt.provider.airflow_compat import (
     TriggerEvent,
     connection_of,
 )
+from airflow_hive_opt.provider.lake_clients import delta_tables, in_words
 from airflow_hive_opt.provider.waiting import (
     PollResult,
     check_connections,
     poll_descriptor,
     poll_partitions,
 )
+from airflow_hive_opt.statement.lake_formats import DELTA, ICEBERG
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.metastores.iceberg.catalog import IcebergTables
+    from airflow_hive_opt.metastores.lakes import LakeClient
     from airflow_hive_opt.metastores.metastore import Remote
     from airflow_hive_opt.metastores.required import Required
 
@@ -100,7 +102,7 @@ class RequiredPartitionsTrigger(PollingTrigger):
 
     The list may be long, so the trigger reads it from storage. The list must have this
     ``query_digest``, ``columns`` and ``token``. Each check makes one metastore call for each table,
-    and reads the metadata of each Iceberg table that has changed.
+    and reads the metadata of each Iceberg or Delta table that has changed.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class RequiredPartitionsTrigger(PollingTrigger):
         poke_interval: float,
         deadline: str,
         catalog_conn_id: str | None = None,
+        storage_conn_id: str | None = None,
     ) -> None:
         super().__init__(poke_interval, deadline)
         self.uri = uri
@@ -121,9 +124,10 @@ class RequiredPartitionsTrigger(PollingTrigger):
         self.token = token
         self.metastore_conn_id = metastore_conn_id
         self.catalog_conn_id = catalog_conn_id
+        self.storage_conn_id = storage_conn_id
         self._required: Sequence[Required] | None = None
         self._metastore: Remote | None = None
-        self._lake: IcebergTables | None = None
+        self._lakes: dict[str, LakeClient] = {}
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """See Airflow's ``BaseTrigger``."""
@@ -138,24 +142,27 @@ class RequiredPartitionsTrigger(PollingTrigger):
                 "poke_interval": self.poke_interval,
                 "deadline": self.deadline,
                 "catalog_conn_id": self.catalog_conn_id,
+                "storage_conn_id": self.storage_conn_id,
             },
         )
 
     async def poll(self) -> PollResult:
         """Checks the metastore and the catalog, in a thread; raises ``AirflowException``."""
-        from airflow_hive_opt.metastores.iceberg.catalog import CatalogError
+        from airflow_hive_opt.metastores.lakes import CatalogError
         from airflow_hive_opt.metastores.metastore import MetastoreError
 
         if self._required is None:
             self._required = await self._connect(await asyncio.to_thread(self._read))
         try:
             return await asyncio.to_thread(
-                poll_partitions, self._metastore, self._required, self._lake
+                poll_partitions, self._metastore, self._required, self._lakes
             )
         except MetastoreError as error:
             raise AirflowException(f"connection {self.metastore_conn_id!r}: {error}") from None
         except CatalogError as error:
-            raise AirflowException(f"connection {self.catalog_conn_id!r}: {error}") from None
+            raise AirflowException(
+                in_words(error, self.catalog_conn_id, self.storage_conn_id)
+            ) from None
 
     async def _connect(self, required: Sequence[Required]) -> Sequence[Required]:
         """Makes the clients that the tables need, in threads: boto3 reads files, for example."""
@@ -166,9 +173,14 @@ class RequiredPartitionsTrigger(PollingTrigger):
         if self.metastore_conn_id is not None and any(not each.provider for each in required):
             connection = await connection_of(self.metastore_conn_id)
             self._metastore = await asyncio.to_thread(metastore_of, connection)
-        if self.catalog_conn_id is not None and any(each.provider for each in required):
+        providers = {each.provider for each in required if each.provider}
+        if self.catalog_conn_id is not None and ICEBERG in providers:
             connection = await connection_of(self.catalog_conn_id)
-            self._lake = await asyncio.to_thread(tables_of, connection)
+            self._lakes[ICEBERG] = await asyncio.to_thread(tables_of, connection)
+        if DELTA in providers:
+            named = self.storage_conn_id
+            storage = None if named is None else await connection_of(named)
+            self._lakes[DELTA] = await asyncio.to_thread(delta_tables, storage)
         return required
 
     def _read(self) -> Sequence[Required]:
@@ -179,5 +191,5 @@ class RequiredPartitionsTrigger(PollingTrigger):
         """Closes the clients."""
         if self._metastore is not None:
             self._metastore.close()
-        if self._lake is not None:
-            await asyncio.to_thread(self._lake.close)
+        for client in self._lakes.values():
+            await asyncio.to_thread(client.close)

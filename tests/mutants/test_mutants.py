@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import airflow_hive_opt
-from tests.mutants.iceberg_edits import ON_SPARK
+from tests.mutants import iceberg_edits
+from tests.mutants.delta_edits import IN_THE_LOG, LOG_TESTS, ON_SPARK
 from tests.mutants.worker_edits import WORKER_EDITS
 from tests.mutants.wrong_edits import WRONG_EDITS, WrongEdit
 
@@ -37,12 +38,12 @@ WORKER = (
     "tests/worker/test_lakes.py",
     "tests/worker/test_planning.py",
 )
-EDITS = (*WRONG_EDITS, *WORKER_EDITS)
+EDITS = (*WRONG_EDITS, *WORKER_EDITS, *IN_THE_LOG)
 
 
 @pytest.mark.parametrize(
     "edit",
-    (*EDITS, *(edit for edit, _ in ON_SPARK)),
+    (*EDITS, *(edit for edit, *_ in (*ON_SPARK, *iceberg_edits.ON_SPARK))),
     ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}",
 )
 def test_its_text_stands_once(edit):
@@ -73,7 +74,10 @@ def noticed_by(edit: WrongEdit, folder: Path, *given: str) -> str | None:
     file = folder / PACKAGE.name / edit.file
     file.write_text(file.read_text().replace(edit.text, edit.instead))
     doctests = f"{PACKAGE.name}/{edit.file}"
-    tests = WORKER if edit.file.startswith("worker/") else PLANNER
+    if edit in IN_THE_LOG:
+        tests = LOG_TESTS
+    else:
+        tests = WORKER if edit.file.startswith("worker/") else PLANNER
     failed = first_failure(folder, *given or (doctests, *tests))
     shutil.rmtree(folder)
     return failed

@@ -21,12 +21,13 @@ class WrongEdit:
     why: str
 
 
-def _edits(file: str, *edits: tuple[str, str, str]) -> tuple[WrongEdit, ...]:
-    return tuple(WrongEdit(file, *edit) for edit in edits)
+def edits(file: str, *found: tuple[str, str, str]) -> tuple[WrongEdit, ...]:
+    """Edits of one file: their texts, what comes instead, and why that is wrong."""
+    return tuple(WrongEdit(file, *each) for each in found)
 
 
 WRONG_EDITS = (
-    *_edits(
+    *edits(
         "pruning/conditions.py",
         (
             "bool(node.expressions) and constant and is_strict(node.this)",
@@ -34,7 +35,7 @@ WRONG_EDITS = (
             "an IN list may be true although an item is NULL",
         ),
     ),
-    *_edits(
+    *edits(
         "pruning/scope.py",
         (
             "        return self.nearest.isdisjoint(self._owners(name))",
@@ -47,7 +48,7 @@ WRONG_EDITS = (
             "a column that Spark calls by its expression hides the outer column of that name",
         ),
     ),
-    *_edits(
+    *edits(
         "pruning/resolve.py",
         (
             "        if self.relations.is_pivoted(select):",
@@ -55,7 +56,7 @@ WRONG_EDITS = (
             "PIVOT replaces the columns of all relations in FROM",
         ),
     ),
-    *_edits(
+    *edits(
         "pruning/output_columns.py",
         (
             "    if isinstance(inner, _SEVERAL_COLUMNS):",
@@ -83,7 +84,7 @@ WRONG_EDITS = (
             "USING's columns come first in *",
         ),
     ),
-    *_edits(
+    *edits(
         f"{RULES}/disjunctions.py",
         (
             "if not all(kept) or not all(",
@@ -96,7 +97,7 @@ WRONG_EDITS = (
             "a branch that does not read a relation may be true of its NULLs",
         ),
     ),
-    *_edits(
+    *edits(
         "pruning/relations.py",
         (
             " or name in self._not_expanded:",
@@ -109,7 +110,7 @@ WRONG_EDITS = (
             "a reader that is in no relation needs every key",
         ),
     ),
-    *_edits(
+    *edits(
         f"{RULES}/partition_pruning.py",
         (
             "for decision in decided for each in decision.alternatives)",
@@ -122,7 +123,7 @@ WRONG_EDITS = (
             "a reader that needs every partition needs the scan whole",
         ),
     ),
-    *_edits(
+    *edits(
         f"{RULES}/key_predicates.py",
         (
             "        if all(predicate in other for other in others)\n",
@@ -130,7 +131,7 @@ WRONG_EDITS = (
             "another reader of the CTE needs other rows",
         ),
     ),
-    *_edits(
+    *edits(
         f"{RULES}/into_subqueries.py",
         (
             "if names.count(name) == 1 and same_for_group(select, projection):",
@@ -138,7 +139,7 @@ WRONG_EDITS = (
             "an aggregate or a window function reads the rows that the condition drops",
         ),
     ),
-    *_edits(
+    *edits(
         "pruning/substitution.py",
         (
             " and not condition.implied and strict",
@@ -151,7 +152,7 @@ WRONG_EDITS = (
             "a branch of an OR may be true of the NULLs that another one reads",
         ),
     ),
-    *_edits(
+    *edits(
         f"{RULES}/transitive_conditions.py",
         (
             "    return len(types) == 1 and family(types.pop()) is not None",
@@ -159,7 +160,7 @@ WRONG_EDITS = (
             "Spark converts one side, so that the text compares otherwise",
         ),
     ),
-    *_edits(
+    *edits(
         f"{RULES}/predicate_pushdown.py",
         (
             "_MATCHED_RIGHT = (JoinKind.INNER, JoinKind.LEFT_OUTER, JoinKind.LEFT_SEMI)",
@@ -172,7 +173,7 @@ WRONG_EDITS = (
             "rows of the left side are needed without a match",
         ),
     ),
-    *_edits(
+    *edits(
         "pruning/subquery_joins.py",
         (
             "or not is_null_rejecting(values_for(part, nodes).unnest())",
@@ -180,7 +181,7 @@ WRONG_EDITS = (
             "the condition may be true although the subquery returns NULL",
         ),
     ),
-    *_edits(
+    *edits(
         f"{RULES}/weakening.py",
         (
             "_BOTH = (JoinKind.INNER, JoinKind.LEFT_SEMI)",
@@ -243,7 +244,7 @@ WRONG_EDITS = (
             "NULLs from inside a subquery are forgotten",
         ),
     ),
-    *_edits(
+    *edits(
         f"{RULES}/skeletons.py",
         (
             '            yield scan, found, dict.fromkeys(outputs, VisibleColumn(""))',
@@ -316,7 +317,7 @@ WRONG_EDITS = (
             "an outer join replaces the rows",
         ),
     ),
-    *_edits(
+    *edits(
         f"{RULES}/key_sources.py",
         (
             "        return not self.names or mine <= _partition_columns(self.operator)",
@@ -369,7 +370,7 @@ WRONG_EDITS = (
             "a condition that the metastore does not answer",
         ),
     ),
-    *_edits(
+    *edits(
         f"{REWRITING}/join_elimination.py",
         (
             "    if not answered or not is_deterministic(text.sql) or",
@@ -412,7 +413,7 @@ WRONG_EDITS = (
             "a name without a qualifier",
         ),
     ),
-    *_edits(
+    *edits(
         f"{REWRITING}/self_join_window.py",
         (
             '        guard = "" if anchor.not_null else anchor.present',
@@ -450,7 +451,7 @@ WRONG_EDITS = (
             "the lookup's filters are forgotten",
         ),
     ),
-    *_edits(
+    *edits(
         f"{REWRITING}/anchors.py",
         (
             "        if type_ is None or type_ != block.type_of(right):\n            continue\n",
@@ -463,7 +464,7 @@ WRONG_EDITS = (
             "NULLs in place of the anchor",
         ),
     ),
-    *_edits(
+    *edits(
         f"{REWRITING}/aggregate_once.py",
         (
             "    if not block.inner_only:\n        raise Refused(Refusal.NULL_SUPPLYING_SIDE)\n",
@@ -491,7 +492,7 @@ WRONG_EDITS = (
             "a sum counts each row",
         ),
     ),
-    *_edits(
+    *edits(
         f"{REWRITING}/merged_aggregates.py",
         (
             "    whole = [pair for pair in joined if not pair[0].filters or _same_filters(*pair)]",
@@ -509,7 +510,7 @@ WRONG_EDITS = (
             "a NULL key joins nothing",
         ),
     ),
-    *_edits(
+    *edits(
         f"{REWRITING}/windowed_read.py",
         (
             '    if "" in asked:\n        return ""\n',
@@ -527,7 +528,7 @@ WRONG_EDITS = (
             "it fails for rows that it was not asked of",
         ),
     ),
-    *_edits(
+    *edits(
         f"{REWRITING}/join_below.py",
         (
             '    repeatable = all(window.startswith(("min(", "max(")) for window in windows)',
@@ -535,7 +536,7 @@ WRONG_EDITS = (
             "rows that come several times are added several times",
         ),
     ),
-    *_edits(
+    *edits(
         f"{REWRITING}/lookups.py",
         (
             '_TURNED = {"<>": "<>", "<": ">", ">": "<",',

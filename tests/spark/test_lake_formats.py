@@ -22,9 +22,9 @@ from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from tests.services.lake_entries import add_entry
 from tests.spark.stages import prune
 
-FORMATS = ("delta", "hudi")
+FORMATS = ("hudi",)
 MERGE = (
-    "MERGE INTO of_delta o USING changed c ON o.id = c.id AND o.day = c.day "
+    "MERGE INTO of_hudi o USING changed c ON o.id = c.id AND o.day = c.day "
     "WHEN MATCHED THEN UPDATE SET v = c.v WHEN NOT MATCHED THEN INSERT *"
 )
 LIST = "(DATE'2026-01-05', DATE'2026-01-07')"
@@ -44,7 +44,6 @@ def entries(spark):
     spark.sql("ANALYZE TABLE bare COMPUTE STATISTICS")  # else Spark would have to read the files
     for provider in FORMATS:
         add_entry(spark, "lake_formats.twin", f"lake_formats.of_{provider}", provider.title())
-    add_entry(spark, "lake_formats.bare", "lake_formats.bare_delta", "delta")
     spark.sql(
         "CREATE TABLE changed AS SELECT * FROM VALUES (4, 70, DATE'2026-01-05'), "
         "(6, 71, DATE'2026-01-07'), (7, 72, NULL) AS t(id, v, day)"
@@ -86,11 +85,11 @@ def test_off_by_default(entries, tmp_path, provider):
     report = pruned(entries, sql, tmp_path)
     assert reasons(report) == {"o": "FORMAT_NOT_TESTED"}
     assert text(sql, report) == sql
-    merge = MERGE.replace("of_delta", f"of_{provider}")
+    merge = MERGE
     report = pruned(entries, merge, tmp_path)
     (decision,) = report.descriptor.decisions
     assert decision.reason == "PASSED_THROUGH"
-    assert f"if untested_formats names {provider}" in decision.message
+    assert "if untested_formats names it" in decision.message
     assert text(merge, report) == merge
 
 
@@ -114,25 +113,11 @@ def test_the_text_of_a_join(entries, tmp_path, provider):
 )
 def test_keys_from_partition_names_are_not_handed_over(entries, tmp_path, hand_over, reason):
     """Partitions of the other table that are added before the map join would be more keys."""
-    sql = "SELECT o.id FROM of_delta o JOIN twin t ON o.day = t.day"
-    job = Job(sql, switches={"untested_formats": "delta"})
+    sql = "SELECT o.id FROM of_hudi o JOIN twin t ON o.day = t.day"
+    job = Job(sql, switches={"untested_formats": "hudi"})
     report = prune(entries, job, UPath(tmp_path) / "1.json", hand_over=hand_over)
     assert reasons(report)["o"] == reason
     assert bool(report.descriptor.row_filters) == (not hand_over)
-
-
-def test_the_text_of_deltas_merge(entries, tmp_path):
-    guard = (
-        f"IF((`c`.`day` IS NOT NULL) AND NOT (`c`.`day` IN {LIST}), raise_error('airflow_hive_opt: "
-        "the source has keys that it did not have when they were read'), TRUE)"
-    )
-    report = pruned(entries, MERGE, tmp_path, "delta")
-    assert reasons(report)["o"] == "RESTRICTED"
-    assert text(MERGE, report) == (
-        "MERGE INTO of_delta o USING changed c "
-        f"ON (o.id = c.id AND o.day = c.day) AND (`o`.`day` IN {LIST}) "
-        f"WHEN MATCHED THEN UPDATE SET v = c.v WHEN NOT MATCHED AND {guard} THEN INSERT *"
-    )
 
 
 def test_the_guard_is_what_delta_accepts(entries):
@@ -144,7 +129,7 @@ def test_the_guard_is_what_delta_accepts(entries):
 
 
 def test_hudis_merge_stays_as_it_is(entries, tmp_path):
-    merge = MERGE.replace("of_delta", "of_hudi")
+    merge = MERGE
     report = pruned(entries, merge, tmp_path, "hudi")
     (decision,) = report.descriptor.decisions
     assert "Hudi accepts only equalities" in decision.message
@@ -210,9 +195,7 @@ class _TransformStandIn:
         return self._names
 
 
-@pytest.mark.parametrize(
-    ("stand_in", "provider"), [(DeltaTableStandIn, "delta"), (HudiTableStandIn, "hudi")]
-)
+@pytest.mark.parametrize(("stand_in", "provider"), [(HudiTableStandIn, "hudi")])
 def test_tables_of_another_catalog(entries, monkeypatch, stand_in, provider):
     found = stand_in(("identity", ("Day",)), ("identity", ("s", "day")), ("bucket", ("id",)))
     monkeypatch.setattr(tables, "load", lambda session, place: found)
@@ -224,17 +207,6 @@ def test_tables_of_another_catalog(entries, monkeypatch, stand_in, provider):
     ]
     assert table.clustered_by == ("day",)
     assert (table.total_bytes, table.location) == (UNKNOWN_SIZE, "file:/orders")
-
-
-def test_partition_columns_that_only_deltas_catalog_knows(entries, monkeypatch):
-    """Delta's entry in the metastore has none."""
-    assert SparkCatalog(entries).table("lake_formats.bare_delta").clustered_by == ()
-    monkeypatch.setattr(LakeTables, "_is_registered", lambda _, name: name == "spark_catalog")
-    found = DeltaTableStandIn(("identity", ("day",)))
-    monkeypatch.setattr(tables, "load", lambda session, place: found)
-    table = SparkCatalog(entries).table("lake_formats.bare_delta")
-    assert (table.provider, table.clustered_by) == ("delta", ("day",))
-    assert table.name == "spark_catalog.lake_formats.bare_delta"
 
 
 def test_sparks_own_transforms(entries):

@@ -55,9 +55,9 @@ def test_set_lines_override_arguments_and_these_hive_conf(make, conf, argument, 
     assert found.warnings == told
 
 
-@pytest.mark.parametrize("value", ["paimon", "delta;hudi", "true", "delta iceberg"])
+@pytest.mark.parametrize("value", ["paimon", "delta;hudi", "true", "delta paimon"])
 def test_an_unknown_format_is_one_clear_line(value):
-    said = f"must be delta or hudi, or both separated by a comma, not '{value}'"
+    said = f"must be names of formats (iceberg, delta, hudi), separated by commas, not '{value}'"
     with pytest.raises(ValueError, match=f"^setting {FORMATS} {re.escape(said)}$"):
         Settings.for_run({FORMATS: value})
     with pytest.raises(ValueError, match=f"^untested_formats {re.escape(said)}$"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from threading import Thread
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from airflow_hive_opt.metastores.iceberg.partitions import UnexpectedTableError, missing_from
-from airflow_hive_opt.metastores.required import Required, Tuples
+from airflow_hive_opt.metastores.lakes import Absent, CatalogError
+from airflow_hive_opt.metastores.required import Required
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -25,21 +25,6 @@ NO_PYICEBERG = (
 # These metastores store names in lower case. PyIceberg passes them on as they are written.
 _LOWER_CASE = ("hive", "glue")
 _SECRET = re.compile(r"secret|token|password|credential|key|auth|sas|connection|header", re.I)
-
-
-class CatalogError(Exception):
-    """The catalog does not answer, or one of its tables can't be read.
-
-    The message is one line without secrets.
-    """
-
-
-@dataclass(frozen=True)
-class Absent:
-    """The required tuples that a table does not have; ``note`` says why it has none at all."""
-
-    tuples: Tuples
-    note: str = ""
 
 
 class IcebergTables:

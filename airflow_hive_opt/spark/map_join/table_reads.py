@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from airflow_hive_opt.documents.report import TableRead
+from airflow_hive_opt.spark.catalog.lakes.delta import path_read
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.physical_operators import operators
 
@@ -60,7 +61,7 @@ def _table(kind: str, operator: Any) -> str | None:
     elif (given := operator.tableIdentifier()).isDefined():
         identifier = given.get()
     else:
-        return None
+        return path_read(operator.relation())
     database = identifier.database()
     return f"{database.get()}.{identifier.table()}" if database.isDefined() else None
 

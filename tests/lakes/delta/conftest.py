@@ -32,6 +32,10 @@ def lake(runtime, metastore_service, tmp_path_factory):
         # tiny tables: Delta reads its log with a job of that many tasks
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.shuffle.partitions": "1",
+        # tiny statements: compiling would be most of their time
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.driver.extraJavaOptions": SHORT_LIVED,
     }

@@ -1,26 +1,46 @@
-"""Delta: no test has run against its tables, so only their partition columns count."""
+"""Delta: a table keeps each file's partition values, and the bounds of its first columns.
+
+Delta's own planning skips files by both. A condition on a partition column that is generated
+follows from one on the columns from which it is generated.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import logging
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
-from airflow_hive_opt.spark.catalog.lakes.entries import identity_columns, listing_its_files
+from airflow_hive_opt.restriction.row_changes import values_condition
 from airflow_hive_opt.spark.catalog.lakes.place import Place
-from airflow_hive_opt.spark.catalog.table_facts import provider_of
+from airflow_hive_opt.spark.catalog.table_facts import columns_of, provider_of
+from airflow_hive_opt.spark.session.spark_compat import to_scala
 from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.lake_formats import DELTA
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+_TABLE = "org.apache.spark.sql.delta.catalog.DeltaTableV2"
+_PREPARED = "PreparedDeltaFileIndex"
+_CLUSTERED = "clusteringColumns"
+_GENERATED = "delta.generationExpression"
+# ``delta.`/data/orders@v3` `` and ``@20260131000000000`` are older versions.
+_VERSION = re.compile(r"@(v\d+|\d{17})$")
+MOST_VALUES = 1_000
 
 
 class Delta:
     """See :class:`~airflow_hive_opt.spark.catalog.lakes.lake_format.LakeFormat`."""
 
     name = DELTA
+    reads_paths = True
 
     def is_entry(self, metadata: Any) -> bool:
         """By the provider."""
@@ -28,46 +48,146 @@ class Delta:
 
     def is_loaded(self, session: SparkSession, loaded: Any) -> bool:  # noqa: ARG002
         """By the class of Spark's table."""
-        name = str(loaded.getClass().getName())
-        return name == "org.apache.spark.sql.delta.catalog.DeltaTableV2"
+        return str(loaded.getClass().getName()) == _TABLE
 
-    def described(self, session: SparkSession, place: Place, table: Table, loaded: Any) -> Table:  # noqa: ARG002
-        """The partition columns are those that Delta's catalog gives."""
-        return replace(table, provider=DELTA, clustered_by=identity_columns(loaded))
+    def described(
+        self,
+        session: SparkSession,  # noqa: ARG002
+        place: Place,  # noqa: ARG002
+        table: Table,
+        loaded: Any,
+    ) -> Table | None:
+        """The columns of liquid clustering count as Iceberg's sort order does."""
+        if not loaded.tableExists():  # a path without a table
+            return None
+        snapshot = loaded.initialSnapshot()
+        partitioned = tuple(str(each).lower() for each in _partition_columns(snapshot))
+        clustered = _clustering_columns(loaded.properties())
+        sources = _sources_of_generated(snapshot, partitioned)
+        return replace(
+            table,
+            total_bytes=_total(snapshot, "sizeInBytes"),
+            provider=DELTA,
+            clustered_by=tuple(dict.fromkeys((*partitioned, *clustered, *sources))),
+            partitioned_by=partitioned,
+            bounded=tuple(each.name for each in columns_of(snapshot.statCollectionLogicalSchema())),
+        )
 
-    def of_entry(self, session: SparkSession, table: Table) -> Table:
-        """By the metastore's entry."""
-        return listing_its_files(session, table, DELTA)
+    def of_entry(self, session: SparkSession, table: Table) -> Table:  # noqa: ARG002
+        """Without Delta's catalog Spark can't say how the table is partitioned."""
+        log.warning(
+            "%s is a Delta table, but spark.sql.catalog.spark_catalog is not Delta's catalog, so "
+            "it is read whole: set it to org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            table.name,
+        )
+        return table
 
-    def most_values(self, table: Table, column: str) -> int:  # noqa: ARG002
-        """As for Iceberg."""
-        return 200
+    def most_values(self, table: Table, column: str) -> int:
+        """Delta makes one range of a list on a column that is no partition column."""
+        return MOST_VALUES if column in table.partitioned_by else 1
 
     def expression(
         self,
         table: Table,  # noqa: ARG002
-        filters: Sequence[tuple[str, RowFilter]],  # noqa: ARG002
+        filters: Sequence[tuple[str, RowFilter]],
     ) -> str | None:
-        """Its files are not counted."""
-        return None
+        """SQL."""
+        return " AND ".join(f"({values_condition(quote(name), found)})" for name, found in filters)
 
     def counted(
+        self, session: SparkSession, loaded: Any, found: PlannedFiles
+    ) -> PlannedFiles | None:
+        """With the plan that Delta makes of a query with the condition."""
+        if found.expression is None:
+            return None
+        snapshot = loaded.initialSnapshot()
+        found = replace(
+            found,
+            total_files=_total(snapshot, "numOfFiles"),
+            total_bytes=_total(snapshot, "sizeInBytes"),
+        )
+        query = loaded.toDf(session._jsparkSession).where(found.expression).queryExecution()
+        (leaf,) = _leaves(query.optimizedPlan())
+        if leaf.getClass().getSimpleName() == "LocalRelation":  # the condition is never true
+            return replace(found, partitions=0, files=0, bytes=0)
+        index = leaf.relation().location()
+        if index.getClass().getSimpleName() != _PREPARED:  # without Delta's extension
+            return None
+        scan = index.preparedScan()
+        nothing = to_scala(session._jvm, [])
+        used = scan.filtersUsedForSkipping().toSeq()
+        return replace(
+            found,
+            partitions=int(index.listFiles(used, nothing).size()),
+            files=int(scan.files().size()),
+            bytes=int(index.sizeInBytes()),
+        )
+
+    def version(
         self,
         session: SparkSession,  # noqa: ARG002
-        loaded: Any,  # noqa: ARG002
-        found: PlannedFiles,  # noqa: ARG002
-    ) -> PlannedFiles | None:
-        """Its files are not counted."""
-        return None
-
-    def version(self, session: SparkSession, place: Place, loaded: Any) -> str | None:  # noqa: ARG002
-        """It is not held to a version."""
-        return None
+        place: Place,  # noqa: ARG002
+        loaded: Any,
+    ) -> str | None:
+        """The number of the version; none if the name is that of a version."""
+        if loaded.timeTravelOpt().isDefined() or _VERSION.search(str(loaded.path())):
+            return None
+        return str(loaded.initialSnapshot().version())
 
     def as_of(self, version: str) -> str:
         """By the number of the version."""
         return f"VERSION AS OF {version}"
 
     def has_columns_of(self, session: SparkSession, loaded: Any, version: str) -> bool:  # noqa: ARG002
-        """It is not held to a version."""
-        return False
+        """A table has the columns of its current version."""
+        return str(loaded.initialSnapshot().version()) == version
+
+
+def _total(snapshot: Any, name: str) -> int:
+    """The snapshot's number of files or bytes: of its checksum, or else by reading its log."""
+    known = getattr(snapshot, f"{name}IfKnown")()
+    return int(known.get() if known.isDefined() else getattr(snapshot, name)())
+
+
+def _leaves(plan: Any) -> Iterator[Any]:
+    leaves = plan.collectLeaves()
+    return (leaves.apply(at) for at in range(leaves.size()))
+
+
+def _partition_columns(snapshot: Any) -> Iterator[Any]:
+    names = snapshot.metadata().partitionColumns()
+    return (names.apply(at) for at in range(names.size()))
+
+
+def _clustering_columns(properties: Any) -> Iterator[str]:
+    """The columns of the top level by which Delta clusters the rows, in lower case."""
+    text = properties.get(_CLUSTERED)
+    for names in json.loads(str(text)) if text else ():
+        if len(names) == 1:
+            yield str(names[0]).lower()
+
+
+def _sources_of_generated(snapshot: Any, partitioned: Sequence[str]) -> Iterator[str]:
+    """The columns whose names occur in the expressions of generated partition columns."""
+    fields = json.loads(snapshot.schema().json())["fields"]
+    generated = [
+        str(each["metadata"][_GENERATED]).lower()
+        for each in fields
+        if each["name"].lower() in partitioned and _GENERATED in each["metadata"]
+    ]
+    for each in fields:
+        name = each["name"].lower()
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        if name not in partitioned and any(word.search(text) for text in generated):
+            yield name
+
+
+def path_read(relation: Any) -> str | None:
+    """The name of a table that a plan reads by its path, ``None`` if the relation is not Delta's.
+
+    ``relation`` is the JVM's, with the files that a scan reads.
+    """
+    index = relation.location()
+    if not str(index.getClass().getName()).startswith("org.apache.spark.sql.delta."):
+        return None
+    return f"delta.{index.path()}"

@@ -16,6 +16,12 @@ _FORMATS: tuple[LakeFormat, ...] = (Iceberg(), Delta(), Hudi())
 _BY_NAME = {each.name: each for each in _FORMATS}
 
 
+def is_path(database: str, name: str) -> bool:
+    """Whether a name after a database is the path of a table, and the database its format."""
+    format_ = _BY_NAME.get(database.lower())
+    return format_ is not None and format_.reads_paths and "/" in name
+
+
 def named(provider: str) -> LakeFormat:
     """The format with which a table's ``provider`` is described."""
     return _BY_NAME[provider]

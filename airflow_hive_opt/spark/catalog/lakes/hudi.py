@@ -21,6 +21,7 @@ class Hudi:
     """See :class:`~airflow_hive_opt.spark.catalog.lakes.lake_format.LakeFormat`."""
 
     name = HUDI
+    reads_paths = False
 
     def is_entry(self, metadata: Any) -> bool:
         """By the provider."""

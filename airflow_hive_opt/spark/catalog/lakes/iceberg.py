@@ -33,6 +33,7 @@ class Iceberg:
     """See :class:`~airflow_hive_opt.spark.catalog.lakes.lake_format.LakeFormat`."""
 
     name = ICEBERG
+    reads_paths = False
 
     def is_entry(self, metadata: Any) -> bool:
         """A table that Iceberg has made in the metastore has Hive as its provider."""
@@ -62,6 +63,7 @@ class Iceberg:
             provider=ICEBERG,
             clustered_by=layout.clustered_by,
             partitioned_by=layout.partitioned_by,
+            bounded=tuple(column.name for column in table.columns),
             partition_fields=() if _is_a_version(place, loaded) else layout.partition_fields,
         )
 

@@ -21,6 +21,8 @@ class LakeFormat(Protocol):
 
     name: str
     """As in :mod:`airflow_hive_opt.statement.lake_formats`."""
+    reads_paths: bool
+    """Whether the format's name before a path, as in ``delta.`/data/orders` ``, names a table."""
 
     def is_entry(self, metadata: Any) -> bool:
         """Whether Spark's metadata of a table of the metastore names the format."""
@@ -28,11 +30,13 @@ class LakeFormat(Protocol):
     def is_loaded(self, session: SparkSession, loaded: Any) -> bool:
         """Whether the table is of this format."""
 
-    def described(self, session: SparkSession, place: Place, table: Table, loaded: Any) -> Table:
+    def described(
+        self, session: SparkSession, place: Place, table: Table, loaded: Any
+    ) -> Table | None:
         """``table``, which has name, columns and location, with what the format knows of it.
 
         That is its size, the columns by which it groups its files, and how it is partitioned. A
-        table that can't be pruned gets no provider.
+        table that can't be pruned gets no provider. ``None`` if there is no such table.
         """
 
     def of_entry(self, session: SparkSession, table: Table) -> Table:

@@ -23,8 +23,14 @@ class Place:
 
     @classmethod
     def of(cls, full_name: str) -> Place:
-        """The place of a table by its :attr:`full_name`."""
-        catalog, *namespace, name = full_name.split(".")
+        """The place of a table by its :attr:`full_name`.
+
+        >>> Place.of("spark_catalog.delta./data/orders.d").name
+        '/data/orders.d'
+        """
+        # the session's catalog has namespaces of one part, and names that are paths
+        parts = 2 if full_name.startswith(f"{SESSION_CATALOG}.") else -1
+        catalog, *namespace, name = full_name.split(".", parts)
         return cls(catalog, tuple(namespace), name)
 
     @property
@@ -35,7 +41,7 @@ class Place:
     @property
     def is_dotted(self) -> bool:
         """Whether a part has a dot, so that the full name can't be taken apart again."""
-        return any("." in part for part in (*self.namespace, self.name))
+        return Place.of(self.full_name) != self
 
 
 def load(session: SparkSession, place: Place) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
-from airflow_hive_opt.spark.catalog.lakes.formats import entry_format, loaded_format
+from airflow_hive_opt.spark.catalog.lakes.formats import entry_format, is_path, loaded_format
 from airflow_hive_opt.spark.catalog.lakes.place import SESSION_CATALOG, Place, load
 from airflow_hive_opt.spark.catalog.table_facts import NOT_FOUND, columns_of
 from airflow_hive_opt.spark.session.spark_compat import active, condition_of
@@ -31,6 +31,10 @@ class LakeTables:
 
         A name of one part may be a temporary view, which the caller looks up first.
         """
+        if self._current == SESSION_CATALOG and self._is_registered(SESSION_CATALOG):
+            database, _, path = name.removeprefix(f"{SESSION_CATALOG}.").partition(".")
+            if is_path(database, path):
+                return Place(SESSION_CATALOG, (database,), path)
         first, *others = name.split(".")
         if others and first.lower() == "global_temp":
             return None
@@ -79,7 +83,7 @@ class LakeTables:
             raise
 
 
-def _described(session: SparkSession, place: Place, loaded: Any) -> Table:
+def _described(session: SparkSession, place: Place, loaded: Any) -> Table | None:
     location = loaded.properties().get("location")
     table = Table(
         place.full_name,

@@ -1,0 +1,89 @@
+"""Statements that are held to the versions from which their keys came."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lakes.runs import rows_of, run, run_apart
+
+JOIN = "SELECT b.id, c.v FROM held.big b JOIN held.changed c ON b.day = c.day"
+MERGE = (
+    "MERGE INTO held.big t USING held.changed c ON t.id = c.id AND t.day = c.day "
+    "WHEN MATCHED THEN UPDATE SET v = c.v "
+    "WHEN NOT MATCHED THEN INSERT (id, day, v) VALUES (c.id, c.day, c.v)"
+)
+
+
+@pytest.fixture
+def tables(lake):
+    lake.sql("CREATE DATABASE held")
+    lake.sql(
+        "CREATE TABLE held.big USING delta PARTITIONED BY (day) AS SELECT id, "
+        "date_add(DATE'2024-01-01', cast(id % 20 as int)) AS day, 0L AS v FROM range(0, 100, 1, 1)"
+    )
+    lake.sql("CREATE TABLE held.changed (id bigint, day date, v bigint) USING delta")
+    lake.sql("INSERT INTO held.changed VALUES (2, DATE'2024-01-03', 7)")
+    yield lake
+    lake.sql("DROP DATABASE held CASCADE")
+
+
+def change(session):
+    """A row of a day that the keys don't have, and one more of a day that they have."""
+    session.sql(
+        "INSERT INTO held.changed VALUES (4, DATE'2024-01-05', 9), (22, DATE'2024-01-03', 8)"
+    )
+
+
+def test_both_stages_name_the_version_and_hold_it(tables, tmp_path):
+    plain = rows_of(tables, JOIN)
+    free = run(tables, JOIN, tmp_path)
+    assert (free.rows, free.files("held.big")) == (plain, 1)
+    listed = [{"table": "spark_catalog.held.changed", "snapshot": "1", "held": False}]
+    assert free.report.summary()["snapshots"] == listed
+    held = run_apart(tables, JOIN, tmp_path, lambda: change(tables), hold_snapshots=True)
+    assert "VERSION AS OF 1" in held.statement
+    assert (held.rows, held.files("held.big")) == (plain, 1)
+    assert held.report.summary()["snapshots"] == [{**listed[0], "held": True}]
+
+
+def test_without_holding_the_join_reads_what_is_there_now(tables, tmp_path, caplog):
+    caplog.set_level("INFO")
+    found = run_apart(tables, JOIN, tmp_path, lambda: change(tables))
+    assert {value for _, value in found.rows} == {7, 8}  # rows with keys that were not read are not
+    assert "but its keys came from snapshot 1" in caplog.text
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_merge(tables, tmp_path, held):
+    outcome = run_apart(tables, MERGE, tmp_path, lambda: change(tables), hold_snapshots=held)
+    changed = rows_of(tables, "SELECT id, v FROM held.big WHERE v <> 0")
+    # without holding the new key fails the guard, so the statement runs again as plain Spark
+    assert changed == ([(2, 7)] if held else [(2, 7), (22, 8), (4, 9)])
+    assert outcome.report.summary()["reason"] == ("PRUNED" if held else "SOURCE_CHANGED")
+
+
+def test_a_path_is_held(tables, tmp_path):
+    path = tables.sql("DESCRIBE DETAIL held.changed").head()["location"].removeprefix("file:")
+    sql = JOIN.replace("held.changed c", f"delta.`{path}` c")
+    plain = rows_of(tables, sql)
+    held = run_apart(tables, sql, tmp_path, lambda: change(tables), hold_snapshots=True)
+    assert f"delta.`{path}` VERSION AS OF 1" in held.statement
+    assert held.rows == plain
+
+
+def test_columns_that_have_changed(tables, tmp_path):
+    """A version whose columns are others than the current ones is not what keys are read from."""
+    tables.sql("ALTER TABLE held.changed ADD COLUMNS (more int)")
+    plain = rows_of(tables, JOIN)
+    held = run(tables, JOIN, tmp_path, hold_snapshots=True)
+    assert held.rows == plain
+    assert "VERSION AS OF 2" in held.statement
+
+
+def test_a_version_that_the_statement_names_gives_no_keys(tables, tmp_path):
+    change(tables)
+    sql = JOIN.replace("held.changed c", "(SELECT * FROM held.changed VERSION AS OF 1) c")
+    plain = rows_of(tables, sql)
+    found = run(tables, sql, tmp_path, hold_snapshots=True)
+    assert found.rows == plain
+    assert found.statement.count("VERSION AS OF") == 1

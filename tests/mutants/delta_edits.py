@@ -1,0 +1,136 @@
+"""Wrong edits of what is known of Delta tables, each with the tests that must notice it.
+
+Those in ``ON_SPARK`` need Delta's jars: ``make test-mutants`` leaves them out, and
+``pytest -s -m mutants tests/lakes/delta`` runs them in the environment of a line of Spark.
+"""
+
+from __future__ import annotations
+
+from tests.mutants.wrong_edits import WrongEdit, edits
+
+LOG_TESTS = ("tests/metastores/test_delta_tables.py",)
+IN_THE_LOG = edits(
+    "metastores/delta.py",
+    (
+        "if known is not None and known[0] == version:",
+        "if known is not None and known[0][1] == version[1]:",
+        "another table at the same place begins with the same version",
+    ),
+    (
+        "    if stored not in expected:",
+        "    if False:",
+        "a text is never equal to a date, so the sensor would wait for ever",
+    ),
+    (
+        "    if field is None or name not in partitioned:",
+        "    if field is None:",
+        "the log has no partition values of a data column",
+    ),
+    (
+        "        except TableNotFoundError:",
+        "        except ZeroDivisionError:",
+        "a table that is not there yet is waited for",
+    ),
+)
+
+_DELTA = "spark/catalog/lakes/delta.py"
+READS, CHANGES, COLUMNS = (
+    f"tests/lakes/delta/test_{name}.py" for name in ("reads", "changes", "columns")
+)
+ON_SPARK: tuple[tuple[WrongEdit, str, str], ...] = tuple(
+    (edit, file, words)
+    for (edit,), file, words in (
+        (
+            edits(
+                _DELTA,
+                (
+                    "        if not loaded.tableExists():  # a path without a table",
+                    "        if False:",
+                    "a path without a table is a table without columns",
+                ),
+            ),
+            READS,
+            "path_that_is_no_table",
+        ),
+        (
+            edits(
+                _DELTA,
+                (
+                    "MOST_VALUES if column in table.partitioned_by else 1",
+                    "MOST_VALUES",
+                    "Delta makes one range of a list on a data column",
+                ),
+            ),
+            READS,
+            "scattered_keys",
+        ),
+        (
+            edits(
+                _DELTA,
+                ('return " AND ".join(', 'return " OR ".join(', "all conditions hold together"),
+            ),
+            READS,
+            "rows_and_files and by_name",
+        ),
+        (
+            edits(
+                _DELTA,
+                (
+                    'if leaf.getClass().getSimpleName() == "LocalRelation":',
+                    "if False:",
+                    "a condition that is never true leaves no scan",
+                ),
+            ),
+            READS,
+            "no_key_matches",
+        ),
+        (
+            edits(
+                _DELTA,
+                (
+                    "(*partitioned, *clustered, *sources)",
+                    "(*partitioned, *clustered)",
+                    "Delta derives partitions from the columns of their expression",
+                ),
+            ),
+            COLUMNS,
+            "generated_partition",
+        ),
+        (
+            edits(
+                _DELTA,
+                (
+                    "        if len(names) == 1:",
+                    "        if names:",
+                    "a field of a struct is no column of its name",
+                ),
+            ),
+            COLUMNS,
+            "nested_columns",
+        ),
+        (
+            edits(
+                _DELTA,
+                (
+                    "snapshot.statCollectionLogicalSchema()",
+                    "snapshot.schema()",
+                    "without statistics a condition skips no file",
+                ),
+            ),
+            COLUMNS,
+            "columns_without_statistics",
+        ),
+        (
+            edits(
+                "restriction/row_changes.py",
+                (
+                    "    if not guard:",
+                    "    if True:",
+                    "a new key of the source would be inserted twice",
+                ),
+            ),
+            CHANGES,
+            "source_that_changes_between",
+        ),
+    )
+)
