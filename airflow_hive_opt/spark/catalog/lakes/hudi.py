@@ -119,7 +119,14 @@ class Hudi:
         if whole is None:
             return None
         part = _scanned(frame.where(found.expression)) or dict.fromkeys(_COUNTS, 0)
-        return replace(found, **part, total_files=whole["files"], total_bytes=whole["bytes"])
+        return replace(
+            found,
+            partitions=part["partitions"],
+            files=part["files"],
+            bytes=part["bytes"],
+            total_files=whole["files"],
+            total_bytes=whole["bytes"],
+        )
 
     def version(self, session: SparkSession, loaded: Any) -> str | None:  # noqa: ARG002
         """It is not held to a version."""
