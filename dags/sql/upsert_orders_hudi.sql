@@ -2,7 +2,7 @@
 -- shop.orders has a record key and 'hoodie.spark.sql.insert.into.operation' = 'upsert', so that
 -- INSERT INTO replaces the rows with the same key.
 INSERT INTO shop.orders
-SELECT c.id, COALESCE(c.status, o.status), COALESCE(c.amount, o.amount), c.day
+SELECT c.id, COALESCE(c.status, o.status) AS status, COALESCE(c.amount, o.amount) AS amount, c.day
 FROM (
   SELECT id, day, status, amount
   FROM shop.changed_orders

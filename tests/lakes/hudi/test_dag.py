@@ -24,8 +24,9 @@ def shop(lake, monkeypatch):
             "'hoodie.spark.sql.insert.into.operation' = 'upsert')"
         )
         lake.sql(
-            f"INSERT INTO shop.{name} SELECT id, 'new', CAST(id AS decimal(9,2)), "
-            "date_add(DATE'2025-12-01', cast(id % 30 as int)) FROM range(60)"
+            f"INSERT INTO shop.{name} SELECT id, 'new' AS status, "
+            "CAST(id AS decimal(9,2)) AS amount, "
+            "date_add(DATE'2025-12-01', cast(id % 30 as int)) AS day FROM range(60)"
         )
     lake.sql(
         "CREATE TABLE shop.changed_orders USING parquet AS "
