@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from airflow_hive_opt.spark.session.physical_operators import operators
 from airflow_hive_opt.spark.session.session import embedded_conf
 from tests.lakes.delta.scanned import files_read
+from tests.lakes.hudi.conftest import SETTINGS
 from tests.lakes.jars import jars_of
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ class LakeTables(Protocol):
 
     name: str
     database: str
+    kinds: tuple[str, ...]
+    """The statements to which keys are added, by their names in the benchmark."""
     about: str
     """What a reader of the results must know of the tables and counts."""
 
@@ -46,6 +49,7 @@ class Iceberg:
 
     name = "iceberg"
     database = "lake.bench"
+    kinds = ("join", "MERGE")
     about = "copy-on-write. A MERGE plans its target twice, so its files count twice"
     _metrics = {
         "files": "resultDataFiles",
@@ -95,6 +99,7 @@ class Delta:
 
     name = "delta"
     database = "bench"
+    kinds = ("join", "MERGE")
     about = "without deletion vectors. The files of all of MERGE's queries are added up"
 
     def conf(self, folder: Path) -> dict[str, str]:
@@ -125,6 +130,38 @@ class Delta:
         return ran[0][0], {"files": sum(files)}
 
 
+class Hudi:
+    """Counts as Spark's scans do. MERGE passes through, so only the join is compared."""
+
+    name = "hudi"
+    database = "bench"
+    kinds = ("join",)
+    about = "copy-on-write, without a record key"
+
+    def conf(self, folder: Path) -> dict[str, str]:
+        """Hudi's catalog as the session's."""
+        return {
+            **_common(folder),
+            **SETTINGS,
+            "spark.jars": jars_of("hudi"),
+        }
+
+    def state(self, session: SparkSession, table: str) -> Any:  # noqa: ARG002
+        """None: no statement changes the table."""
+        return None
+
+    def restore(self, session: SparkSession, table: str, state: Any) -> None:
+        """Not needed."""
+
+    def counted(
+        self, session: SparkSession, table: str, run: Callable[[], Ran]
+    ) -> tuple[list[tuple[Any, ...]], dict[str, int]]:
+        """By the metrics of Spark's scans."""
+        ran: list[Ran] = []
+        files = files_read(session, f"bench.{table}", lambda: ran.append(run()))
+        return ran[0][0], {"files": sum(files)}
+
+
 def _common(folder: Path) -> dict[str, str]:
     return {
         **embedded_conf(folder / "warehouse", "local[2]"),
@@ -134,4 +171,4 @@ def _common(folder: Path) -> dict[str, str]:
     }
 
 
-FORMATS: dict[str, LakeTables] = {each.name: each for each in (Iceberg(), Delta())}
+FORMATS: dict[str, LakeTables] = {each.name: each for each in (Iceberg(), Delta(), Hudi())}

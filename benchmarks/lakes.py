@@ -1,6 +1,6 @@
-"""Iceberg and Delta: a join and a MERGE that need few days of a large table.
+"""Iceberg, Delta and Hudi: a join and a MERGE that need few days of a large table.
 
-    make bench-iceberg-3.5 bench-delta-3.5
+    make bench-iceberg-3.5 bench-delta-3.5 bench-hudi-3.5
     make bench-iceberg-3.5 ARGUMENTS="--partitions 1000 --touched 5 1000 --repeats 7"
 
 Each day is a partition with one file. Three contenders run in turn, warm: Spark with dynamic
@@ -76,7 +76,7 @@ def main() -> None:
             for partitions in chosen.partitions:
                 _build(session, tables, partitions)
                 for touched in chosen.touched:
-                    for kind in STATEMENTS:
+                    for kind in tables.kinds:
                         if touched <= partitions:
                             setting = {"statement": kind, "partitions": partitions}
                             runs += _compare(
@@ -219,7 +219,7 @@ def _write(tables: LakeTables, runs: list[Record], machine: Record, folder: Path
             )
             lines.append(table_row(cells))
     text = [
-        f"# {tables.name.title()}: a join and a MERGE that need few days",
+        f"# {tables.name.title()}: few days of a large table",
         "",
         f"Median seconds in a warm session, with the range and the number of runs; ours with its "
         f"key query. Each day is a partition with one file of {_ROWS_A_DAY} rows, "

@@ -31,9 +31,6 @@ def add_statement(command: argparse.ArgumentParser) -> None:
         help="use keys on data columns (off)",
     )
     command.add_argument(
-        "--untested-formats", metavar="FORMATS", help="restrict these too: hudi (none)"
-    )
-    command.add_argument(
         "--param",
         action="append",
         default=[],

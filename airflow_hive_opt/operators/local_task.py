@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 SWITCHES = (
     "partition_pruning",
     "key_predicate",
-    "untested_formats",
     "python_functions",
     "planning_seconds",
 )
@@ -50,8 +49,6 @@ class LocalTaskOperator(StatementOperator):
     :param partition_pruning: if false, no scan is pruned. Default: true. (templated)
     :param key_predicate: if true, keys on data columns may skip row groups. Default: false.
         (templated)
-    :param untested_formats: table formats against which no test has run, but whose tables keys
-        restrict: ``hudi``. A list, or text with commas. Default: none. (templated)
     :param python_functions: if true, keys that depend on Python functions are used. Default: false.
         (templated)
     :param planning_seconds: processor seconds of planning after which the statement passes through
@@ -84,7 +81,6 @@ class LocalTaskOperator(StatementOperator):
         max_key_bytes: int = 16 << 20,
         partition_pruning: bool | str | None = None,
         key_predicate: bool | str | None = None,
-        untested_formats: Sequence[str] | None = None,
         python_functions: bool | str | None = None,
         planning_seconds: int | str | None = None,
         hold_snapshots: bool = False,
@@ -108,7 +104,6 @@ class LocalTaskOperator(StatementOperator):
         self.max_key_bytes = max_key_bytes
         self.partition_pruning = partition_pruning
         self.key_predicate = key_predicate
-        self.untested_formats = untested_formats
         self.python_functions = python_functions
         self.planning_seconds = planning_seconds
         check_switches(given_switches(self, SWITCHES))

@@ -9,9 +9,6 @@ _SAME_EACH_TIME = "Pass the value as a parameter or as {{ ds }}."
 
 ADVICE = {
     Reason.DISABLED: "Remove partition_pruning=False.",
-    Reason.FORMAT_NOT_TESTED: (
-        "Read the page on Hudi tables, then name the format in untested_formats."
-    ),
     Reason.PASSED_THROUGH: (
         "Read the rest of the message, and move the part that the planner does not know to a "
         "separate statement or a view."

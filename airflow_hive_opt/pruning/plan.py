@@ -68,7 +68,7 @@ def _plan(sql: str, catalog: Catalog, settings: Settings) -> Plan:
     statement = resolve(sql, query, catalog)
     if statement.kind is None:
         return passing_through(sql, "statements of this kind, or of this form, are not planned")
-    if row_level is not None and (why := _not_planned(row_level, statement, settings)):
+    if row_level is not None and (why := _not_planned(row_level, statement)):
         return passing_through(sql, why)
     planned = Plan(
         sql,
@@ -84,15 +84,10 @@ def _plan(sql: str, catalog: Catalog, settings: Settings) -> Plan:
     return planned
 
 
-def _not_planned(row_level: RowLevel, statement: Statement, settings: Settings) -> str | None:
+def _not_planned(row_level: RowLevel, statement: Statement) -> str | None:
     """Why a statement that changes rows of a target is not planned; ``None`` if it is."""
     first = statement.blocks[0].first if statement.blocks else None
     provider = first.table.provider if isinstance(first, TableRelation) else ""
     if not provider:
         return f"{row_level.kind} is planned for tables of {', '.join(LAKE_FORMATS)} only"
-    if not settings.switches.restricts(provider):
-        return (
-            f"{row_level.kind} is planned for tables of {provider} only if untested_formats names "
-            "it, because no test has run against them"
-        )
     return LAKE_FORMATS[provider].not_planned.get(row_level.kind)

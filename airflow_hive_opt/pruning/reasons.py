@@ -12,7 +12,6 @@ class Reason(StrEnum):
     RESTRICTED = "RESTRICTED"
     OWN_CONDITION = "OWN_CONDITION"
     DISABLED = "DISABLED"
-    FORMAT_NOT_TESTED = "FORMAT_NOT_TESTED"
     PASSED_THROUGH = "PASSED_THROUGH"
     PLANNING_TOO_LONG = "PLANNING_TOO_LONG"
     PARTITIONS_NOT_IN_METASTORE = "PARTITIONS_NOT_IN_METASTORE"
@@ -63,10 +62,6 @@ _SENTENCES = {
         "the statement's own condition selects the scan's files, and Spark passes it on"
     ),
     Reason.DISABLED: "partition_pruning is False",
-    Reason.FORMAT_NOT_TESTED: (
-        "no test has run against tables of this format (Hudi), so keys restrict them only "
-        "if untested_formats names it"
-    ),
     Reason.PASSED_THROUGH: (
         "the planner does not support this part of the statement, so it passes through to Spark"
     ),

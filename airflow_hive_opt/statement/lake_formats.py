@@ -18,20 +18,16 @@ HUDI = "hudi"
 class LakeRules:
     """What the planner may do with the tables of a format.
 
-    - ``tested``: tests have run against the format. Otherwise keys restrict its tables only if
-      asked to.
-    - ``not_planned`` has the kinds of statements that pass through, MERGE, UPDATE or DELETE, each
-      with the reason.
+    ``not_planned`` has the kinds of statements that pass through, MERGE, UPDATE or DELETE, each
+    with the reason.
     """
 
-    tested: bool = False
     not_planned: Mapping[str, str] = field(default_factory=dict)
 
 
 LAKE_FORMATS = {
-    ICEBERG: LakeRules(tested=True),
+    ICEBERG: LakeRules(),
     DELTA: LakeRules(
-        tested=True,
         not_planned={
             kind: f"Delta accepts no subquery in {kind}, so no other table gives keys"
             for kind in ("UPDATE", "DELETE")
@@ -40,9 +36,8 @@ LAKE_FORMATS = {
     # A table with a record key checks ON when MERGE runs, and fails for anything but equalities.
     HUDI: LakeRules(
         not_planned={
-            "MERGE": "Hudi accepts only equalities in MERGE's ON, so no keys can be added there"
-        }
+            "MERGE": "Hudi finds a MERGE's rows by record key with its own index, and accepts only "
+            "equalities in ON, so no keys are added there"
+        },
     ),
 }
-UNTESTED_FORMATS = tuple(name for name, rules in LAKE_FORMATS.items() if not rules.tested)
-"""The formats against which no test has run. Keys restrict their tables only if asked to."""

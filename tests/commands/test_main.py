@@ -78,10 +78,8 @@ def test_a_flag_overrides_a_setting(catalog, capsys, given, reason):
 
 @pytest.mark.parametrize("command", ["explain", "run"])
 def test_a_wrong_value_of_a_flag(no_spark, capsys, command):
-    assert main([command, "--untested-formats", "paimon", SQL]) == 2
-    known = "delta or hudi, or both separated by a comma"
-    told = f"error: untested_formats must be {known}, not 'paimon'\n"
-    assert capsys.readouterr() == ("", told)
+    assert main([command, "--max-keys", "x", SQL]) == 2
+    assert "x" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 import airflow_hive_opt
 from tests.mutants import iceberg_edits
 from tests.mutants.delta_edits import IN_THE_LOG, LOG_TESTS, ON_SPARK
+from tests.mutants.hudi_edits import HUDI_EDITS
 from tests.mutants.worker_edits import WORKER_EDITS
 from tests.mutants.wrong_edits import WRONG_EDITS, WrongEdit
 
@@ -43,7 +44,7 @@ EDITS = (*WRONG_EDITS, *WORKER_EDITS, *IN_THE_LOG)
 
 @pytest.mark.parametrize(
     "edit",
-    (*EDITS, *(edit for edit, *_ in (*ON_SPARK, *iceberg_edits.ON_SPARK))),
+    (*EDITS, *(edit for edit, *_ in (*ON_SPARK, *HUDI_EDITS, *iceberg_edits.ON_SPARK))),
     ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}",
 )
 def test_its_text_stands_once(edit):

@@ -64,7 +64,6 @@ def run(tmp_path, **options):
         ({"max_keys": 0}, "max_keys must be at least 1"),
         ({"max_key_bytes": 1.5}, "max_key_bytes must be a whole number"),
         ({"partition_pruning": "off"}, "partition_pruning must be true or false, not 'off'"),
-        ({"untested_formats": ["iceberg"]}, "untested_formats must be delta or hudi"),
         ({"planning_seconds": -1}, "planning_seconds must be a whole number of at least 0"),
         ({"hold_snapshots": "yes"}, "hold_snapshots must be True or False, not 'yes'"),
         ({"max_partitions": "x"}, "max_partitions must be a whole number"),
@@ -89,7 +88,6 @@ def test_templates_and_outputs_of_other_tasks_pass():
                 conf=value,
                 hive_conf=value,
                 partition_pruning=value,
-                untested_formats=value,
             )
             assert isinstance(made.sql, XComArg)
 
@@ -106,14 +104,12 @@ def test_switches_may_be_templates(tmp_path, native):
             sql=SQL,
             descriptor_path=str(tmp_path),
             partition_pruning="{{ params.prune }}",
-            untested_formats=["{{ params.format }}"],
             planning_seconds="{{ params.seconds }}",
         )
-    found = context(params={"prune": False, "format": "delta", "seconds": 7})
+    found = context(params={"prune": False, "seconds": 7})
     operator.render_template_fields(found)
-    assert operator.job(found).settings.switches == Switches(
-        partition_pruning=False, untested_formats=("delta",), planning_seconds=7
-    )
+    expected = Switches(partition_pruning=False, planning_seconds=7)
+    assert operator.job(found).settings.switches == expected
 
 
 @pytest.mark.parametrize(

@@ -39,20 +39,17 @@ def reasons(sql: str, provider: str = "delta", **switches: object) -> dict[str, 
     return {decision.scan.alias: decision.reason.value for decision in found}
 
 
-def test_a_join_is_restricted_if_asked_for():
-    assert reasons(JOIN, "hudi") == {"o": "FORMAT_NOT_TESTED"}
-    assert reasons(JOIN, "hudi", untested_formats="delta") == {"o": "FORMAT_NOT_TESTED"}
-    assert reasons(JOIN, "hudi", untested_formats=("delta", "hudi")) == {"o": "PRUNED"}
-    (decision,) = planned(JOIN, "hudi", untested_formats="hudi").decisions
+PROVIDERS = pytest.mark.parametrize("provider", ["iceberg", "delta", "hudi"])
+
+
+@PROVIDERS
+def test_a_join_is_restricted(provider):
+    assert reasons(JOIN, provider) == {"o": "PRUNED"}
+    (decision,) = planned(JOIN, provider).decisions
     assert decision.columns == ("day",)
     assert [source.sql for source in decision.sources] == [
         "SELECT DISTINCT `c`.`day` FROM changed AS `c` WHERE `c`.`day` IS NOT NULL"
     ]
-
-
-@pytest.mark.parametrize("provider", ["iceberg", "delta"])
-def test_tested_formats_need_no_setting(provider):
-    assert reasons(JOIN, provider) == {"o": "PRUNED"}
 
 
 @pytest.mark.parametrize(
@@ -64,47 +61,34 @@ def test_tested_formats_need_no_setting(provider):
         ("SELECT v FROM orders o WHERE day = DATE'2026-01-05'", "OWN_CONDITION"),
     ],
 )
-@pytest.mark.parametrize("asked", ["", "delta"])
-def test_the_setting_is_named_only_if_it_changes_something(sql, reason, asked):
-    assert reasons(sql, untested_formats=asked) == {"o": reason}
+@PROVIDERS
+def test_not_restricted(sql, reason, provider):
+    assert reasons(sql, provider) == {"o": reason}
 
 
 def test_pruning_can_be_off():
-    found = reasons(JOIN, untested_formats="delta", partition_pruning=False)
-    assert found == {"o": "DISABLED"}
-
-
-@pytest.mark.parametrize("sql", [MERGE, DELETE, UPDATE])
-def test_changes_of_rows_pass_through_unless_asked_for(sql):
-    assert planned(sql, "hudi").passed_through == (
-        f"{sql.split()[0]} is planned for tables of hudi only if untested_formats names it, "
-        "because no test has run against them"
-    )
+    assert reasons(JOIN, partition_pruning=False) == {"o": "DISABLED"}
 
 
 @pytest.mark.parametrize(
-    ("sql", "provider"), [(MERGE, "delta"), (MERGE, "iceberg"), (DELETE, "hudi"), (UPDATE, "hudi")]
+    ("sql", "provider"),
+    [(MERGE, "iceberg"), (MERGE, "delta"), (DELETE, "iceberg"), (DELETE, "hudi"), (UPDATE, "hudi")],
 )
 def test_changes_of_rows(sql, provider):
-    found = planned(sql, provider, untested_formats=provider)
-    assert found.kind == sql.split()[0]
-    alias = "o" if sql == MERGE else "orders"
-    assert reasons(sql, provider, untested_formats=provider)[alias] == "PRUNED"
+    assert planned(sql, provider).kind == sql.split()[0]
+    assert reasons(sql, provider)["o" if sql == MERGE else "orders"] == "PRUNED"
 
 
-@pytest.mark.parametrize("sql", [DELETE, UPDATE])
-def test_delta_refuses_subqueries(sql):
-    kind = sql.split()[0]
-    assert planned(sql, "delta").passed_through == (
-        f"Delta accepts no subquery in {kind}, so no other table gives keys"
-    )
-
-
-def test_hudis_merge_passes_through():
-    found = planned(MERGE, "hudi", untested_formats="hudi")
-    assert found.passed_through == (
-        "Hudi accepts only equalities in MERGE's ON, so no keys can be added there"
-    )
+@pytest.mark.parametrize(
+    ("sql", "provider", "why"),
+    [
+        (MERGE, "hudi", "Hudi finds a MERGE's rows by record key"),
+        (UPDATE, "delta", "Delta accepts no subquery in UPDATE"),
+        (DELETE, "delta", "Delta accepts no subquery in DELETE"),
+    ],
+)
+def test_changes_of_rows_that_pass_through(sql, provider, why):
+    assert why in planned(sql, provider).passed_through
 
 
 def test_a_target_of_another_format():
@@ -112,8 +96,9 @@ def test_a_target_of_another_format():
     assert planned(sql).passed_through == "MERGE is planned for tables of iceberg, delta, hudi only"
 
 
-@pytest.mark.parametrize(("asked", "expected"), [("", ["v"]), ("hudi", [])])
-def test_keys_of_data_columns_stay_as_they_are_without_the_setting(asked, expected):
+@pytest.mark.parametrize("provider", ["delta", "hudi"])
+def test_keys_of_data_columns_are_conditions_only_if_they_are_bounded(provider):
     sql = "SELECT o.id FROM orders o JOIN changed c ON o.v = c.v"
-    found = planned(sql, "hudi", key_predicate=True, untested_formats=asked).predicates
-    assert [predicate.column for predicate in found] == expected
+    found = planned(sql, provider, key_predicate=True)
+    assert found.predicates == ()
+    assert reasons(sql, provider, key_predicate=True) == {"o": "NO_CONDITION_ON_PARTITION_COLUMN"}

@@ -10,15 +10,14 @@ from airflow_hive_opt.statement.settings import Settings
 from airflow_hive_opt.statement.switches import OLD_NAMES, SWITCHES, Switches
 
 OLD = "hive.optimize.mapjoin.partition.pruning"
-FORMATS = "hive.optimize.mapjoin.untested.formats"
-CHANGED = Switches(False, True, ("delta", "hudi"), True, 10)
+CHANGED = Switches(False, True, True, 10)
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        (False, True, ["delta", "hudi"], True, 10),
-        ("False", "true", "Delta, HUDI,", " TRUE ", "10"),
+        (False, True, True, 10),
+        ("False", "true", " TRUE ", "10"),
     ],
     ids=["typed", "text"],
 )
@@ -55,15 +54,12 @@ def test_set_lines_override_arguments_and_these_hive_conf(make, conf, argument, 
     assert found.warnings == told
 
 
-@pytest.mark.parametrize("value", ["paimon", "delta;hudi", "true", "delta paimon"])
-def test_an_unknown_format_is_one_clear_line(value):
-    said = f"must be names of formats (iceberg, delta, hudi), separated by commas, not '{value}'"
-    with pytest.raises(ValueError, match=f"^setting {FORMATS} {re.escape(said)}$"):
-        Settings.for_run({FORMATS: value})
-    with pytest.raises(ValueError, match=f"^untested_formats {re.escape(said)}$"):
-        Settings.for_run(switches={"untested_formats": value})
-    settings = Settings.of({FORMATS: value})
-    assert settings.warnings == (f"setting {FORMATS} {said}",)
+def test_an_old_setting_with_a_wrong_value_is_one_clear_line():
+    said = "must be true or false, not 'off'"
+    with pytest.raises(ValueError, match=f"^setting {OLD} {re.escape(said)}$"):
+        Settings.for_run({OLD: "off"})
+    settings = Settings.of({OLD: "off"})
+    assert settings.warnings == (f"setting {OLD} {said}",)
     assert settings.switches == Switches()
 
 

@@ -65,8 +65,7 @@ def _is_large(scan: TableScan, settings: Settings) -> bool:
     total = relation.table.total_bytes
     known_small = total is not None and total < _LARGE * settings.number(SMALL_TABLE_FILESIZE)
     is_view = relation.table.definition is not None or relation.table.view is not None
-    provider = relation.table.provider  # partition_pruning restricts such a table
-    by_values = bool(provider) and settings.switches.restricts(provider)
+    by_values = bool(relation.table.provider)  # partition_pruning restricts such a table
     return relation.restrictable and not known_small and not is_view and not by_values
 
 

@@ -188,10 +188,7 @@ def _decide(findings: _Findings, settings: Settings) -> ScanDecision:
     if reason is not Reason.PRUNED:
         return ScanDecision(relation.scan, table, reason, relation)
     if table.provider:
-        found = _by_values(findings)
-        if not found.pruned or settings.switches.restricts(table.provider):
-            return found
-        return ScanDecision(relation.scan, table, Reason.FORMAT_NOT_TESTED, relation)
+        return _by_values(findings)
     both = _asked(findings.sources), _evaluated(findings.conditions)
     alternative = Alternative(*both, frozenset(findings.columns))
     return ScanDecision(relation.scan, table, reason, relation, (alternative,))
