@@ -58,7 +58,8 @@ def test_without_the_catalog_the_table_is_read_whole(runtime, tmp_path):
     del conf["spark.sql.catalog.spark_catalog"]
     sql = "SELECT t.id FROM t JOIN (SELECT DATE'2024-01-02' AS day) d ON t.day = d.day"
     done = run(tmp_path, sql, conf)
-    assert (done.returncode, done.stdout.splitlines()) == (0, ["id", "2"])
+    printed = [line for line in done.stdout.splitlines() if not line.startswith("# WARNING")]
+    assert (done.returncode, printed) == (0, ["id", "2"])  # Hudi prints warnings
     assert "is read whole: set it to" in done.stderr
 
 
