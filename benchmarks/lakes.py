@@ -187,7 +187,7 @@ def _run(
 
 
 def _content(session: SparkSession, table: str) -> list[tuple[Any, ...]]:
-    sums = "count(*), sum(xxhash64(id, day, v, text)), sum(v)"
+    sums = "count(*), bit_xor(xxhash64(id, day, v, text)), sum(v)"
     return [tuple(row) for row in session.sql(f"SELECT {sums} FROM {table}").collect()]
 
 
