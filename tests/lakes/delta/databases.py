@@ -5,10 +5,11 @@ from __future__ import annotations
 
 def drop_database(session, name: str) -> None:
     """Drops the database and what is in it."""
-    views = {row["viewName"] for row in session.sql(f"SHOW VIEWS IN {name}").collect()}
+    listed = session.sql(f"SHOW VIEWS IN {name}").collect()
+    views = {row["viewName"] for row in listed if not row["isTemporary"]}
     for row in session.sql(f"SHOW TABLES IN {name}").collect():
         if not row["isTemporary"] and row["tableName"] not in views:
             session.sql(f"DROP TABLE {name}.`{row['tableName']}`")
     for view in views:
-        session.sql(f"DROP VIEW IF EXISTS {name}.`{view}`")
+        session.sql(f"DROP VIEW {name}.`{view}`")
     session.sql(f"DROP DATABASE {name}")
