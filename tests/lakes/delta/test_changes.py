@@ -9,6 +9,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from tests.lakes.delta.databases import drop_database
 from tests.lakes.delta.scanned import files_read
 from tests.lakes.runs import rows_of, run, run_apart
 
@@ -44,7 +45,7 @@ def source(lake):
     lake.sql("INSERT INTO staged SELECT id, v, day, IF(v > 70, 'a', 'b') FROM changed")
     yield lake
     lake.sql("USE default")
-    lake.sql("DROP DATABASE changes CASCADE")
+    drop_database(lake, "changes")
 
 
 def fresh(session, name: str, layout: str = "partitions") -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lakes.delta.databases import drop_database
 from tests.lakes.runs import rows_of
 from tests.operators.test_dag import start, summary  # noqa: F401 - a fixture
 
@@ -31,7 +32,7 @@ def shop(lake, monkeypatch):
         "AS t(id, day, status, amount, changed_on)"
     )
     yield lake
-    lake.sql("DROP DATABASE shop CASCADE")
+    drop_database(lake, "shop")
 
 
 def test_two_days(shop, start):  # noqa: F811

@@ -18,6 +18,7 @@ from tests.fuzz.findings import SEED, case, count_of, differing, repeat, report
 from tests.fuzz.generator import query
 from tests.fuzz.schema import DIMENSIONS, FACTS, setup
 from tests.lakes.changes import change
+from tests.lakes.delta.databases import drop_database
 from tests.lakes.runs import rows_of, run
 
 QUERIES = count_of("FUZZ_QUERIES", 40)
@@ -52,7 +53,7 @@ def fuzz(lake):
     yield session
     session.sql("USE default")
     for name in ("made", "fuzz"):
-        session.sql(f"DROP DATABASE {name} CASCADE")
+        drop_database(session, name)
 
 
 def test_queries(fuzz, tmp_path):

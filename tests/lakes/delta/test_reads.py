@@ -6,6 +6,7 @@ import pytest
 
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.settings import Settings
+from tests.lakes.delta.databases import drop_database
 from tests.lakes.runs import rows_of, run, run_apart
 
 DAYS = 20
@@ -40,7 +41,7 @@ def tables(lake):
     lake.sql("CREATE VIEW dw.renamed AS SELECT id, DAY AS ds FROM dw.by_day")
     yield lake
     lake.sql("DROP TABLE picked")
-    lake.sql("DROP DATABASE dw CASCADE")
+    drop_database(lake, "dw")
 
 
 def path_of(session, table: str) -> str:

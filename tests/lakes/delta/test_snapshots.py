@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.lakes.delta.databases import drop_database
 from tests.lakes.runs import rows_of, run, run_apart
 
 JOIN = "SELECT b.id, c.v FROM held.big b JOIN held.changed c ON b.day = c.day"
@@ -24,7 +25,7 @@ def tables(lake):
     lake.sql("CREATE TABLE held.changed (id bigint, day date, v bigint) USING delta")
     lake.sql("INSERT INTO held.changed VALUES (2, DATE'2024-01-03', 7)")
     yield lake
-    lake.sql("DROP DATABASE held CASCADE")
+    drop_database(lake, "held")
 
 
 def change(session):

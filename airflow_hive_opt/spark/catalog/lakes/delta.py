@@ -66,7 +66,7 @@ class Delta:
         sources = _sources_of_generated(snapshot, partitioned)
         return replace(
             table,
-            total_bytes=_total(snapshot, "sizeInBytes"),
+            total_bytes=_bytes(snapshot),
             provider=DELTA,
             clustered_by=tuple(dict.fromkeys((*partitioned, *clustered, *sources))),
             partitioned_by=partitioned,
@@ -103,8 +103,8 @@ class Delta:
         snapshot = loaded.initialSnapshot()
         found = replace(
             found,
-            total_files=_total(snapshot, "numOfFiles"),
-            total_bytes=_total(snapshot, "sizeInBytes"),
+            total_files=_files(snapshot),
+            total_bytes=_bytes(snapshot),
         )
         query = loaded.toDf(session._jsparkSession).where(found.expression).queryExecution()
         (leaf,) = _leaves(query.optimizedPlan())
@@ -143,10 +143,17 @@ class Delta:
         return str(loaded.initialSnapshot().version()) == version
 
 
-def _total(snapshot: Any, name: str) -> int:
-    """The snapshot's number of files or bytes: of its checksum, or else by reading its log."""
-    known = getattr(snapshot, f"{name}IfKnown")()
-    return int(known.get() if known.isDefined() else getattr(snapshot, name)())
+def _bytes(snapshot: Any) -> int:
+    """The size of the version's files: of its checksum, or else by a Spark job over its log."""
+    checksum = snapshot.checksumOpt()
+    found = checksum.get().tableSizeBytes() if checksum.isDefined() else snapshot.sizeInBytes()
+    return int(found)
+
+
+def _files(snapshot: Any) -> int:
+    """The number of the version's files, like :func:`_bytes`."""
+    checksum = snapshot.checksumOpt()
+    return int(checksum.get().numFiles() if checksum.isDefined() else snapshot.numOfFiles())
 
 
 def _leaves(plan: Any) -> Iterator[Any]:
