@@ -67,7 +67,7 @@ ON_SPARK: tuple[Noticed, ...] = (
         "test_files.py::test_after_the_partitioning_changed",
     ),
     _edit(
-        f"{_LAKES}/iceberg_layout.py",
+        "metastores/iceberg/layout.py",
         'each["transform"] == "identity"',
         'each["transform"] != "void"',
         "a transform's value is not the column's",
@@ -75,7 +75,7 @@ ON_SPARK: tuple[Noticed, ...] = (
         "test_waiting.py::test_spark_and_pyiceberg_find_the_same",
     ),
     _edit(
-        f"{_LAKES}/iceberg_layout.py",
+        "metastores/iceberg/layout.py",
         'if each.get("source-id") in names and all(_has_values(one, each) for one in specs)',
         'if each.get("source-id") in names and _has_values(spec, each)',
         "files of an earlier spec have no value of the column in the list of partitions",
