@@ -100,13 +100,15 @@ $(PAGES): $(shell find ui -type f -not -path "*/node_modules/*" 2>/dev/null) | $
 # and all files that need the same slow server (tests/services/started_once.py).
 WORKERS ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# These have environments of their own.
+ELSEWHERE := --ignore tests/lakes --ignore tests/s3
 pytest: $(READY) services pages
-	$(BIN)/pytest $(PARALLEL)
+	$(BIN)/pytest $(PARALLEL) $(ELSEWHERE)
 
 # The tests that take seconds, such as random statements and applications of their own, and more
 # cases of tests that are in `make test` too.
 test-slow: $(READY) services pages
-	$(BIN)/pytest $(PARALLEL) -m slow tests
+	$(BIN)/pytest $(PARALLEL) $(ELSEWHERE) -m slow tests
 
 # Starts a Spark standalone cluster, a Spark Connect server and all services of Airflow, on loopback.
 test-e2e: $(READY) services browser pages

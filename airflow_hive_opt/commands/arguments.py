@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airflow_hive_opt.spark.session.spark_log import LOG_LEVEL
-from airflow_hive_opt.statement.switches import SWITCHES, Switches
+from airflow_hive_opt.statement.switches import SWITCHES
 
 FAILED, BAD_INPUT = 1, 2
 """The exit codes of a failed run, and of invalid input."""
@@ -71,14 +71,9 @@ def statement_of(options: argparse.Namespace) -> str:
 
 
 def switches_of(options: argparse.Namespace) -> dict[str, object]:
-    """The switches that are given, by name; raises :class:`UsageError`."""
+    """The switches that are given, by name."""
     values = {name: getattr(options, name, None) for name in SWITCHES}
-    given = {name: value for name, value in values.items() if value is not None}
-    try:
-        Switches.of(given)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    return given
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def pairs(assignments: Sequence[str]) -> dict[str, str]:

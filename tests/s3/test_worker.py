@@ -19,6 +19,8 @@ from tests.services.glue_stand_in import REGION, glue_stand_in
 from tests.services.processes import free_port
 from tests.worker.tasks import HERE, Tasks, descriptor_of, values_of, worker_job
 
+pytest.importorskip("s3fs")  # make test-s3 has it
+
 DAYS = [f"day-{number:03}" for number in range(40)]
 SQL = "SELECT f.day FROM lake.fact f JOIN lake.{} k ON f.day = k.day AND k.n < 3"
 _PARQUET = "org.apache.hadoop.hive.ql.io.parquet"

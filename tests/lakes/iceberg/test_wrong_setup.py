@@ -51,7 +51,7 @@ def catalog(tmp_path) -> dict[str, str]:
     }
 
 
-def test_no_runtime(tmp_path):
+def test_no_runtime(runtime, tmp_path):
     (line,) = said(tmp_path, MERGE, catalog(tmp_path))
     assert "Cannot find catalog plugin class for catalog 'lake'" in line
 
