@@ -121,7 +121,7 @@ def _delta(lake: Lake, folder) -> None:
     from deltalake import write_deltalake
 
     place = folder / "delta"
-    write_deltalake(place, KEYS, partition_by=["day"])
+    write_deltalake(place, KEYS, partition_by=["n"])
     for file in place.rglob("*"):
         if file.is_file():
             lake.put(f"delta/{file.relative_to(place)}", file.read_bytes())
