@@ -78,9 +78,13 @@ def wait_until(condition, seconds=90):
 
 
 def mid_join(cluster, tmp_path):
-    """Waits until the partition list is there and the join runs."""
+    """Waits until the partition list is there and the join runs.
+
+    The worker may have written the list before it submits the application.
+    """
     wait_until(lambda: list(tmp_path.rglob("1.json")))
-    time.sleep(3)
+    wait_until(lambda: cluster.state()["activeapps"])
+    time.sleep(4)
     assert len(cluster.state()["activeapps"]) == 1
 
 
