@@ -294,7 +294,9 @@ class Run:
         """The descriptor with the partitions and files that there are now."""
         session, catalog, job = self._session, self._catalog, self._job
         check_binding(session, catalog, job.statement, descriptor)
-        if job.stages is Stages.BOTH and (changed := changed_tables(session, catalog, descriptor)):
+        by_worker = descriptor.binding is not None and descriptor.binding.reader == WORKER
+        beside = job.stages is Stages.BOTH and by_worker
+        if beside and (changed := changed_tables(session, catalog, descriptor)):
             raise OtherSession(f"{', '.join(changed)} changed while Spark started")
         check_tables(session, catalog, descriptor)
         targets = prelaunch(catalog, descriptor, job.parameters)
