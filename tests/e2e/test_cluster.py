@@ -84,7 +84,7 @@ def mid_join(cluster, tmp_path):
     """
     wait_until(lambda: list(tmp_path.rglob("1.json")))
     wait_until(lambda: cluster.state()["activeapps"])
-    time.sleep(4)
+    time.sleep(10)  # its executors register
     assert len(cluster.state()["activeapps"]) == 1
 
 
@@ -157,7 +157,7 @@ def test_a_worker_that_dies_in_the_middle_of_the_join(warehouse, tmp_path, monke
         task.start()
         mid_join(cluster, tmp_path / "runs")
         os.killpg(cluster.workers[0].pid, SIGKILL)  # with its executor, in the worker's group
-        task.join(timeout=240)
+        task.join(timeout=480)
         assert [each["kept"] for each in summaries] == [14]  # seven days in two regions
     log = capsys.readouterr().out
     assert "Lost executor" in log  # the join had not ended before
