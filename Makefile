@@ -59,7 +59,7 @@ test: $(READY)
 	@$(MAKE) pytest
 
 # Lint, types, and the tests that start no Spark and no server.
-check: $(READY)
+check: $(READY) pages
 	@$(MAKE) --silent --jobs 2 check-source check-tests
 
 .PHONY: check check-source check-tests

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from typing import Optional
 
-from airflow_hive_opt.documents.binding import Binding
+from airflow_hive_opt.documents.binding import SPARK, Binding
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.key_tuples import KeyTuples
 from airflow_hive_opt.documents.small_tables import SmallTable
@@ -229,6 +229,11 @@ class Descriptor:
         """The number of existing partitions, over all targets."""
         return sum(target.total for target in self.targets)
 
+    @property
+    def reader(self) -> str:
+        """What has read the keys: :attr:`~airflow_hive_opt.documents.binding.Binding.reader`."""
+        return self.binding.reader if self.binding else SPARK
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the document, in hexadecimal; raises ``DescriptorError``."""
@@ -242,6 +247,11 @@ def query_digest(sql: str, parameters: Mapping[str, object] | None) -> str:
     """
     query = {"sql": sql, "parameters": parameters or {}}
     return hashlib.sha256(json.dumps(query, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def seconds_since(created: str) -> float:
+    """The age of a :attr:`Descriptor.created`, in seconds, by this machine's clock."""
+    return (datetime.now(timezone.utc) - datetime.fromisoformat(created)).total_seconds()
 
 
 def now() -> str:

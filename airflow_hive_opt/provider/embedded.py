@@ -44,6 +44,15 @@ def embedded_settings(
     return {**base, **spark_conf_of(metastore_conn_id), **own}
 
 
+def load_spark() -> None:
+    """Imports what an embedded run needs.
+
+    Threads of Python take turns. If the worker's local task begins when this is done, it does not
+    delay the start of the JVM.
+    """
+    import airflow_hive_opt.spark.application.run  # noqa: F401
+
+
 def run_embedded(
     name: str,
     settings: Mapping[str, str],

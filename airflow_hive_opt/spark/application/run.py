@@ -26,7 +26,7 @@ from upath import UPath
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents import required
 from airflow_hive_opt.documents.best_effort import best_effort
-from airflow_hive_opt.documents.binding import SPARK, WORKER, OtherSession
+from airflow_hive_opt.documents.binding import WORKER, OtherSession
 from airflow_hive_opt.documents.clock import Clock
 from airflow_hive_opt.documents.descriptor import Descriptor, DescriptorError
 from airflow_hive_opt.documents.error_text import in_words
@@ -83,6 +83,10 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
 
 log = logging.getLogger(__name__)
+
+# A list that the worker made while Spark started counts as one that this application made: the
+# partitions of one that is no older are not looked up again. Spark may have waited for a cluster.
+_OLDEST = 60  # seconds
 
 
 def run_job(
@@ -188,7 +192,7 @@ class Run:
             with self._clock.phase(PRELAUNCH, self._catalog.work):
                 current = self._prelaunch(descriptor)
         except OtherSession as error:
-            if descriptor.binding is None or descriptor.binding.reader != WORKER:
+            if descriptor.reader != WORKER:
                 raise
             log.warning("the keys are read again, on Spark: %s", error)
             pruned = self.local_task(hand_over=False)
@@ -197,8 +201,8 @@ class Run:
             self._clock.add(best_effort(lambda: read_report(report_path(path)).summary))
         vanished, appeared = changes(descriptor.targets, current.targets)
         result = self.map_join(descriptor, current, path=path)
-        reader = descriptor.binding.reader if descriptor.binding else SPARK
-        report = replace(result.report, vanished=vanished, appeared=appeared, local_task=reader)
+        read_by = descriptor.reader
+        report = replace(result.report, vanished=vanished, appeared=appeared, local_task=read_by)
         return replace(result, report=report)
 
     def map_join(
@@ -294,12 +298,13 @@ class Run:
         """The descriptor with the partitions and files that there are now."""
         session, catalog, job = self._session, self._catalog, self._job
         check_binding(session, catalog, job.statement, descriptor)
-        by_worker = descriptor.binding is not None and descriptor.binding.reader == WORKER
-        beside = job.stages is Stages.BOTH and by_worker
+        beside = job.stages is Stages.BOTH and descriptor.reader == WORKER
         if beside and (changed := changed_tables(session, catalog, descriptor)):
             raise OtherSession(f"{', '.join(changed)} changed while Spark started")
         check_tables(session, catalog, descriptor)
-        targets = prelaunch(catalog, descriptor, job.parameters)
+        targets = descriptor.targets
+        if not beside or abs(descriptors.seconds_since(descriptor.created)) > _OLDEST:
+            targets = prelaunch(catalog, descriptor, job.parameters)
         if job.gates.max_bytes is not None:
             targets = tuple(catalog.with_bytes(target) for target in targets)
         files = tuple(counted(session, found) for found in descriptor.planned_files)
