@@ -16,6 +16,7 @@ from airflow_hive_opt.operators.arguments import (
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException
 from airflow_hive_opt.provider.earlier_runs import skipped_keys_of
+from airflow_hive_opt.provider.embedded import load_spark
 from airflow_hive_opt.provider.submission import may_resume
 from airflow_hive_opt.statement.arguments import check_whole_number
 
@@ -141,6 +142,8 @@ class LocalTaskOperator(StatementOperator):
             return super().prepared(context, job, place)
         from airflow_hive_opt.provider.worker import WorkerLocalTask
 
+        if place.kind == "embedded" and job.stages == "both":
+            load_spark()
         task = WorkerLocalTask(
             job, choice, place, self.conf or {}, self.metastore_conn_id, self.storage_conn_id
         )

@@ -31,12 +31,7 @@ from airflow_hive_opt.provider.airflow_compat import (
 )
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
-from airflow_hive_opt.provider.embedded import (
-    Prepared,
-    embedded_settings,
-    load_spark,
-    run_embedded,
-)
+from airflow_hive_opt.provider.embedded import Prepared, embedded_settings, run_embedded
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import (
     NO_CLUSTER_MODE,
@@ -211,11 +206,8 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.documents.job import Outcome
 
         self._deployment = place = deployment_of(self.conn_id)
-        in_one_process = place.kind == "embedded" and job.stages == "both"
-        if in_one_process:
-            load_spark()
         prepared = self.prepared(context, job, place)
-        if in_one_process:
+        if place.kind == "embedded" and job.stages == "both":
             return self._run_here(context, prepared, place)
         known = prepared(None)
         if isinstance(known, Outcome):
