@@ -28,6 +28,7 @@ from airflow_hive_opt.documents.job import read_job, write_outcome
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider import embedded, worker
+from airflow_hive_opt.spark.application import run
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session import session as sessions
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
@@ -193,6 +194,35 @@ def test_small_tables_that_change_while_spark_starts(
         assert written(tasks) == tasks.rows(sql.partition("result ")[2])
     finally:
         tasks.write("DROP TABLE IF EXISTS worker_it.changing")
+
+
+@pytest.mark.parametrize(
+    ("oldest", "days", "looked_up"), [(60, [0, 1], False), (-1, [0, 1, 2], True)]
+)
+def test_partitions_that_appear_while_spark_starts(
+    tasks, cold, monkeypatch, oldest, days, looked_up
+):
+    """A list that has just been made is used as it is; an older one is brought up to date."""
+    tasks.write(
+        "CREATE TABLE worker_it.growing (id INT) PARTITIONED BY (p INT) STORED AS PARQUET",
+        "INSERT INTO worker_it.growing VALUES (0, 0), (1, 1), (7, 7)",
+    )
+    monkeypatch.setattr(run, "_OLDEST", oldest)
+    found = worker._found
+
+    def changed(*given):
+        answer = found(*given)
+        tasks.write("INSERT INTO worker_it.growing VALUES (2, 2)")
+        return answer
+
+    monkeypatch.setattr(worker, "_found", changed)
+    try:
+        summary = tasks.both(WRITTEN.replace("worker_it.fact", "worker_it.growing"))
+        assert (summary["local_task"], summary["kept"]) == ("worker", 2)
+        assert [day for _, day in sorted(written(tasks))] == days
+        assert bool(summary["work"]["prelaunch"]["partitions_fetched"]) == looked_up
+    finally:
+        tasks.write("DROP TABLE worker_it.growing")
 
 
 def test_a_spark_that_is_ready_before_the_worker(tasks, monkeypatch, caplog):
