@@ -44,7 +44,6 @@ _RUNTIME_FILTERS = {
 if SPARK < "4.1":  # which has no semi-joins as run-time filters, and rejects the setting
     _RUNTIME_FILTERS["spark.sql.optimizer.runtimeFilter.semiJoinReduction.enabled"] = "true"
 _COUNTS = ("files", "manifests", "bytes")
-_ROWS_A_DAY = 200
 _DAYS_AT_ONCE = 1_000  # a writer keeps a file open for each
 STATEMENTS = {
     "join": (
@@ -64,6 +63,7 @@ def main() -> None:
     parser.add_argument("format", choices=tuple(FORMATS))
     parser.add_argument("--partitions", type=int, nargs="+", default=[1_000, 10_000])
     parser.add_argument("--touched", type=int, nargs="+", default=[5, 100])
+    parser.add_argument("--rows", type=int, default=200, help="of each day")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--results", type=Path, default=RESULTS)
     chosen = parser.parse_args()
@@ -74,43 +74,47 @@ def main() -> None:
         with quiet_session(tables.name, tables.conf(folder)) as session:
             session.sql(f"CREATE DATABASE IF NOT EXISTS {tables.database}")
             for partitions in chosen.partitions:
-                _build(session, tables, partitions)
+                _build(session, tables, partitions, chosen.rows)
                 for touched in chosen.touched:
                     for kind in tables.kinds:
                         if touched <= partitions:
-                            setting = {"statement": kind, "partitions": partitions}
+                            setting = {
+                                "statement": kind,
+                                "partitions": partitions,
+                                "rows": chosen.rows,
+                            }
                             runs += _compare(
                                 session, tables, folder, setting, touched, chosen.repeats
                             )
                             _write(tables, runs, asdict(Machine()), chosen.results)
 
 
-def _build(session: SparkSession, tables: LakeTables, partitions: int) -> None:
+def _build(session: SparkSession, tables: LakeTables, partitions: int, rows: int) -> None:
     session.sql(
         f"CREATE TABLE {tables.database}.t{partitions} "
         f"(id bigint, day date, v bigint, text string) USING {tables.name} PARTITIONED BY (day)"
     )
     for first in range(0, partitions, _DAYS_AT_ONCE):
-        rows = first * _ROWS_A_DAY, min(first + _DAYS_AT_ONCE, partitions) * _ROWS_A_DAY
+        ids = first * rows, min(first + _DAYS_AT_ONCE, partitions) * rows
         session.sql(
             f"INSERT INTO {tables.database}.t{partitions} "
-            f"SELECT id, date_add(DATE'1990-01-01', CAST(id DIV {_ROWS_A_DAY} AS int)), id % 97, "
-            f"sha1(CAST(id AS string)) FROM range({rows[0]}, {rows[1]})"
+            f"SELECT id, date_add(DATE'1990-01-01', CAST(id DIV {rows} AS int)), id % 97, "
+            f"sha1(CAST(id AS string)) FROM range({ids[0]}, {ids[1]})"
         )
 
 
-def _changed(session: SparkSession, partitions: int, touched: int) -> list[str]:
+def _changed(session: SparkSession, partitions: int, touched: int, rows: int) -> list[str]:
     """Makes the small table, with rows of ``touched`` spread days; returns the days."""
     session.sql("DROP TABLE IF EXISTS changed")
     every = partitions // touched
     session.sql(
         "CREATE TABLE changed USING parquet AS SELECT /*+ COALESCE(1) */ "
-        f"id * {every * _ROWS_A_DAY} + twice AS id, "
+        f"id * {every * rows} + twice AS id, "
         f"date_add(DATE'1990-01-01', CAST(id * {every} AS int)) AS day, 1000 + id AS v "
         f"FROM range({touched}) LATERAL VIEW explode(array(0, 1)) x AS twice"
     )
-    rows = session.sql("SELECT DISTINCT day FROM changed").collect()
-    return [row[0].isoformat() for row in rows]
+    days = session.sql("SELECT DISTINCT day FROM changed").collect()
+    return [row[0].isoformat() for row in days]
 
 
 def _compare(
@@ -124,7 +128,7 @@ def _compare(
     """The contenders' runs after a first round, in which the rows are compared."""
     kind, partitions = setting["statement"], setting["partitions"]
     table = f"t{partitions}"
-    days = _changed(session, partitions, touched)
+    days = _changed(session, partitions, touched, setting["rows"])
     dates = ", ".join(f"DATE'{day}'" for day in days)
     listed = f" AND t.day IN ({dates})"
     texts = {
@@ -222,7 +226,7 @@ def _write(tables: LakeTables, runs: list[Record], machine: Record, folder: Path
         f"# {tables.name.title()}: few days of a large table",
         "",
         f"Median seconds in a warm session, with the range and the number of runs; ours with its "
-        f"key query. Each day is a partition with one file of {_ROWS_A_DAY} rows, "
+        f"key query. Each day is a partition with one file of {runs[0]['rows']:,} rows, "
         f"{tables.about}. The rows were equal.",
         "",
         *lines,
