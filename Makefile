@@ -36,6 +36,7 @@ help:
 	@echo "                    $(LAKES)"
 	@echo "make test-metastores  tests with metastores of Hive 3.1 and 4.0; METASTORES=hive-4.0 for one"
 	@echo "make test-s3        the local task in the worker with files on S3, in an environment of its own"
+	@echo "make test-yarn      applications on a YARN cluster on this machine, and kills of their parts"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
 	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
 	@echo "make bench-published-merge  a MERGE that a user of Iceberg has reported, in small"
@@ -101,7 +102,7 @@ $(PAGES): $(shell find ui -type f -not -path "*/node_modules/*" 2>/dev/null) | $
 WORKERS ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # These have environments of their own.
-ELSEWHERE := --ignore tests/lakes --ignore tests/s3
+ELSEWHERE := --ignore tests/lakes --ignore tests/s3 --ignore tests/yarn
 pytest: $(READY) services pages
 	$(BIN)/pytest $(PARALLEL) $(ELSEWHERE)
 
@@ -133,7 +134,11 @@ test-metastores: $(READY) services
 		echo "==> a metastore of $$version" && METASTORE_VERSION=$$version $(BIN)/pytest \
 			tests/metastores tests/worker || exit 1; done
 
-.PHONY: test-metastores
+# A resource manager and a node manager, with the jars of tests/jars.lock.
+test-yarn: $(READY) services
+	$(BIN)/pytest -m "slow or not slow" tests/yarn
+
+.PHONY: test-metastores test-yarn
 
 # A table format on a line of Spark, with the jars of tests/jars.lock, in an environment for that line.
 LAKES ?= iceberg-3.5 iceberg-4.0 iceberg-4.1 delta-3.5 delta-4.2 hudi-3.5

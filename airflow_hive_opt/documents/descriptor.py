@@ -231,7 +231,7 @@ class Descriptor:
 
     @property
     def reader(self) -> str:
-        """What has read the keys: :attr:`~airflow_hive_opt.documents.binding.Binding.reader`."""
+        """What has read the keys: ``reader`` of the binding."""
         return self.binding.reader if self.binding else SPARK
 
     @cached_property

@@ -1,0 +1,156 @@
+"""A YARN cluster on loopback: a resource manager and a node manager, with files on the local disk.
+
+The resource manager has the queues ``default`` and ``daily``. The classes are Hadoop's own servers,
+from the jar of its mini cluster, with PySpark's Hadoop.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGTERM
+from typing import Any
+
+import pyspark
+
+from airflow_hive_opt.spark.session.java import ensure_java
+from tests.services.jars import jars
+from tests.services.java_options import WITHOUT_ARCHIVE
+from tests.services.processes import HOST, free_port, server
+
+QUEUES = ("default", "daily")
+_SERVER = "org.apache.hadoop.yarn.server"
+_OPENED = tuple(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("lang", "util"))
+_JARS = Path(pyspark.__file__).parent / "jars"
+# Milliseconds without a sign of life. A busy machine needs the longer one to start a driver.
+_NODE_IS_LOST_AFTER, _DRIVER_IS_LOST_AFTER = 15_000, 120_000
+
+
+@dataclass(frozen=True)
+class Yarn:
+    """A running cluster. Its clients read ``conf``, the folder of its configuration."""
+
+    address: str
+    conf: Path
+    node: subprocess.Popen[bytes]
+
+    def applications(self) -> list[dict[str, Any]]:
+        """What the resource manager says of each application, the newest first."""
+        found = self._asked("/ws/v1/cluster/apps")["apps"] or {"app": []}
+        return sorted(found["app"], key=lambda each: each["startedTime"], reverse=True)
+
+    def application(self, id_: str) -> dict[str, Any]:
+        """What the resource manager says of one application."""
+        found: dict[str, Any] = self._asked(f"/ws/v1/cluster/apps/{id_}")["app"]
+        return found
+
+    def kill(self, id_: str) -> None:
+        """Kills an application as the button of the resource manager's page does."""
+        request = urllib.request.Request(
+            f"{self.address}/ws/v1/cluster/apps/{id_}/state?user.name=root",
+            data=b'{"state": "KILLED"}',
+            headers={"Content-Type": "application/json"},
+            method="PUT",
+        )
+        urllib.request.urlopen(request, timeout=10).close()
+
+    def nodes(self) -> int:
+        """The number of node managers that run."""
+        found = self._asked("/ws/v1/cluster/nodes")["nodes"] or {"node": []}
+        return sum(each["state"] == "RUNNING" for each in found["node"])
+
+    def spark_conf(self) -> dict[str, str]:
+        """Spark's settings with which small applications run here without an upload of Spark."""
+        return {
+            "spark.yarn.jars": f"local:{_JARS}/*",
+            "spark.yarn.stagingDir": str(self.conf.parent / "staging"),
+            "spark.yarn.am.memory": "512m",
+            "spark.driver.memory": "640m",
+            "spark.executor.memory": "512m",
+            "spark.executor.instances": "1",
+        }
+
+    def _asked(self, path: str) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self.address}{path}", timeout=10) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+
+@contextmanager
+def yarn(folder: Path) -> Iterator[Yarn]:
+    """A cluster until the block ends; raises :class:`~tests.services.processes.ServiceError`."""
+    ensure_java()
+    conf, page = folder / "conf", free_port()
+    conf.mkdir(parents=True)
+    address = f"http://{HOST}:{page}"
+    for name, settings in _configuration(folder, page).items():
+        (conf / name).write_text(_document(settings))
+    with ExitStack() as stack:
+
+        def start(name: str, kind: str, ready: int) -> subprocess.Popen[bytes]:
+            def is_ready() -> bool:
+                try:
+                    return Yarn(address, conf, None).nodes() >= ready  # type: ignore[arg-type]
+                except OSError:
+                    return False
+
+            classes = os.pathsep.join([str(conf), *map(str, jars("yarn")), f"{_JARS}/*"])
+            command = ["java", "-Xmx384m", *WITHOUT_ARCHIVE.split(), *_OPENED, "-cp", classes, kind]
+            log = folder / f"{name}.log"
+            environment = {**os.environ, "HADOOP_CONF_DIR": str(conf)}
+            return stack.enter_context(
+                server(command, log, is_ready, stop_with=SIGTERM, env=environment)
+            )
+
+        start("resource-manager", f"{_SERVER}.resourcemanager.ResourceManager", 0)
+        node = start("node-manager", f"{_SERVER}.nodemanager.NodeManager", 1)
+        yield Yarn(address, conf, node)
+
+
+def _configuration(folder: Path, page: int) -> dict[str, dict[str, object]]:
+    manager, node, scheduler = "yarn.resourcemanager", "yarn.nodemanager", "yarn.scheduler.capacity"
+    ports = (
+        *(f"{manager}.{name}address" for name in ("", "scheduler.", "resource-tracker.", "admin.")),
+        *(f"{node}.{name}address" for name in ("", "localizer.", "webapp.")),
+    )
+    return {
+        "core-site.xml": {"fs.defaultFS": "file:///", "hadoop.tmp.dir": folder / "tmp"},
+        "yarn-site.xml": {
+            **{name: f"{HOST}:{free_port()}" for name in ports},
+            f"{manager}.hostname": HOST,
+            f"{manager}.webapp.address": f"{HOST}:{page}",
+            f"{node}.hostname": HOST,
+            f"{node}.local-dirs": folder / "local",
+            f"{node}.log-dirs": folder / "logs",
+            f"{node}.resource.memory-mb": 8_192,
+            f"{node}.resource.cpu-vcores": 8,
+            f"{node}.pmem-check-enabled": "false",
+            f"{node}.vmem-check-enabled": "false",
+            f"{node}.disk-health-checker.max-disk-utilization-per-disk-percentage": 100,
+            f"{node}.env-whitelist": "JAVA_HOME",
+            "yarn.scheduler.minimum-allocation-mb": 128,
+            "yarn.nm.liveness-monitor.expiry-interval-ms": _NODE_IS_LOST_AFTER,
+            "yarn.am.liveness-monitor.expiry-interval-ms": _DRIVER_IS_LOST_AFTER,
+            f"{manager}.nodemanagers.heartbeat-interval-ms": 200,
+        },
+        "capacity-scheduler.xml": {
+            f"{scheduler}.root.queues": ",".join(QUEUES),
+            **{f"{scheduler}.root.{queue}.capacity": 100 // len(QUEUES) for queue in QUEUES},
+            **{f"{scheduler}.root.{queue}.maximum-capacity": 100 for queue in QUEUES},
+            f"{scheduler}.maximum-am-resource-percent": 1.0,
+        },
+    }
+
+
+def _document(settings: Mapping[str, object]) -> str:
+    properties = "".join(
+        f"<property><name>{name}</name><value>{value}</value></property>"
+        for name, value in settings.items()
+    )
+    return f"<configuration>{properties}</configuration>"
