@@ -46,7 +46,6 @@ def security_for_spark(security: Security) -> dict[str, str]:
     found = {}
     identity = security.identity
     if isinstance(identity, Kerberos):
-        found["spark.hadoop.hadoop.security.authentication"] = "kerberos"
         found["spark.hadoop.hive.metastore.sasl.enabled"] = "true"
         if "@" in identity.service:  # otherwise it is in hive-site.xml
             found["spark.hadoop.hive.metastore.kerberos.principal"] = identity.service

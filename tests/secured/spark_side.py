@@ -1,8 +1,8 @@
 """Spark itself on a metastore with Kerberos, in a process whose JVM has the client's ticket.
 
-python -m tests.secured.spark_side FOLDER LOCAL_TASK SPARK_SETTING=VALUE ...
+python -m tests.secured.spark_side FOLDER OUTPUT SPARK_SETTING=VALUE ...
 
-The connection ``secured`` is in the environment. Prints what a pruned and a plain run have made.
+The connection ``secured`` is in the environment. Writes what a pruned and a plain run have made.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.worker.tasks import Tasks
 SQL = "SELECT f.id FROM secured.fact f JOIN secured.keys k ON f.day = k.day AND k.id < 3"
 
 
-def _main(folder: str, *pairs: str) -> None:
+def _main(folder: str, output: str, *pairs: str) -> None:
     given = dict(pair.split("=", 1) for pair in pairs)
     conf = {**embedded_conf(Path(folder), "local[2]"), **spark_conf_of("secured"), **given}
     with spark_session("secured", conf) as session:
@@ -38,7 +38,7 @@ def _main(folder: str, *pairs: str) -> None:
             summary = tasks.both(made, **options)
             rows = tasks.rows(f"SELECT * FROM secured.by_{local_task}")
             found[local_task] = {"summary": summary, "rows": rows}
-    print(json.dumps(found))
+    Path(output).write_text(json.dumps(found))
 
 
 if __name__ == "__main__":
