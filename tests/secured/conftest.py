@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_hive_opt.metastores.thrift.addresses import Address
-from airflow_hive_opt.metastores.thrift.security import Kerberos, Security, Tls
+from airflow_hive_opt.metastores.thrift.security import PLAIN, Kerberos, Security, Tls
 from airflow_hive_opt.metastores.thrift.transport import Opener
 from tests.conftest import METASTORE_VERSION
 from tests.services.certificates import PASSWORD, authority
@@ -91,16 +91,24 @@ def with_tls(certificates, postgres_server, tmp_path_factory):
         yield Secured(service, Security(None, Tls(file)), {"use_ssl": "true", "ca_cert": file})
 
 
-@pytest.fixture(scope="session", params=["integrity", "privacy"])
-def with_layer(request, realm, certificates, postgres_server, tmp_path_factory):
-    """A metastore with Kerberos that checks or encrypts every frame; from Hive 3 on, over TLS."""
-    settings, over = kerberos(realm), None
+@pytest.fixture(scope="session")
+def with_integrity(realm, postgres_server, tmp_path_factory):
+    """A metastore with Kerberos that checks every frame."""
+    folder = tmp_path_factory.mktemp("with-integrity")
+    with started(folder, postgres_server, realm, kerberos(realm), "integrity") as service:
+        yield Secured(service, PLAIN, {})
+
+
+@pytest.fixture(scope="session")
+def with_privacy(realm, certificates, postgres_server, tmp_path_factory):
+    """A metastore with Kerberos that encrypts every frame; from Hive 3 on, over TLS."""
+    settings, security = kerberos(realm), PLAIN
     if METASTORE_VERSION is not None:  # Hive 2.3 has TLS or Kerberos, not both
-        settings, over = settings | tls(certificates), Tls(str(certificates.ca_file))
-    folder = tmp_path_factory.mktemp("with-layer")
-    with started(folder, postgres_server, realm, settings, request.param) as service:
-        keytab = str(realm.keytab(CLIENT))
-        yield Secured(service, Security(Kerberos(SERVICE, CLIENT, keytab), over), {})
+        settings |= tls(certificates)
+        security = Security(None, Tls(str(certificates.ca_file)))
+    folder = tmp_path_factory.mktemp("with-privacy")
+    with started(folder, postgres_server, realm, settings, "privacy") as service:
+        yield Secured(service, security, {})
 
 
 def kerberos(realm: Kdc) -> dict[str, str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from typing import Any
+
+from thrift.transport.TTransport import TTransportException
 
 from airflow_hive_opt.metastores.thrift.security import Kerberos, SecurityError
 from airflow_hive_opt.metastores.time_limit import within
@@ -27,9 +28,10 @@ class GssapiMechanism:
     name = "GSSAPI"
 
     def __init__(self, kerberos: Kerberos, host: str, seconds: float) -> None:
-        if find_spec("gssapi") is None:
-            raise SecurityError(NOT_INSTALLED)
-        self._failure = _gssapi().exceptions.GSSError
+        try:
+            self._failure = _gssapi().exceptions.GSSError
+        except ImportError as error:
+            raise SecurityError(f"{NOT_INSTALLED} ({error})") from None
         self._kerberos = kerberos
         self._service = kerberos.service.replace("_HOST", host.lower())
         self._seconds = seconds
@@ -60,7 +62,10 @@ class GssapiMechanism:
         """See :class:`~airflow_hive_opt.metastores.thrift.sasl.Mechanism`."""
         if self._layer == _NONE:
             return data
-        return bytes(self._context.wrap(data, self._layer == _PRIVACY).message)
+        try:
+            return bytes(self._context.wrap(data, self._layer == _PRIVACY).message)
+        except self._failure as error:
+            raise self._ended(error) from None
 
     def unwrap(self, frame: bytes) -> bytes:
         """See :class:`~airflow_hive_opt.metastores.thrift.sasl.Mechanism`."""
@@ -69,10 +74,15 @@ class GssapiMechanism:
         try:
             found = self._context.unwrap(frame)
         except self._failure as error:
-            raise SecurityError(f"Kerberos fails for {self._service}: {_words(error)}") from None
+            raise self._ended(error) from None
         if self._layer == _PRIVACY and not found.encrypted:
             raise SecurityError("the server's frame is not encrypted")
         return bytes(found.message)
+
+    def _ended(self, error: Any) -> Exception:
+        """A failure of a connection that was open; another one has another ticket."""
+        ended: Exception = TTransportException(message=f"Kerberos ends it: {_words(error)}")
+        return ended
 
     def _begin(self) -> tuple[Any, bytes]:
         """The context and what it says first, with a ticket that Kerberos gives now.
