@@ -136,9 +136,11 @@ def test_a_kdc_that_is_down(with_kerberos, tmp_path, monkeypatch):
 
 
 def test_the_other_side_does_not_speak_sasl(with_kerberos, with_tls, metastore_service):
-    assert refused(with_kerberos, PLAIN) == (
-        "no answer from M to get_databases, after 1 attempts: it closes the connection. Is it "
-        "running, can this machine connect to it, does it require Kerberos or TLS?"
+    assert re.fullmatch(
+        "no answer from M to get_databases, after 1 attempts: (it closes the connection|its answer "
+        r"is none of Thrift's \(.+\))\. Is it running, can this machine connect to it, does it "
+        r"require Kerberos or TLS\?",
+        refused(with_kerberos, PLAIN),
     )
     other = "M: its answer to GSSAPI is none of SASL's, so it may expect plain Thrift or TLS"
     assert refused(with_tls, with_kerberos.security) == other
