@@ -197,11 +197,7 @@ def test_the_fields_of_a_connection(monkeypatch, fields, properties):
 
 
 def test_the_connections_button(place, monkeypatch):
-    load_catalog("lake", **place).create_namespace_if_not_exists("dw")
-    assert IcebergCatalogHook("lake").test_connection() == (
-        True,
-        "the catalog answers, and has 1 namespace",
-    )
+    assert IcebergCatalogHook("lake").test_connection() == (True, "the catalog answers")
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

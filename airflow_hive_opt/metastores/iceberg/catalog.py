@@ -43,9 +43,9 @@ class IcebergTables:
         self._catalogs: dict[str, Catalog] = {}
         self._earlier: dict[Required, tuple[str, Absent]] = {}
 
-    def check(self) -> int:
-        """The number of the catalog's namespaces; raises :class:`CatalogError`."""
-        return self._in_time(lambda: len(self._catalog("default").list_namespaces()))
+    def check(self) -> None:
+        """Asks the catalog for its namespaces; raises :class:`CatalogError`."""
+        self._in_time(lambda: self._catalog("default").list_namespaces())
 
     def close(self) -> None:
         """Closes the connections to the catalog; the next call opens new ones."""

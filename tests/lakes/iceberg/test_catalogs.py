@@ -97,7 +97,7 @@ def test_the_keys_that_are_missing(tables, connection):
     (required,) = required_partitions(session, job_of(JOIN.format(catalog)))
     absent = IcebergCatalogHook(connection).get_conn().absent(required)
     assert [row[0].isoformat() for row in absent.tuples] == ["2030-01-01"]
-    assert IcebergCatalogHook(connection).test_connection()[0]
+    assert IcebergCatalogHook(connection).test_connection() == (True, "the catalog answers")
 
 
 def test_a_merge(tables, tmp_path):
