@@ -11,15 +11,11 @@ import pytest
 
 from airflow_hive_opt.metastores.thrift.addresses import Address
 from airflow_hive_opt.metastores.thrift.security import PLAIN, Kerberos, Security, Tls
-from airflow_hive_opt.metastores.thrift.transport import Opener
 from tests.conftest import METASTORE_VERSION
 from tests.services.certificates import PASSWORD, authority
 from tests.services.java_options import SHORT_LIVED
 from tests.services.kdc import REALM, Kdc, kdc
 from tests.services.metastore import MetastoreService, metastore
-from tests.services.processes import free_port
-
-pytest.importorskip("gssapi", reason="make test-kerberos has it")
 
 SERVICE = f"hive/localhost@{REALM}"
 CLIENT = f"airflow@{REALM}"
@@ -28,6 +24,7 @@ CLIENT = f"airflow@{REALM}"
 @pytest.fixture(scope="session")
 def realm(tmp_path_factory):
     """A KDC that knows the metastore and a client; this process's library asks it."""
+    pytest.importorskip("gssapi", reason="make test-kerberos has it")
     with (
         pytest.MonkeyPatch.context() as patch,
         kdc(tmp_path_factory.mktemp("kdc") / "own") as found,
@@ -151,13 +148,3 @@ def started(
         of_hadoop={} if realm is None else of_hadoop,
     ) as service:
         yield replace(service, host="localhost")
-
-
-def opened(secured: Secured):
-    """The socket and the transport of a client."""
-    return Opener(secured.security).open(secured.address, 20)
-
-
-@pytest.fixture
-def closed_port():
-    return free_port()
