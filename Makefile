@@ -10,8 +10,9 @@ PAGES := airflow_hive_opt/pages/static/pages.js
 JDBC_DRIVER := .venv/share/java/postgresql.jar
 CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
+KERBEROS := .venv/share/kerberos
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker lock lock-jars clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-kerberos kerberos fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker lock lock-jars clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -35,6 +36,7 @@ help:
 	@echo "make test-lakes     tests with Iceberg, Delta and Hudi tables; LAKES=delta-3.5 for one of"
 	@echo "                    $(LAKES)"
 	@echo "make test-metastores  tests with metastores of Hive 3.1 and 4.0; METASTORES=hive-4.0 for one"
+	@echo "make test-kerberos  metastores with Kerberos, TLS and passwords, with a KDC of Debian's"
 	@echo "make test-s3        the local task in the worker with files on S3, in an environment of its own"
 	@echo "make test-yarn      applications on a YARN cluster on this machine, and kills of their parts"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
@@ -102,7 +104,7 @@ $(PAGES): $(shell find ui -type f -not -path "*/node_modules/*" 2>/dev/null) | $
 WORKERS ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # These have environments of their own.
-ELSEWHERE := --ignore tests/lakes --ignore tests/s3 --ignore tests/yarn
+ELSEWHERE := --ignore tests/lakes --ignore tests/s3 --ignore tests/yarn --ignore tests/secured
 pytest: $(READY) services pages
 	$(BIN)/pytest $(PARALLEL) $(ELSEWHERE)
 
@@ -174,6 +176,31 @@ bench-published-merge: .lakes/3.5/ready
 		--require-hashes -r tests/lakes/requirements.lock -r tests/lakes/spark-$*.lock
 	@$(BIN)/uv pip install --quiet --no-config --python .lakes/$*/bin/python --no-deps -e .
 	@mkdir -p .lakes/$*/share/java && cp $(JDBC_DRIVER) .lakes/$*/share/java/
+	@touch $@
+
+# A metastore that has users prove who they are; METASTORE_VERSION=hive-4.0 for another version.
+test-kerberos: kerberos services
+	$(BIN)/pytest tests/secured
+
+# A KDC and Kerberos' headers from Debian's packages, unpacked like Chromium, and gssapi, which a C
+# compiler builds with them.
+kerberos: $(KERBEROS)/ready
+
+$(KERBEROS)/ready: tests/secured/requirements.lock | $(READY)
+	@echo "==> fetching Kerberos" && rm -rf $(@D) && mkdir -p $(@D) && \
+		folder=$$(mktemp -d) && cd $$folder && chmod 755 . && \
+		wanted() { apt-get install -qq --simulate --no-install-recommends \
+			krb5-kdc krb5-admin-server krb5-user libkrb5-dev \
+			| sed -n 's/^Inst \([^ ]*\).*/\1/p'; } && \
+		(apt-get download -qq $$(wanted) || \
+			(apt-get update -qq && apt-get download -qq $$(wanted))) && \
+		for package in *.deb; do dpkg-deb -x $$package $(CURDIR)/$(@D); done && rm -r $$folder
+	@echo "==> building gssapi" && root=$(CURDIR)/$(@D) && \
+		libraries=$$(dirname $$root/usr/lib/*/libgssapi_krb5.so) && \
+		LD_LIBRARY_PATH=$$libraries GSSAPI_COMPILER_ARGS="-I$$root/usr/include -DHAS_GSSAPI_EXT_H" \
+		GSSAPI_LINKER_ARGS="-L$$libraries -lgssapi_krb5 -Wl,-rpath,$$libraries" \
+		$(BIN)/uv pip install --quiet --no-config --no-deps --no-cache --python $(BIN)/python \
+		--require-hashes -r $<
 	@touch $@
 
 # Airflow's Amazon provider pins another boto3 than the other tests have.
@@ -291,7 +318,10 @@ lock: $(READY)
 			--generate-hashes --no-header --quiet --upgrade -o tests/lakes/$$name.lock; done
 	$(BIN)/uv pip compile tests/s3/requirements.in --python-version 3.11 --no-config --universal \
 		--generate-hashes --no-header --quiet --upgrade -o tests/s3/requirements.lock
+	$(BIN)/uv pip compile tests/secured/requirements.in --python-version 3.11 --no-config --universal \
+		--generate-hashes --no-header --quiet --upgrade -o tests/secured/requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --python-version 3.11 \
+		--no-emit-package gssapi \
 		--universal --generate-hashes --no-header --quiet --upgrade -o requirements.lock
 
 # The checksums of the jars that tests need beside the wheels.

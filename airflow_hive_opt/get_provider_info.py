@@ -10,12 +10,20 @@ _HIVE_METASTORE = {
     "hook-name": "Hive Metastore Thrift",
     "connection-type": "hive_metastore",
     "ui-field-behaviour": {
-        "hidden-fields": ["login", "password"],
-        "relabeling": {"schema": "Database", "host": "Host, or hosts"},
+        "hidden-fields": [],
+        "relabeling": {
+            "schema": "Database",
+            "host": "Host, or hosts",
+            "login": "Principal, or user",
+        },
         "placeholders": {
             "host": "metastore-1,metastore-2",
             "port": "9083",
             "schema": "default",
+            "extra": (
+                '{"auth_mechanism": "GSSAPI", "principal": "hive/_HOST@EXAMPLE.COM", '
+                '"keytab": "/etc/security/airflow.keytab", "use_ssl": true}'
+            ),
         },
     },
 }

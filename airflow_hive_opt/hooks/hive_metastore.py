@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CONN_ID = "metastore_default"
 _DEFAULT_PORT = 9083
-_NO_SASL = ("", "NOSASL")
-_MECHANISM = ("auth_mechanism", "authMechanism")  # the Hive provider's names, new and old
+_PATIENCE = 10  # seconds, for the form's button
 
 
 class HiveMetastoreHook(BaseHook):
@@ -28,8 +27,8 @@ class HiveMetastoreHook(BaseHook):
     The connection's host may be a list such as ``a,b``: if one host does not answer, the client
     tries the next. The connection's schema is the database of tables without a database name. If
     the Hive provider is installed, the connection type and its form are that provider's, and its
-    connections work here too. A connection of the type ``aws`` is AWS Glue, as
-    ``provider/glue.py`` describes it.
+    connections work here too. ``provider/metastore_security.py`` describes Kerberos, passwords and
+    TLS. A connection of the type ``aws`` is AWS Glue, as ``provider/glue.py`` describes it.
 
     :param metastore_conn_id: ID of the connection.
     :param timeout: limit for a single read or write, in seconds.
@@ -77,12 +76,12 @@ class HiveMetastoreHook(BaseHook):
 
         try:
             connection = self.connection()
-            with metastore_of(connection, self.timeout) as metastore:
-                metastore.table("default.a_table_that_need_not_exist")
+            with metastore_of(connection, _PATIENCE) as metastore:
+                found = metastore.greet(_PATIENCE)
             place = "AWS Glue" if is_glue(connection) else f"at {uris_of(connection)}"
         except (AirflowFailException, MetastoreError) as error:
             return False, str(error)
-        return True, f"the metastore {place} answers"
+        return True, f"the metastore {place} answers, and has {found}"
 
 
 def metastore_of(connection: Connection, timeout: float = 60) -> Remote:
@@ -90,9 +89,11 @@ def metastore_of(connection: Connection, timeout: float = 60) -> Remote:
     if is_glue(connection):
         return glue_metastore(connection, timeout)
     from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
+    from airflow_hive_opt.provider.metastore_security import security_of
 
     try:
-        return ThriftMetastore(uris_of(connection), connection.schema or "default", timeout)
+        database = connection.schema or "default"
+        return ThriftMetastore(uris_of(connection), database, timeout, security_of(connection))
     except ValueError as error:
         raise AirflowFailException(f"connection {connection.conn_id!r}: {error}") from None
 
@@ -111,21 +112,19 @@ def spark_conf_for(connection: Connection) -> dict[str, str]:
     """Spark's metastore settings for a connection; raises ``AirflowFailException``."""
     if is_glue(connection):
         return glue_spark_conf(connection)
-    return {"spark.hadoop.hive.metastore.uris": uris_of(connection)}
+    from airflow_hive_opt.provider.metastore_security import security_for_spark, security_of
+
+    try:
+        secured = security_for_spark(security_of(connection))
+    except ValueError as error:
+        raise AirflowFailException(f"connection {connection.conn_id!r}: {error}") from None
+    return {"spark.hadoop.hive.metastore.uris": uris_of(connection), **secured}
 
 
 def uris_of(connection: Connection) -> str:
     """``hive.metastore.uris`` for a connection; raises ``AirflowFailException``."""
     if not connection.host:
         raise AirflowFailException(f"connection {connection.conn_id!r} names no host")
-    extra = connection.extra_dejson
-    mechanism = next((str(extra[name]) for name in _MECHANISM if extra.get(name)), "")
-    if mechanism.upper() not in _NO_SASL:
-        raise AirflowFailException(
-            f"connection {connection.conn_id!r} requires {mechanism}, but this client supports "
-            "plain Thrift only. Remove metastore_conn_id: then the local task uses Spark's own "
-            "metastore client"
-        )
     hosts = [host.strip().removeprefix("thrift://") for host in connection.host.split(",")]
     port = connection.port or _DEFAULT_PORT
     return ",".join(f"thrift://{host if ':' in host else f'{host}:{port}'}" for host in hosts)

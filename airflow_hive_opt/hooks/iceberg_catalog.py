@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _TYPES = ("rest", "sql", "hive", "glue")
+_PATIENCE = 20  # seconds, for the form's button
 
 
 class IcebergCatalogHook(BaseHook):
@@ -64,7 +65,7 @@ class IcebergCatalogHook(BaseHook):
         from airflow_hive_opt.metastores.lakes import CatalogError
 
         try:
-            self.get_conn().check()
+            tables_of(self._connection(), min(self.timeout, _PATIENCE)).check()
         except (AirflowFailException, CatalogError) as error:
             return False, str(error)
         return True, "the catalog answers"

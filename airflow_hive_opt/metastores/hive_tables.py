@@ -104,6 +104,19 @@ def table_of(hive: Any) -> Table:
         location=None if is_view else _location(provider, storage),
         distinct=distinct_of(parameters),
         provider=_lake_format(provider, parameters),
+        transactional=is_transactional(parameters),
+    )
+
+
+def is_transactional(parameters: Mapping[str, str]) -> bool:
+    """Whether Hive's transactions decide which of the table's files count, as Hive reads it.
+
+    >>> is_transactional({"transactional": "TRUE"}), is_transactional({"transactional": "false"})
+    (True, False)
+    """
+    return any(
+        name.lower() == "transactional" and text.lower() == "true"
+        for name, text in parameters.items()
     )
 
 
@@ -130,8 +143,8 @@ def storage_of(hive: Any) -> Storage | None:
         options = {name: properties[name] for name in properties.keys() - _OF_HIVE}
         return Storage(location, "" if provider == "text" else provider, "", options, parameters)
     format_ = _read_as(storage)
-    is_transactional = parameters.get("transactional", "").lower() == "true"
-    if is_transactional or _lake_format(provider, parameters) or _has_avro_schema(hive):
+    lists_its_files = is_transactional(parameters) or _lake_format(provider, parameters)
+    if lists_its_files or _has_avro_schema(hive):
         format_ = ""
     return Storage(location, format_, _serde(storage), properties, parameters)
 

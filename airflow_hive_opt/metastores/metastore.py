@@ -78,6 +78,12 @@ class Metastore(Catalog, PartitionCatalog, Protocol):
 class Remote(Metastore, Protocol):
     """A metastore with a client of its own, beside Spark's."""
 
+    def greet(self, patience: float) -> str:
+        """Checks that the server answers within about ``patience`` seconds, without a retry.
+
+        Returns whether it has the client's database, in words.
+        """
+
     def first_names(self, table: Table, at_most: int) -> tuple[int, list[Partition] | None]:
         """The number of partitions as ``partition_count`` tells it, and all of them if few.
 

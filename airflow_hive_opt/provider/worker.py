@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 _URIS = "spark.hadoop.hive.metastore.uris"
 _FACTORY = "spark.hadoop.hive.metastore.client.factory.class"
-# Settings of a metastore that the plain Thrift client can't talk to.
+# Settings of a metastore. The Thrift client has the first two, if they are the connection's.
 _SECURED = (
     "spark.hadoop.hive.metastore.sasl.enabled",
     "spark.hadoop.hive.metastore.use.SSL",
@@ -149,21 +149,27 @@ def _metastore(connection: Connection | None, settings: Mapping[str, str]) -> tu
     ``settings`` are those of the connection, unless the task has others.
     """
     from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
+    from airflow_hive_opt.metastores.thrift.security import PLAIN
+    from airflow_hive_opt.provider.metastore_security import security_of
     from airflow_hive_opt.worker.unanswered import Unanswered
 
     if settings.get("spark.sql.catalogImplementation", "hive") != "hive":
         raise Unanswered("the session has no Hive metastore")
-    secured = [name for name in _SECURED if settings.get(name, "false").lower() != "false"]
-    if secured:
-        raise Unanswered(f"{secured[0]} is set")
-    if connection is not None and is_glue(connection):
+    by_glue = connection is not None and is_glue(connection)
+    own = {} if connection is None or by_glue else spark_conf_for(connection)
+    for name in _SECURED:
+        given = settings.get(name, "false").lower()
+        if given != own.get(name, "false"):
+            raise Unanswered(f"{name} is set to {given}, but not by the connection")
+    if connection is not None and by_glue:
         return metastore_of(connection), True
     if "glue" in settings.get(_FACTORY, "").lower():  # the URIs do not count then
         raise Unanswered("the session's metastore is AWS Glue: set metastore_conn_id")
     if not settings.get(_URIS):
         raise Unanswered("the task names no metastore: set metastore_conn_id")
     try:
-        return ThriftMetastore(settings[_URIS]), False
+        security = PLAIN if connection is None else security_of(connection)
+        return ThriftMetastore(settings[_URIS], security=security), False
     except ValueError as error:
         raise Unanswered(str(error)) from None
 

@@ -15,6 +15,7 @@ class Reason(StrEnum):
     PASSED_THROUGH = "PASSED_THROUGH"
     PLANNING_TOO_LONG = "PLANNING_TOO_LONG"
     PARTITIONS_NOT_IN_METASTORE = "PARTITIONS_NOT_IN_METASTORE"
+    TRANSACTIONAL_TABLE = "TRANSACTIONAL_TABLE"
     SCAN_NOT_RESTRICTABLE = "SCAN_NOT_RESTRICTABLE"
     NO_CONDITION_ON_PARTITION_COLUMN = "NO_CONDITION_ON_PARTITION_COLUMN"
     MIXED_WITH_DATA_COLUMNS = "MIXED_WITH_DATA_COLUMNS"
@@ -28,6 +29,7 @@ class Reason(StrEnum):
     KEYS_NOT_CONNECTED = "KEYS_NOT_CONNECTED"
     KEY_SOURCE_NOT_PLANNED = "KEY_SOURCE_NOT_PLANNED"
     KEY_SOURCE_NOT_DETERMINISTIC = "KEY_SOURCE_NOT_DETERMINISTIC"
+    KEY_SOURCE_TRANSACTIONAL = "KEY_SOURCE_TRANSACTIONAL"
     PYTHON_FUNCTION = "PYTHON_FUNCTION"
     KEY_SOURCE_NOT_SMALL = "KEY_SOURCE_NOT_SMALL"
     KEY_SOURCE_LARGER_THAN_TABLE = "KEY_SOURCE_LARGER_THAN_TABLE"
@@ -71,6 +73,10 @@ _SENTENCES = {
     ),
     Reason.PARTITIONS_NOT_IN_METASTORE: (
         "the metastore does not manage the table's partitions, so it can't list them"
+    ),
+    Reason.TRANSACTIONAL_TABLE: (
+        "Hive's transactions (ACID) decide which of the table's files count, and Spark does not "
+        "know them"
     ),
     Reason.SCAN_NOT_RESTRICTABLE: (
         "the table reference can't take a condition: it is sampled or versioned, another part "
@@ -117,6 +123,9 @@ _SENTENCES = {
     Reason.KEY_SOURCE_NOT_DETERMINISTIC: (
         "the small table may return other rows each time it is read (rand, TABLESAMPLE, LIMIT, "
         "current_date and similar), so its keys could differ from those of the join"
+    ),
+    Reason.KEY_SOURCE_TRANSACTIONAL: (
+        "the small table is transactional in Hive (ACID), so its files do not say which rows it has"
     ),
     Reason.PYTHON_FUNCTION: (
         "the keys depend on a Python function, which may return another value each time although "

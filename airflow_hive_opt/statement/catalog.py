@@ -83,6 +83,7 @@ class Table:
       table makes its partitions; the others are columns of its sort order.
     - ``bounded`` are the data columns of which the metadata has each file's lowest and highest
       value. A condition on them skips files if the rows were written in their order.
+    - ``transactional`` says that Hive's transactions decide which of its files count (ACID).
     - ``partition_fields`` has pairs of a column and the field of the table's own metadata that has
       its value for every file, whichever way the table was partitioned when it was written.
     """
@@ -108,6 +109,7 @@ class Table:
     partitioned_by: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
     partition_fields: tuple[tuple[str, str], ...] = ()
+    transactional: bool = False
 
     @property
     def scanned(self) -> Table:
@@ -225,6 +227,7 @@ def _table(document: Mapping[str, Any]) -> Table:
         view=view,
         definition=ViewDefinition(view, "default", names) if view else None,
         distinct=tuple((k.lower(), int(v)) for k, v in (document.get("distinct") or {}).items()),
+        transactional=document.get("transactional") is True,
     )
 
 

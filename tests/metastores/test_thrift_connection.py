@@ -17,7 +17,8 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TBufferedTransport, TFileObjectTransport
 
 from airflow_hive_opt.metastores.metastore import MetastoreError
-from airflow_hive_opt.metastores.thrift.connection import Address, ThriftConnection, addresses
+from airflow_hive_opt.metastores.thrift.addresses import Address, addresses
+from airflow_hive_opt.metastores.thrift.connection import ThriftConnection
 from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 from tests.services.processes import HOST, free_port
 from tests.services.thrift import storage

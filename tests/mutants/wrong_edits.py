@@ -122,6 +122,11 @@ WRONG_EDITS = (
             "    if whole is not None and len(decided) == 1:\n",
             "a reader that needs every partition needs the scan whole",
         ),
+        (
+            "    elif table.transactional:\n        reason = Reason.TRANSACTIONAL_TABLE\n",
+            "",
+            "which files count is not for partitions to say",
+        ),
     ),
     *edits(
         f"{RULES}/key_predicates.py",
@@ -363,6 +368,11 @@ WRONG_EDITS = (
             "    if not relation.stable:\n        return Reason.KEY_SOURCE_NOT_DETERMINISTIC\n",
             "",
             "it may give other keys to the join",
+        ),
+        (
+            "    if any(table.scanned.transactional for table in tables):\n        return Reason.KEY_SOURCE_TRANSACTIONAL\n",
+            "",
+            "its files do not say which rows count",
         ),
         (
             "        tuple(partition_columns) if fast else (),",

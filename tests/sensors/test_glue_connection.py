@@ -60,7 +60,10 @@ def test_the_hook_gives_a_client(glue):
     with HiveMetastoreHook("lake").get_conn() as metastore:
         assert isinstance(metastore, GlueMetastore)
         assert metastore.table("t").name == "lake.t"
-    assert HiveMetastoreHook().test_connection() == (True, "the metastore AWS Glue answers")
+    assert HiveMetastoreHook("lake").test_connection() == (
+        True,
+        "the metastore AWS Glue answers, and has the database lake",
+    )
     glue.fault = lambda number, action: "expired"
     good, said = HiveMetastoreHook().test_connection()
     assert not good

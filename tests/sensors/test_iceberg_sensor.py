@@ -6,6 +6,8 @@ The keys are those of a list that this attempt has written before: an own test c
 from __future__ import annotations
 
 import json
+import socket
+from threading import Thread
 
 import pytest
 from airflow.providers.common.compat.sdk import (
@@ -196,6 +198,22 @@ def test_the_fields_of_a_connection(monkeypatch, fields, properties):
 
 def test_the_connections_button(place, monkeypatch):
     assert IcebergCatalogHook("lake").test_connection() == (True, "the catalog answers")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_the_connections_button_without_a_catalog(monkeypatch, scheme):
+    """Nobody listens, or what listens speaks no TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        if scheme == "http":
+            listener.close()
+        else:
+            Thread(target=lambda: listener.accept()[0].sendall(b"no TLS\n"), daemon=True).start()
+        monkeypatch.setenv("AIRFLOW_CONN_LAKE", connection(host=f"{scheme}://127.0.0.1:{port}"))
+        good, said = IcebergCatalogHook("lake").test_connection()
+    assert not good
+    assert "127.0.0.1" in said
+    assert "\n" not in said
 
 
 def test_secrets_stay_in_the_connection(tmp_path, monkeypatch, capsys):

@@ -245,17 +245,17 @@ def test_no_list_but_this_attempts_is_believed(spark, service, tmp_path, capsys)
 def test_the_connections_button(service, monkeypatch):
     assert HiveMetastoreHook().test_connection() == (
         True,
-        f"the metastore at {service.uri} answers",
+        f"the metastore at {service.uri} answers, and has the database default",
     )
     for connection, message in (
         ("hive-metastore://", "names no host"),
         (
-            "hive-metastore://h:1?authMechanism=GSSAPI",
-            "requires GSSAPI, but this client",
+            "hive-metastore://h:1?authMechanism=SCRAM",
+            "requires SCRAM, but this client",
         ),
         (
-            "hive-metastore://h:1?auth_mechanism=GSSAPI",
-            "requires GSSAPI, but this client",
+            "hive-metastore://h:1?auth_mechanism=SCRAM",
+            "requires SCRAM, but this client",
         ),
         (f"hive-metastore://127.0.0.1:{free_port()}", "no answer from the metastore at 127.0.0.1"),
     ):

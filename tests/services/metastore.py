@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM
+from types import MappingProxyType
+from xml.sax.saxutils import escape
 
 from airflow_hive_opt.spark.session.java import ensure_java
 from tests.services import compose
@@ -68,11 +70,14 @@ def metastore(
     database: str = "metastore",
     java_options: str = SHORT_LIVED,
     version: str | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    of_hadoop: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[MetastoreService]:
     """Runs a metastore for the block, with its tables in ``database``, created if necessary.
 
     ``version`` names a set of jars, such as ``hive-4.0``; the default are PySpark's, with Hive 2.3.
-    Raises :class:`~tests.services.processes.ServiceError`.
+    ``settings`` are Hive's, and ``of_hadoop`` those of its ``core-site.xml``. Raises
+    :class:`~tests.services.processes.ServiceError`.
     """
     ensure_java()
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,6 +88,10 @@ def metastore(
     command = compose.command(
         "metastore", HERE=compose.DOCKER, METASTORE_FOLDER=folder, METASTORE_PORT=port
     )
+    for name, text in settings.items():
+        command += ["--hiveconf", f"{name}={text}"]
+    if of_hadoop:
+        (folder / "core-site.xml").write_text(site_xml(of_hadoop))
     environment = {
         **os.environ,
         **compose.environment(
@@ -100,6 +109,15 @@ def metastore(
     options = {"stop_with": SIGTERM, "cwd": folder, "env": environment}
     with server(command, log, lambda: listens(port), **options):
         yield MetastoreService(port, warehouse, log)
+
+
+def site_xml(settings: Mapping[str, str]) -> str:
+    """The text of a configuration file of Hadoop's."""
+    properties = "".join(
+        f"<property><name>{escape(name)}</name><value>{escape(text)}</value></property>"
+        for name, text in settings.items()
+    )
+    return f"<configuration>{properties}</configuration>"
 
 
 def jdbc_driver() -> Path:

@@ -14,7 +14,7 @@ from upath import UPath
 from airflow_hive_opt.pruning.scan_way import FILTER_ON_GLUE, Way
 from airflow_hive_opt.restriction.list_condition import cheapest_way, list_condition
 from airflow_hive_opt.restriction.restrict import restrict
-from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris
+from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, remote_of
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.session.glue import glue_settings, is_on_glue
 from tests.services.glue_stand_in import REGION, glue_stand_in
@@ -72,7 +72,7 @@ def run(spark, tmp_path, condition):
 
 def test_sparks_settings_are_read(spark, glue):
     assert is_on_glue(spark)
-    assert plain_uris(spark) is None
+    assert remote_of(spark) is None
     found = glue_settings(spark)
     assert (found.region, found.endpoint, found.catalog_id) == (REGION, glue.endpoint, None)
     with hadoop_settings(spark, **{"hive.metastore.glue.catalogid": "210987654321"}):

@@ -12,9 +12,10 @@ from airflow_hive_opt.metastores.metastore import MetastoreError
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.thrift.connection import ThriftConnection
 from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
+from airflow_hive_opt.metastores.thrift.security import PLAIN, Kerberos, Security
 from airflow_hive_opt.pruning import scan_way
 from airflow_hive_opt.pruning.scan_way import Way
-from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, plain_uris
+from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf, remote_of
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.spark.session import partition_lookup
 from airflow_hive_opt.statement.catalog import JsonCatalog
@@ -188,14 +189,18 @@ def test_a_metastore_that_fails_for_one_scan_is_not_called_for_the_next(
     assert len(calls) == 1
 
 
-def test_a_secured_or_embedded_metastore_is_sparks(spark, asked):
-    assert plain_uris(spark) is None
+def test_a_metastore_that_is_embedded_or_not_understood_is_sparks(spark, asked):
+    assert remote_of(spark) is None
     uris = {"hive.metastore.uris": "thrift://m:9083"}
     with hadoop_settings(spark, **uris):
-        assert plain_uris(spark) == "thrift://m:9083"
-        for name in ("hive.metastore.sasl.enabled", "hive.metastore.use.SSL"):
+        assert remote_of(spark) == ("thrift://m:9083", PLAIN)
+        transport = "hive.metastore.thrift.framed.transport.enabled"
+        for name in (transport, "hive.metastore.use.SSL"):
             with hadoop_settings(spark, **{name: "true"}):
-                assert plain_uris(spark) is None
+                assert remote_of(spark) is None
+        principal = {"hive.metastore.kerberos.principal": "hive/_HOST@R"}
+        with hadoop_settings(spark, **{"hive.metastore.sasl.enabled": "true"}, **principal):
+            assert remote_of(spark) == ("thrift://m:9083", Security(Kerberos("hive/_HOST@R")))
     catalog = SparkCatalog(spark)
     with PartitionsOf(spark, catalog) as metastore:
         fact = catalog.table("cost.fact")

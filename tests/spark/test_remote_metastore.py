@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from airflow_hive_opt.metastores.thrift.security import PLAIN
 from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.spark.catalog import remote_metastore
 from airflow_hive_opt.statement.catalog import Column, Table
@@ -14,10 +15,11 @@ TABLE = Table("default.f", (Column("v", "int"),), (Column("p", "int"),))
 
 
 def test_a_failure_to_connect_is_told_where_an_answer_is_needed(monkeypatch):
-    def fails(uris):
+    def fails(uris, security):
         raise RuntimeError(f"no way to {uris}")
 
-    monkeypatch.setattr(remote_metastore, "plain_uris", lambda session: "thrift://nowhere:1")
+    place = "thrift://nowhere:1", PLAIN
+    monkeypatch.setattr(remote_metastore, "remote_of", lambda session: place)
     monkeypatch.setattr(remote_metastore, "_connected", fails)
     catalog = SimpleNamespace(work=lambda: Work(metastore_calls=1))
     with remote_metastore.PartitionsOf(None, catalog) as metastore:

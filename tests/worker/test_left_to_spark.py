@@ -65,8 +65,8 @@ def test_small_tables(tasks, small, reason):
 @pytest.mark.parametrize(
     ("conf", "reason"),
     [
-        ({"spark.hadoop.hive.metastore.sasl.enabled": "true"}, "sasl.enabled is set"),
-        ({"spark.hadoop.hive.metastore.use.SSL": True}, "use.SSL is set"),
+        ({"spark.hadoop.hive.metastore.sasl.enabled": "true"}, "sasl.enabled is set to true, but"),
+        ({"spark.hadoop.hive.metastore.use.SSL": True}, "use.SSL is set to true, but"),
         ({"spark.sql.catalogImplementation": "in-memory"}, "no Hive metastore"),
         ({"spark.sql.legacy.sizeOfNull": "true"}, "spark.sql.legacy.sizeOfNull may change values"),
         ({"spark.sql.parquet.binaryAsString": True}, "binaryAsString may change values"),
@@ -116,9 +116,9 @@ def test_spark_connect(tasks):
 
 
 def test_a_secured_metastore(tasks, monkeypatch):
-    document = {"conn_type": "hive_metastore", "host": "h", "extra": {"auth_mechanism": "GSSAPI"}}
+    document = {"conn_type": "hive_metastore", "host": "h", "extra": {"auth_mechanism": "SCRAM"}}
     monkeypatch.setenv("AIRFLOW_CONN_SECURED", json.dumps(document))
-    assert "requires GSSAPI" in why(worker_job(tasks, OF_KEYS), conn_id="secured")
+    assert "requires SCRAM" in why(worker_job(tasks, OF_KEYS), conn_id="secured")
 
 
 @pytest.mark.parametrize("missing", ["duckdb", "pyarrow"])

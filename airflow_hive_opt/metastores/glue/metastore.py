@@ -74,6 +74,14 @@ class GlueMetastore(LookedUp):
     ) -> None:
         self.close()
 
+    def greet(self, patience: float) -> str:  # noqa: ARG002 - the client has its own time-out
+        """See :class:`~airflow_hive_opt.metastores.metastore.Remote`."""
+        try:
+            self._glue.call("get_database", "Database", Name=self._database)
+        except NoSuchEntity:
+            return f"no database {self._database}"
+        return f"the database {self._database}"
+
     def close(self) -> None:
         """Closes the client's connections."""
         self._glue.close()

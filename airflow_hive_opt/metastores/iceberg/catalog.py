@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
 from functools import partial
 from importlib.util import find_spec
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from airflow_hive_opt.metastores.iceberg.partitions import UnexpectedTableError, missing_from
 from airflow_hive_opt.metastores.lakes import Absent, CatalogError
 from airflow_hive_opt.metastores.required import Required
+from airflow_hive_opt.metastores.time_limit import within
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -63,28 +62,21 @@ class IcebergTables:
         return self._in_time(partial(self._absent, required))
 
     def _in_time(self, work: Callable[[], _Found]) -> _Found:
-        """The result of ``work``, for which another thread waits: nothing can interrupt it there.
+        """The result of ``work``, in time; raises :class:`CatalogError`."""
 
-        A thread that still waits does not keep the process from ending.
-        """
-        answer: Future[_Found] = Future()
-
-        def run() -> None:
+        def told() -> _Found:
             try:
-                answer.set_result(work())
-            except BaseException as error:  # noqa: BLE001 - whatever it is, the caller must get it
-                answer.set_exception(error)
+                return work()
+            except BaseException as error:  # noqa: BLE001 - whatever it is, it becomes words
+                raise self._in_words(error) from None
 
-        Thread(target=run, name="Iceberg catalog", daemon=True).start()
-        wait([answer], self._timeout)
-        if not answer.done():
+        try:
+            return within(self._timeout, told, "Iceberg catalog")
+        except TimeoutError:
             raise CatalogError(
                 f"the catalog or its storage has not answered in {self._timeout:g} s. Is it "
                 "running, can this machine connect to it?"
-            )
-        if (error := answer.exception()) is not None:
-            raise self._in_words(error) from None
-        return answer.result()
+            ) from None
 
     def _absent(self, required: Required) -> Absent:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError

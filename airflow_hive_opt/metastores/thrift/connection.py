@@ -5,11 +5,9 @@ from __future__ import annotations
 import getpass
 import logging
 import os
-import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from pymetastore.hive_metastore import ThriftHiveMetastore
@@ -21,15 +19,14 @@ from pymetastore.hive_metastore.ttypes import (
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException, TException
-from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport, TTransportException
+from thrift.transport.TTransport import TTransportException
 
 from airflow_hive_opt.metastores.metastore import MetastoreError
+from airflow_hive_opt.metastores.thrift.addresses import Address
+from airflow_hive_opt.metastores.thrift.security import PLAIN, Security
+from airflow_hive_opt.metastores.thrift.transport import Opener
 
 log = logging.getLogger(__name__)
-
-DEFAULT_PORT = 9083
-_URI = re.compile(r"thrift://(?P<host>[^\s/@:\[\]]+|\[[0-9a-fA-F:.]+\])(:(?P<port>\d{1,5}))?/?")
 
 
 class UnknownMethod(MetastoreError):
@@ -44,38 +41,12 @@ class NoSuchObject(MetastoreError):
     """The database, table or partition does not exist."""
 
 
-@dataclass(frozen=True)
-class Address:
-    """The host and port of a metastore."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
-
-
-def addresses(uris: str) -> tuple[Address, ...]:
-    """The servers in a value of ``hive.metastore.uris``; raises ``ValueError``.
-
-    >>> [str(found) for found in addresses("thrift://a:9083,thrift://b")]
-    ['a:9083', 'b:9083']
-    """
-    found = []
-    for uri in uris.split(","):
-        address = _URI.fullmatch(uri.strip())
-        port = int(address["port"] or DEFAULT_PORT) if address else 0
-        if address is None or not 0 < port < 1 << 16:
-            raise ValueError(f"a metastore's URI is thrift://host:port, not {_bare(uri)!r}")
-        found.append(Address(address["host"].strip("[]"), port))
-    return tuple(found)
-
-
 class ThriftConnection:
     """One connection for one thread, opened on first use.
 
-    It sends the user's name to the server, as Hive's clients do: ``$HADOOP_USER_NAME``, or else the
-    user of this process. ``calls`` does not count that call.
+    ``security`` says how it proves who it is. Without such a proof it sends the user's name to the
+    server, as Hive's clients do: ``$HADOOP_USER_NAME``, or else the user of this process. ``calls``
+    does not count that call. Raises ``ValueError`` if the security's files can't be read.
 
     ``timeout`` limits a single read or write, in seconds. After a transport error it waits
     ``pause`` seconds, doubled each time, and tries the next server, up to ``attempts`` attempts in
@@ -83,9 +54,15 @@ class ThriftConnection:
     """
 
     def __init__(
-        self, servers: Sequence[Address], timeout: float, attempts: int = 4, pause: float = 0.25
+        self,
+        servers: Sequence[Address],
+        timeout: float,
+        attempts: int = 4,
+        pause: float = 0.25,
+        security: Security = PLAIN,
     ) -> None:
         self._servers = list(servers)
+        self._opener = Opener(security)
         self._timeout = timeout
         self._attempts = attempts
         self._pause = pause
@@ -98,7 +75,8 @@ class ThriftConnection:
     def call(self, method: str, *arguments: object) -> Any:
         """The server's result of a call; transport errors are retried.
 
-        Raises :class:`UnknownMethod`, :class:`NoSuchObject`, :class:`CallRejected`, and
+        Raises :class:`UnknownMethod`, :class:`NoSuchObject`, :class:`CallRejected`,
+        :class:`~airflow_hive_opt.metastores.thrift.security.SecurityError`, and
         :class:`MetastoreError` for all other failures.
         """
         for attempt in range(1, self._attempts + 1):
@@ -177,10 +155,8 @@ class ThriftConnection:
             log.debug("the metastore does not want to know who asks: %s", _words(error))
 
     def _open(self, server: Address) -> None:
-        self._socket = TSocket(server.host, server.port)
-        self._socket.setTimeout(self._timeout * 1000)
-        self._transport = TBufferedTransport(self._socket, 1 << 16)
-        self._transport.open()
+        self._socket, self._transport = self._opener.open(server, self._timeout)
+        self._user_is_set = self._opener.tells_user
         self._client = ThriftHiveMetastore.Client(TBinaryProtocolAccelerated(self._transport))
 
 
@@ -195,9 +171,9 @@ def _user() -> str | None:
 
 
 def _words(error: Exception) -> str:
+    kind = error.type if isinstance(error, TTransportException) else None
+    if kind == TTransportException.END_OF_FILE:
+        return "it closes the connection"
+    if kind == TTransportException.SIZE_LIMIT or isinstance(error, TProtocolException):
+        return f"its answer is none of Thrift's ({error})"
     return str(getattr(error, "message", None) or error or type(error).__name__)
-
-
-def _bare(uri: str) -> str:
-    """A URI without user and password."""
-    return uri.strip().rpartition("@")[2]

@@ -7,21 +7,27 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
-from pymetastore.hive_metastore.ttypes import GetTableRequest, GetTablesRequest
+from pymetastore.hive_metastore.ttypes import (
+    ClientCapabilities,
+    ClientCapability,
+    GetTableRequest,
+    GetTablesRequest,
+)
 
 from airflow_hive_opt.metastores.hive_tables import normal, partition_of
 from airflow_hive_opt.metastores.looked_up import LookedUp
 from airflow_hive_opt.metastores.metastore import KeySet, filter_is_cheaper
 from airflow_hive_opt.metastores.partition_names import names_of, partition_name
 from airflow_hive_opt.metastores.partitions import Partition, matching, parse_name
+from airflow_hive_opt.metastores.thrift.addresses import addresses
 from airflow_hive_opt.metastores.thrift.connection import (
     CallRejected,
     NoSuchObject,
     ThriftConnection,
     UnknownMethod,
-    addresses,
 )
 from airflow_hive_opt.metastores.thrift.partition_filter import filters
+from airflow_hive_opt.metastores.thrift.security import PLAIN, Security
 from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.statement.catalog import Table
 
@@ -30,21 +36,30 @@ log = logging.getLogger(__name__)
 # On Derby, one call for 10,000 names takes seven times as long as ten calls for 1,000 names.
 NAMES_A_CALL = 1_000
 ALL = -1  # max_parts has 16 bits
+# From Hive 3 on, a server describes some transactional tables only to clients that know them.
+_CAPABILITIES = ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES])
 
 
 class ThriftMetastore(LookedUp):
     """A :class:`~airflow_hive_opt.metastores.metastore.Metastore`; for one thread.
 
     ``uris`` is a value of ``hive.metastore.uris``. ``timeout`` is in seconds. Unqualified names are
-    in ``database``. Each table is looked up only once. It is a context manager that closes the
-    connection at the end.
+    in ``database``. Each table is looked up only once. ``security`` is what the server requires. It
+    is a context manager that closes the connection at the end. Raises ``ValueError`` for wrong URIs
+    and for files of the security that can't be read.
     """
 
     names_are_cheap = True
 
-    def __init__(self, uris: str, database: str = "default", timeout: float = 60) -> None:
+    def __init__(
+        self,
+        uris: str,
+        database: str = "default",
+        timeout: float = 60,
+        security: Security = PLAIN,
+    ) -> None:
         super().__init__(database)
-        self._connection = ThriftConnection(addresses(uris), timeout)
+        self._connection = ThriftConnection(addresses(uris), timeout, security=security)
         self._fetched = 0
 
     def __enter__(self) -> ThriftMetastore:
@@ -58,13 +73,11 @@ class ThriftMetastore(LookedUp):
     ) -> None:
         self.close()
 
-    def greet(self, patience: float) -> None:
-        """Checks that the server answers within ``patience`` seconds, without a retry.
-
-        Raises :class:`~airflow_hive_opt.metastores.metastore.MetastoreError`.
-        """
+    def greet(self, patience: float) -> str:
+        """See :class:`~airflow_hive_opt.metastores.metastore.Remote`."""
         with self._connection.with_timeout(patience):
-            self._connection.call("get_databases", "default")
+            found = self._connection.call("get_databases", self._database)
+        return f"the database {self._database}" if found else f"no database {self._database}"
 
     def close(self) -> None:
         """Closes the connection; the next call opens it again."""
@@ -135,7 +148,7 @@ class ThriftMetastore(LookedUp):
     def _told_table(self, database: str, name: str) -> Any | None:
         try:
             try:
-                request = GetTableRequest(dbName=database, tblName=name)
+                request = GetTableRequest(dbName=database, tblName=name, capabilities=_CAPABILITIES)
                 return self._connection.call("get_table_req", request).table
             except UnknownMethod:  # before Hive 2.3; from 4 on there is no get_table
                 return self._connection.call("get_table", database, name)
@@ -144,7 +157,9 @@ class ThriftMetastore(LookedUp):
 
     def _told_tables(self, database: str, names: Sequence[str]) -> Iterable[Any]:
         try:
-            request = GetTablesRequest(dbName=database, tblNames=list(names))
+            request = GetTablesRequest(
+                dbName=database, tblNames=list(names), capabilities=_CAPABILITIES
+            )
             found: list[Any] = self._connection.call(
                 "get_table_objects_by_name_req", request
             ).tables

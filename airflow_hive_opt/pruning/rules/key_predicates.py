@@ -62,6 +62,8 @@ def _blocks(tree: Operator) -> Iterator[Operator]:
 def _is_large(scan: TableScan, settings: Settings) -> bool:
     """Whether reading less of the table can save time; false for views."""
     relation = scan.relation
+    if relation.table.transactional:
+        return False
     total = relation.table.total_bytes
     known_small = total is not None and total < _LARGE * settings.number(SMALL_TABLE_FILESIZE)
     is_view = relation.table.definition is not None or relation.table.view is not None

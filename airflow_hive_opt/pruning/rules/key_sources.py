@@ -87,6 +87,8 @@ def small_relation(
     reason = _unfit(operator, settings, scanned_bytes)
     if reason is None and operator is not None:
         return Small(alias, operator, names=False)
+    if reason is Reason.KEY_SOURCE_TRANSACTIONAL:
+        return reason
     named = isinstance(operator, TableScan) and operator.relation.table.partitions_in_metastore
     if operator is not None and named and _partition_columns(operator):
         return Small(alias, operator, names=True)
@@ -241,6 +243,8 @@ def _unfit(
     if not relation.stable:
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
     tables = (relation.table,) if isinstance(relation, TableRelation) else relation.tables
+    if any(table.scanned.transactional for table in tables):
+        return Reason.KEY_SOURCE_TRANSACTIONAL
     total = 0
     for table in tables:
         if table.total_bytes is None and table.partition_columns:

@@ -179,6 +179,8 @@ def _decide(findings: _Findings, settings: Settings) -> ScanDecision:
         reason = Reason.DISABLED
     elif not table.partitions_in_metastore:
         reason = Reason.PARTITIONS_NOT_IN_METASTORE
+    elif table.transactional:
+        reason = Reason.TRANSACTIONAL_TABLE
     elif not relation.restrictable:
         reason = Reason.SCAN_NOT_RESTRICTABLE
     elif findings.sources or findings.conditions:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import AnalysisException
 
 from airflow_hive_opt.documents.descriptor import Target
-from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE, own_format
+from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE, is_transactional, own_format
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.spark_properties import view_definition
 from airflow_hive_opt.pruning.decisions import Layer
@@ -178,6 +178,7 @@ class ConnectCatalog(ListedPartitions):
         # DESCRIBE shows CHAR and VARCHAR as STRING
         columns = columns_in(self._session.table(quote_table(name)).schema)
         partitioned = [column.lower() for column in told.get("partition_columns", ())]
+        transactional = is_transactional(told.get("table_properties") or {})
         if not partitioned:
             size = self._estimated(name)
             definition = view_definition(
@@ -186,7 +187,12 @@ class ConnectCatalog(ListedPartitions):
                 told.get("view_query_output_columns", ()),
             )
             return Table(
-                full, tuple(columns), total_bytes=size, definition=definition, location=location
+                full,
+                tuple(columns),
+                total_bytes=size,
+                definition=definition,
+                location=location,
+                transactional=transactional,
             )
         provider = str(told.get("provider")).lower()
         managed = told.get("partition_provider") == "Catalog" and (
@@ -201,6 +207,7 @@ class ConnectCatalog(ListedPartitions):
             and (provider == "hive" or managed),
             by_serde=self._is_read_by_serde(told),
             location=location,
+            transactional=transactional,
         )
 
     def _elsewhere(self, name: str) -> Table | None:

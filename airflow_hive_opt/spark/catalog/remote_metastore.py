@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.metastores.glue.connection import GlueSettings
 from airflow_hive_opt.metastores.metastore import KeySet, Metastore, MetastoreError, Remote
 from airflow_hive_opt.metastores.partitions import Partition, matching
+from airflow_hive_opt.metastores.thrift.security import PLAIN, Kerberos, Security
 from airflow_hive_opt.metastores.work import Work
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.session.connect import is_remote
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Settings of a metastore that the plain Thrift client can't talk to.
-_SECURED = (
-    "hive.metastore.sasl.enabled",
+_SASL = "hive.metastore.sasl.enabled"
+# Settings of a metastore that the Thrift client can't talk to. It speaks TLS, but only Java reads
+# the trust store of Spark's settings.
+_NOT_SPOKEN = (
     "hive.metastore.use.SSL",
     "hive.metastore.thrift.framed.transport.enabled",
     "hive.metastore.thrift.compact.protocol.enabled",
@@ -39,20 +41,20 @@ class PartitionsOf:
     """Where a statement's local task looks up partitions; a context manager.
 
     A :class:`~airflow_hive_opt.metastores.metastore.PartitionCatalog`. It uses Thrift if Spark's
-    metastore is a remote one with plain Thrift, because Thrift counts partitions without listing
-    their names, and AWS Glue's API if that is Spark's metastore. Otherwise it uses ``catalog``. A
+    metastore is a remote one without TLS, because Thrift counts partitions without listing their
+    names, and AWS Glue's API if that is Spark's metastore. Otherwise it uses ``catalog``. A
     server takes some ten milliseconds to accept a client, and as long to count and to list names. A
     background thread does that while Spark plans the statement and reads keys.
     """
 
     def __init__(self, session: SparkSession, catalog: SessionCatalog) -> None:
-        uris = plain_uris(session)
-        glue = None if uris else glue_settings(session)
+        place = remote_of(session)
+        glue = None if place else glue_settings(session)
         self._catalog = catalog
         self._background = ThreadPoolExecutor(1, "metastore")
         self._is_glue = glue is not None
         self._remote: Future[Remote | None] = self._background.submit(
-            lambda: _connected(uris) if uris else _glue_client(glue) if glue else None
+            lambda: _connected(*place) if place else _glue_client(glue) if glue else None
         )
         self._prefetched: dict[str, Future[_Prefetched | None]] = {}
 
@@ -139,13 +141,13 @@ class _Prefetched:
     names: list[Partition] | None
 
 
-def _connected(uris: str) -> Remote | None:
+def _connected(uris: str, security: Security) -> Remote | None:
     """A client that the server answers, else ``None``: Spark may have settings we do not know."""
     # imported late: it needs a package that Spark's own catalog does not
     from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 
     try:
-        metastore = ThriftMetastore(uris)
+        metastore = ThriftMetastore(uris, security=security)
         metastore.greet(_PATIENCE)
     except (MetastoreError, ValueError) as error:
         log.info("partitions are looked up through Spark: %s", error)
@@ -193,16 +195,28 @@ def _folder(location: str | None) -> str:
     return (location or "").partition("://")[2].rstrip("/")
 
 
-def plain_uris(session: SparkSession) -> str | None:
-    """``hive.metastore.uris`` of the session's Spark; ``None`` if it is embedded or secured.
+def remote_of(session: SparkSession) -> tuple[str, Security] | None:
+    """``hive.metastore.uris`` of the session's Spark and what that metastore requires.
 
-    ``None`` over Spark Connect too: the server's metastore need not be reachable from here. On AWS
-    Glue, Spark does not use this setting.
+    ``None`` if it is embedded, or if the Thrift client can't talk to it. ``None`` over Spark
+    Connect too: the server's metastore need not be reachable from here. On AWS Glue, Spark does not
+    use this setting.
     """
     if is_remote(session) or session.conf.get("spark.sql.catalogImplementation") != "hive":
         return None
     # the settings of Spark's own client; a SET in the session does not change that client
     conf: Any = session._jsparkSession.sharedState().hadoopConf()
-    if is_on_glue(session) or any(conf.getBoolean(name, False) for name in _SECURED):
+    if is_on_glue(session) or any(conf.getBoolean(name, False) for name in _NOT_SPOKEN):
         return None
-    return str(conf.get("hive.metastore.uris") or "").strip() or None
+    uris = str(conf.get("hive.metastore.uris") or "").strip()
+    if not uris:
+        return None
+    if not conf.getBoolean(_SASL, False):
+        return uris, PLAIN
+    of_spark = session.sparkContext.getConf()
+    kerberos = Kerberos(
+        str(conf.get("hive.metastore.kerberos.principal") or "hive/_HOST"),
+        of_spark.get("spark.kerberos.principal") or "",
+        of_spark.get("spark.kerberos.keytab") or "",
+    )
+    return uris, Security(kerberos)

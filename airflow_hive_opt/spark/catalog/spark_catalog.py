@@ -29,6 +29,7 @@ from airflow_hive_opt.spark.catalog.table_facts import (
     columns_of,
     has_partitions_in_metastore,
     is_read_by_serde,
+    is_transactional,
     location_of,
     partitions_in,
     sized,
@@ -267,7 +268,12 @@ class SparkCatalog(ListedPartitions):
                 self._texts(metadata.viewQueryColumnNames()),
             )
             location = None if view.isDefined() else location_of(metadata)
-            return replace(table, definition=definition, location=location)
+            return replace(
+                table,
+                definition=definition,
+                location=location,
+                transactional=is_transactional(metadata),
+            )
         self._own_names[full] = own_names
         partitioned = {column.lower() for column in own_names}
         columns = columns_of(metadata.schema())
@@ -280,6 +286,7 @@ class SparkCatalog(ListedPartitions):
             or has_partitions_in_metastore(self._session, metadata),
             by_serde=bool(own_names) and is_read_by_serde(self._session, metadata),
             location=location_of(metadata),
+            transactional=is_transactional(metadata),
         )
 
     def _metadata(self, short: str, database: str) -> Any | None:

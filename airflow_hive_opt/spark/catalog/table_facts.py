@@ -50,6 +50,12 @@ def has_partitions_in_metastore(session: SparkSession, metadata: Any) -> bool:
     return bool(metadata.tracksPartitionsInCatalog()) and session.conf.get(MANAGED) == "true"
 
 
+def is_transactional(metadata: Any) -> bool:
+    """Whether Hive's transactions decide which files of a table count that the JVM describes."""
+    # the metastore itself has the property's name in lower case
+    return str(metadata.properties().get("transactional").toString()).lower() == "some(true)"
+
+
 def provider_of(metadata: Any) -> str:
     """The provider of a table that the JVM describes, in lower case; empty for a view."""
     provider = metadata.provider()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.spark.catalog.table_facts import is_transactional
 from airflow_hive_opt.spark.map_join.partition_folder import PartitionFolder
 from airflow_hive_opt.spark.session.spark_compat import (
     active,
@@ -88,9 +89,10 @@ class Command:
     def overwrites_one_partition(self) -> bool:
         """Whether it is an INSERT OVERWRITE of one partition of a table that Spark itself writes.
 
-        Three conditions must hold. The statement gives all partition values. The partition's folder
+        Four conditions must hold. The statement gives all partition values. The partition's folder
         lies below its table's, or the partition does not exist yet. The session has Spark's default
-        committers. Raises the errors of Spark's analysis and of its metastore.
+        committers. The table is not transactional in Hive. Raises the errors of Spark's analysis
+        and of its metastore.
         """
         insert = self._analyzed
         if insert.getClass().getSimpleName() != _INSERT or not self._fields:
@@ -100,6 +102,7 @@ class Command:
             str(self._field("mode")) == "Overwrite"
             and not self._field("ifPartitionNotExists")
             and self._field("catalogTable").isDefined()
+            and not is_transactional(self._field("catalogTable").get())
             and 0 < self._field("partitionColumns").size() == self._field(_STATIC).size()
             and not any(conf.contains(name) for name in _COMMITTERS)
             and self._has_a_name()

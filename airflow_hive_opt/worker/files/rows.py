@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.small_tables import digest_of_files
+from airflow_hive_opt.metastores.hive_tables import is_transactional
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.statement.catalog import Table
@@ -201,7 +202,7 @@ def check_readable(storage: Storage) -> None:
     if storage.format not in FORMATS:
         raise NotUnderstood(f"a table of format {storage.format or 'unknown'}")
     parameters = {name.lower(): value for name, value in storage.parameters.items()}
-    if parameters.get("transactional", "").lower() == "true":
+    if is_transactional(parameters):
         raise NotUnderstood("a transactional table")
     if any("parquet.field.id" in value for value in parameters.values()):
         raise NotUnderstood("a table with field ids")
