@@ -29,10 +29,22 @@ class Store(dict):
 def context(store: Store | None = None, try_number: int = 1) -> dict[str, Any]:
     """The context of one try."""
     instance = SimpleNamespace(
-        dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=try_number, max_tries=1
+        dag_id="d",
+        run_id="r",
+        task_id="t",
+        map_index=-1,
+        try_number=try_number,
+        max_tries=1,
+        stats_tags={},
+        xcom_push=lambda key, value: None,
     )
-    instance.xcom_push = lambda key, value: None
-    return {"ti": instance, "params": {}, "task_state_store": Store() if store is None else store}
+    return {
+        "ti": instance,
+        "params": {},
+        "dag_run": SimpleNamespace(clear_number=0),
+        "task_state_store": Store() if store is None else store,
+        "outlet_events": {},
+    }
 
 
 def made(operator: type, sql: str, folder: Path, conf: dict[str, str], **options: Any) -> Any:

@@ -151,11 +151,12 @@ def test_a_retry_follows_the_application_of_a_task_that_was_killed(
             start_new_session=True,
         )
     id_ = running(cluster, before)
-    wait_until((tmp_path / "store.json").exists)
+    kept = tmp_path / "store.json"
+    wait_until(lambda: kept.exists() and id_ in kept.read_text())
     os.killpg(first.pid, SIGKILL)
     first.wait()
     assert cluster.application(id_)["state"] == "RUNNING"
-    store = Store(json.loads((tmp_path / "store.json").read_text()))
+    store = Store(json.loads(kept.read_text()))
     again = made(
         MapJoinPruneOperator, sql, tmp_path, conf, durable=True, yarn_track_via_rm_api=True
     )
