@@ -38,7 +38,9 @@ COST = {
 MACHINE = {"cores": 2, "system": "s", "python": "3.11", "pyspark": "4.3", "package": "0.1"}
 
 
-def test_registered_partitions_are_as_added_ones(metastore_service, postgres_server, tmp_path):
+def test_partitions_registered_in_the_database_equal_added_ones(
+    metastore_service, postgres_server, tmp_path
+):
     values = [f"d{number:02}" for number in range(30)]
     statistics = {"numFiles": "1", "numRows": "10", "totalSize": "77"}
     folder = Path(f"file:{tmp_path}")
@@ -65,7 +67,7 @@ def test_registered_partitions_are_as_added_ones(metastore_service, postgres_ser
 
 
 @pytest.mark.parametrize(("suite", "queries"), [(TPCDS, 99), (TPCH, 22)])
-def test_the_queries_are_the_standards(suite, queries):
+def test_each_suite_has_all_queries_of_its_standard(suite, queries):
     texts = query_texts(suite)
     assert sorted(texts) == list(range(1, queries + 1))
     assert not any(text.endswith(";") or ' as "' in text.lower() for text in texts.values())
@@ -74,13 +76,13 @@ def test_the_queries_are_the_standards(suite, queries):
     assert sum(facts) > 0.8 * queries
 
 
-def test_rows_are_compared_whatever_their_order_and_last_digit():
+def test_rows_are_compared_without_order_and_last_digits():
     assert text_of([(1, 0.1 + 0.2), (None, "x")]) == text_of([(None, "x"), (1, 0.3)])
     assert text_of([(1, 0.3)]) != text_of([(1, 0.3), (1, 0.3)])
     assert text_of([("1",)]) != text_of([(1,)])
 
 
-def test_spread_says_median_range_and_count():
+def test_spread_prints_median_range_and_count():
     assert spread([1.0, 1.5, 1.2]) == "1.20 (1.00-1.50, 3)"
 
 
@@ -88,7 +90,7 @@ def run(contender, seconds, **more):
     return {"contender": contender, "cost": {**COST, "seconds": seconds}, "noise": 1.0, **more}
 
 
-def test_growth_is_told_with_its_ratio_to_the_floor(tmp_path):
+def test_the_growth_report_has_the_ratio_to_the_floor(tmp_path):
     setting = {"partitions": 1000, "matching": 10, "latency": 5}
     runs = [
         run(name, seconds, setting=setting, start="warm", session=0.0)
@@ -103,7 +105,7 @@ def test_growth_is_told_with_its_ratio_to_the_floor(tmp_path):
 
 
 @pytest.mark.parametrize(("differing", "word"), [([], "yes"), ([3], "NO")])
-def test_a_suite_tells_rows_seconds_and_scans(tmp_path, differing, word):
+def test_the_report_of_a_suite_has_rows_seconds_and_scans(tmp_path, differing, word):
     def of(query, contender, seconds, **more):
         told = {"start": "warm", "scans": {}, "kept": {}, "whole": {}}
         return run(contender, seconds, query=query, **{**told, **more})
@@ -136,7 +138,7 @@ def test_a_suite_tells_rows_seconds_and_scans(tmp_path, differing, word):
     assert (tmp_path / "tpc.png").stat().st_size > 0
 
 
-def test_key_predicates_are_told_as_measured(tmp_path):
+def test_the_report_of_key_predicates_has_the_measured_seconds(tmp_path):
     seconds = {key_predicate.SPARK: 3.0, key_predicate.OURS: 1.5, key_predicate.FLOOR: 1.0}
     runs = [
         {"table": table, "pick": pick, "contender": name, "seconds": value, "noise": 5.0}
@@ -152,7 +154,7 @@ def test_key_predicates_are_told_as_measured(tmp_path):
     assert (tmp_path / "key_predicate.png").stat().st_size > 1000
 
 
-def test_overhead_is_told_as_a_ratio_and_in_seconds(tmp_path):
+def test_the_report_of_overhead_has_seconds(tmp_path):
     runs = [
         {"where": where, "contender": name, "seconds": seconds, "noise": 5.0}
         for where, name, seconds in (
@@ -176,7 +178,7 @@ def test_overhead_is_told_as_a_ratio_and_in_seconds(tmp_path):
     assert "PySpark 4.3, airflow-hive-opt 0.1" in text
 
 
-def test_planning_is_told_with_its_growth(tmp_path):
+def test_the_report_of_planning_has_its_growth(tmp_path):
     def run(contender, label, length, seconds, **told):
         case = {"shape": "OR", "label": label, "parts": length // 10, "length": length}
         return {**case, "contender": contender, "seconds": seconds, "noise": 5.0, **told}
@@ -196,13 +198,13 @@ def test_planning_is_told_with_its_growth(tmp_path):
     assert "| OR | passes through |" in (tmp_path / "planning.md").read_text()
 
 
-def test_of_length_returns_the_most_parts_that_fit():
+def test_of_length_returns_the_most_parts_that_fit_the_length():
     for make, _ in planning.SHAPES.values():
         parts = planning.of_length(make, 10_000)
         assert len(make(parts)) <= 10_000 < len(make(parts + 1))
 
 
-def test_a_part_of_the_correlation_results_is_measured_again(tmp_path):
+def test_the_correlation_report_keeps_results_that_were_not_measured_again(tmp_path):
     def run(query, rewritten, adaptive=True):
         work = {"shuffles": 4, "scans": 3, "shuffled_bytes": 2_000_000}
         seconds = {"plain": [2.0, 2.0, 3.0], **({"rewritten": rewritten} if rewritten else {})}

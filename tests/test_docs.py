@@ -53,7 +53,7 @@ def test_every_refusal_of_a_rewriting_is_listed_with_its_sentence():
     assert rows == [f"| `{refusal.value}` | {refusal.sentence} |" for refusal in Refusal]
 
 
-def test_every_option_is_described():
+def test_every_option_of_the_configuration_is_described():
     text = (PROJECT / "docs" / "reference" / "settings.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| `AIRFLOW__HIVE_OPT__", text, re.MULTILINE)
     assert set(rows) == set(get_provider_info()["config"]["hive_opt"]["options"])
@@ -84,14 +84,14 @@ def test_the_site_has_every_page():
     assert [name for name in names if f"   {name}\n" not in trees] == []
 
 
-def test_every_promise_names_a_test_that_is_there():
+def test_every_guarantee_names_existing_tests():
     text = (PROJECT / "docs" / "reference" / "guarantees.md").read_text()
     named = set(re.findall(r"`(tests/[\w/.]+)`", text))
     assert len(named) > 10
     assert [name for name in sorted(named) if not (PROJECT / name).exists()] == []
 
 
-def test_messages_of_the_troubleshooting_page_are_those_of_the_code():
+def test_messages_on_the_troubleshooting_page_are_in_the_code():
     page = (PROJECT / "docs" / "guides" / "troubleshooting.md").read_text()
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
     shown = [text for row in rows for text in re.findall(r"`([^`]+)`", row[0])]
@@ -101,7 +101,7 @@ def test_messages_of_the_troubleshooting_page_are_those_of_the_code():
 
 
 @every_page
-def test_blocks_commands_and_links_of_a_page(path):
+def test_code_blocks_commands_and_links_of_each_page_are_right(path):
     page = path.read_text()
     problems = [
         *pages.python_problems(page),
@@ -116,17 +116,17 @@ def test_blocks_commands_and_links_of_a_page(path):
 
 @needs_airflow("3.0")  # the examples import airflow.sdk
 @every_page
-def test_dags_of_a_page(path, tmp_path):
+def test_dags_on_each_page_can_be_imported(path, tmp_path):
     assert pages.dag_problems(path.read_text(), tmp_path) == []
 
 
 @needs_airflow("3.3")
 @every_page
-def test_airflow_commands_of_a_page(path):
+def test_airflow_commands_on_each_page_are_accepted(path):
     assert pages.airflow_problems(path.read_text()) == []
 
 
-def test_the_pages_have_what_is_checked():
+def test_the_pages_have_blocks_commands_and_anchors_to_check():
     text = {str(path.relative_to(PROJECT)): path.read_text() for path in PAGES}
     found = [block.language for page in text.values() for block in pages.blocks(page)]
     assert found.count("python") >= 5
@@ -180,7 +180,7 @@ def test_a_broken_dag_is_noticed(rest, problem, tmp_path):
     assert problem in found
 
 
-def test_the_hooks_before_a_commit_are_the_checks_of_make_lint():
+def test_pre_commit_hooks_are_the_checks_of_make_lint():
     hooks = yaml.safe_load((PROJECT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
     makefile = (
         (PROJECT / "Makefile")
@@ -193,12 +193,12 @@ def test_the_hooks_before_a_commit_are_the_checks_of_make_lint():
     assert [hook["entry"].strip() for hook in hooks] == lint.split("\n\t")[1:]
 
 
-def test_the_versions_of_documents_are_those_of_the_code():
+def test_the_documented_versions_of_documents_are_those_of_the_code():
     rows = re.findall(r"^\| `([a-z ]+)` \| (\d+) \|", DESCRIPTOR_PAGE.read_text(), re.MULTILINE)
     assert dict(rows) == {each.kind: str(each.version) for each in FORMATS}
 
 
-def test_the_fields_of_documents_are_those_of_their_data_classes():
+def test_the_documented_fields_are_those_of_the_data_classes():
     """Each has its row, in order, and its type, which says whether it may be null."""
     documented, expected = fields_of_page(DESCRIPTOR_PAGE.read_text()), fields_of_classes()
     assert documented.keys() == expected.keys()
@@ -206,7 +206,7 @@ def test_the_fields_of_documents_are_those_of_their_data_classes():
         assert documented[name] == fields, f"the table of {name}"
 
 
-def test_the_words_for_the_types_of_fields():
+def test_fields_of_data_classes_are_described_by_their_json_types():
     @dataclass(frozen=True)
     class _Inner:
         ratio: float | None
@@ -232,7 +232,7 @@ def test_the_words_for_the_types_of_fields():
     }
 
 
-def test_the_example_of_a_descriptor_is_read():
+def test_the_documented_descriptor_is_valid():
     (example,) = (
         block.text
         for block in pages.blocks(DESCRIPTOR_PAGE.read_text())

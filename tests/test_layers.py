@@ -107,7 +107,7 @@ def test_packages_of_a_layer_import_downward():
     assert wrong == []
 
 
-def test_files_import_in_no_circle():
+def test_imports_of_files_have_no_cycle():
     """``graphlib`` names the circle in its error."""
     modules = {
         "airflow_hive_opt." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
@@ -130,7 +130,7 @@ def imported_modules(path: Path, modules: dict[str, Path]) -> set[str]:
     return {name for name in found if name.startswith("airflow_hive_opt.")}
 
 
-def test_what_runs_on_a_cluster_zips_without_keywords():
+def test_code_that_runs_on_a_cluster_uses_zip_as_in_python_3_9():
     """Python 3.9 has neither ``zip(..., strict=...)`` nor ``pairwise``; no linter says so."""
     wrong = [
         f"{path.name}:{node.lineno}"
@@ -189,7 +189,7 @@ def test_planning_loads_neither_airflow_nor_pyspark():
     assert loaded.isdisjoint({"airflow", "pyspark", "py4j", "upath"})
 
 
-def test_cli_and_provider_info_load_neither():
+def test_cli_and_provider_info_load_neither_airflow_nor_pyspark():
     loaded = modules_after(
         "import airflow_hive_opt.commands.main, airflow_hive_opt.get_provider_info as g\n"
         "g.get_provider_info()"
@@ -197,7 +197,7 @@ def test_cli_and_provider_info_load_neither():
     assert loaded.isdisjoint({"airflow", "pyspark", "py4j"})
 
 
-def test_what_every_airflow_process_loads_is_light():
+def test_the_entry_point_and_the_plugin_load_no_large_library():
     """Each command reads the provider's entry point, and most load plugins."""
     entry_point = modules_after(
         "import airflow_hive_opt.get_provider_info as g; g.get_provider_info()"
@@ -227,14 +227,14 @@ def test_dag_files_do_not_load_pyspark():
         *((f"metastores.{name}", 15) for name in ("metastore", "iceberg.catalog", "json_file")),
     ],
 )
-def test_modules_that_an_import_loads(module, most):
+def test_importing_an_operator_loads_few_modules(module, most):
     """Every DAG file pays for what the import of an operator loads."""
     loaded = modules_of_the_package_after(f"import airflow_hive_opt.{module}")
     assert len(loaded) <= most
     assert not [name for name in loaded if name.startswith("airflow_hive_opt.hive.")]
 
 
-def test_files_stay_short():
+def test_files_have_at_most_350_lines():
     long = {
         path.name: count
         for path in PACKAGE.rglob("*.py")

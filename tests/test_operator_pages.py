@@ -63,19 +63,19 @@ def arguments(owner):
 COMMON = {*arguments(StatementOperator), *arguments(LocalTaskOperator)}
 
 
-def test_all_common_arguments_are_described_once():
+def test_the_page_of_map_join_prune_describes_all_common_arguments():
     found = documented("map-join-prune")
     assert sorted(found) == sorted(COMMON)
 
 
 @pytest.mark.parametrize("name", sorted(OWN))
-def test_the_other_pages_describe_their_own_arguments(name):
+def test_each_other_page_describes_its_own_arguments(name):
     owner = OWN[name]
     expected = set(arguments(owner) if owner else ()) - (set() if name in SENSORS else COMMON)
     assert sorted(documented(name)) == sorted(expected)
 
 
-def test_the_overview_links_every_page():
+def test_the_overview_of_operators_links_every_page():
     assert len(PATHS) == len(OWN) + 2
     found = re.findall(r"\]\(([^)]+\.md)\)", OPERATORS.read_text())
     assert set(PATHS.values()) <= {(OPERATORS.parent / name).resolve() for name in found}
@@ -91,7 +91,7 @@ def connections():
         yield from ((path.stem, variable, values) for variable, values in found.items())
 
 
-def test_a_connections_uri_and_its_json_are_the_same():
+def test_the_uri_and_the_json_of_a_documented_connection_are_equal():
     pages_of_both = ("connections", "map-join-prune", "required-partitions")
     found = [each for each in connections() if each[0] in pages_of_both]
     assert [len(values) for _, _, values in found] == [2] * 8
@@ -152,7 +152,9 @@ def handed_over(spark, tables, tmp_path, monkeypatch):
 
 @needs_airflow("3.0")
 @pages
-def test_the_example_runs(tables, metastore, handed_over, tmp_path, monkeypatch, capfd, name):
+def test_the_example_dag_of_each_page_runs(
+    tables, metastore, handed_over, tmp_path, monkeypatch, capfd, name
+):
     from airflow.models.dagbundle import DagBundleModel
     from airflow.utils.db import initdb
     from airflow.utils.session import create_session

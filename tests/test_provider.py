@@ -12,14 +12,14 @@ import jsonschema
 from airflow_hive_opt.get_provider_info import get_provider_info
 
 
-def test_the_info_fits_airflows_schema():
+def test_the_provider_info_fits_airflows_schema():
     import airflow
 
     schema = json.loads((Path(airflow.__file__).parent / "provider_info.schema.json").read_text())
     jsonschema.validate(get_provider_info(), schema)
 
 
-def test_the_entry_point_and_the_name_agree():
+def test_the_entry_point_returns_the_provider_info_with_the_package_name():
     (entry,) = [
         found
         for found in entry_points(group="apache_airflow_provider")
@@ -29,7 +29,7 @@ def test_the_entry_point_and_the_name_agree():
     assert get_provider_info()["package-name"] == metadata("airflow-hive-opt")["Name"]
 
 
-def test_the_modules_it_names_exist():
+def test_the_modules_in_the_provider_info_exist():
     info = get_provider_info()
     for kind in ("operators", "sensors", "triggers", "hooks"):
         for group in info[kind]:
@@ -58,7 +58,7 @@ def test_the_plugin_is_found_by_its_entry_point():
     assert app["url_prefix"] == "/hive_opt"
 
 
-def test_other_providers_keep_their_connection_types(tmp_path, monkeypatch):
+def test_connection_types_of_installed_providers_are_not_registered_twice(tmp_path, monkeypatch):
     def types():
         return [found["connection-type"] for found in get_provider_info()["connection-types"]]
 

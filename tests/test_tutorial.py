@@ -50,13 +50,13 @@ def test_explain_and_run_print_what_the_page_shows(files, capfd):
     assert printed.err.splitlines()[-1] == shown("kept 2 of 90")
 
 
-def test_the_page_has_an_example_of_a_scan_that_is_not_pruned(files, capfd):
+def test_the_tutorials_example_of_an_unpruned_scan_has_its_reason(files, capfd):
     (sql,) = [block.text for block in blocks(PAGE) if "OR v.visit = 1" in block.text]
     assert main(["explain", sql]) == 0
     assert "v (default.visits): MIXED_WITH_DATA_COLUMNS" in capfd.readouterr().out
 
 
-def test_the_statement_of_the_dag_is_explained_with_its_parameter(files, capfd):
+def test_the_tutorials_explain_command_binds_the_parameter(files, capfd):
     (command,) = [
         line.split()[1:]
         for block in blocks(PAGE)
@@ -72,7 +72,7 @@ def test_the_statement_of_the_dag_is_explained_with_its_parameter(files, capfd):
 
 
 @needs_airflow("3.0")
-def test_the_dag_writes_one_partition(spark, files, tmp_path, monkeypatch):
+def test_the_dag_of_the_tutorial_writes_one_partition(spark, files, tmp_path, monkeypatch):
     from airflow.models.dagbundle import DagBundleModel
     from airflow.utils.db import initdb
     from airflow.utils.session import create_session

@@ -35,27 +35,27 @@ def catalog(tmp_path) -> str:
     return str(path)
 
 
-def test_version(capsys):
+def test_the_option_version_prints_the_version(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out == f"airflow-hive-opt {__version__}\n"
 
 
-def test_explain_as_json(catalog, capsys):
+def test_explain_prints_json(catalog, capsys):
     assert main(["explain", "--format", "json", "--catalog", catalog, SQL]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["verdict"] == "ok"
     assert found["pruning"][0]["reason"] == "PRUNED"
 
 
-def test_explain_as_text_from_a_file(catalog, tmp_path, capsys):
+def test_explain_reads_a_file_and_prints_text(catalog, tmp_path, capsys):
     path = tmp_path / "q.sql"
     path.write_text(SQL)
     assert main(["explain", "--catalog", catalog, "-f", str(path)]) == 0
     assert "s (default.sales): PRUNED" in capsys.readouterr().out
 
 
-def test_settings_and_warnings(catalog, capsys):
+def test_explain_applies_settings_and_prints_warnings(catalog, capsys):
     assert main(["explain", "--catalog", catalog, "--set", OFF, "--set", "hive.x=1", SQL]) == 0
     printed = capsys.readouterr()
     assert "DISABLED" in printed.out
@@ -71,12 +71,12 @@ def test_settings_and_warnings(catalog, capsys):
         (["--no-partition-pruning", "--set", OFF.replace("false", "true")], "DISABLED"),
     ],
 )
-def test_a_flag_overrides_a_setting(catalog, capsys, given, reason):
+def test_an_option_overrides_a_setting(catalog, capsys, given, reason):
     assert main(["explain", "--catalog", catalog, *given, SQL]) == 0
     assert f"s (default.sales): {reason}" in capsys.readouterr().out
 
 
-def test_a_wrong_value_of_a_flag(no_spark, capsys):
+def test_a_wrong_value_of_an_option_is_an_error(no_spark, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["run", "--max-keys", "x", SQL])
     assert ended.value.code == 2
@@ -90,7 +90,7 @@ def test_a_wrong_value_of_a_flag(no_spark, capsys):
         ("SELECT nope FROM sales", {"code": "SEMANTIC", "line": 1, "column": 8}),
     ],
 )
-def test_wrong_sql(catalog, capsys, sql, error):
+def test_explain_reports_wrong_sql_with_line_and_column(catalog, capsys, sql, error):
     assert main(["explain", "--catalog", catalog, "--format", "json", sql]) == 2
     found = json.loads(capsys.readouterr().out)
     assert found["verdict"] == "error"
@@ -126,7 +126,7 @@ def no_spark(monkeypatch):
         ("explain", "SELECT :a", "the parameter :a has no value: add --param a=VALUE"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_found_before_spark_starts(no_spark, capsys, command, sql, told):
+def test_a_wrong_statement_is_found_before_spark_starts(no_spark, capsys, command, sql, told):
     assert main([command, sql]) == 2
     assert capsys.readouterr() == ("", f"error: {told}\n")
 
@@ -147,7 +147,7 @@ def test_a_missing_table_is_found_before_spark_starts(no_spark, monkeypatch, tmp
     assert "there is no table dw.other\n" in capsys.readouterr().err
 
 
-def test_a_missing_table_of_a_catalog_file(catalog, capsys):
+def test_a_table_missing_in_the_catalog_file_is_an_error_with_a_suggestion(catalog, capsys):
     assert main(["explain", "--catalog", catalog, "SELECT * FROM sale"]) == 2
     told = "error: line 1, column 15: there is no table sale, did you mean sales?\n"
     assert capsys.readouterr().err.startswith(told)
@@ -167,7 +167,7 @@ def test_the_help_has_no_markup(capsys):
         ([False], 1, "error: not stopped: process 7, in use by 2 tasks. Wait, or use --force\n"),
     ],
 )
-def test_session_stop_says_what_it_did(monkeypatch, capsys, stops, code, told):
+def test_session_stop_prints_what_it_stopped(monkeypatch, capsys, stops, code, told):
     found = [
         SimpleNamespace(
             is_alive=lambda: True,
@@ -193,12 +193,12 @@ def test_session_stop_says_what_it_did(monkeypatch, capsys, stops, code, told):
         (["--catalog", "/nowhere.json", "SELECT 1"], "can't read the catalog"),
     ],
 )
-def test_wrong_arguments(capsys, arguments, message):
+def test_wrong_arguments_of_explain_are_errors(capsys, arguments, message):
     assert main(["explain", *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_old_descriptors_are_swept(tmp_path, capsys):
+def test_descriptors_delete_removes_old_files_only(tmp_path, capsys):
     old = tmp_path / "d" / "r" / "t" / "-1" / "1.json"
     kept = [
         tmp_path / "d" / "r" / "t" / "-1" / "2.json",
@@ -230,7 +230,7 @@ def test_old_descriptors_are_swept(tmp_path, capsys):
     ("root", "age", "message"),
     [(".", "soon", "such as 30d, not 'soon'"), ("/no/where", "1d", "no folder /no/where")],
 )
-def test_wrong_sweeping(capsys, root, age, message):
+def test_wrong_arguments_of_descriptors_delete_are_errors(capsys, root, age, message):
     assert main(["descriptors", "delete", root, "--older-than", age]) == 2
     assert message in capsys.readouterr().err
 
@@ -248,14 +248,14 @@ def tables(spark):
 JOIN = "SELECT f.id, NULL AS n FROM cli.fact f JOIN cli.keys k ON f.p = k.p AND k.id < 2 ORDER BY 1"
 
 
-def test_run(tables, tmp_path, capsys):
+def test_run_prints_the_rows_and_the_headline(tables, tmp_path, capsys):
     assert main(["run", "--warehouse", str(tmp_path), JOIN]) == 0
     printed = capsys.readouterr()
     assert printed.out == "id\tn\n0\tNULL\n1\tNULL\n"
     assert printed.err == "kept 2 of 10 partitions (80.0 % pruned): fact.p by 2 keys of keys\n"
 
 
-def test_parameters(tables, tmp_path, capsys):
+def test_param_binds_parameters_in_run_and_explain(tables, tmp_path, capsys):
     sql = JOIN.replace("k.id < 2", "k.id < :below")
     options = ["--warehouse", str(tmp_path), "--param", "below=3"]
     assert main(["run", *options, sql]) == 0
@@ -265,13 +265,13 @@ def test_parameters(tables, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("sql", ["CREATE TABLE cli.{} (a INT)", "DROP TABLE cli.{}", "SELECT 1"])
-def test_there_is_nothing_to_prune(tables, tmp_path, capsys, sql):
+def test_run_says_if_the_statement_reads_no_partitioned_table(tables, tmp_path, capsys, sql):
     assert main(["run", "--warehouse", str(tmp_path), sql.format("made")]) == 0
     told = "nothing to prune: the statement reads no partitioned table\n"
     assert capsys.readouterr().err == told
 
 
-def test_prune(tables, tmp_path, capsys):
+def test_prune_writes_the_descriptor_and_prints_the_summary(tables, tmp_path, capsys):
     uri = str(tmp_path / "here.json")
     assert main(["prune", "--warehouse", str(tmp_path), "--descriptor", uri, JOIN]) == 0
     assert json.loads(capsys.readouterr().out)["kept"] == 2
@@ -283,19 +283,19 @@ def test_explain_asks_spark_without_a_catalog_file(tables, tmp_path, capsys):
     assert "f (cli.fact): PRUNED" in capsys.readouterr().out
 
 
-def test_run_says_where_it_stopped(tables, tmp_path, capsys):
+def test_run_says_that_there_are_more_rows_than_it_prints(tables, tmp_path, capsys):
     assert main(["run", "--warehouse", str(tmp_path), "--rows", "1", JOIN]) == 0
     printed = capsys.readouterr()
     assert printed.out == "id\tn\n0\tNULL\n"
     assert "and more: these are the first 1" in printed.err
 
 
-def test_explain_passes_through_what_run_would(tables, tmp_path, capsys):
+def test_explain_says_that_a_statement_passes_through(tables, tmp_path, capsys):
     assert main(["explain", "--warehouse", str(tmp_path), "FROM cli.fact |> LIMIT 1"]) == 0
     assert "it is written with pipes" in capsys.readouterr().out
 
 
-def test_run_failures(tables, tmp_path, capsys):
+def test_run_reports_failures_in_one_line(tables, tmp_path, capsys):
     assert main(["run", "--warehouse", str(tmp_path), "SELECT x FROM cli.fact"]) == 2
     told, *pointed = capsys.readouterr().err.splitlines()
     assert "line 1, column 8: there is no column x" in told
@@ -309,7 +309,7 @@ def test_run_failures(tables, tmp_path, capsys):
     assert capsys.readouterr().err == "error: max_keys must be at least 1, not 0\n"
 
 
-def test_run_says_what_happened_after_a_fallback(tables, tmp_path, capsys, monkeypatch):
+def test_run_and_report_say_that_the_plain_statement_ran(tables, tmp_path, capsys, monkeypatch):
     """Spark rejects the pruned statement, so the plain one runs."""
     application = "airflow_hive_opt.spark.application.run"
     monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)

@@ -55,13 +55,13 @@ def path(tmp_path) -> UPath:
     return UPath(tmp_path) / "dag" / "1.json"
 
 
-def test_comes_back_as_it_went(path):
+def test_a_descriptor_is_read_as_it_was_written(path):
     write(descriptor(), path)
     assert read(path, QUERY, descriptor().digest) == descriptor()
     assert json.loads(path.read_text())["targets"][0]["total"] == 10_000
 
 
-def test_a_large_one_is_compressed(path):
+def test_a_large_descriptor_is_compressed(path):
     large = descriptor(10_000)
     write(large, path)
     assert path.read_bytes()[:2] == b"\x1f\x8b"
@@ -69,7 +69,7 @@ def test_a_large_one_is_compressed(path):
     assert read(path, QUERY, large.digest) == large
 
 
-def test_writing_and_reading_take_little_beside_the_text():
+def test_writing_and_reading_a_large_descriptor_need_little_memory():
     large = descriptor(20_000)
     size = len(gzip.decompress(encode(large)))
     document = encode(large)
@@ -82,14 +82,14 @@ def test_writing_and_reading_take_little_beside_the_text():
     assert max(peaks) < 12 * size  # the partitions themselves are most of it
 
 
-def test_any_storage_of_fsspec_will_do():
+def test_a_descriptor_may_be_in_any_storage_of_fsspec():
     path = UPath("memory://descriptors/run/1.json")
     write(descriptor(), path)
     assert read(path, QUERY) == descriptor()
 
 
 @pytest.mark.parametrize("length", [0, 1, 20, 500, -2, -1])
-def test_cut_short(path, length):
+def test_a_truncated_descriptor_is_refused(path, length):
     write(descriptor(), path)
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(DescriptorError, match="is refused"):
@@ -97,7 +97,7 @@ def test_cut_short(path, length):
 
 
 @pytest.mark.parametrize("length", [1, 2, 30, -1])
-def test_cut_short_when_compressed(length):
+def test_a_truncated_compressed_descriptor_is_refused(length):
     data = encode(descriptor(10_000))
     with pytest.raises(DescriptorError):
         decode(data[:length])
@@ -115,13 +115,13 @@ def test_cut_short_when_compressed(length):
         ({"kind": "job"}, "kind is 'job', not 'descriptor'"),
     ],
 )
-def test_altered(change, message):
+def test_an_altered_descriptor_is_refused(change, message):
     document = {**json.loads(encode(descriptor())), **change}
     with pytest.raises(DescriptorError, match=message):
         decode(json.dumps(document).encode())
 
 
-def test_one_of_an_earlier_version_had_no_kind():
+def test_a_descriptor_of_an_earlier_version_without_kind_is_refused():
     document = json.loads(encode(descriptor()))
     del document["kind"]
     with pytest.raises(DescriptorError, match="its digest does not match"):
@@ -139,7 +139,7 @@ def new(column: str, *values: str) -> NewPartitions:
     return NewPartitions((KeyTuples((column,), (values,)),), ())
 
 
-def test_what_to_read_of_new_partitions_comes_back_too(path):
+def test_the_keys_for_new_partitions_are_read_as_they_were_written(path):
     added = dataclasses.replace(
         new("ds", "a", "b"),
         left_out=(("a", None),),
@@ -175,7 +175,7 @@ def test_what_to_read_of_new_partitions_comes_back_too(path):
         (one(new_partitions=(new("hr", "7", "x"),)), "a value is no int: 'x'"),
     ],
 )
-def test_fields_that_do_not_fit_each_other(wrong, message):
+def test_a_descriptor_with_inconsistent_fields_is_not_written(wrong, message):
     with pytest.raises(DescriptorError, match=message):
         encode(wrong)
 
@@ -183,12 +183,12 @@ def test_fields_that_do_not_fit_each_other(wrong, message):
 @pytest.mark.parametrize(
     "data", [b"[]", b"1", b"null", b"\xff\xfe", gzip.compress(b"no json", mtime=0)]
 )
-def test_no_descriptor_at_all(data):
+def test_bytes_that_are_no_descriptor_are_refused(data):
     with pytest.raises(DescriptorError):
         decode(data)
 
 
-def test_of_another_statement_or_attempt(path):
+def test_a_descriptor_of_another_statement_or_attempt_is_refused(path):
     write(descriptor(), path)
     with pytest.raises(DescriptorError, match="belongs to another statement"):
         read(path, query_digest("SELECT 1", {"a": 2}))
@@ -196,6 +196,6 @@ def test_of_another_statement_or_attempt(path):
         read(path, QUERY, dataclasses.replace(descriptor(), created="later").digest)
 
 
-def test_a_missing_one(path):
+def test_a_missing_descriptor_is_an_error(path):
     with pytest.raises(DescriptorError, match="can't read the descriptor"):
         read(path, QUERY)

@@ -37,7 +37,7 @@ def sealed(text: str) -> bytes:
     return f'{document[:-1]},"sha256":"{seal}"}}'.encode()
 
 
-def test_it_comes_back(tmp_path):
+def test_a_document_is_read_as_it_was_written(tmp_path):
     data = NOTES.encode(NOTE)
     assert NOTES.decode(data) == NOTE
     assert NOTES.decode(gzip.compress(data)) == NOTE
@@ -81,7 +81,7 @@ def test_the_digest_covers_kind_version_and_content():
         (sealed('"secret"'), "it is secret"),
     ],
 )
-def test_what_can_not_be_trusted(data, message):
+def test_invalid_documents_are_refused(data, message):
     with pytest.raises(DescriptorError, match=message):
         NOTES.decode(data)
 
@@ -98,7 +98,7 @@ def test_what_can_not_be_trusted(data, message):
         (Note("x" * MOST_BYTES, {}), "more than the limit of 67,108,864"),
     ],
 )
-def test_what_would_be_refused_is_not_written(note, message, tmp_path):
+def test_a_document_that_would_be_refused_is_not_written(note, message, tmp_path):
     path = UPath(tmp_path) / "note.json"
     with pytest.raises(DescriptorError, match=message):
         NOTES.write(note, path)
@@ -112,7 +112,7 @@ def nested(depth: int) -> list[Any]:
     return found
 
 
-def test_what_is_nested_too_deep_is_not_written():
+def test_a_document_that_is_nested_too_deeply_is_not_written():
     with pytest.raises(DescriptorError, match="nested too deep"):
         NOTES.encode(Note("", {"x": nested(100_000)}))
 
@@ -124,7 +124,7 @@ def bomb() -> bytes:
     return b"".join([*(packing.compress(piece) for _ in range(300)), packing.flush()])
 
 
-def test_what_would_unpack_to_more_is_not_unpacked():
+def test_a_document_that_would_unpack_beyond_the_limit_is_not_unpacked():
     data = bomb()
     assert len(data) < MOST_BYTES / 100
     tracemalloc.start()
@@ -136,7 +136,7 @@ def test_what_would_unpack_to_more_is_not_unpacked():
 
 
 @pytest.mark.parametrize("item", ["{}", "[]", '{"a":1}', "1.5", '""', "[[[[]]]]"])
-def test_small_values_without_number_are_refused(item):
+def test_a_document_with_too_many_small_values_is_refused(item):
     """Each takes many times its text in memory."""
     text = f"[{item}" + f",{item}" * ((MOST_BYTES - 100) // (len(item) + 1)) + "]"
     data = gzip.compress(text.encode(), 1)
@@ -149,7 +149,7 @@ def test_small_values_without_number_are_refused(item):
     assert peak < 8 * MOST_BYTES
 
 
-def test_as_many_values_as_are_allowed_take_no_more_memory():
+def test_a_document_with_the_most_values_stays_in_the_memory_limit():
     """Seen on a tenth of them."""
     item = '{"a":1}'
     text = f"[{item}" + f",{item}" * (MOST_VALUES // 30) + "]"
@@ -161,7 +161,7 @@ def test_as_many_values_as_are_allowed_take_no_more_memory():
     assert peak < 0.8 * MOST_BYTES
 
 
-def test_no_more_of_a_file_is_read_than_the_bound(tmp_path):
+def test_a_file_is_not_read_beyond_the_limit(tmp_path):
     path = UPath(tmp_path) / "note.json"
     with path.open("wb") as file:
         file.truncate(20 * MOST_BYTES)  # holes take no space
@@ -173,6 +173,6 @@ def test_no_more_of_a_file_is_read_than_the_bound(tmp_path):
     assert peak < 3 * MOST_BYTES
 
 
-def test_a_missing_one(tmp_path):
+def test_a_missing_document_is_an_error(tmp_path):
     with pytest.raises(NothingThereError, match="can't read the note .*: there is no such file"):
         NOTES.read(UPath(tmp_path) / "note.json")

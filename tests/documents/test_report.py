@@ -36,7 +36,7 @@ def of(kept: int, total: int, keys: int):
     return dataclasses.replace(base, targets=(target,), decisions=(decision,))
 
 
-def test_the_logs_last_line():
+def test_the_headline_counts_kept_partitions_and_keys():
     assert headline(of(28, 1823, 31)) == (
         "kept 28 of 1,823 partitions (98.5 % pruned): "
         "store_sales.ss_sold_date_sk by 31 keys of date_dim"
@@ -47,13 +47,13 @@ def test_the_logs_last_line():
     assert headline(of(0, 0, 2)).startswith("kept 0 of 0 partitions: ")
 
 
-def test_several_columns():
+def test_the_headline_lists_several_pruned_columns():
     base = of(1, 2, 3)
     target = dataclasses.replace(base.targets[0], pruned_columns=("a", "b"))
     assert "store_sales.(a, b) by" in headline(dataclasses.replace(base, targets=(target,)))
 
 
-def test_nothing_pruned():
+def test_the_headline_says_why_nothing_was_pruned():
     whole = Decision(SALES, "PRESERVED_SIDE", "because")
     found = dataclasses.replace(descriptor(), targets=(), decisions=(whole,))
     line = "s reads all partitions, PRESERVED_SIDE: because"
@@ -63,7 +63,7 @@ def test_nothing_pruned():
     assert headline(nothing) == "nothing to prune: the statement reads no partitioned table"
 
 
-def test_the_summary_is_small_and_plain():
+def test_the_summary_has_figures_and_no_partitions():
     report = Report(
         of(28, 1823, 31), "file:/x", {"map join": 1.23456}, {"map join": Work(3, 28, 30)}
     )
@@ -76,7 +76,7 @@ def test_the_summary_is_small_and_plain():
     assert "partitions" not in summary
 
 
-def test_it_is_kept_beside_the_descriptor(tmp_path):
+def test_the_report_is_stored_beside_the_descriptor(tmp_path):
     report = Report(of(28, 1823, 31), "file:/x", {"map join": 1.2}, {"map join": None})
     path = UPath(tmp_path) / "1.json"
     keep_report(report, path)
@@ -88,7 +88,7 @@ def test_it_is_kept_beside_the_descriptor(tmp_path):
         read_report(kept)
 
 
-def test_a_report_that_can_not_be_kept_is_a_line_in_the_log(tmp_path, caplog):
+def test_a_report_that_can_not_be_stored_is_a_line_in_the_log(tmp_path, caplog):
     (tmp_path / "1.report.json").mkdir()
     keep_report(Report(of(1, 2, 3), "file:/x"), UPath(tmp_path) / "1.json")
     assert "the report can't be stored: can't write" in caplog.text

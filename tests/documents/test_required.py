@@ -20,7 +20,7 @@ DATES = Required(
 )
 
 
-def test_values_are_compared_as_the_table_types_them():
+def test_partition_values_are_compared_by_column_type():
     present = [Partition(("2026-01-01", "7")), Partition((None, "7")), Partition(("odd", "7"))]
     assert missing(DATES, present) == ((date(2026, 1, 2),),)
     assert name_of(DATES, (date(2026, 1, 2),)) == "ds=2026-01-02"
@@ -49,7 +49,7 @@ LAKE = Required(
 LIST = RequiredPartitions("digest", ("ds",), "token", (DATES, ALL, LAKE))
 
 
-def test_it_travels_with_its_types(path):
+def test_a_list_of_required_partitions_is_read_with_its_types(path):
     write(LIST, path)
     assert read(path, "digest", ["ds"], "token") == (DATES, ALL, LAKE)
 
@@ -62,20 +62,20 @@ def test_it_travels_with_its_types(path):
         (("digest", ("ds",), "other"), "belongs to another attempt"),
     ],
 )
-def test_one_of_another_is_refused(path, whose, message):
+def test_a_list_of_another_statement_columns_or_attempt_is_refused(path, whose, message):
     write(LIST, path)
     with pytest.raises(DescriptorError, match=message):
         read(path, *whose)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[1]", "[{}]", "7", "{}"])
-def test_what_is_no_list(path, text):
+def test_text_that_is_no_list_of_required_partitions_is_refused(path, text):
     path.write_text(text)
     with pytest.raises(DescriptorError, match="the list of required partitions .* is refused"):
         read(path, "digest", ["ds"], "token")
 
 
-def test_a_missing_one(path):
+def test_a_missing_list_of_required_partitions_is_an_error(path):
     with pytest.raises(NothingThereError):
         read(path, "digest", ["ds"], "token")
 
@@ -94,14 +94,14 @@ def test_a_missing_one(path):
         ),
     ],
 )
-def test_what_would_not_be_read_is_not_written(path, change, message):
+def test_an_invalid_list_of_required_partitions_is_not_written(path, change, message):
     wrong = dataclasses.replace(LIST, tables=(dataclasses.replace(DATES, **change),))
     with pytest.raises(DescriptorError, match=message):
         write(wrong, path)
     assert not path.exists()
 
 
-def test_there_is_a_bound():
+def test_too_many_combinations_of_keys_are_an_error():
     many = [(n,) for n in range(1001)]
     with pytest.raises(TooManyRequiredPartitions, match="1,002,001 combinations"):
         list(combined([(["a"], many), (["b"], many)]))

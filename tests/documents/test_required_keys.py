@@ -33,7 +33,7 @@ def path(tmp_path) -> UPath:
     return UPath(tmp_path) / "1.json"
 
 
-def test_they_come_back_with_their_types(path):
+def test_keys_are_read_with_their_types(path):
     keep_keys(FOUND, "q", "d", path)
     found = read_keys(path, "q", "d")
     assert found == FOUND
@@ -50,7 +50,7 @@ def test_they_come_back_with_their_types(path):
     )
 
 
-def test_of_some_columns(path):
+def test_keys_of_the_chosen_columns_are_required(path):
     keep_keys(FOUND, "q", "d", path)
     found = read_keys(path, "q", "d")
     (regions,) = found.required(["REGION"])
@@ -70,13 +70,13 @@ def test_a_small_table_without_keys_requires_nothing(path):
     ("query_digest", "digest", "message"),
     [("x", "d", "belongs to another statement"), ("q", "x", "belongs to another attempt")],
 )
-def test_those_of_another_are_refused(path, query_digest, digest, message):
+def test_keys_of_another_statement_or_descriptor_are_refused(path, query_digest, digest, message):
     keep_keys(FOUND, "q", "d", path)
     with pytest.raises(DescriptorError, match=message):
         read_keys(path, query_digest, digest)
 
 
-def test_none_at_all(path):
+def test_missing_keys_are_an_error(path):
     with pytest.raises(NothingThereError):
         read_keys(path, "q", "d")
 
@@ -90,7 +90,7 @@ def test_none_at_all(path):
         (KeyTuples(("region", "n"), (("a", "b"), ("1",))), "not one value for each column"),
     ],
 )
-def test_what_would_not_be_read_is_not_left(path, caplog, keys, message):
+def test_invalid_keys_are_not_written_and_the_log_says_why(path, caplog, keys, message):
     """Only a sensor is slower then, so the local task goes on."""
     keep_keys(FoundKeys((dataclasses.replace(SCAN, keys=(keys,)),), ()), "q", "d", path)
     assert not keys_path(path).exists()

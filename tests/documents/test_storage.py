@@ -31,7 +31,7 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("made", [UPath, ObjectStoragePath])
-def test_a_local_file_is_its_owners_alone(tmp_path, made):
+def test_only_the_owner_may_read_a_local_file(tmp_path, made):
     path = made(tmp_path / "a" / "b" / "x.json")
     for data in (b"first", GOOD, b""):
         write_atomically(data, path)
@@ -42,7 +42,7 @@ def test_a_local_file_is_its_owners_alone(tmp_path, made):
 
 
 @pytest.mark.parametrize("made", [UPath, ObjectStoragePath])
-def test_new_local_folders_are_their_owners_alone(tmp_path, made):
+def test_only_the_owner_may_open_new_local_folders(tmp_path, made):
     """Their names show DAGs, runs and tasks; a folder that is there keeps its permissions."""
     there = tmp_path / "descriptors"
     there.mkdir()
@@ -58,13 +58,13 @@ def test_new_local_folders_are_their_owners_alone(tmp_path, made):
     assert names(there / "dag" / "run" / "task") == ["1.json", "2.json"]
 
 
-def test_the_longest_name_that_a_file_may_have(tmp_path):
+def test_a_file_may_have_the_longest_possible_name(tmp_path):
     path = UPath(tmp_path) / ("x" * 255)
     write_atomically(GOOD, path)
     assert path.read_bytes() == GOOD
 
 
-def test_a_full_disk_leaves_the_good_file_alone(tmp_path):
+def test_a_full_disk_leaves_the_old_file_unchanged(tmp_path):
     with small_disk(tmp_path / "disk") as disk:
         path = UPath(disk) / "x.json"
         write_atomically(GOOD, path)
@@ -95,7 +95,7 @@ def test_a_full_temporary_folder_does_not_matter(tmp_path):
     assert path.read_bytes() == b"x" * 2_000_000
 
 
-def test_a_disk_that_is_read_only(tmp_path):
+def test_a_read_only_disk_is_an_error_and_keeps_the_file(tmp_path):
     with small_disk(tmp_path / "disk") as disk:
         path = UPath(disk) / "x.json"
         write_atomically(GOOD, path)
@@ -108,7 +108,7 @@ def test_a_disk_that_is_read_only(tmp_path):
         assert path.read_bytes() == GOOD
 
 
-def test_a_folder_that_is_a_file_and_a_file_that_is_a_folder(tmp_path):
+def test_a_file_in_place_of_a_folder_and_the_reverse_are_errors(tmp_path):
     (tmp_path / "file").write_text("")
     path = UPath(tmp_path) / "file" / "x.json"
     with pytest.raises(DescriptorError, match="can't write"):
@@ -126,7 +126,7 @@ def test_a_folder_that_is_a_file_and_a_file_that_is_a_folder(tmp_path):
 
 
 @pytest.mark.parametrize("made", [UPath, ObjectStoragePath])
-def test_a_storage_that_is_not_installed(made):
+def test_a_storage_whose_library_is_missing_is_an_error(made):
     path = made("gs://bucket/x.json")
     with pytest.raises(DescriptorError, match="can't write gs://bucket/x.json"):
         write_atomically(GOOD, path)
@@ -134,7 +134,7 @@ def test_a_storage_that_is_not_installed(made):
         read_bounded(path, 10, "it")
 
 
-def test_reading_is_bounded_and_removing_is_done_once(tmp_path):
+def test_reading_stops_at_the_limit_and_a_removed_file_is_missing(tmp_path):
     path = UPath(tmp_path) / "x.json"
     write_atomically(GOOD, path)
     assert read_bounded(path, len(GOOD), "it") == GOOD
@@ -194,7 +194,7 @@ def path_of(file_system: MemoryFileSystem, name: str) -> SimpleNamespace:
     return SimpleNamespace(fs=file_system, path=name)
 
 
-def test_an_object_store_puts_whole(monkeypatch):
+def test_an_object_store_gets_the_whole_file_in_one_put(monkeypatch):
     store = ObjectStore(skip_instance_cache=True)
     path = path_of(store, "/b/x.json")
     write_atomically(GOOD, path)
@@ -209,7 +209,7 @@ def test_an_object_store_puts_whole(monkeypatch):
 
 
 @pytest.mark.parametrize("silent", [frozenset(), frozenset({"silent"})])
-def test_any_other_file_system_writes_aside_and_moves(monkeypatch, silent):
+def test_other_file_systems_get_a_temporary_file_that_is_moved(monkeypatch, silent):
     hadoop = Hadoop(skip_instance_cache=True)
     hadoop.store.clear()
     monkeypatch.setattr(hadoop, "broken", silent)
@@ -226,7 +226,7 @@ def test_any_other_file_system_writes_aside_and_moves(monkeypatch, silent):
     assert hadoop.cat_file(left) == GOOD * 2
 
 
-def test_what_stepped_aside_comes_back(monkeypatch):
+def test_an_old_file_that_was_moved_aside_is_restored(monkeypatch):
     hadoop = Hadoop(skip_instance_cache=True)
     hadoop.store.clear()
     path = path_of(hadoop, "/a/x.json")

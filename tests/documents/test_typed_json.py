@@ -48,7 +48,7 @@ GIVEN = {
 }
 
 
-def test_a_value_of_its_type():
+def test_json_values_of_the_right_types_are_read():
     assert reader(Outer)(GIVEN) == Outer(
         inner=Inner(1, ("a",)),
         maybe=None,
@@ -86,12 +86,12 @@ def test_a_value_of_its_type():
         ({"share": True}, "not true or false"),
     ],
 )
-def test_a_value_of_another_type(change, message):
+def test_json_values_of_a_wrong_type_are_an_error(change, message):
     with pytest.raises(WrongTypeError, match=message):
         reader(Outer)({**GIVEN, **change})
 
 
 @pytest.mark.parametrize("type_", [set, int | Inner, Inner | Outer, Mapping[int, str]])
-def test_a_type_that_has_no_reader(type_):
+def test_a_type_without_a_reader_is_an_error(type_):
     with pytest.raises(TypeError, match="there is no reader"):
         reader(type_)

@@ -9,9 +9,7 @@ from urllib.parse import quote
 TASK = "sales_by_category"
 
 
-def test_the_links_of_a_pruned_run_lead_to_pages_that_say_what_was_read(
-    page, airflow, cluster_sales
-):
+def test_the_links_of_a_pruned_run_lead_to_its_pages(page, airflow, cluster_sales):
     task = f"{airflow.address}/dags/cluster_sales/runs/{quote(cluster_sales)}/tasks/{TASK}/details"
     page.goto(task)
     page.get_by_role("link", name="Explain pruning").click()

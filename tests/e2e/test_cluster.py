@@ -88,7 +88,7 @@ def mid_join(cluster, tmp_path):
     assert len(cluster.state()["activeapps"]) == 1
 
 
-def test_one_task(warehouse, cluster, tmp_path, capsys):
+def test_one_task_prunes_and_joins_on_a_standalone_cluster(warehouse, cluster, tmp_path, capsys):
     summary = run(MapJoinPruneOperator, warehouse, tmp_path)
     assert (summary["kept"], summary["total"], summary["reason"]) == (7, 120, "PRUNED")
     assert summary["uri"] == str(tmp_path / "d" / safe_part("r:1") / "t" / "-1" / "1.json")
@@ -99,7 +99,7 @@ def test_one_task(warehouse, cluster, tmp_path, capsys):
     assert finished[summary["application_id"]] == "FINISHED"
 
 
-def test_split_form_and_gates(warehouse, tmp_path):
+def test_two_tasks_and_gates_on_a_standalone_cluster(warehouse, tmp_path):
     pruned = run(LocalTaskOperator, warehouse, tmp_path)
     joined = run(MapJoinOperator, warehouse, tmp_path, context("join"), descriptor=pruned)
     assert joined["uri"] == pruned["uri"]
@@ -110,7 +110,7 @@ def test_split_form_and_gates(warehouse, tmp_path):
         run(LocalTaskOperator, warehouse, tmp_path, context(week=99), on_empty="skip")
 
 
-def test_what_is_wrong_is_told_in_one_message(warehouse, tmp_path):
+def test_wrong_statements_fail_with_one_message(warehouse, tmp_path):
     with pytest.raises(AirflowFailException, match=r"^line 1, column 8: there is no column nope"):
         run(MapJoinPruneOperator, warehouse, tmp_path, sql="SELECT nope FROM shop.sales")
     division = "SELECT 1 / (item - item) FROM shop.sales"
@@ -123,7 +123,7 @@ def test_what_is_wrong_is_told_in_one_message(warehouse, tmp_path):
         )
 
 
-def test_what_the_planner_does_not_read_runs_as_it_is(warehouse, tmp_path, capsys):
+def test_a_statement_that_the_planner_can_not_read_runs_unchanged(warehouse, tmp_path, capsys):
     piped = "FROM shop.sales |> AGGREGATE count(*) AS n |> SELECT n * 2 AS twice"
     summary = run(MapJoinPruneOperator, warehouse, tmp_path, sql=piped)
     assert (summary["reason"], summary["kept"]) == ("PASSED_THROUGH", 0)
@@ -132,7 +132,7 @@ def test_what_the_planner_does_not_read_runs_as_it_is(warehouse, tmp_path, capsy
     assert "it is written with pipes" in log
 
 
-def test_spark_itself_has_no_cluster_mode_for_python_here(cluster, tmp_path):
+def test_spark_refuses_cluster_mode_for_python_on_a_standalone_cluster(cluster, tmp_path):
     """Why the operator refuses it: should Spark learn it one day, this test says so."""
     (tmp_path / "main.py").write_text("print('ran')")
     submit = Path(sys.executable).with_name("spark-submit")
@@ -145,7 +145,7 @@ def test_spark_itself_has_no_cluster_mode_for_python_here(cluster, tmp_path):
     assert "not supported for python applications on standalone clusters" in done.stderr
 
 
-def test_a_worker_that_dies_in_the_middle_of_the_join(warehouse, tmp_path, monkeypatch, capsys):
+def test_a_join_survives_the_death_of_a_worker(warehouse, tmp_path, monkeypatch, capsys):
     rows = 10**7
     found = context(rows=rows)
     with standalone(tmp_path / "cluster") as cluster:

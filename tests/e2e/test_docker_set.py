@@ -24,9 +24,7 @@ TASK = "sales_by_category"
 NOVEMBER = {"year": 2000, "month": 11}
 
 
-def test_the_example_runs_on_the_cluster_and_its_links_lead_somewhere(
-    airflow, cluster_sales, plain
-):
+def test_the_example_dag_runs_on_the_cluster_and_its_links_work(airflow, cluster_sales, plain):
     summary = airflow.summary("cluster_sales", cluster_sales, TASK)
     assert (summary["kept"], summary["total"], summary["reason"]) == (30, 366, "PRUNED")
     expected = plain.example("sales_by_category.sql", params=NOVEMBER)
@@ -77,7 +75,7 @@ def test_the_parameters_of_a_trigger_choose_the_rows(airflow, plain, region):
     assert len(month) == (3 if region == "SD" else 0)
 
 
-def test_a_killed_attempt_is_tried_again(airflow, cluster, plain):
+def test_a_killed_attempt_is_retried(airflow, cluster, plain):
     plain.session.sql("CREATE TABLE slow_result (d_moy INT, n BIGINT) STORED AS PARQUET")
     rows = 100_000  # the first attempt takes 500 times as many: minutes, were it not killed
     run_id = airflow.trigger("slow_sales", rows=rows)

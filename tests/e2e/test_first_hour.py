@@ -49,7 +49,7 @@ SAID = {
 
 @pytest.mark.parametrize(("width", "colour"), LOOKS)
 @pytest.mark.parametrize("task", SAID)
-def test_the_page_of_a_run(page, airflow, run_id, task, width, colour):
+def test_the_page_of_a_run_has_its_texts(page, airflow, run_id, task, width, colour):
     opened(page, airflow, of(run_id, task), colour, width)
     text = page.locator("body").inner_text()
     said, unsaid = SAID[task]
@@ -59,7 +59,7 @@ def test_the_page_of_a_run(page, airflow, run_id, task, width, colour):
 
 
 @pytest.mark.parametrize(("width", "colour"), LOOKS)
-def test_the_lists(page, airflow, run_id, backfilled, width, colour):
+def test_the_page_of_a_dag_lists_its_runs(page, airflow, run_id, backfilled, width, colour):
     opened(page, airflow, f"/pages/dags/{DAG}", colour, width)
     is_fine(page, airflow, f"first-dag-{width}-{colour}")
     rows = page.locator("tbody tr")
@@ -78,7 +78,7 @@ def test_the_lists(page, airflow, run_id, backfilled, width, colour):
     assert re.search(r"2000-11-\d\d", axis)
 
 
-def test_the_reasons(page, airflow, run_id):
+def test_a_reason_links_to_its_explanation(page, airflow, run_id):
     opened(page, airflow, of(run_id, LONG))
     page.get_by_role("link", name="More about PRESERVED_SIDE").first.click()
     page.wait_for_url("**/hive_opt/pages/reasons#PRESERVED_SIDE")
@@ -89,7 +89,7 @@ def test_the_reasons(page, airflow, run_id):
 
 
 @pytest.mark.parametrize("what", ["descriptor", "explain"])
-def test_a_link_to_a_list_that_is_gone(page, airflow, run_id, what):
+def test_a_link_without_a_descriptor_leads_to_a_page_that_says_so(page, airflow, run_id, what):
     at = f"/dags/{DAG}/{what}?run_id={quote(run_id)}&task_id=wait"
     opened(page, airflow, at, width="phone")
     text = page.locator("body").inner_text()
@@ -103,14 +103,14 @@ def test_a_link_to_a_list_that_is_gone(page, airflow, run_id, what):
 
 
 @pytest.mark.parametrize("path", ["/pages/dags/no_such", f"/pages/dags/{DAG}/tasks/no_such"])
-def test_what_does_not_exist(page, airflow, run_id, path):
+def test_a_page_that_does_not_exist_says_not_found(page, airflow, run_id, path):
     opened(page, airflow, path)
     assert "Not found: " in page.locator("body").inner_text()
     assert len(page.complaints) == 1  # the browser's own line on the status 404
     page.complaints.clear()
 
 
-def test_the_tab_begins_with_the_sentence(page, airflow, run_id):
+def test_the_tab_in_airflow_begins_with_the_headline(page, airflow, run_id):
     """Airflow's header above it has the names, the state and the times."""
     page.set_viewport_size({"width": 1440, "height": 900})
     task = f"/dags/{DAG}/runs/{quote(run_id)}/tasks/closed_gate/plugin/pruning"
@@ -128,7 +128,7 @@ def test_the_tab_begins_with_the_sentence(page, airflow, run_id):
     assert page.get_by_role("link", name="Pruning", exact=True).count() >= 1
 
 
-def test_the_plan_of_a_statement_as_a_file(page, tmp_path, capsys):
+def test_the_html_plan_of_a_statement_opens_without_a_server(page, tmp_path, capsys):
     tables = [
         {
             "name": "default.sales",
@@ -152,7 +152,7 @@ def test_the_plan_of_a_statement_as_a_file(page, tmp_path, capsys):
     page.screenshot(path=PICTURES / "first-plan.png", full_page=True)
 
 
-def test_the_log_of_a_closed_gate(airflow, run_id):
+def test_the_log_of_a_closed_gate_has_no_stack(airflow, run_id):
     (log,) = airflow.logs.glob(f"dag_id={DAG}/run_id=*/task_id=closed_gate/attempt=1.log")
     events = [json.loads(line) for line in log.read_text().splitlines()]
     (failure,) = [each for each in events if "max_partitions is 1" in each["event"]]

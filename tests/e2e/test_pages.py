@@ -47,14 +47,16 @@ def paths(run_id, odd_run):
 
 @pytest.mark.parametrize(("width", "colour"), LOOKS)
 @pytest.mark.parametrize("view", ["all", "dag", "task", "run", "odd"])
-def test_a_view(page, airflow, cluster_sales, odd_names, view, width, colour):
+def test_each_page_fits_its_window_and_has_no_accessibility_fault(
+    page, airflow, cluster_sales, odd_names, view, width, colour
+):
     """It fits its window, says nothing on the console, and axe-core finds no serious fault."""
     opened(page, airflow, paths(cluster_sales, odd_names)[view], colour, width)
     is_fine(page, airflow, f"{view}-{width}-{colour}")
     assert page.title() != "run"
 
 
-def test_markup_in_names_is_text(page, airflow, cluster_sales, odd_names):
+def test_markup_in_names_is_shown_as_text(page, airflow, cluster_sales, odd_names):
     opened(page, airflow, paths(cluster_sales, odd_names)["odd"])
     text = page.locator("body").inner_text()
     assert "NO_CONDITION_ON_PARTITION_COLUMN" in text
@@ -64,7 +66,7 @@ def test_markup_in_names_is_text(page, airflow, cluster_sales, odd_names):
     assert page.title() != "run"
 
 
-def test_lists_lead_to_runs(page, airflow, cluster_sales, odd_names):
+def test_lists_of_tasks_lead_to_runs(page, airflow, cluster_sales, odd_names):
     opened(page, airflow, "/pages/")
     page.get_by_role("link", name=re.compile("sales_by_category")).first.click()
     page.wait_for_url("**/pages/dags/cluster_sales/tasks/sales_by_category")
@@ -74,7 +76,7 @@ def test_lists_lead_to_runs(page, airflow, cluster_sales, odd_names):
 
 
 @pytest.mark.parametrize("colour", COLOURS)
-def test_tabs_of_airflow(page, airflow, cluster_sales, odd_names, colour):
+def test_the_pages_are_tabs_in_airflow(page, airflow, cluster_sales, odd_names, colour):
     """The pages are tabs of the task instance, the task and the DAG, and a page in the menu."""
     run = quote(cluster_sales)
     page.add_init_script(f"localStorage.setItem('theme', '{colour}')")  # the user's choice
@@ -93,7 +95,7 @@ def test_tabs_of_airflow(page, airflow, cluster_sales, odd_names, colour):
         page.screenshot(path=PICTURES / f"tab-{name}-{colour}.png")
 
 
-def test_downloads(page, airflow, cluster_sales, odd_names):
+def test_partitions_can_be_downloaded_as_files(page, airflow, cluster_sales, odd_names):
     api = f"{airflow.address}/hive_opt" + paths(cluster_sales, odd_names)["run"].replace(
         "/pages/", "/api/"
     )

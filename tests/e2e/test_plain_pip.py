@@ -101,7 +101,7 @@ def run(installed, tmp_path_factory):
     return run
 
 
-def test_from_the_command_line(run):
+def test_the_wheel_prunes_from_the_command_line(run):
     assert run("airflow-hive-opt", "--version").stdout.split()[-1] == __version__
     done = run("airflow-hive-opt", "run", JOIN)
     assert sorted(done.stdout.split("\n")[1:4]) == ["0\t0", "1\t1", "2\t2"]
@@ -109,7 +109,7 @@ def test_from_the_command_line(run):
     assert told.startswith("kept 3 of 10 partitions")
 
 
-def test_from_a_dag(run):
+def test_the_wheel_prunes_from_a_dag(run):
     run("airflow", "db", "migrate")
     done = run("airflow", "dags", "test", "sales")
     assert "kept 3 of 10 partitions" in done.stdout + done.stderr

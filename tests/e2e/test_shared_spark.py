@@ -90,7 +90,7 @@ def until(true, seconds=120):
         time.sleep(0.1)
 
 
-def test_tasks_share_one_spark_and_see_nothing_of_each_other(folder, capsys):
+def test_tasks_share_one_spark_but_not_views_or_settings(folder, capsys):
     first = Task(
         folder,
         "CREATE DATABASE IF NOT EXISTS other",
@@ -126,14 +126,14 @@ def test_tasks_share_one_spark_and_see_nothing_of_each_other(folder, capsys):
         assert "in use by 1 task. Wait, " in capsys.readouterr().err
 
 
-def test_one_process_may_have_a_session_again(folder):
+def test_one_process_may_have_two_sessions_in_turn(folder):
     task = Task(folder, "CREATE TEMPORARY VIEW mine AS SELECT 1", times=2)
     first, created, second, created_again = task.end()
     assert first["ready"] == second["ready"]
     assert created == created_again == {"rows": []}
 
 
-def test_eight_tasks_at_once(folder):
+def test_eight_tasks_share_a_spark_at_once(folder):
     """None waits until another one has ended."""
     tasks = [Task(folder, "SELECT sum(id) FROM range(1000000)", hold=3) for _ in range(8)]
     ready = [task.line() for task in tasks]
@@ -145,7 +145,7 @@ def test_eight_tasks_at_once(folder):
     assert only().tasks() == 0
 
 
-def test_a_task_that_is_stopped_cancels_its_own_work_alone(folder):
+def test_stopping_a_task_cancels_only_its_own_work(folder):
     stopped, other = Task(folder, SLOW), Task(folder, SLOW)
     with running(stopped), running(other):
         stopped.line(), other.line()
@@ -160,7 +160,7 @@ def test_a_task_that_is_stopped_cancels_its_own_work_alone(folder):
         assert "cancelled" in line["error"].lower()
 
 
-def test_the_work_of_a_killed_task_ends(folder):
+def test_the_spark_jobs_of_a_killed_task_are_cancelled(folder):
     task = Task(folder, SLOW)
     with running(task):
         task.line()
@@ -171,7 +171,7 @@ def test_the_work_of_a_killed_task_ends(folder):
     idle(folder)
 
 
-def test_a_timeout_ends_the_work_at_once(folder):
+def test_a_timeout_ends_work_in_the_shared_spark_at_once(folder):
     """The interrupted call of the JVM still waits for its answer, which nobody may read."""
     began = time.monotonic()
     task = Task(folder, SLOW, alarm=3)
@@ -181,7 +181,7 @@ def test_a_timeout_ends_the_work_at_once(folder):
     idle(folder)
 
 
-def test_a_timeout_ends_a_spark_of_its_own_at_once(tmp_path):
+def test_a_timeout_ends_the_tasks_own_spark_at_once(tmp_path):
     created = "CREATE TABLE IF NOT EXISTS numbers AS SELECT 1L AS a"
     began = time.monotonic()
     task = Task(tmp_path, created, f"INSERT OVERWRITE numbers {SLOW}", own=True, alarm=20)
@@ -200,7 +200,7 @@ def idle(folder):
     assert only().tasks() == 0
 
 
-def test_a_killed_spark_fails_its_tasks_and_comes_up_again(folder):
+def test_a_killed_shared_spark_fails_its_tasks_and_is_started_again(folder):
     task = Task(folder, SLOW)
     with running(task):
         before = task.line()["ready"]
@@ -214,7 +214,7 @@ def test_a_killed_spark_fails_its_tasks_and_comes_up_again(folder):
     assert told == {"rows": [[1]]}
 
 
-def test_the_jvm_alone_is_killed(folder):
+def test_a_killed_jvm_fails_its_task_and_ends_the_shared_spark(folder):
     task = Task(folder, SLOW)
     with running(task):
         java = task.line()["ready"]
@@ -236,7 +236,7 @@ def test_other_settings_replace_an_idle_spark(folder):
     only()
 
 
-def test_a_start_removes_the_folders_that_are_old(folder):
+def test_starting_a_spark_removes_old_folders(folder):
     root = only().folder.parent
     for name in ("0123456789abcdef", "of-somebody-else"):
         (root / name).mkdir(mode=0o700)
@@ -249,7 +249,7 @@ def test_a_start_removes_the_folders_that_are_old(folder):
     assert before.exists()
 
 
-def test_a_spark_whose_first_task_is_killed_while_it_starts(folder):
+def test_a_spark_survives_the_kill_of_the_task_that_starts_it(folder):
     assert main(["session", "stop"]) == 0
     first = Task(folder, "SELECT 1")
     with running(first):
@@ -260,14 +260,14 @@ def test_a_spark_whose_first_task_is_killed_while_it_starts(folder):
     assert "starting the Spark" not in second.log.read()
 
 
-def test_an_idle_spark_ends(folder):
+def test_an_idle_shared_spark_ends(folder):
     Task(folder, "SELECT 1", bounds={"idle": 2}).end()
     shared = only()
     until(lambda: not shared.is_alive())
     assert "no task has used this Spark" in shared.log.read_text()
 
 
-def test_tasks_wait_for_a_place(folder):
+def test_a_task_waits_for_a_place_in_a_full_spark(folder):
     bounds = {"tasks": 1}
     first = Task(folder, "SELECT 1", bounds=bounds, hold=6)
     with running(first):
@@ -280,7 +280,7 @@ def test_tasks_wait_for_a_place(folder):
     assert ready - began > 6
 
 
-def test_a_task_that_waits_can_be_stopped(folder):
+def test_a_task_that_waits_for_a_place_can_be_stopped(folder):
     bounds = {"tasks": 1}
     first = Task(folder, "SELECT 1", bounds=bounds, hold=30)
     with running(first):
@@ -294,7 +294,7 @@ def test_a_task_that_waits_can_be_stopped(folder):
     assert line["refused"] == "the task was stopped while it waited for the shared Spark"
 
 
-def test_a_task_that_waits_for_the_start_can_be_stopped(folder):
+def test_a_task_that_waits_for_the_start_of_spark_can_be_stopped(folder):
     assert main(["session", "stop", "--force"]) == 0
     first = Task(folder, "SELECT 1")
     with running(first):
@@ -314,7 +314,7 @@ def test_a_task_that_waits_for_the_start_can_be_stopped(folder):
     assert Task(folder, "SELECT 3").end()[-1] == {"rows": [[3]]}
 
 
-def test_a_full_disk_for_folder_and_log(folder, tmp_path, monkeypatch):
+def test_a_full_disk_fails_the_new_task_and_keeps_the_shared_spark(folder, tmp_path, monkeypatch):
     """A small disk of its own; a task without a place on it fails, and the Spark stays."""
     assert main(["session", "stop", "--force"]) == 0  # it has the embedded metastore
     with small_disk(tmp_path / "disk", "mode=0700", in_use=True) as place:
@@ -331,7 +331,7 @@ def test_a_full_disk_for_folder_and_log(folder, tmp_path, monkeypatch):
         assert main(["session", "stop", "--force"]) == 0
 
 
-def test_a_wrong_setting(folder):
+def test_a_wrong_setting_of_spark_is_told_in_the_error(folder):
     (line,) = Task(folder, conf={"spark.driver.memory": "much"}).end()
     log = Path(line["refused"].rpartition("Its log is ")[2])
     assert "much" in log.read_text()

@@ -11,7 +11,7 @@ from airflow_hive_opt.documents.descriptor import Descriptor, now, write
 from tests.services.airflow import wait_for
 
 
-def test_sensors_are_deferred_until_what_is_missing_has_come(airflow, plain, tmp_path):
+def test_sensors_are_deferred_until_missing_partitions_have_come(airflow, plain, tmp_path):
     for statement in (
         "CREATE DATABASE late",
         "CREATE TABLE late.days STORED AS PARQUET AS SELECT * FROM "

@@ -9,7 +9,7 @@ SQL = """SELECT s.item FROM sales s LEFT JOIN items i ON s.item = i.item JOIN da
          WHERE d.year = 2000 AND i.category = 'x' AND s.ds > '2'"""
 
 
-def test_json_follows_the_contract():
+def test_the_json_explanation_has_its_documented_fields():
     found = json.loads(json.dumps(to_json(plan(SQL, STAR))))
     assert found["verdict"] == "ok"
     assert found["filters"] == [
@@ -38,7 +38,7 @@ def test_json_follows_the_contract():
     ]
 
 
-def test_text_shows_trees_and_decisions():
+def test_the_text_explanation_shows_trees_and_decisions():
     text = to_text(plan(SQL, STAR))
     assert "JOIN LEFT OUTER ON s.item = i.item" in text
     assert "s (default.sales): PRUNED" in text
@@ -55,13 +55,13 @@ def test_a_scan_that_is_read_whole_has_advice():
     assert (shown["reason"], shown["advice"]) == ("PRESERVED_SIDE", advice)
 
 
-def test_text_of_what_passes_through():
+def test_the_text_explanation_of_a_statement_that_passes_through():
     text = to_text(plan("SHOW TABLES", STAR))
     assert "passes through" in text
     assert "none: the statement is not planned" in text
 
 
-def test_the_keys_of_a_data_column_are_shown():
+def test_the_explanation_shows_keys_of_a_data_column():
     settings = Settings.of(switches={"key_predicate": True})
     found = plan("SELECT s.item FROM sales s JOIN items i ON s.item = i.item", STAR, settings)
     (shown,) = [each for each in to_json(found)["pruning"] if each["path"] == "predicate"]

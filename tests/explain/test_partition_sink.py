@@ -15,7 +15,7 @@ def sinks(sql: str, switches: dict | None = None, **settings: str) -> list[dict]
     return explanation_to_json(found)["partition_sinks"]
 
 
-def test_cascading_map_joins_share_one_sink():
+def test_cascading_map_joins_share_one_partition_sink():
     sql = f"{JOIN} JOIN src x ON s.ds = x.key JOIN src1 y ON s.item = y.key"
     (sink,) = sinks(sql)
     assert (sink["stage"], sink["read_by"]) == ("Stage-1", "Stage-2")
@@ -23,7 +23,7 @@ def test_cascading_map_joins_share_one_sink():
     assert sink["sources"] == ["d", "x"]
 
 
-def test_small_subqueries_count_too():
+def test_a_small_subquery_is_a_source_of_the_partition_sink():
     sql = "SELECT 1 FROM sales s JOIN (SELECT ds FROM days WHERE year = '1') q ON s.ds = q.ds"
     assert [sink["sources"] for sink in sinks(sql)] == [["q"]]
 
@@ -38,11 +38,11 @@ def test_small_subqueries_count_too():
         ("SELECT 1 FROM sales s JOIN src x ON s.item = x.key", {}),
     ],
 )
-def test_no_sink(sql, settings):
+def test_statements_without_a_partition_sink(sql, settings):
     assert sinks(sql, **settings) == []
 
 
-def test_the_text_shows_both_ends():
+def test_the_text_shows_the_partition_sink_and_the_scan_that_reads_it():
     text = explanation_to_text(explain(JOIN, CATALOG))
     assert "Stage-1: Partition Desc Gen Sink Operator" in text
     assert "Stage-2: prelaunch of TableScan s" in text

@@ -122,7 +122,9 @@ def calls(place):
 @pytest.mark.parametrize("victim", ["task", "jvm"])
 @pytest.mark.parametrize("verb", [OVERWRITE, INTO], ids=["overwrite", "into"])
 @pytest.mark.parametrize("share", [0.05, 0.4, 0.7, 0.9, 1.0])
-def test_killed_at_a_call(place, calls, verb, victim, share):
+def test_a_run_killed_at_any_metastore_call_leaves_old_or_all_new_rows(
+    place, calls, verb, victim, share
+):
     """From before the local task to the last call, after the files are in their place."""
     meter, _, tables, _ = place
     table = tables.copy("hive")
@@ -139,7 +141,7 @@ def test_killed_at_a_call(place, calls, verb, victim, share):
 
 @pytest.mark.parametrize("victim", ["task", "jvm"])
 @pytest.mark.parametrize("verb", [OVERWRITE, INTO], ids=["overwrite", "into"])
-def test_killed_in_the_middle_of_the_join(place, verb, victim):
+def test_a_run_killed_during_the_join_leaves_the_old_rows(place, verb, victim):
     meter, _, tables, folder = place
     meter.plan()
     table = tables.copy("hive")
@@ -156,7 +158,7 @@ def test_killed_in_the_middle_of_the_join(place, verb, victim):
 
 
 @pytest.mark.parametrize("victim", ["task", "jvm"])
-def test_killed_while_the_partition_is_exchanged(place, victim):
+def test_a_run_killed_during_the_exchange_of_the_partition_can_be_retried(place, victim):
     """Between two renames, if the kill is quick enough; the next attempt needs nothing of it."""
     meter, _, tables, folder = place
     meter.plan()

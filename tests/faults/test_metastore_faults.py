@@ -25,7 +25,9 @@ SOME = ("overwrite static hive", "into dynamic hive", "create")
 pytestmark = pytest.mark.faults
 
 
-def test_every_call_of_every_statement(metastore_service, tmp_path):
+def test_any_failing_metastore_call_leaves_the_rows_that_plain_spark_leaves(
+    metastore_service, tmp_path
+):
     names = [kind.name for kind in KINDS if STEP or kind.name in SOME]
     command = [sys.executable, "-m", "tests.faults.matrix", str(metastore_service.port)]
     found = []

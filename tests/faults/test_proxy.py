@@ -31,7 +31,9 @@ def meter(metastore_service):
         (Fault.LATE, TTransportException, True),
     ],
 )
-def test_what_happens_to_a_call(metastore_service, meter, tmp_path, fault, error, made):
+def test_the_proxy_applies_each_fault_to_a_metastore_call(
+    metastore_service, meter, tmp_path, fault, error, made
+):
     through = replace(metastore_service, port=meter.port)
     name = f"proxied_{fault}"
     with thrift_client(through) as client, thrift_client(metastore_service) as direct:
@@ -47,7 +49,7 @@ def test_what_happens_to_a_call(metastore_service, meter, tmp_path, fault, error
         assert (name in direct.get_all_databases()) is made
 
 
-def test_from_a_fault_on_the_server_may_be_gone(metastore_service, meter):
+def test_a_server_that_is_down_stays_down_until_the_plan_is_reset(metastore_service, meter):
     through = replace(metastore_service, port=meter.port)
     meter.plan(Fault.DOWN, at=1)
     for _ in range(2):

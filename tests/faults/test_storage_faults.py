@@ -52,7 +52,9 @@ INSERTS = (
 
 @pytest.mark.parametrize("how", ["full", "read-only"])
 @pytest.mark.parametrize("insert", INSERTS, ids=["into", "overwrite"])
-def test_no_place_for_the_descriptor(spark, tmp_path, result, how, insert):
+def test_a_full_or_read_only_disk_for_the_descriptor_changes_no_table(
+    spark, tmp_path, result, how, insert
+):
     with small_disk(tmp_path / "disk", kilobytes=64, in_use=True) as folder:
         good = run_job(spark, Job(QUERY, str(folder / "0.json"), Stages.LOCAL_TASK))
         kept = (folder / "0.json").read_bytes()
@@ -68,7 +70,7 @@ def test_no_place_for_the_descriptor(spark, tmp_path, result, how, insert):
 
 
 @pytest.mark.parametrize("insert", INSERTS, ids=["into", "overwrite"])
-def test_no_place_for_the_report_once_the_statement_has_run(
+def test_a_report_that_can_not_be_written_does_not_fail_the_run(
     spark, tmp_path, result, insert, caplog
 ):
     (tmp_path / "1.report.json").mkdir()
@@ -80,7 +82,7 @@ def test_no_place_for_the_report_once_the_statement_has_run(
 
 @pytest.mark.parametrize("how", ["full", "read-only"])
 @pytest.mark.parametrize("insert", INSERTS, ids=["into", "overwrite"])
-def test_no_place_in_the_table(spark, tmp_path, how, insert):
+def test_a_full_or_read_only_disk_for_the_table_keeps_the_old_rows(spark, tmp_path, how, insert):
     """What was there stays, where plain Spark's overwriting has taken it away already."""
     spark.sql("DROP TABLE IF EXISTS disks.result")
     with small_disk(tmp_path / "disk", kilobytes=256, in_use=True) as folder:

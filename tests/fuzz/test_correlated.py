@@ -58,7 +58,7 @@ def answer(spark, sql):
 
 
 @pytest.mark.slow
-def test_rewritten_is_plain(spark, database):
+def test_rewritten_random_queries_have_the_plain_rows(spark, database):
     applied, refused, wrong = Counter(), Counter(), []
     for number in range(FIRST, FIRST + QUERIES):
         if number in (FIRST, number - number % PER_DATABASE):

@@ -224,7 +224,7 @@ def mutated(random: Random, data: bytes, way: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["descriptor", "required", "job", "outcome", "report"])
-def test_a_mutated_document_is_read_or_refused(tmp_path, kind):
+def test_a_randomly_changed_document_is_read_or_refused(tmp_path, kind):
     random = Random(f"{SEED} {kind}")
     path, read = documents(UPath(tmp_path))[kind]
     valid = path.read_bytes()

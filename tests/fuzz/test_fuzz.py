@@ -69,19 +69,21 @@ PREDICATES = {"key_predicate": True}
 
 
 @pytest.mark.slow
-def test_three_answers(fuzz, tmp_path, monkeypatch):
+def test_pruned_plain_and_literal_list_queries_have_the_same_rows(fuzz, tmp_path, monkeypatch):
     monkeypatch.setattr(key_predicates, "MOST_ROWS_READ", 1.0)
     _ask(fuzz, tmp_path, QUERIES)
 
 
 @pytest.mark.e2e
-def test_three_answers_over_spark_connect(remote_fuzz, tmp_path, monkeypatch):
+def test_pruned_plain_and_literal_list_queries_agree_over_spark_connect(
+    remote_fuzz, tmp_path, monkeypatch
+):
     monkeypatch.setattr(key_predicates, "MOST_ROWS_READ", 1.0)
     _ask(remote_fuzz, tmp_path, QUERIES // 4)
 
 
 @pytest.mark.slow
-def test_a_finding_can_be_repeated(fuzz, tmp_path, monkeypatch):
+def test_a_finding_has_what_is_needed_to_repeat_it(fuzz, tmp_path, monkeypatch):
     """It has the seed, the settings, both statements and what differs in their rows."""
     module = "tests.fuzz.test_fuzz"
     for seed in (f"{module}.SEED", "tests.fuzz.findings.SEED"):

@@ -129,7 +129,7 @@ def glue():
         yield stand_in
 
 
-def test_random_keys_find_what_python_finds(glue, monkeypatch):
+def test_random_keys_on_glue_find_the_partitions_that_python_finds(glue, monkeypatch):
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
         monkeypatch.setenv(f"AWS_{name}", "x")
     rng, seen, wrong = Random(SEED), Counter(), []

@@ -124,7 +124,9 @@ def plainly(spark, asked: Case) -> Answer:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("writes", [False, True])
-def test_the_rows_are_those_of_the_map_joins_application(spark, tmp_path, places, writes):
+def test_changes_between_the_tasks_give_the_map_joins_own_rows_or_a_refusal(
+    spark, tmp_path, places, writes
+):
     counts: Counter[str] = Counter()
     differing = []
     for number in range(SEED, SEED + (COUNT // 2 if writes else COUNT)):

@@ -35,7 +35,7 @@ CATALOG = JsonCatalog.of(
 )
 
 
-def test_rows_are_the_same():
+def test_pruned_random_statements_have_the_plain_rows():
     pruned = dropped = 0
     wrong: list[str] = []
     rows = duckdb.connect(config={"threads": 1})
@@ -165,11 +165,11 @@ def _equals(names: Sequence[str], values: Sequence[int | None]) -> str:
     )
 
 
-def test_it_can_fail(monkeypatch):
+def test_the_fuzz_test_notices_an_unsound_rule(monkeypatch):
     """It notices if conditions pass all columns of aggregates and window functions."""
     for module in (into_subqueries, skeletons):
         monkeypatch.setattr(module, "same_for_group", lambda *_: True)
     with pytest.raises(AssertionError, match=f"of FUZZ_SEED={SEED} FUZZ_STATEMENTS=") as raised:
-        test_rows_are_the_same()
+        test_pruned_random_statements_have_the_plain_rows()
     for part in ("statement: ", "pruned: ", "tables: CREATE", "plain: ", "ours: "):
         assert part in str(raised.value)

@@ -60,7 +60,7 @@ class Run:
 
 
 @pytest.mark.slow
-def test_another_session_gets_no_other_rows(spark, tmp_path):
+def test_another_session_gets_its_own_rows_or_a_refusal(spark, tmp_path):
     counts: Counter[str] = Counter()
     differing = []
     for number in range(SEED, SEED + COUNT):

@@ -42,7 +42,7 @@ def sources(spark):
 
 
 @pytest.mark.slow
-def test_tables_are_what_plain_spark_makes_of_them(spark, tmp_path):
+def test_random_writes_leave_the_tables_that_plain_spark_leaves(spark, tmp_path):
     differing = []
     done = 0
     for number in range(SEED, SEED + COUNT):

@@ -18,7 +18,7 @@ from airflow_hive_opt.statement.example_catalog import CATALOG
 SQL = "select a.key, count(1) from src a join src1 b on a.key = b.key group by a.key"
 
 
-def test_text_reads_as_hives():
+def test_the_text_explanation_has_the_form_of_hives():
     text = explanation_to_text(explain(SQL, CATALOG))
     assert text.startswith("STAGE DEPENDENCIES:\n  Stage-1 is a root stage\n")
     for line in (
@@ -32,14 +32,14 @@ def test_text_reads_as_hives():
         assert line in text
 
 
-def test_mermaid_shows_a_conditional_and_its_branches():
+def test_the_mermaid_graph_shows_a_conditional_task_and_its_branches():
     found = explain(SQL, CATALOG, {"hive.auto.convert.join.noconditionaltask": "false"})
     drawing = mermaid(found.hive)
     assert drawing.startswith("flowchart TD\n")
     assert drawing.count("-.->") == 3
 
 
-def test_a_conditional_depends_on_its_parents_and_the_next_job_on_all_branches():
+def test_the_job_after_a_conditional_task_depends_on_all_its_branches():
     settings = {"hive.auto.convert.join.noconditionaltask": "false"}
     stages = explanation_to_json(explain(SQL, CATALOG, settings))["stages"]
     assert [stage["kind"] for stage in stages] == [
@@ -55,7 +55,7 @@ def test_a_conditional_depends_on_its_parents_and_the_next_job_on_all_branches()
     assert len(stages[6]["depends_on"]) == 3
 
 
-def test_set_lines_count_and_unknown_ones_warn():
+def test_set_lines_are_applied_and_unknown_settings_warn():
     script = "SET hive.auto.convert.join=false;\nset hive.optimize.corelation = true;\n" + SQL
     found = explain(script, CATALOG)
     assert explanation_to_json(found)["map_reduce"] == 2
@@ -64,19 +64,19 @@ def test_set_lines_count_and_unknown_ones_warn():
     )
 
 
-def test_errors_after_set_lines_keep_their_line():
+def test_errors_after_set_lines_have_the_line_of_the_script():
     with pytest.raises(PlanError) as raised:
         explain("SET hive.auto.convert.join=false;\nselect nosuch from src", CATALOG)
     assert (raised.value.line, raised.value.column) == (2, 8)
 
 
-def test_stage_by_rule_shows_what_each_rule_changed():
+def test_stage_by_rule_lists_the_rules_that_changed_the_plan():
     sql = "select a.key from src a join src1 b on a.key = b.key where a.key > '5'"
     rules = [part.splitlines()[0] for part in stage_by_rule(sql, CATALOG, {})]
     assert rules == ["-- generate", "-- push_predicates"]
 
 
-def test_batch_answers_every_line():
+def test_explain_batch_answers_every_line():
     tables = [{"name": "default.src", "columns": [["key", "string"]], "total_bytes": 10}]
     cases = [
         {"id": 1, "sql": "select a.key from src a join src b on a.key=b.key", "tables": tables},
@@ -103,7 +103,7 @@ def test_batch_answers_every_line():
         '{"sql": "select 1", "switches": {"prune": true}}',
     ],
 )
-def test_a_line_that_is_no_case_costs_the_others_nothing(line):
+def test_explain_batch_reports_a_bad_line_and_answers_the_others(line):
     case = json.dumps({"id": "a", "sql": "select 1", "tables": []})
     out = io.StringIO()
     assert not explain_batch([case, line, case], out)
@@ -120,7 +120,7 @@ def test_a_line_that_is_no_case_costs_the_others_nothing(line):
         ("not (key = 'x' or value = 'y')", ["key <> 'x'", "value <> 'y'"]),
     ],
 )
-def test_filters_as_hive_reads_them(where, shown):
+def test_filters_are_shown_as_hive_reads_them(where, shown):
     found = explanation_to_json(explain(f"select key from src where {where}", CATALOG))
     assert [each["predicate"] for each in found["filters"]] == shown
 
@@ -137,7 +137,7 @@ def test_filters_as_hive_reads_them(where, shown):
         "select key from src where " + " and ".join(["key = 'a'"] * 2000),
     ],
 )
-def test_forms_that_hive_plans(sql):
+def test_set_operations_and_other_forms_that_hive_plans(sql):
     assert explanation_to_json(explain(sql, CATALOG))["verdict"] == "ok"
 
 
@@ -149,12 +149,12 @@ def test_forms_that_hive_plans(sql):
         "select " + "not " * 5000 + "true from src",
     ],
 )
-def test_what_is_too_deep_is_said_to_be(sql):
+def test_a_statement_that_is_nested_too_deeply_is_an_error(sql):
     with pytest.raises(PlanError, match="nested too deeply"):
         explain(sql, CATALOG)
 
 
-def test_a_view_of_itself():
+def test_a_view_that_reads_itself_is_an_error():
     tables = [{"name": "v", "columns": [["x", "int"]], "view": "select x from v"}]
     with pytest.raises(PlanError, match="nested too deeply"):
         explain("select x from v", JsonCatalog.of_documents(tables))
@@ -173,7 +173,7 @@ def test_a_view_of_itself():
         "select `key` from `src` union all select `key` from src1",
     ],
 )
-def test_hive_forms_are_planned(sql: str):
+def test_syntax_of_hive_alone_is_planned(sql: str):
     assert explanation_to_json(explain(sql, CATALOG))["verdict"] == "ok"
 
 
@@ -242,7 +242,7 @@ def _calls(tables: int, conditional: str) -> int:
 
 
 @pytest.mark.parametrize("conditional", ["true", "false"])
-def test_the_work_grows_with_the_number_of_tables_only(conditional: str):
+def test_the_work_of_planning_grows_in_proportion_to_the_tables(conditional: str):
     _calls(3, conditional)  # fills caches
     six = _calls(6, conditional)
     assert six < 30_000
@@ -274,7 +274,7 @@ def test_a_window_clause_is_planned():
         ),
     ],
 )
-def test_rejections_have_a_place(sql, line, column, number):
+def test_rejected_statements_have_a_line_a_column_and_hives_number(sql, line, column, number):
     settings = {"hive.ignore.mapjoin.hint": "false"}
     with pytest.raises(PlanError) as caught:
         explain(sql, CATALOG, settings)
@@ -290,7 +290,7 @@ def test_rejections_have_a_place(sql, line, column, number):
         ([], None),
     ],
 )
-def test_files_that_do_not_match_the_buckets_are_named(partitions, expected):
+def test_partitions_whose_files_do_not_match_the_buckets_are_named(partitions, expected):
     buckets = {"columns": ["key"], "count": 4, "sort": ["key"]}
     documents = [
         {"name": "t", "columns": [["key", "int"]], "buckets": buckets, "files": 4},
@@ -319,7 +319,7 @@ def test_files_that_do_not_match_the_buckets_are_named(partitions, expected):
         assert caught.value.number == 10141
 
 
-def test_the_streamed_table_is_seen():
+def test_the_text_explanation_shows_the_streamed_table():
     sql = "select /*+ STREAMTABLE(a) */ a.key from src a join src1 b on a.key = b.key"
     text = explanation_to_text(explain(sql, CATALOG, {"hive.auto.convert.join": "false"}))
     assert "Streamed Input: 0" in text

@@ -28,5 +28,5 @@ def score() -> ModuleType:
         ("bucket_files.jsonl.gz", 1.0),
     ],
 )
-def test_hive_and_the_planner_agree(score: ModuleType, name: str, least: float):
+def test_the_planner_agrees_with_hives_recorded_answers(score: ModuleType, name: str, least: float):
     assert score.main(name) >= least

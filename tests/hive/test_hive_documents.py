@@ -49,29 +49,29 @@ class TestJoinsOfTheManual:
     @pytest.mark.parametrize(
         ("on", "jobs"), [("c.key = b.key", 1), ("c.key = a.key", 1), ("c.key = b.value", 2)]
     )
-    def test_the_same_key_needs_one_job(self, on: str, jobs: int):
+    def test_joins_on_the_same_key_need_one_job(self, on: str, jobs: int):
         sql = f"select a.value from src a join src1 b on a.key = b.key join src c on {on}"
         assert plan(sql)["map_reduce"] == jobs
 
-    def test_the_last_table_is_streamed(self):
+    def test_the_last_table_of_a_join_is_streamed(self):
         sql = "select a.key from src a join src1 b on a.key = b.key join src c on c.key = b.key"
         assert plan(sql)["joins"][0]["tag_order"] == [0, 1, 2]
 
-    def test_streamtable_names_the_table_to_stream(self):
+    def test_the_hint_streamtable_names_the_table_to_stream(self):
         sql = (
             "select /*+ STREAMTABLE(a) */ a.key from src a join src1 b on a.key = b.key "
             "join src c on c.key = b.key"
         )
         assert plan(sql)["joins"][0]["tag_order"] == [2, 1, 0]
 
-    def test_mapjoin_needs_no_reducer(self):
+    def test_a_join_with_the_hint_mapjoin_needs_no_reducer(self):
         sql = "select /*+ MAPJOIN(b) */ a.key, a.value from src a join src1 b on a.key = b.key"
         found = plan(sql, HINTED)
         assert found["joins"][0]["kind"] == "MapJoin"
         assert [stage["kind"] for stage in found["stages"]] == ["LocalWork", "MapReduce", "Fetch"]
 
     @pytest.mark.parametrize("kind", ["full outer", "right outer"])
-    def test_mapjoin_can_not_keep_a_preserved_table(self, kind: str):
+    def test_the_hint_mapjoin_of_a_preserved_table_is_rejected(self, kind: str):
         sql = f"select /*+ MAPJOIN(b) */ a.key from src a {kind} join src1 b on a.key = b.key"
         with pytest.raises(PlanError) as raised:
             plan(sql, HINTED)
@@ -86,7 +86,7 @@ class TestJoinsOfTheManual:
             plan(sql, HINTED)
         assert raised.value.number == 10227
 
-    def test_buckets_and_sorted_buckets(self):
+    def test_joins_of_bucketed_and_sorted_tables_are_bucket_map_joins(self):
         sql = "select /*+ MAPJOIN(b) */ a.key from b4 a join b2 b on a.key = b.key"
         buckets = {**HINTED, "hive.optimize.bucketmapjoin": "true"}
         found = plan(sql, buckets)["joins"][0]
@@ -95,14 +95,14 @@ class TestJoinsOfTheManual:
         assert merged["joins"][0]["kind"] == "SortMergeBucketMapJoin"
         assert merged["local_work"] == 0
 
-    def test_non_equality_is_a_cartesian_product(self):
+    def test_a_join_without_an_equality_is_a_cartesian_product(self):
         sql = "select a.key from src a join src1 b on a.key <> b.key"
         assert plan(sql)["joins"][0]["phase"] == "reduce"
         with pytest.raises(PlanError, match="Cartesian"):
             plan(sql, {**COMMON, "hive.mapred.mode": "strict"})
 
 
-def test_the_example_of_the_correlation_optimizer():
+def test_the_correlation_optimizers_example_needs_one_job():
     """RS4, RS2, RS3, RS1: a group-by, a join and a group-by again share one job."""
     sql = (
         "select tmp1.key, count(1) from (select key, avg(value) av from src group by key) tmp1 "
@@ -122,7 +122,7 @@ def test_the_example_of_the_correlation_optimizer():
         ("select a.key from src a where exists (select 1 from src1 b)", 10250, 38),
     ],
 )
-def test_rejections_say_where(sql: str, number: int, column: int):
+def test_rejected_statements_have_a_line_and_a_column(sql: str, number: int, column: int):
     with pytest.raises(PlanError) as raised:
         plan(sql)
     assert (raised.value.number, raised.value.line, raised.value.column) == (number, 1, column)

@@ -77,7 +77,7 @@ def without(table: Table, *fields: str) -> Table:
     return dataclasses.replace(table, **ordered, **emptied)
 
 
-def test_tables_are_the_same(seen, thrift):
+def test_tables_that_spark_made_are_the_same_without_spark(seen, thrift):
     catalog = StatementCatalog(thrift, "facts", measured=measured)
     assert len(seen["tables"]) >= 50
     for name, spark in seen["tables"].items():
@@ -88,7 +88,7 @@ def test_tables_are_the_same(seen, thrift):
         assert without(catalog.table(name), *left_out) == without(spark, *left_out), name
 
 
-def test_tables_that_hive_has_made(seen, thrift):
+def test_tables_that_hive_made_are_the_same_without_spark(seen, thrift):
     catalog = StatementCatalog(thrift, hive_made.DATABASE, measured=measured)
     assert seen["hive_made"].keys() == {*hive_made.TABLES, "view"}
     for name, spark in seen["hive_made"].items():
@@ -98,7 +98,7 @@ def test_tables_that_hive_has_made(seen, thrift):
     assert catalog.table("view").view.startswith("SELECT `sized`.`k`")
 
 
-def test_what_only_spark_knows(seen, thrift):
+def test_sizes_and_lake_formats_that_only_spark_knows(seen, thrift):
     """Sizes that nobody has counted, and tables that list their own files."""
     counted = {
         name
@@ -119,7 +119,7 @@ def test_what_only_spark_knows(seen, thrift):
         assert (spark.provider, spark.partitions_in_metastore) == ("", False)
 
 
-def test_sizes_of_views(seen, thrift):
+def test_the_size_of_a_view_is_the_sum_of_its_tables(seen, thrift):
     catalog = StatementCatalog(thrift, "facts", measured=measured)
     assert catalog.table("named_view").total_bytes == catalog.table("own_parquet").total_bytes
     # of a partitioned table that nobody has analyzed
@@ -127,7 +127,7 @@ def test_sizes_of_views(seen, thrift):
     assert seen["tables"]["view_of_a_view"].total_bytes > 2**60
 
 
-def test_plans_are_the_same(seen, thrift):
+def test_plans_are_the_same_without_spark(seen, thrift):
     asked = list(statements())
     assert len(asked) == len(seen["plans"]) > 150
     for (database, sql), spark in zip(asked, seen["plans"], strict=True):
@@ -135,7 +135,7 @@ def test_plans_are_the_same(seen, thrift):
         assert planned(sql, catalog) == spark, sql
 
 
-def test_a_statements_tables_take_one_call(seen, thrift):
+def test_the_tables_of_a_statement_take_one_call(seen, thrift):
     catalog = StatementCatalog(thrift, "facts")
     catalog.look_up_together("SELECT 1 FROM own_orc o JOIN by_day b ON o.ds = b.day")
     assert catalog.table("own_orc").partition_columns == (Column("ds", "string"),)
@@ -151,7 +151,7 @@ def test_a_statements_tables_take_one_call(seen, thrift):
     assert catalog.table("nosuch.a") is None
 
 
-def test_names_that_lead_elsewhere(seen, thrift):
+def test_names_of_other_catalogs_are_not_looked_up(seen, thrift):
     catalog = StatementCatalog(thrift, "facts", catalogs=["Lake"])
     for name in ("lake.t", "other.facts.by_day", "LAKE.s.t", "global_temp.v"):
         with pytest.raises(Elsewhere, match=f"^{name} is not a table of the metastore"):
@@ -162,7 +162,7 @@ def test_names_that_lead_elsewhere(seen, thrift):
     assert thrift.work() == Work(metastore_calls=2)
 
 
-def test_how_files_are_read(seen, thrift):
+def test_the_storage_of_a_table_has_format_and_location(seen, thrift):
     formats = {
         name: thrift.storage(thrift.table(name)).format
         for name in seen["tables"]
@@ -196,7 +196,7 @@ def test_how_files_are_read(seen, thrift):
     assert thrift.storage(thrift.table("hive_external")).location.endswith("/ex ternal%20")
 
 
-def test_how_partitions_are_read(seen, thrift):
+def test_the_storage_of_each_partition_is_its_own(seen, thrift):
     table = thrift.table("hive_orc")
     gone = Partition(("2020-01-01", "9"))
     partitions = [*thrift.partition_names(table), gone]
@@ -213,7 +213,7 @@ def test_how_partitions_are_read(seen, thrift):
     assert thrift.partition_storages(thrift.table("view_of_one"), [gone]) == [None]
 
 
-def test_the_database_default_and_functions(seen, thrift):
+def test_the_location_of_the_default_database_and_functions_are_found(seen, thrift):
     assert thrift.default_location() == seen["default"]
     assert thrift.functions("FACTS") == {"my_upper", "plus_one"}
     calls = thrift.work().metastore_calls
@@ -222,7 +222,7 @@ def test_the_database_default_and_functions(seen, thrift):
     assert thrift.functions("default") == thrift.functions("nosuch") == frozenset()
 
 
-def test_glue_gives_the_same(seen, thrift, metastore_service, monkeypatch):
+def test_glue_returns_the_same_tables(seen, thrift, metastore_service, monkeypatch):
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
         monkeypatch.setenv(f"AWS_{name}", "x")
     with thrift_client(metastore_service) as client, glue_stand_in() as stand_in:

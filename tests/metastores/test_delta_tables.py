@@ -28,7 +28,7 @@ def write(path, *days, mode="append") -> None:
     write_deltalake(str(path), rows, partition_by=["Day"], mode=mode)
 
 
-def test_partitions_come(tmp_path):
+def test_missing_partitions_of_a_delta_table_are_those_not_in_its_log(tmp_path):
     path = tmp_path / "t"
     tables = DeltaTables({})
     nothing = Absent(DAYS, f"there is no Delta table at file:{path}")
@@ -50,7 +50,7 @@ def test_an_unchanged_table_is_not_read_again(tmp_path, monkeypatch):
     assert tables.absent(required(path)) is first
 
 
-def test_a_table_that_was_dropped_and_made_again(tmp_path):
+def test_a_delta_table_that_was_dropped_and_made_again_is_read_again(tmp_path):
     import shutil
 
     path = tmp_path / "t"
@@ -63,7 +63,7 @@ def test_a_table_that_was_dropped_and_made_again(tmp_path):
     assert tables.absent(required(path)).tuples == (DAYS[0], DAYS[2])
 
 
-def test_a_table_with_another_type(tmp_path):
+def test_a_delta_column_of_another_type_or_not_partitioned_is_an_error(tmp_path):
     path = tmp_path / "t"
     write(path, date(2026, 1, 1))
     with pytest.raises(CatalogError, match="day of dw.t is a date in its log, but Spark reads"):
@@ -72,7 +72,7 @@ def test_a_table_with_another_type(tmp_path):
         DeltaTables({}).absent(required(path, ((1,),), "id", "bigint"))
 
 
-def test_secrets_are_not_told(tmp_path):
+def test_errors_of_delta_tables_have_no_secrets(tmp_path):
     path = tmp_path / "t"
     write(path, date(2026, 1, 1))
     log = path / "_delta_log" / "00000000000000000000.json"

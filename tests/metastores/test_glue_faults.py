@@ -67,7 +67,7 @@ WHOLE = set(VALUES), {row for row in VALUES if row[1] == "3"}
 
 @pytest.mark.parametrize("fault", ["throttled", "broken", "cut off", "cut off unannounced"])
 @pytest.mark.parametrize("every", [3, 5])
-def test_what_passes_is_survived(glue, metastore, fault, every):
+def test_calls_are_retried_after_temporary_faults(glue, metastore, fault, every):
     """Throttled or cut off in every third or fifth call: the answers are whole all the same."""
     glue.fault = lambda number, action: fault if number % every == 0 else None
     assert ask(metastore) == WHOLE
@@ -75,7 +75,7 @@ def test_what_passes_is_survived(glue, metastore, fault, every):
 
 
 @pytest.mark.parametrize("fault", [*ERRORS, "cut off", "cut off unannounced"])
-def test_what_stays_is_one_line(glue, metastore, fault):
+def test_a_permanent_fault_is_an_error_of_one_line_without_secrets(glue, metastore, fault):
     glue.fault = lambda number, action: fault
     for question in (
         lambda: metastore.partition_names(metastore.table("t")),
@@ -101,7 +101,7 @@ def test_what_stays_is_one_line(glue, metastore, fault):
         ("throttled", "Rate exceeded", 8),
     ],
 )
-def test_only_what_may_pass_is_repeated(glue, metastore, fault, advice, attempts):
+def test_only_temporary_faults_are_retried(glue, metastore, fault, advice, attempts):
     glue.fault = lambda number, action: fault
     with pytest.raises(MetastoreError, match=advice):
         metastore.partition_count(metastore.table("t"))
@@ -109,7 +109,7 @@ def test_only_what_may_pass_is_repeated(glue, metastore, fault, advice, attempts
 
 
 @pytest.mark.parametrize("fault", ["expired", "denied", "cut off"])
-def test_nothing_half_read_is_taken_for_whole(glue, metastore, fault):
+def test_a_list_that_fails_after_some_pages_is_an_error(glue, metastore, fault):
     """From the third page on, every call fails."""
     glue.largest_page = 100
     glue.fault = lambda number, action: fault if number > 2 else None
@@ -119,18 +119,18 @@ def test_nothing_half_read_is_taken_for_whole(glue, metastore, fault):
     assert ask(metastore) == WHOLE  # and the client is good for the next question
 
 
-def test_nobody_there_is_said():
+def test_no_answer_of_glue_is_an_error():
     settings = GlueSettings(REGION, f"http://{HOST}:{free_port()}")
     with GlueMetastore(settings) as metastore, pytest.raises(MetastoreError, match="Could not con"):
         metastore.table("db.t")
 
 
-def test_a_missing_region_is_said():
+def test_a_missing_region_is_an_error():
     with pytest.raises(MetastoreError, match=r"You must specify a region\..*region_name"):
         GlueConnection()
 
 
-def test_the_region_of_an_ec2_instance_is_taken(monkeypatch):
+def test_the_region_of_an_ec2_instance_is_used(monkeypatch):
     from botocore.utils import InstanceMetadataRegionFetcher
 
     monkeypatch.setattr(InstanceMetadataRegionFetcher, "retrieve_region", lambda self: "eu-west-3")
@@ -138,7 +138,7 @@ def test_the_region_of_an_ec2_instance_is_taken(monkeypatch):
     assert GlueConnection(GlueSettings("eu-west-1")).where == "AWS Glue in eu-west-1"
 
 
-def test_missing_credentials_are_said(glue, monkeypatch, tmp_path):
+def test_missing_credentials_are_an_error(glue, monkeypatch, tmp_path):
     for name in NAMES:
         monkeypatch.delenv(f"AWS_{name}")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
@@ -148,13 +148,13 @@ def test_missing_credentials_are_said(glue, monkeypatch, tmp_path):
         metastore.table("faults.t")
 
 
-def test_a_missing_boto3_is_said(monkeypatch):
+def test_a_missing_boto3_is_an_error_that_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(MetastoreError, match=r"pip install 'airflow-hive-opt\[glue\]'"):
         GlueMetastore(GlueSettings(REGION))
 
 
-def test_the_catalog_of_another_account_is_named(glue, monkeypatch):
+def test_requests_name_the_catalog_of_another_account(glue, monkeypatch):
     asked = []
     real = glue.answer
     monkeypatch.setattr(glue, "answer", lambda *args: asked.append(args[1]) or real(*args))
@@ -166,6 +166,6 @@ def test_the_catalog_of_another_account_is_named(glue, monkeypatch):
     assert not [secret for secret in SECRETS if secret in repr(settings)]
 
 
-def test_the_first_error_ends_all_calls():
+def test_the_first_error_ends_all_parallel_calls():
     with pytest.raises(ZeroDivisionError):
         together(lambda number: 1 // number, [1, 0, 1])

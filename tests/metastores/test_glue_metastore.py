@@ -85,7 +85,7 @@ def found_by(metastore, name, *keys):
     return expected
 
 
-def test_a_table_as_the_planner_has_it(metastore):
+def test_the_planners_table_has_glues_columns_and_sizes(metastore):
     table = metastore.table("TWO")
     assert table.name == "odds.two"
     assert table.columns == (Column("id", "bigint"),)
@@ -98,7 +98,7 @@ def test_a_table_as_the_planner_has_it(metastore):
     assert metastore.work() == Work(metastore_calls=3)
 
 
-def test_a_table_as_athena_makes_it(glue, metastore):
+def test_tables_that_athena_makes_are_read(glue, metastore):
     glue.create_table(
         "odds.projected", [("ds", "string")], parameters={"projection.enabled": "TRUE"}
     )
@@ -118,7 +118,7 @@ def test_a_table_as_athena_makes_it(glue, metastore):
     assert (bare.location, bare.partition_columns) == (None, (Column("ds", "string"),))
 
 
-def test_few_keys_of_many_partitions_fetch_their_partitions(glue, metastore):
+def test_few_keys_fetch_only_their_partitions(glue, metastore):
     wanted = frozenset((day,) for day in DAYS[10:20])
     assert len(found_by(metastore, "many", ((0,), wanted))) == 10
     assert metastore.work() == Work(metastore_calls=2, partitions_fetched=10)
@@ -129,7 +129,7 @@ def test_few_keys_of_many_partitions_fetch_their_partitions(glue, metastore):
     assert glue.calls["GetPartitions"] == 1
 
 
-def test_many_keys_take_as_many_calls_as_they_need(glue, metastore):
+def test_many_keys_take_several_calls(glue, metastore):
     assert len(found_by(metastore, "many", ((0,), frozenset((day,) for day in DAYS)))) == 3_000
     assert glue.calls["BatchGetPartition"] == 3
     wanted = frozenset((date.fromisoformat(day),) for day in DAYS[:400])
@@ -139,7 +139,7 @@ def test_many_keys_take_as_many_calls_as_they_need(glue, metastore):
     assert 1 < glue.most_at_once <= 10
 
 
-def test_tuples_and_several_key_sets(glue, metastore):
+def test_tuples_of_keys_and_several_key_sets_are_matched(glue, metastore):
     tuples = frozenset({("a", 1), ("a", 2), ("b", 1), ("b", 2), ("e", 19), ("e", 99)})
     assert len(found_by(metastore, "two", ((0, 1), tuples))) == 5
     swapped = frozenset((n, region) for region, n in tuples)
@@ -150,12 +150,12 @@ def test_tuples_and_several_key_sets(glue, metastore):
     assert glue.calls["GetPartitions"] == 3
 
 
-def test_no_keys_no_call(glue, metastore):
+def test_without_keys_no_partition_call_is_made(glue, metastore):
     assert found_by(metastore, "two", ((0,), frozenset())) == set()
     assert glue.calls == {"GetTable": 1}
 
 
-def test_odd_values_are_found(glue, metastore):
+def test_values_with_special_characters_are_found_by_name(glue, metastore):
     for text in (*ODD, "nosuch", "x" * 2_000, ""):
         found_by(metastore, "odd", ((0,), frozenset({(text,)})))
     assert len(found_by(metastore, "odd", ((0,), frozenset((text,) for text in ODD)))) == len(ODD)
@@ -163,7 +163,7 @@ def test_odd_values_are_found(glue, metastore):
 
 
 @pytest.mark.parametrize("text", [*ODD, "nosuch"])
-def test_odd_values_in_expressions(glue, metastore, text):
+def test_values_with_special_characters_are_found_by_expression(glue, metastore, text):
     """Quotes and backslashes are not compared by Glue; then the other columns are."""
     found = found_by(metastore, "odder", ((0, 1), frozenset({(text, 1)})))
     assert len(found) == (text in ODD)
@@ -172,11 +172,11 @@ def test_odd_values_in_expressions(glue, metastore, text):
     assert len(found_by(metastore, "odder", ((0,), frozenset({(text,)})))) == 3 * (text in ODD)
 
 
-def test_a_null_is_never_a_key(metastore):
+def test_no_key_finds_the_default_partition(metastore):
     assert found_by(metastore, "odd", ((0,), frozenset({(DEFAULT,)}))) == set()
 
 
-def test_values_that_glue_can_not_compare_are_compared_here(glue, metastore, caplog):
+def test_values_that_glue_can_not_compare_are_compared_in_python(glue, metastore, caplog):
     """moto answers as Glue does: one value that is no integer is an error for the whole table."""
     caplog.set_level(logging.INFO)
     assert found_by(metastore, "holed", ((0,), frozenset({(8,)}))) == {("8",)}
@@ -187,7 +187,7 @@ def test_values_that_glue_can_not_compare_are_compared_here(glue, metastore, cap
     }
 
 
-def test_decimals_and_timestamps(metastore):
+def test_decimals_and_timestamps_are_compared_as_text_after_glue(metastore):
     """Glue compares them as numbers and times, so it may answer with more than one spelling."""
     keys = ((0,), frozenset({(CastText("1.5", "decimal(10,0)"),)}))
     assert found_by(metastore, "money", keys) == {("1.5", "1")}
@@ -202,7 +202,7 @@ def test_a_column_with_a_keyword_as_its_name_is_not_compared(metastore):
     assert metastore.work().partitions_fetched == 2
 
 
-def test_counting_stops_after_a_page(glue, metastore):
+def test_counting_partitions_stops_after_a_page(glue, metastore):
     small, many = metastore.table("two"), metastore.table("many")
     assert metastore.partition_count(small) == 100
     assert metastore.partition_count(many) == 1_001
@@ -213,7 +213,7 @@ def test_counting_stops_after_a_page(glue, metastore):
     assert metastore.partition_count(many, beyond=1_001) == 3_000
 
 
-def test_pages_with_few_or_no_partitions_are_no_end(glue, metastore):
+def test_listing_continues_after_pages_with_few_or_no_partitions(glue, metastore):
     """Glue may send less than it could, and say that more follows."""
     glue.largest_page = 7
     names = metastore.partition_names(metastore.table("two"))
@@ -221,7 +221,7 @@ def test_pages_with_few_or_no_partitions_are_no_end(glue, metastore):
     assert glue.calls["GetPartitions"] == 21  # ten segments of two pages
 
 
-def test_all_partitions_in_segments(glue, metastore):
+def test_all_partitions_are_listed_in_segments(glue, metastore):
     many = metastore.table("many")
     metastore.partition_count(many)
     assert {part.values for part in metastore.partition_names(many)} == set(TABLES["many"][1])
@@ -237,7 +237,7 @@ def test_an_expression_of_several_pages_is_asked_in_segments(glue, metastore):
     assert metastore.work().partitions_fetched == 130
 
 
-def test_existence(glue, metastore):
+def test_existing_partitions_are_found_by_name(glue, metastore):
     odd = metastore.table("odd")
     wanted = [Partition((text,)) for text in (*ODD, None, "nosuch")]
     assert metastore.existing(odd, wanted) == {(text,) for text in (*ODD, None)}
@@ -248,7 +248,7 @@ def test_existence(glue, metastore):
     ]
 
 
-def test_very_many_keys_list_all(glue, metastore, monkeypatch):
+def test_very_many_keys_list_all_partitions(glue, metastore, monkeypatch):
     from airflow_hive_opt.metastores.glue import metastore as glue_metastore
 
     wanted = frozenset((date.fromisoformat(day),) for day in DAYS[:1_200])
@@ -271,7 +271,7 @@ def test_unprocessed_keys_are_asked_again(glue, metastore):
     assert glue.calls == {"BatchGetPartition": 2, "GetPartitions": 1}
 
 
-def test_a_table_that_is_not_there(metastore):
+def test_a_missing_table_is_an_error_that_names_region_and_table(metastore):
     table = metastore.table("two")
     gone = type(table)("odds.gone", (), table.partition_columns)
     for question in (

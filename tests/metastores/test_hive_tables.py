@@ -59,7 +59,7 @@ def hive_table(columns=(("id", "bigint"),), **parameters):
     )
 
 
-def test_a_hive_table():
+def test_statistics_and_buckets_of_a_hive_table():
     hive = hive_table(totalSize="12", numRows="-1", numFiles="0")
     hive.sd.bucketCols, hive.sd.numBuckets = ["Id"], 4
     hive.sd.sortCols = [Order("Id", 1), Order("v", 0)]
@@ -70,7 +70,7 @@ def test_a_hive_table():
     assert table.partitions_in_metastore
 
 
-def test_other_spellings_of_types():
+def test_other_spellings_of_types_are_normalized():
     """Spark reads them, and Glue does not check what its users write."""
     spelled = ("Integer", "decimal", "decimal(9)", "array<decimal>", "struct<long:LONG,byte:byte>")
     found = table_of(hive_table([("c", type_) for type_ in spelled])).columns
@@ -78,7 +78,7 @@ def test_other_spellings_of_types():
     assert [column.type for column in found] == [*expected, "struct<long:bigint,byte:tinyint>"]
 
 
-def test_columns_that_only_spark_can_say():
+def test_columns_come_from_sparks_properties():
     expected = (
         Column("id", "bigint"),
         Column("v", "varchar(5)"),
@@ -99,7 +99,7 @@ def test_columns_that_only_spark_can_say():
         assert table.format == "json"
 
 
-def test_who_manages_the_partitions():
+def test_table_properties_tell_whether_partitions_are_in_the_metastore():
     by_spark = {"spark.sql.partitionProvider": "catalog"}
     parquet, delta, hudi = (
         {"spark.sql.sources.provider": name} for name in ("parquet", "Delta", "hudi")
@@ -112,7 +112,7 @@ def test_who_manages_the_partitions():
         assert table_of(hive).partitions_in_metastore is expected
 
 
-def test_a_view():
+def test_a_view_has_its_query_and_no_location():
     hive = hive_table()
     hive.sd.location, hive.viewExpandedText = None, "SELECT 1"
     assert (table_of(hive).view, table_of(hive).location) == ("SELECT 1", None)
@@ -131,7 +131,7 @@ def test_statistics_of_a_partition():
     assert (partition_of(found).bytes, partition_of(found).rows) == (None, None)
 
 
-def test_a_table_that_was_altered_without_spark():
+def test_a_table_that_was_altered_without_spark_has_hives_columns():
     """Spark then takes Hive's columns, but not for a length of text or a collation alone."""
     fields = [
         {"name": "Id", "type": "long", "metadata": {}},
@@ -150,14 +150,14 @@ def test_a_table_that_was_altered_without_spark():
     assert [column.name for column in table_of(altered).columns] == ["id", "v"]
 
 
-def test_a_part_of_the_columns_that_is_missing():
+def test_a_missing_part_of_sparks_schema_is_an_error():
     hive = hive_table()
     hive.parameters = {"spark.sql.sources.schema.numParts": "1"}
     with pytest.raises(MetastoreError, match=r"lack 'spark.sql.sources.schema.part.0'$"):
         table_of(hive)
 
 
-def test_statistics_of_spark_and_of_hive():
+def test_sparks_statistics_precede_hives():
     spark = {"spark.sql.statistics.totalSize": "0", "spark.sql.statistics.numRows": "0"}
     hive = {"totalSize": "12", "numRows": "3", "rawDataSize": "99"}
     for parameters, bytes_, rows in (
@@ -171,7 +171,7 @@ def test_statistics_of_spark_and_of_hive():
         assert (table_of(table).total_bytes, table_of(table).rows) == (bytes_, rows)
 
 
-def test_a_table_of_a_serde_without_statistics():
+def test_a_serde_table_without_statistics_has_an_unknown_size():
     """Spark neither measures it nor takes it for small."""
     hive = hive_table()
     hive.sd.serdeInfo.serializationLib = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
@@ -180,7 +180,7 @@ def test_a_table_of_a_serde_without_statistics():
     assert (table_of(hive).by_serde, table_of(hive).total_bytes) == (False, UNKNOWN_SIZE)
 
 
-def test_definitions_of_views():
+def test_definitions_of_views_have_output_columns_and_database():
     output = {"view.query.out.numCols": "1", "view.query.out.col.0": "A"}
     spark_3 = {
         "view.catalogAndNamespace.numParts": "2",
@@ -217,7 +217,7 @@ def test_files_that_are_not_all_rows_have_no_format():
     assert storage_of(avro).format == ""
 
 
-def test_a_partition_of_another_format():
+def test_a_partition_of_another_format_is_read_as_by_spark():
     """Spark reads it as the table's format if it has a reader of its own, else as its own."""
     text_serde = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
     parquet, text = hive_table(), hive_table()

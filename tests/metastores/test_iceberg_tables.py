@@ -128,7 +128,7 @@ def days(*numbers):
     return tuple((date(2024, 1, number),) for number in numbers)
 
 
-def test_a_table_fills_up(catalog, tables):
+def test_missing_partitions_of_an_iceberg_table_are_those_without_files(catalog, tables):
     required = wanted(*days(1, 2, 3))
     nothing = tables.absent(required)
     assert nothing == Absent(days(1, 2, 3), "the catalog has no Iceberg table dw.t")
@@ -161,14 +161,16 @@ def test_a_table_fills_up(catalog, tables):
         ("at", 4, IdentityTransform(), MICROS, MICROS, MICROS + 1),
     ],
 )
-def test_transforms(catalog, tables, column, number, transform, partition, present, absent):
+def test_partitions_of_each_transform_are_found(
+    catalog, tables, column, number, transform, partition, present, absent
+):
     table = catalog.create_table("dw.t", SCHEMA, partition_spec=spec((number, transform)))
     append(table, (partition,))
     required = wanted((present,), (absent,), columns=(column,))
     assert tables.absent(required).tuples == ((absent,),)
 
 
-def test_combinations_and_columns_that_are_not_asked_for(catalog, tables):
+def test_partitions_match_several_or_some_of_the_partition_columns(catalog, tables):
     fields = spec((3, IdentityTransform()), (2, DayTransform()), (2, MonthTransform()))
     append(
         catalog.create_table("dw.t", SCHEMA, partition_spec=fields),
@@ -190,7 +192,7 @@ def change_spec(table, remove, **added):
     table.refresh()
 
 
-def test_files_of_an_earlier_spec(catalog, tables):
+def test_files_of_an_earlier_spec_count_by_their_bounds(catalog, tables):
     """A monthly file does not have the days after its highest, which the daily files will have."""
     table = catalog.create_table("dw.t", SCHEMA, partition_spec=spec((2, MonthTransform())))
     append(table, (648,), bounds={2: (DAY, DAY + 9)})
@@ -202,7 +204,7 @@ def test_files_of_an_earlier_spec(catalog, tables):
     assert tables.absent(required).tuples == ((date(2024, 2, 1),),)
 
 
-def test_files_that_were_not_partitioned(catalog, tables):
+def test_unpartitioned_files_count_by_their_bounds(catalog, tables):
     table = catalog.create_table("dw.t", SCHEMA)
     append(table, (), bounds={2: (DAY, DAY + 1), 3: ("b", "c")})
     append(table, ())  # its bounds are not known
@@ -217,7 +219,7 @@ def test_files_that_were_not_partitioned(catalog, tables):
     ]
 
 
-def test_an_earlier_spec_that_says_the_same_needs_no_bounds(catalog, tables):
+def test_an_earlier_spec_with_the_same_partition_column_needs_no_bounds(catalog, tables):
     fields = spec((2, IdentityTransform()), (1, BucketTransform(2)))
     table = catalog.create_table("dw.t", SCHEMA, partition_spec=fields)
     append(table, (DAY, 1))
@@ -229,7 +231,7 @@ def test_an_earlier_spec_that_says_the_same_needs_no_bounds(catalog, tables):
     assert tables.absent(wanted(*days(1, 2))).tuples == days(2)
 
 
-def test_an_earlier_spec_that_says_more_needs_no_bounds(catalog, tables):
+def test_a_removed_coarser_partition_field_needs_no_bounds(catalog, tables):
     fields = spec((2, MonthTransform()), (2, DayTransform()))
     table = catalog.create_table("dw.t", SCHEMA, partition_spec=fields)
     append(table, (648, DAY))
@@ -238,7 +240,7 @@ def test_an_earlier_spec_that_says_more_needs_no_bounds(catalog, tables):
     assert tables.absent(wanted(*days(1, 2))).tuples == days(2)
 
 
-def test_a_column_that_is_dropped_or_of_another_type(catalog, tables):
+def test_a_dropped_column_or_one_of_another_type_is_an_error(catalog, tables):
     table = catalog.create_table("dw.t", SCHEMA, partition_spec=spec((1, IdentityTransform())))
     append(table, (5,))
     change_spec(table, "p0", by_day=("Day", DayTransform()))
@@ -252,7 +254,7 @@ def test_a_column_that_is_dropped_or_of_another_type(catalog, tables):
         tables.absent(wanted((5,), columns=("local",)))
 
 
-def test_manifests_are_read_if_they_may_have_a_key_and_the_table_has_changed(
+def test_only_manifests_that_may_have_a_key_are_read_and_only_after_changes(
     catalog, tables, monkeypatch
 ):
     table = catalog.create_table("dw.t", SCHEMA, partition_spec=spec((1, TruncateTransform(10))))
@@ -276,14 +278,14 @@ def test_manifests_are_read_if_they_may_have_a_key_and_the_table_has_changed(
     assert len(read) == 5
 
 
-def test_many_keys(catalog, tables):
+def test_many_required_keys_are_compared(catalog, tables):
     table = catalog.create_table("dw.t", SCHEMA, partition_spec=spec((1, IdentityTransform())))
     append(table, *((number,) for number in range(0, 2_000, 2)))
     required = wanted(*((number,) for number in range(50_000)), columns=("id",))
     assert len(tables.absent(required).tuples) == 49_000
 
 
-def test_names_are_those_of_the_catalog(properties):
+def test_tables_are_found_in_their_own_catalog(properties):
     """Of two catalogs in one database each has its own tables."""
     for name in ("lake", "other"):
         made = load_catalog(name, **properties)
@@ -335,7 +337,7 @@ def test_secrets_in_a_uri_and_in_the_text_of_a_request(properties):
         assert str(tables._in_words(ValueError(text))) == "a:***"
 
 
-def test_without_pyiceberg(monkeypatch, properties):
+def test_a_missing_pyiceberg_is_an_error_that_says_how_to_install_it(monkeypatch, properties):
     monkeypatch.setattr(iceberg_catalog, "find_spec", lambda name: None)
     with pytest.raises(CatalogError, match=r"pip install 'airflow-hive-opt\[iceberg\]'"):
         IcebergTables(properties)

@@ -27,13 +27,13 @@ def test_names_are_unescaped_as_hive_escapes_them(values):
     assert parse_name(name).values == expected
 
 
-def test_families():
+def test_integer_types_are_one_family_and_other_types_have_none():
     assert {family(name) for name in ("tinyint", "smallint", "int", "bigint")} == {"integer"}
     odd = ("varchar(3)", "char(3)", "double", "timestamp", "boolean", "string collate utf8_lcase")
     assert {family(name) for name in odd} == {None}
 
 
-def test_what_a_type_can_hold():
+def test_fits_checks_the_range_of_a_type():
     assert fits(127, "tinyint")
     assert not fits(128, "tinyint")
     assert not fits(-(2**31) - 1, "int")
@@ -51,7 +51,7 @@ def test_what_a_type_can_hold():
         ("8", "string", "8"),
     ],
 )
-def test_typed(text, type_, value):
+def test_texts_of_partition_names_become_typed_values(text, type_, value):
     assert typed(text, type_) == value
 
 
@@ -65,7 +65,7 @@ def test_partitions_match_typed_keys():
     assert found == [("a", "1"), ("a", "01"), ("a", "x")]
 
 
-def test_tuples_match_as_tuples():
+def test_partitions_match_tuples_of_keys():
     partitions = [Partition((ds, hr)) for ds in "ab" for hr in "12"]
     keys = [((1, 0), frozenset({(1, "a"), (2, "b")}))]
     found = [part.values for part in matching(partitions, ["string", "int"], keys)]

@@ -88,7 +88,7 @@ class Handler:
 @pytest.mark.parametrize(
     ("without", "asked"), [("get_table_req", "get_table"), ("get_table", "get_table_req")]
 )
-def test_servers_that_know_one_way_to_ask_for_a_table(without, asked):
+def test_a_table_is_found_on_servers_with_either_get_table_call(without, asked):
     handler = Handler()
     with (
         listening(lambda _, connection: answer(connection, handler, [without])) as server,
@@ -98,7 +98,7 @@ def test_servers_that_know_one_way_to_ask_for_a_table(without, asked):
     assert handler.asked == [asked]
 
 
-def test_the_server_is_told_once_who_asks(monkeypatch):
+def test_the_user_is_sent_once_for_each_connection(monkeypatch):
     monkeypatch.setenv("HADOOP_USER_NAME", "ann")
     handler = Handler()
     with (
@@ -115,7 +115,7 @@ def test_the_server_is_told_once_who_asks(monkeypatch):
     assert handler.users == ["ann", getpass.getuser()]
 
 
-def test_a_server_that_does_not_know_of_users():
+def test_a_server_without_set_ugi_still_answers():
     handler = Handler()
     with (
         listening(lambda _, connection: answer(connection, handler, ["set_ugi"])) as server,
@@ -125,7 +125,7 @@ def test_a_server_that_does_not_know_of_users():
     assert (handler.users, handler.asked) == ([], ["get_table_req"])
 
 
-def test_a_connection_that_breaks_is_made_again(metastore_service):
+def test_a_broken_connection_is_opened_again(metastore_service):
     real = (metastore_service.host, metastore_service.port)
 
     def serve(number, connection):
@@ -156,7 +156,7 @@ def pump(source, sink):
         return
 
 
-def test_the_next_server_is_asked(metastore_service):
+def test_the_next_server_is_used_if_the_first_does_not_answer(metastore_service):
     dead = Address(HOST, free_port())
     alive = Address(metastore_service.host, metastore_service.port)
     connection = ThriftConnection([dead, alive], timeout=20, pause=0.01)
@@ -164,14 +164,14 @@ def test_the_next_server_is_asked(metastore_service):
     connection.close()
 
 
-def test_nobody_there_is_said_with_host_and_port():
+def test_no_answer_is_an_error_with_host_and_port():
     port = free_port()
     connection = ThriftConnection([Address(HOST, port)], timeout=5, attempts=2, pause=0.01)
     with pytest.raises(MetastoreError, match=rf"127\.0\.0\.1:{port} to .*after 2 attempts"):
         connection.call("get_all_databases")
 
 
-def test_a_server_that_says_nothing_is_given_up():
+def test_a_silent_server_is_given_up_after_the_timeout():
     done = threading.Event()
     with listening(lambda *_: done.wait(30)) as server:
         connection = ThriftConnection([server], timeout=0.2, attempts=2, pause=0.01)
@@ -181,7 +181,7 @@ def test_a_server_that_says_nothing_is_given_up():
     done.set()
 
 
-def test_what_is_no_metastore(postgres_server):
+def test_a_server_that_is_no_metastore_is_an_error(postgres_server):
     server = Address(postgres_server.host, postgres_server.port)
     connection = ThriftConnection([server], timeout=5, attempts=1)
     with pytest.raises(MetastoreError, match=str(server)):
@@ -200,7 +200,7 @@ def test_what_is_no_metastore(postgres_server):
         "thrift://h:99999",
     ],
 )
-def test_uris_that_are_none(uris):
+def test_invalid_metastore_uris_are_an_error_without_secrets(uris):
     with pytest.raises(ValueError, match="thrift://host:port") as raised:
         addresses(uris)
     assert "secret" not in str(raised.value)

@@ -123,7 +123,7 @@ def asked_by_filter(methods, times):
     assert methods in (["get_partitions_by_filter"] * times, refused)
 
 
-def test_a_table_as_the_planner_has_it(metastore):
+def test_the_planners_table_has_the_metastores_columns_and_sizes(metastore):
     table = metastore.table("TWO")
     assert table.name == "odds.two"
     assert table.columns == (Column("id", "bigint"), Column("amount", "decimal(7,2)"))
@@ -144,7 +144,7 @@ def test_a_table_is_looked_up_once(metastore):
     assert metastore.work() == Work(metastore_calls=2)
 
 
-def test_tables_are_looked_up_together(metastore, asked):
+def test_several_tables_are_looked_up_in_one_call(metastore, asked):
     metastore.look_up(["many", "odds.TWO", "odds.nosuch", "elsewhere.one", "nosuch.a", "nosuch.b"])
     assert asked == ["get_table_objects_by_name_req"] * 2
     assert metastore.table("many").name == "odds.many"
@@ -154,7 +154,7 @@ def test_tables_are_looked_up_together(metastore, asked):
     assert asked[2:] == ["get_table_req"] * 2
 
 
-def test_a_server_that_can_not_tell_tables_together(metastore, monkeypatch):
+def test_tables_are_looked_up_one_by_one_if_the_server_lacks_the_call(metastore, monkeypatch):
     real = metastore._connection.call
 
     def call(method, *arguments):
@@ -167,7 +167,7 @@ def test_a_server_that_can_not_tell_tables_together(metastore, monkeypatch):
     assert metastore.table("two").name == "odds.two"
 
 
-def test_how_files_are_read(metastore):
+def test_the_storage_of_each_partition_is_its_own(metastore):
     table = metastore.table("numbers")
     parts = [Partition(("8",)), Partition(("9",)), Partition((None,)), Partition(("08",))]
     found = metastore.partition_storages(table, parts)
@@ -181,18 +181,18 @@ def test_how_files_are_read(metastore):
     assert metastore.work().partitions_fetched == 3
 
 
-def test_databases(metastore, service):
+def test_the_location_of_the_default_database_is_found(metastore, service):
     assert metastore.default_location() == f"file:{service.warehouse}"
     assert metastore.functions("odds") == metastore.functions("nosuch") == frozenset()
 
 
-def test_counting_fetches_nothing(metastore):
+def test_counting_partitions_fetches_none(metastore):
     counts = {name: metastore.partition_count(metastore.table(name)) for name in (*TABLES, "plain")}
     assert counts == {name: len(values) for name, (_, values) in TABLES.items()} | {"plain": 0}
     assert metastore.work() == Work(metastore_calls=2 * len(counts))
 
 
-def test_names_have_the_values(metastore):
+def test_partition_names_have_the_values(metastore):
     for name, (_, values) in TABLES.items():
         found = metastore.partition_names(metastore.table(name))
         expected = {tuple(None if text == DEFAULT else text for text in row) for row in values}
@@ -200,20 +200,20 @@ def test_names_have_the_values(metastore):
     assert metastore.work().partitions_fetched == 0
 
 
-def test_our_names_are_the_metastore_s(metastore, service):
+def test_our_partition_names_are_the_metastores(metastore, service):
     with thrift_client(service) as client:
         real = set(client.get_partition_names("odds", "odd", -1))
     assert {partition_name(["ds"], [text]) for text in (*ODD, None)} == real
 
 
-def test_few_keys_of_many_partitions_are_a_filter(metastore, asked):
+def test_few_integer_keys_of_many_partitions_are_a_filter(metastore, asked):
     keys = [((0,), frozenset({(day,) for day in (5, 8, 99)}))]
     found = metastore.partitions_by_keys(metastore.table("numbers"), keys, 100_000)
     assert {part.values for part in found} == {("8",), ("08",)}
     asked_by_filter(asked[1:], 1)
 
 
-def test_few_keys_that_are_text_are_names(metastore, asked):
+def test_few_text_keys_are_partition_names(metastore, asked):
     keys = [((0,), frozenset({(f"d{day:03}",) for day in range(5, 8)} | {("nosuch",)}))]
     found = metastore.partitions_by_keys(metastore.table("many"), keys, 100_000)
     assert sorted(part.values for part in found) == [("d005",), ("d006",), ("d007",)]
@@ -222,20 +222,20 @@ def test_few_keys_that_are_text_are_names(metastore, asked):
     assert asked[1:] == ["get_partitions_by_names"]
 
 
-def test_names_that_nobody_has_are_looked_for_by_filter(metastore, asked):
+def test_names_that_do_not_exist_are_looked_up_by_filter(metastore, asked):
     keys = [((0,), frozenset({("nosuch",)}))]
     assert metastore.partitions_by_keys(metastore.table("many"), keys, 100_000) == []
     assert asked[1:] == ["get_partitions_by_names", "get_partitions_by_filter"]
 
 
-def test_many_keys_are_matched_by_name(metastore):
+def test_many_keys_are_matched_with_all_names(metastore):
     keys = [((0,), frozenset((f"d{day:03}",) for day in range(100, 1900)))]
     found = metastore.partitions_by_keys(metastore.table("many"), keys, 200)
     assert len(found) == 100
     assert metastore.work() == Work(metastore_calls=2)
 
 
-def test_filters_are_cut_to_what_servers_take(metastore, monkeypatch):
+def test_long_filters_are_split_into_several_calls(metastore, monkeypatch):
     keys = [((0,), frozenset((f"d{day:03}",) for day in range(1000)))]
     found, (by_filter, by_all_names, by_their_names) = every_way(
         metastore, monkeypatch, "many", keys
@@ -246,7 +246,7 @@ def test_filters_are_cut_to_what_servers_take(metastore, monkeypatch):
     assert by_their_names == ["get_partitions_by_names"]
 
 
-def test_grouped_tuples(metastore, monkeypatch):
+def test_tuples_of_keys_are_grouped_in_one_filter(metastore, monkeypatch):
     wanted = {("a", 1), ("a", 2), ("e", 19), ("f", 1), ("b", 20)}
     keys = [((0, 1), frozenset(wanted))]
     found, (by_filter, *_) = every_way(metastore, monkeypatch, "two", keys)
@@ -266,7 +266,7 @@ def test_key_sets_are_intersected(metastore, monkeypatch):
     asked_by_filter(by_filter, 3)
 
 
-def test_integers_in_a_row_are_one_range(metastore, monkeypatch):
+def test_consecutive_integers_are_one_range(metastore, monkeypatch):
     keys = [((1,), frozenset((n,) for n in range(15, 1000)))]
     found, (by_filter, *_) = every_way(metastore, monkeypatch, "two", keys)
     assert found == {(region, str(n)) for region in "abcde" for n in range(15, 20)}
@@ -284,7 +284,7 @@ def test_all_names_are_listed_for_two_large_key_sets(metastore, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ODD)
-def test_text_is_found_and_only_that(metastore, monkeypatch, text):
+def test_text_with_special_characters_is_found_and_nothing_else(metastore, monkeypatch, text):
     found, _ = every_way(metastore, monkeypatch, "odd", [((0,), frozenset({(text,)}))])
     assert found == {(text,)}
 
@@ -294,21 +294,21 @@ def test_no_key_finds_the_default_partition(metastore, monkeypatch):
     assert found == set()
 
 
-def test_integers_are_compared_as_such(metastore, monkeypatch):
+def test_integers_are_compared_as_numbers(metastore, monkeypatch):
     keys = [((0,), frozenset({(8,), (-3,), (2147483647,), (5,)}))]
     found, (by_filter, *_) = every_way(metastore, monkeypatch, "numbers", keys)
     assert found == {("8",), ("08",), ("-3",), ("2147483647",)}
     asked_by_filter(by_filter, 1)
 
 
-def test_a_filter_that_the_server_refuses_is_asked_by_name(metastore, monkeypatch):
+def test_a_filter_that_the_server_refuses_is_replaced_by_names(metastore, monkeypatch):
     keys = [((0,), frozenset({(8,)}))]
     found, (by_filter, *_) = every_way(metastore, monkeypatch, "spoilt", keys)
     assert found == {("8",), ("x",)}  # 'x' is for Spark to judge
     assert by_filter == ["get_partitions_by_filter", "get_partition_names"]
 
 
-def test_names_of_several_columns(metastore, monkeypatch):
+def test_partition_names_of_several_columns_are_guessed(metastore, monkeypatch):
     wanted = frozenset({("a", "Y"), ("b", "X"), ("b", "nosuch")})
     swapped = frozenset((second, first) for first, second in wanted)
     for keys in ([((0, 1), wanted)], [((1, 0), swapped)]):
@@ -317,7 +317,7 @@ def test_names_of_several_columns(metastore, monkeypatch):
         assert ways[2] == ["get_partitions_by_names"]
 
 
-def test_guessed_names_that_the_server_refuses_are_asked_otherwise(metastore, monkeypatch):
+def test_guessed_names_that_the_server_refuses_are_replaced_by_a_filter(metastore, monkeypatch):
     real = metastore._connection.call
 
     def call(method, *arguments):
@@ -331,20 +331,20 @@ def test_guessed_names_that_the_server_refuses_are_asked_otherwise(metastore, mo
     assert {part.values for part in found} == {("d005",)}
 
 
-def test_dates(metastore, monkeypatch):
+def test_date_keys_are_a_filter(metastore, monkeypatch):
     keys = [((0,), frozenset({(date(2020, 1, 31),), (date(2020, 2, 1),), (date(1999, 1, 1),)}))]
     found, (by_filter, *_) = every_way(metastore, monkeypatch, "days", keys)
     assert found == {("2020-01-31",), ("2020-02-01",)}
     asked_by_filter(by_filter, 1)
 
 
-def test_no_keys_no_question(metastore):
+def test_without_keys_no_partition_call_is_made(metastore):
     table = metastore.table("many")
     assert metastore.partitions_by_keys(table, [((0,), frozenset())], 200) == []
     assert metastore.work() == Work(metastore_calls=1)
 
 
-def test_partitions_by_names_in_batches(metastore, monkeypatch):
+def test_partitions_are_fetched_by_name_in_batches(metastore, monkeypatch):
     monkeypatch.setattr(thrift_metastore, "NAMES_A_CALL", 80)
     wanted = [Partition((f"d{day:03}",)) for day in range(-50, 150)]
     found = metastore.partitions_by_names(metastore.table("many"), wanted)
@@ -352,7 +352,7 @@ def test_partitions_by_names_in_batches(metastore, monkeypatch):
     assert metastore.work() == Work(metastore_calls=4, partitions_fetched=150)
 
 
-def test_existence_is_one_call(metastore):
+def test_existing_partitions_are_found_in_one_call(metastore):
     table = metastore.table("odd")
     wanted = [Partition((text,)) for text in (*ODD, None, "nosuch", "UPPER ")]
     assert metastore.existing(table, wanted) == {(text,) for text in (*ODD, None)}
@@ -363,7 +363,7 @@ def test_existence_is_one_call(metastore):
     assert metastore.work().partitions_fetched == len(ODD) + 1
 
 
-def test_a_table_that_has_gone(metastore, service):
+def test_a_dropped_table_is_an_error(metastore, service):
     with thrift_client(service) as client:
         create_table(client, "odds.gone", COLUMNS, [("ds", "string")], "/nowhere/gone")
         table = metastore.table("gone")

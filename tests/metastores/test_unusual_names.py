@@ -31,7 +31,7 @@ def session(spark, metastore_service) -> Iterator:
 
 
 @pytest.mark.parametrize("type_", UNUSUAL)
-def test_keys_find_it(session, metastore_service, tmp_path, type_):
+def test_keys_find_a_partition_with_an_unusual_name(session, metastore_service, tmp_path, type_):
     name, text = UNUSUAL[type_]
     value = "CAST(id % 20 AS INT)" if type_ == "int" else "DATE'2020-01-01' + CAST(id % 20 AS INT)"
     session.sql(

@@ -47,13 +47,13 @@ EDITS = (*WRONG_EDITS, *WORKER_EDITS, *IN_THE_LOG)
     (*EDITS, *(edit for edit, *_ in (*ON_SPARK, *HUDI_EDITS, *iceberg_edits.ON_SPARK))),
     ids=lambda edit: f"{Path(edit.file).stem}-{edit.why}",
 )
-def test_its_text_stands_once(edit):
+def test_the_text_of_each_wrong_edit_occurs_once(edit):
     assert (PACKAGE / edit.file).read_text().count(edit.text) == 1
     assert edit.text != edit.instead
 
 
 @pytest.mark.mutants
-def test_each_is_noticed(tmp_path):
+def test_the_tests_notice_each_wrong_edit(tmp_path):
     survivors, by_file = [], Counter()
     for number, edit in enumerate(EDITS):
         by_file[edit.file] += 1

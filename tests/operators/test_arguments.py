@@ -72,12 +72,12 @@ def run(tmp_path, **options):
         ({"on_empty": "stop"}, "on_empty must be one of"),
     ],
 )
-def test_what_is_known_when_the_dag_is_parsed(arguments, named):
+def test_wrong_arguments_are_refused_when_the_dag_is_parsed(arguments, named):
     with pytest.raises(ValueError, match=named):
         MapJoinPruneOperator(**{"task_id": "t", "sql": SQL, **arguments})
 
 
-def test_templates_and_outputs_of_other_tasks_pass():
+def test_arguments_may_be_templates_or_outputs_of_other_tasks():
     with DAG("d"):
         other = LocalTaskOperator(task_id="o", sql=SQL)
         for number, value in enumerate(("{{ params.values }}", other.output)):
@@ -92,12 +92,12 @@ def test_templates_and_outputs_of_other_tasks_pass():
             assert isinstance(made.sql, XComArg)
 
 
-def test_all_switches_are_arguments():
+def test_all_planner_switches_are_arguments_of_the_operator():
     assert SWITCHES == switches.SWITCHES
 
 
 @pytest.mark.parametrize("native", [False, True])
-def test_switches_may_be_templates(tmp_path, native):
+def test_planner_switches_may_be_templates(tmp_path, native):
     with DAG("d", render_template_as_native_obj=native):
         operator = MapJoinPruneOperator(
             task_id="t",
@@ -142,25 +142,29 @@ def test_switches_may_be_templates(tmp_path, native):
         ({"sql": "INSERT INTO args.keys SELECT 'a', 'b'"}, "args`?.`?keys"),
     ],
 )
-def test_what_is_known_in_the_task_is_not_tried_again(spark, tables, tmp_path, arguments, named):
+def test_wrong_rendered_arguments_fail_the_task_without_a_retry(
+    spark, tables, tmp_path, arguments, named
+):
     arguments = {"params": {"none": " "}, **arguments}
     with pytest.raises(AirflowFailException, match=named):
         run(tmp_path, **arguments)
 
 
-def test_a_setting_that_spark_alone_knows_passes(spark, tables, tmp_path):
+def test_a_set_line_that_the_planner_does_not_know_is_accepted(spark, tables, tmp_path):
     assert run(tmp_path, sql=f"SET hive.exec.parallel=true;\n{SQL}")["kept"] == 1
 
 
 @pytest.mark.parametrize(("show_rows", "shown"), [(None, 5), (0, 0), (2, 2)])
-def test_how_many_rows_the_log_shows(spark, tables, tmp_path, capsys, show_rows, shown):
+def test_the_log_shows_as_many_rows_as_show_rows(spark, tables, tmp_path, capsys, show_rows, shown):
     run(tmp_path, show_rows=show_rows)
     log = capsys.readouterr().out
     assert sum("\tname" in line for line in log.splitlines()) == shown + (shown > 0)
     assert ("id\tname" in log) is (shown > 0)
 
 
-def test_the_configuration_says_how_many(spark, tables, tmp_path, capsys, monkeypatch):
+def test_the_configuration_sets_how_many_rows_the_log_shows(
+    spark, tables, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setenv("AIRFLOW__HIVE_OPT__SHOW_ROWS", "1")
     run(tmp_path)
     assert "the first 1 rows" in capsys.readouterr().out
@@ -169,7 +173,7 @@ def test_the_configuration_says_how_many(spark, tables, tmp_path, capsys, monkey
         run(tmp_path)
 
 
-def test_secrets_are_masked(spark, tables, tmp_path, capsys):
+def test_secrets_in_rows_and_errors_are_masked(spark, tables, tmp_path, capsys):
     mask_secret("hunter2secret")
     run(tmp_path, sql="SELECT 'my hunter2secret' AS a", show_rows=1)
     run(tmp_path, sql="SELECT :password AS a", parameters={"password": "0penSesame"}, show_rows=1)
@@ -182,7 +186,7 @@ def test_secrets_are_masked(spark, tables, tmp_path, capsys):
     assert "hunter2secret" not in str(failed.value)
 
 
-def test_values_do_not_act_on_the_log(spark, tables, tmp_path, capsys):
+def test_control_characters_in_values_are_escaped_in_the_log(spark, tables, tmp_path, capsys):
     run(
         tmp_path,
         sql="SELECT concat('a', chr(10), '::group::b', chr(27), '[31m', '\u2028') AS `x\ty`",

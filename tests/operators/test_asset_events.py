@@ -26,12 +26,12 @@ def of_table(name):
 
 
 @pytest.mark.parametrize("table", ["dw.fact", "FACT"])
-def test_values_in_the_order_of_the_columns(table):
+def test_partition_keys_have_the_values_in_the_order_of_the_columns(table):
     found = partition_keys_in(descriptor(FACT), table)
     assert found == ["a/b|__HIVE_DEFAULT_PARTITION__", "c|2"]
 
 
-def test_no_two_partitions_share_a_key():
+def test_different_partitions_have_different_keys():
     values = [("a|b", "c"), ("a", "b|c"), ("a%7Cb", "c"), ("100%", "x y/z=ü")]
     target = replace(FACT, partitions=tuple(map(Partition, values)))
     found = partition_keys_in(descriptor(target), "fact")
@@ -39,7 +39,7 @@ def test_no_two_partitions_share_a_key():
     assert [tuple(map(unquote, key.split("|"))) for key in found] == values
 
 
-def test_airflows_mappers_read_the_keys():
+def test_airflows_partition_mappers_read_the_keys():
     pytest.importorskip("airflow.partition_mappers", reason="this Airflow has no mappers")
     from airflow.partition_mappers.identity import IdentityMapper
     from airflow.partition_mappers.product import ProductMapper
@@ -63,6 +63,6 @@ def test_airflows_mappers_read_the_keys():
         ),
     ],
 )
-def test_no_keys(targets, message):
+def test_scans_that_were_not_pruned_have_no_partition_keys(targets, message):
     with pytest.raises(NoPartitionKeysError, match=message):
         partition_keys_in(descriptor(*targets), "fact")

@@ -12,7 +12,7 @@ def context(**changes):
     return {"ti": SimpleNamespace(**{**values, **changes})}
 
 
-def test_one_path_for_each_attempt():
+def test_each_attempt_has_its_own_descriptor_path():
     base = str(attempt_path("/root/", context()))
     assert base.endswith("/root/d/r/g.t/3/1.json")
     for change in ({"dag_id": "e"}, {"run_id": "s"}, {"map_index": -1}, {"try_number": 2}):
@@ -20,13 +20,13 @@ def test_one_path_for_each_attempt():
 
 
 @needs_airflow("3.1")  # before it there is no file system in memory
-def test_object_storage_keeps_its_connection():
+def test_a_path_in_object_storage_keeps_its_connection():
     path = attempt_path("memory://conn@bucket/x", context())
     assert str(path).startswith("memory://conn@")
 
 
 @pytest.mark.parametrize("name", ["a:b", "a b", "../..", "a/b", "", "ü", "a%3Ab", "a+b"])
-def test_parts_are_safe_and_stay_different(name):
+def test_path_parts_have_only_safe_characters_and_stay_different(name):
     part = safe_part(name)
     assert set(part) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
     assert part.strip(".")
@@ -34,7 +34,7 @@ def test_parts_are_safe_and_stay_different(name):
 
 
 @pytest.mark.parametrize("name", ["a" * 250, "ü" * 250, "a" * 201, "a" * 199 + ":", "a:" * 125])
-def test_long_parts_are_cut_and_stay_different(name):
+def test_long_path_parts_are_shortened_and_stay_different(name):
     part = safe_part(name)
     assert len(part.encode()) <= 200
     others = {safe_part(name + "b"), safe_part(name[:-1]), safe_part(name[:-1] + "+")}
@@ -42,14 +42,14 @@ def test_long_parts_are_cut_and_stay_different(name):
     assert safe_part("a" * 200) == "a" * 200
 
 
-def test_the_token_is_the_trys_own():
+def test_the_attempt_token_is_the_id_of_the_task_instance():
     assert attempt_token(context()) is None
     found = UUID("0198f5a2-7b7e-7f5c-8a0e-0123456789ab")
     assert attempt_token(context(id=found)) == str(found)
 
 
 @pytest.mark.parametrize("root", ["/root", "/root/", "file:///root", "s3://conn@bucket/x"])
-def test_what_is_of_a_run(root):
+def test_a_descriptor_path_belongs_to_its_own_run_only(root):
     where = {"dag_id": "d.e", "run_id": "manual__2026-01-31T00:00:00+00:00"}
     for task in ({"task_id": "t"}, {"task_id": "g.other"}, {"map_index": -1}, {"try_number": 12}):
         uri = str(attempt_path(root, context(**{**where, **task})))
@@ -83,6 +83,6 @@ def test_what_is_of_a_run(root):
         "",
     ],
 )
-def test_what_only_looks_like_it(uri):
+def test_a_similar_path_does_not_belong_to_the_run(uri):
     assert is_of_run("/root/d/r/t/-1/1.json", "/root", "d", "r")
     assert not is_of_run(uri, "/root", "d", "r")

@@ -61,7 +61,7 @@ def made(tmp_path, cls=MapJoinPruneOperator, **options):
     return cls(task_id="task", **options)
 
 
-def test_one_task(remote, tmp_path, capsys):
+def test_one_task_prunes_and_joins_on_a_spark_connect_server(remote, tmp_path, capsys):
     conf = {"spark.sql.shuffle.partitions": 3, "spark.sql.warehouse.dir": "/elsewhere"}
     summary = made(tmp_path, conf=conf).execute(context())
     assert (summary["kept"], summary["total"], summary["reason"]) == (3, 10, "PRUNED")
@@ -72,7 +72,7 @@ def test_one_task(remote, tmp_path, capsys):
     assert "kept 3 of 10 partitions (70.0 % pruned): fact.p by 3 keys of keys" in log
 
 
-def test_two_tasks(remote, tmp_path):
+def test_two_tasks_share_the_descriptor_on_a_spark_connect_server(remote, tmp_path):
     pruned = made(tmp_path, LocalTaskOperator).execute(context())
     joined = made(tmp_path, MapJoinOperator, descriptor=pruned).execute(context("join"))
     assert joined["uri"] == pruned["uri"]
@@ -80,7 +80,7 @@ def test_two_tasks(remote, tmp_path):
     assert [each["way"] for each in joined["decisions"]] == ["filter"]
 
 
-def test_a_closed_gate_and_a_wrong_statement(remote, tmp_path):
+def test_a_closed_gate_or_a_wrong_statement_fails_with_one_message(remote, tmp_path):
     with pytest.raises(AirflowFailException, match="max_partitions is 2"):
         made(tmp_path, max_partitions=2).execute(context())
     with pytest.raises(AirflowFailException, match="line 1, column 15: there is no table op.no"):
@@ -112,7 +112,7 @@ def test_stopping_the_task_stops_its_statement(remote, tmp_path):
 
 
 @needs_spark("4.0")
-def test_a_server_that_is_not_there(tmp_path, monkeypatch):
+def test_the_error_names_a_server_that_does_not_answer_without_its_token(tmp_path, monkeypatch):
     port = free_port()
     connect(monkeypatch, host=f"sc://{HOST}", port=port, login="me", password=SECRET)
     with pytest.raises(AirflowException) as error:
@@ -123,7 +123,7 @@ def test_a_server_that_is_not_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("host", ["", "sc://h/path", "sc://me:pw@h", "h;token=t", "http://h"])
-def test_a_connection_that_names_no_server(tmp_path, monkeypatch, host):
+def test_a_connection_without_a_server_address_is_refused(tmp_path, monkeypatch, host):
     connect(monkeypatch, host=host, password=SECRET)
     with pytest.raises(
         AirflowFailException, match="'server' names no Spark Connect server"
@@ -133,7 +133,7 @@ def test_a_connection_that_names_no_server(tmp_path, monkeypatch, host):
     assert "pw" not in str(error.value)
 
 
-def test_the_address_is_shown_nowhere(monkeypatch):
+def test_the_token_in_the_address_is_not_in_the_repr(monkeypatch):
     connect(monkeypatch, host="h", port=1, password=SECRET)
     place = deployment_of("server")
     assert place.address == f"sc://h:1/;token={SECRET}"

@@ -100,7 +100,7 @@ def rows(spark, table):
     return sorted(map(tuple, spark.table(table).collect()))
 
 
-def test_one_task(spark, run):
+def test_the_example_dag_tpcds_star_join_prunes_and_writes_its_rows(spark, run):
     found = run("tpcds_star_join", run_conf={"year": 2000, "month": 11})
     assert found.state == "success"
     pruned = summary(found, "sales_by_category")
@@ -110,7 +110,7 @@ def test_one_task(spark, run):
     assert [row[:3] for row in november] == [("c0", "TN", 150), ("c1", "TN", 150)]
 
 
-def test_the_next_run_does_not_ask_again(run, tmp_path, monkeypatch):
+def test_the_next_run_does_not_read_keys_that_matched_all_partitions(run, tmp_path, monkeypatch):
     monkeypatch.setattr("airflow_hive_opt.provider.earlier_runs._ONE_IN_TEN", 0)
     (tmp_path / "asking.py").write_text(
         "from datetime import datetime\n"
@@ -150,7 +150,7 @@ def name_descriptor(instance, uri):
         XComModel.set(key=DESCRIPTOR_KEY, value=uri, session=session, **of)
 
 
-def test_the_links_lead_to_the_descriptor_and_what_it_says(run, web, tmp_path):
+def test_the_links_of_a_run_lead_to_its_descriptor_and_explanation(run, web, tmp_path):
     found = run("tpcds_star_join", run_conf={"year": 2000, "month": 10})
     client, user = web
     (instance,) = found.get_task_instances()
@@ -217,7 +217,7 @@ def test_the_links_lead_to_the_descriptor_and_what_it_says(run, web, tmp_path):
     assert (gone.status_code, "it was deleted" in gone.text) == (404, True)
 
 
-def test_two_stages_with_a_look_between(spark, run):
+def test_the_example_dag_split_sales_can_stop_after_the_local_task(spark, run):
     looked = run("split_sales", run_conf={"month": 10, "prune_only": True})
     assert states(looked)["sales.map_join", -1] == "skipped"
     assert summary(looked, "sales.local_task")["kept"] == 31
@@ -227,7 +227,7 @@ def test_two_stages_with_a_look_between(spark, run):
     assert [row[2] for row in rows(spark, "sales_by_category")] == [155, 155]
 
 
-def test_backfill_by_day_gives_the_same_rows_again(spark, run):
+def test_the_example_dag_backfill_by_day_gives_the_same_rows_again(spark, run):
     from datetime import datetime, timezone
 
     day = {"logical_date": datetime(2000, 11, 5, tzinfo=timezone.utc)}
@@ -240,14 +240,14 @@ def test_backfill_by_day_gives_the_same_rows_again(spark, run):
     assert rows(spark, "sales_by_day") == once
 
 
-def test_a_run_without_logical_date_asks_for_the_day(spark, run):
+def test_a_run_without_logical_date_takes_the_day_from_its_conf(spark, run):
     found = run("backfill_by_day", logical_date=None, run_conf={"day": "2000-11-06"})
     assert found.state == "success"
     assert "2000-11-06" in [row[-1] for row in rows(spark, "sales_by_day")]
 
 
 @pytest.mark.slow
-def test_on_a_spark_connect_server(connect_server, start, monkeypatch):
+def test_the_example_dag_runs_on_a_spark_connect_server(connect_server, start, monkeypatch):
     from airflow_hive_opt.spark.session.connect import remote_session
 
     document = {"conn_type": "spark_connect", "host": HOST, "port": connect_server.port}
@@ -265,7 +265,7 @@ def test_on_a_spark_connect_server(connect_server, start, monkeypatch):
             drop_star(remote)
 
 
-def test_mapped_over_states(spark, run):
+def test_the_example_dag_sales_by_state_maps_over_states(spark, run):
     found = run("sales_by_state", run_conf={"states": ["TN", "CA"]})
     assert found.state == "success"
     summaries = [summary(found, "of_a_state", map_index) for map_index in (0, 1)]

@@ -13,7 +13,7 @@ def context(run_id, pull):
     return {"ti": SimpleNamespace(run_id=run_id, task_id="t", map_index=3, xcom_pull=pull)}
 
 
-def test_about_one_run_in_ten_asks_whatever_the_last_one_said():
+def test_about_one_run_in_ten_reads_keys_whatever_the_last_run_found():
     asked = []
 
     def pull(**arguments):
@@ -26,7 +26,7 @@ def test_about_one_run_in_ten_asks_whatever_the_last_one_said():
     assert asked[0] == {"task_ids": "t", "include_prior_dates": True, "map_indexes": 3}
 
 
-def test_a_summary_that_can_not_be_read_asks(caplog):
+def test_a_run_reads_keys_if_the_last_summary_can_not_be_read(caplog):
     def pull(**arguments):
         raise RuntimeError("no API server")
 

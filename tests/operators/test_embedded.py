@@ -20,7 +20,9 @@ from airflow_hive_opt.spark.session.java import SparkStartError
         ("SESSION_TASKS", "0", "session_tasks must be a whole number from 1 on, not '0'"),
     ],
 )
-def test_a_wrong_configuration(monkeypatch, name, value, message):
+def test_a_wrong_configuration_of_the_session_fails_with_one_message(
+    monkeypatch, name, value, message
+):
     monkeypatch.setattr("airflow_hive_opt.spark.session.session.has_spark", lambda: False)
     monkeypatch.setenv("AIRFLOW__HIVE_OPT__SESSION", "shared")
     monkeypatch.setenv(f"AIRFLOW__HIVE_OPT__{name}", value)
@@ -29,7 +31,7 @@ def test_a_wrong_configuration(monkeypatch, name, value, message):
 
 
 @pytest.mark.parametrize("ready", [True, False])
-def test_a_task_that_is_stopped_before_its_statement_begins(monkeypatch, ready):
+def test_a_task_can_be_stopped_before_its_statement_begins(monkeypatch, ready):
     """Airflow calls ``on_kill`` while the task waits for the shared Spark, or connects to it."""
     stops = []
 

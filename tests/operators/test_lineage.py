@@ -63,7 +63,7 @@ def partitions_of(told, name="dw.fact"):
     return subset and [each["identifier"] for each in subset["inputCondition"]["partitions"]]
 
 
-def test_tables_and_the_partitions_that_were_read(told):
+def test_lineage_events_have_the_tables_and_the_partitions_read(told):
     event = told()
     assert [(each["namespace"], each["name"]) for each in event["inputs"]] == [
         ("hive://h", "default.days"),
@@ -81,44 +81,44 @@ def test_tables_and_the_partitions_that_were_read(told):
     assert event["job_facets"]["sql"]["query"] == SQL
 
 
-def test_scans_of_one_table_are_put_together(told):
+def test_lineage_events_merge_the_partitions_of_two_scans_of_a_table(told):
     other = replace(FACT, scan=OTHER, partitions=(Partition(("c", "2")), Partition(("d", "3"))))
     event = told((FACT, other), (pruned(FACT), pruned(other)))
     assert len(partitions_of(event)) == 3
 
 
-def test_no_subset_is_claimed_of_a_table_that_one_scan_reads_whole(told):
+def test_a_table_that_one_scan_reads_whole_has_no_partitions_in_lineage_events(told):
     event = told(decisions=(pruned(FACT), Decision(OTHER, "PRESERVED_SIDE", "")))
     assert partitions_of(event) is None
 
 
-def test_nor_one_that_would_burst_the_event(told):
+def test_too_many_partitions_are_left_out_of_lineage_events(told):
     many = tuple(Partition((str(n), "1")) for n in range(MOST_PARTITIONS + 1))
     event = told((replace(FACT, partitions=many),))
     assert partitions_of(event) is None
     assert event["run_facets"]["hiveOpt_pruning"]["kept"] == MOST_PARTITIONS + 1
 
 
-def test_what_did_not_run_read_nothing(told):
+def test_a_run_that_did_not_join_has_no_inputs_in_lineage_events(told):
     event = told(joined=False)
     assert (event["inputs"], event["outputs"]) == ([], [])
     assert event["run_facets"]["hiveOpt_pruning"]["kept"] == 2
     assert lineage_of(SQL, None, False, None).run_facets == {}
 
 
-def test_a_statement_that_only_spark_reads(told):
+def test_a_statement_that_can_not_be_parsed_has_no_inputs_in_lineage_events(told):
     event = told(sql="FROM x |> SELECT y |> nonsense (", decisions=(), targets=())
     assert (event["inputs"], event["outputs"]) == ([], [])
 
 
-def test_the_namespace(told, monkeypatch):
+def test_the_namespace_of_lineage_events_is_configurable(told, monkeypatch):
     monkeypatch.setenv("AIRFLOW__OPENLINEAGE__NAMESPACE", "ours")
     assert told(namespace=None)["inputs"][0]["namespace"] == "ours"
     assert namespace_of({"spark.sql.shuffle.partitions": "3"}) is None
 
 
 @needs_airflow("3.0")
-def test_a_descriptor_behind_an_airflow_connection(told, tmp_path):
+def test_lineage_events_read_a_descriptor_through_an_airflow_connection(told, tmp_path):
     """An object store that only its connection's file system reaches; a mock of a cloud's."""
     from airflow.providers.common.compat.sdk import ObjectStoragePath
     from airflow.sdk.io import attach
@@ -136,7 +136,7 @@ def test_a_descriptor_behind_an_airflow_connection(told, tmp_path):
     assert found["run_facets"]["hiveOpt_pruning"]["descriptor"] == uri
 
 
-def test_a_descriptor_that_is_gone_costs_the_partitions_alone(told, tmp_path, caplog):
+def test_lineage_events_without_a_descriptor_still_have_the_tables(told, tmp_path, caplog):
     told()
     summary = {"uri": str(tmp_path / "gone.json"), "kept": 2, "total": 9, "reason": "PRUNED"}
     summary["decisions"] = [{"alias": "f", "table": "dw.fact", "reason": "PRUNED"}]

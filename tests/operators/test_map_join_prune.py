@@ -52,7 +52,7 @@ def run(context, tmp_path, **options):
     return operator.execute(context)
 
 
-def test_summary_and_log(spark, context, tmp_path, capsys):
+def test_the_summary_and_the_log_tell_what_was_pruned(spark, context, tmp_path, capsys):
     summary = run(context, tmp_path)
     assert summary["kept"] == 3
     assert summary["total"] == 10
@@ -66,7 +66,7 @@ def test_summary_and_log(spark, context, tmp_path, capsys):
     assert "kept 3 of 10 partitions (70.0 % pruned): fact.p by 3 keys of keys" in last
 
 
-def test_each_attempt_has_its_own_path(spark, context, tmp_path):
+def test_each_attempt_of_the_operator_has_its_own_descriptor(spark, context, tmp_path):
     first = run(context, tmp_path)["uri"]
     context["ti"].try_number = 3
     second = run(context, tmp_path)["uri"]
@@ -77,13 +77,13 @@ def test_each_attempt_has_its_own_path(spark, context, tmp_path):
         assert "+" not in uri
 
 
-def test_writes_a_result_table(spark, context, tmp_path):
+def test_the_operator_writes_the_result_table(spark, context, tmp_path):
     run(context, tmp_path, sql="INSERT OVERWRITE TABLE op.result " + SQL)
     assert sorted(map(tuple, spark.table("op.result").collect())) == [(0, 0), (1, 1), (2, 2)]
 
 
 @pytest.mark.parametrize("name", ["q.sql", "q.hql"])
-def test_a_file_is_a_template_too(context, tmp_path, name):
+def test_a_sql_file_is_rendered_as_a_template(context, tmp_path, name):
     (tmp_path / name).write_text(SQL)
     with DAG("d", template_searchpath=str(tmp_path)) as dag:
         operator = MapJoinPruneOperator(task_id="task", sql=name)
@@ -91,7 +91,7 @@ def test_a_file_is_a_template_too(context, tmp_path, name):
     assert operator.sql.endswith("k.id < 3")
 
 
-def test_parameters_and_confs(spark, context, tmp_path, capsys):
+def test_parameters_conf_and_hive_conf_reach_the_planner(spark, context, tmp_path, capsys):
     summary = run(
         context,
         tmp_path,
@@ -106,7 +106,7 @@ def test_parameters_and_confs(spark, context, tmp_path, capsys):
     assert "/hive_opt/pages/reasons#KEY_SOURCE_NOT_SMALL" in advice
 
 
-def test_on_empty(spark, context, tmp_path):
+def test_on_empty_runs_skips_or_fails_if_no_partition_matches(spark, context, tmp_path):
     context["params"]["below"] = -1
     assert run(context, tmp_path)["kept"] == 0
     with pytest.raises(AirflowSkipException):
@@ -115,7 +115,7 @@ def test_on_empty(spark, context, tmp_path):
         run(context, tmp_path, on_empty="fail")
 
 
-def test_a_budget_fails_without_retries(spark, context, tmp_path, capsys):
+def test_a_run_above_max_partitions_fails_without_retries(spark, context, tmp_path, capsys):
     with pytest.raises(AirflowFailException, match="max_partitions is 2"):
         run(context, tmp_path, max_partitions=2)
     # and what it would have read can be looked at
@@ -155,24 +155,24 @@ def test_bad_input_fails_with_one_clear_message(
     assert [tuple(row) for row in spark.table("op.result").collect()] == [(4, 2)]
 
 
-def test_what_spark_rejects_is_told_in_its_words(spark, context, tmp_path):
+def test_the_error_of_a_statement_that_spark_rejects_is_sparks(spark, context, tmp_path):
     with pytest.raises(AirflowException, match="no_such_function"):
         run(context, tmp_path, sql="SELECT no_such_function(f.id) FROM op.fact f")
 
 
 @pytest.mark.parametrize("name", ["on_empty", "on_no_prune"])
-def test_a_wrong_choice_is_refused_when_the_dag_is_parsed(name):
+def test_an_unknown_value_of_a_gate_is_refused_when_the_dag_is_parsed(name):
     with pytest.raises(ValueError, match=f"{name} must be one of run, "):
         MapJoinPruneOperator(task_id="task", sql="SELECT 1", **{name: "stop"})
 
 
 @pytest.mark.parametrize("bound", [{"max_keys": 0}, {"max_partitions": -1}])
-def test_so_is_a_bound_that_bounds_nothing(bound):
+def test_a_limit_below_its_minimum_is_refused_when_the_dag_is_parsed(bound):
     with pytest.raises(ValueError, match=next(iter(bound))):
         MapJoinPruneOperator(task_id="task", sql="SELECT 1", **bound)
 
 
-def test_the_tables_of_a_metastore_connection(monkeypatch):
+def test_a_metastore_connection_sets_the_metastore_uris_of_spark(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_TABLES", "hive-metastore://a%2Cb:9083")
     conf = embedded_settings("local[*]", "tables", {})
     assert conf["spark.hadoop.hive.metastore.uris"] == "thrift://a:9083,thrift://b:9083"
@@ -180,7 +180,7 @@ def test_the_tables_of_a_metastore_connection(monkeypatch):
         embedded_settings("local[*]", "none", {})
 
 
-def test_a_local_connection_is_used(monkeypatch):
+def test_a_local_spark_connection_sets_the_master(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_ALSO", '{"conn_type": "spark", "host": "local[3]"}')
     masters = {
         conn_id: embedded_settings(deployment_of(conn_id).address, None, {})["spark.master"]
@@ -197,7 +197,7 @@ def test_a_local_connection_is_used(monkeypatch):
         "SELECT id, p FROM op.fact WHERE p = int(raise_error('PLAN_VALIDATION_FAILED'))",
     ],
 )
-def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
+def test_a_select_that_ran_without_pruning_is_not_reported_as_pruned(
     spark, context, tmp_path, capsys, monkeypatch, refused
 ):
     """Spark refuses the narrowed statement: when it reads it, and when it plans it."""
@@ -236,7 +236,7 @@ def test_a_select_that_fell_back_to_plain_is_not_told_as_pruned(
     ]
 
 
-def test_openlineage_is_told_what_the_run_read(spark, context, tmp_path):
+def test_openlineage_gets_the_tables_and_partitions_that_the_run_read(spark, context, tmp_path):
     from airflow.providers.openlineage.extractors.base import DefaultExtractor
 
     sql = "INSERT OVERWRITE TABLE op.result " + SQL
@@ -251,7 +251,9 @@ def test_openlineage_is_told_what_the_run_read(spark, context, tmp_path):
 
 
 @needs_airflow("3.3")
-def test_asset_events_get_the_partitions_where_asked_for(spark, context, tmp_path, capsys):
+def test_asset_events_have_partition_keys_if_partition_keys_of_is_set(
+    spark, context, tmp_path, capsys
+):
     from airflow.providers.common.compat.sdk import Asset
     from airflow.sdk.execution_time.context import OutletEventAccessors
 
@@ -270,7 +272,7 @@ def test_asset_events_get_the_partitions_where_asked_for(spark, context, tmp_pat
     assert "no partition keys of keys: its scan was not pruned" in capsys.readouterr().out
 
 
-def test_what_this_airflow_lacks_is_told_where_the_dag_is_parsed(monkeypatch):
+def test_an_argument_that_needs_a_newer_airflow_is_refused_at_parsing(monkeypatch):
     monkeypatch.setattr("airflow_hive_opt.provider.asset_events.TAKES_PARTITIONS", False)
     with pytest.raises(TypeError, match=r"partition_keys_of needs Airflow 3\.3"):
         MapJoinPruneOperator(task_id="task", sql=SQL, partition_keys_of="fact")

@@ -60,7 +60,7 @@ def calls_of(run) -> dict[str, dict[str, None]]:
 
 @needs_airflow("3.0")  # the page lists the modules for current versions
 @needs_spark("4.0")
-def test_a_run_passes_few_modules(spark, tmp_path):
+def test_a_run_calls_the_few_modules_that_the_architecture_page_lists(spark, tmp_path):
     instance = SimpleNamespace(dag_id="dag", run_id="run", task_id="task", map_index=-1)
     instance.try_number, instance.xcom_push = 1, lambda key, value: None
     context = {"ti": instance}

@@ -108,7 +108,7 @@ def test_a_descriptor_of_another_statement_is_refused(spark, tmp_path, other, me
     assert rows(spark) == [(9, 9)]
 
 
-def test_another_attempts_or_an_altered_descriptor_is_refused(spark, tmp_path):
+def test_a_descriptor_that_is_another_attempts_or_altered_is_refused(spark, tmp_path):
     mine, other = prune(tmp_path / "a"), prune(tmp_path / "b", below=3)
     spark.sql("INSERT OVERWRITE TABLE split.result VALUES (9, 9)")
     with pytest.raises(AirflowException, match="another task's or attempt's"):
@@ -123,7 +123,7 @@ def test_another_attempts_or_an_altered_descriptor_is_refused(spark, tmp_path):
     assert rows(spark) == [(9, 9)]
 
 
-def test_no_descriptor_at_all(tmp_path):
+def test_a_map_join_without_a_descriptor_is_refused(tmp_path):
     with pytest.raises(AirflowFailException, match="must be the output of a LocalTaskOperator"):
         join(tmp_path, None)
 
@@ -138,7 +138,7 @@ def test_the_gates_stop_the_run_before_the_join(spark, tmp_path):
         prune(tmp_path, max_bytes=1)
 
 
-def test_the_gates_hold_at_prelaunch_too(spark, tmp_path):
+def test_the_gates_also_hold_for_partitions_that_appear_before_the_join(spark, tmp_path):
     spark.sql("INSERT INTO split.fact PARTITION (p = 77) VALUES (77)")
     spark.sql("INSERT INTO split.keys VALUES (-7, 77)")
     only = SQL.replace("k.id < {{ params.below }}", "k.id = -7")
@@ -158,7 +158,7 @@ def test_the_gates_hold_at_prelaunch_too(spark, tmp_path):
 
 
 @pytest.mark.parametrize("only", [True, "{{ params.below == 2 }}"])
-def test_a_run_that_only_prunes_joins_nothing(spark, tmp_path, only):
+def test_a_run_with_prune_only_does_not_join(spark, tmp_path, only):
     spark.sql("INSERT OVERWRITE TABLE split.result VALUES (9, 9)")
     pruned = prune(tmp_path, prune_only=only)
     assert (pruned["kept"], pruned["prune_only"]) == (2, True)
@@ -174,7 +174,7 @@ def test_a_run_that_only_prunes_joins_nothing(spark, tmp_path, only):
     assert rows(spark) == [(9, 9)]
 
 
-def test_dry_is_true_or_false(tmp_path):
+def test_dry_is_the_old_name_of_prune_only_and_both_are_booleans(tmp_path):
     with pytest.warns(DeprecationWarning, match="dry is now called prune_only"):
         old = MapJoinPruneOperator(task_id="t", sql=SQL, dry="{{ 1 < 2 }}")
     assert old.prune_only == "{{ 1 < 2 }}"
@@ -184,7 +184,7 @@ def test_dry_is_true_or_false(tmp_path):
         prune(tmp_path, prune_only="perhaps")
 
 
-def test_the_group_gives_both_tasks_the_same_statement():
+def test_the_task_group_gives_both_tasks_the_same_statement():
     with DAG("d") as dag:
         group = MapJoinPruneTaskGroup(
             "sales",
@@ -208,13 +208,13 @@ def test_the_group_gives_both_tasks_the_same_statement():
     assert (local_task.show_rows, map_join.show_rows) == (None, 7)
 
 
-def test_the_group_knows_its_arguments():
+def test_the_task_group_refuses_unknown_arguments():
     # before Airflow 3.0 it is an AirflowException
     with DAG("d"), pytest.raises((TypeError, AirflowException), match="max_partition"):
         MapJoinPruneTaskGroup("sales", sql=SQL, max_partition=3)
 
 
-def test_a_local_task_has_no_rows_to_show():
+def test_a_local_task_refuses_show_rows():
     for make in (
         lambda: LocalTaskOperator(task_id="t", sql=SQL, show_rows=0),
         lambda: MapJoinPruneTaskGroup("sales", sql=SQL, local_task_args={"show_rows": 0}),

@@ -102,7 +102,7 @@ def operator(monkeypatch, tmp_path, connection, **options):
     )
 
 
-def test_yarn_in_cluster_mode(submitted, monkeypatch, tmp_path):
+def test_a_yarn_submission_in_cluster_mode_has_these_arguments(submitted, monkeypatch, tmp_path):
     made = operator(
         monkeypatch,
         tmp_path,
@@ -129,7 +129,9 @@ def test_yarn_in_cluster_mode(submitted, monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(RESUMES, reason="this Spark provider can follow an application")
-def test_where_nothing_is_followed_durable_is_refused(submitted, monkeypatch, tmp_path):
+def test_durable_is_refused_if_airflow_can_not_resume_an_application(
+    submitted, monkeypatch, tmp_path
+):
     connection = {"host": "yarn"}
     with pytest.raises(TypeError, match="durable=True needs Airflow 3.3"):
         operator(monkeypatch, tmp_path, connection, durable=True)
@@ -138,7 +140,9 @@ def test_where_nothing_is_followed_durable_is_refused(submitted, monkeypatch, tm
 
 
 @pytest.mark.skipif(not RESUMES, reason="this Spark provider follows no application")
-def test_what_yarn_cant_resume_is_refused_only_if_asked_for(submitted, monkeypatch, tmp_path):
+def test_durable_on_yarn_requires_tracking_by_the_resource_manager(
+    submitted, monkeypatch, tmp_path
+):
     connection = {"host": "yarn", "extra": {"deploy-mode": "cluster"}}
     with pytest.raises(AirflowFailException, match="requires yarn_track_via_rm_api=True"):
         operator(monkeypatch, tmp_path, connection, durable=True).execute(context())
@@ -165,7 +169,9 @@ def test_a_standalone_cluster_in_cluster_mode_is_refused_before_submitting(
         (Status.FAILED, AirflowException),
     ],
 )
-def test_the_outcome_says_how_it_ended(submitted, monkeypatch, tmp_path, status, error):
+def test_the_outcome_of_the_application_decides_how_the_task_ends(
+    submitted, monkeypatch, tmp_path, status, error
+):
     submitted.says.outcome = Outcome(status, "in words", SUMMARY)
     submitted.says.error = AirflowException("Error code is: 1.")
     made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
@@ -174,7 +180,7 @@ def test_the_outcome_says_how_it_ended(submitted, monkeypatch, tmp_path, status,
     assert made.summary["uri"] == str(tmp_path / "d/r/t/-1/1.json")  # for the links
 
 
-def test_an_application_that_ends_well_and_leaves_nothing_is_not_tried_again(
+def test_a_successful_application_without_an_outcome_is_not_retried(
     submitted, monkeypatch, tmp_path
 ):
     submitted.says.outcome = None
@@ -183,9 +189,7 @@ def test_an_application_that_ends_well_and_leaves_nothing_is_not_tried_again(
         made.execute(context())
 
 
-def test_an_application_that_fails_and_leaves_nothing_is_tried_again(
-    submitted, monkeypatch, tmp_path
-):
+def test_a_failed_application_without_an_outcome_is_retried(submitted, monkeypatch, tmp_path):
     submitted.says.outcome = None
     submitted.says.error = AirflowException("Error code is: 1. no route to spark://m:7077")
     made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
@@ -201,7 +205,7 @@ def outcome_at(tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("token", ["", "0" * 32])
-def test_an_outcome_of_another_application_is_not_believed(submitted, monkeypatch, tmp_path, token):
+def test_an_outcome_of_another_application_is_ignored(submitted, monkeypatch, tmp_path, token):
     """A zombie may write such an outcome while this application runs."""
     submitted.says.token = token
     submitted.says.error = AirflowException("Error code is: 1.")
@@ -211,7 +215,7 @@ def test_an_outcome_of_another_application_is_not_believed(submitted, monkeypatc
     assert made.summary is None
 
 
-def test_an_outcome_that_lies_there_already_is_removed(submitted, monkeypatch, tmp_path):
+def test_an_old_outcome_is_removed_before_the_submission(submitted, monkeypatch, tmp_path):
     """As an earlier life of the same run leaves it: a run that was deleted and made again."""
     path = outcome_at(tmp_path)
     write_outcome(DONE, UPath(path.with_name("1.json")))
@@ -223,7 +227,9 @@ def test_an_outcome_that_lies_there_already_is_removed(submitted, monkeypatch, t
     assert not path.exists()
 
 
-def test_one_that_can_not_be_removed_stops_the_submission(submitted, monkeypatch, tmp_path):
+def test_an_old_outcome_that_can_not_be_removed_stops_the_submission(
+    submitted, monkeypatch, tmp_path
+):
     outcome_at(tmp_path).mkdir()
     made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
     with pytest.raises(AirflowException, match=r"can't remove .*1\.outcome\.json"):
@@ -231,7 +237,7 @@ def test_one_that_can_not_be_removed_stops_the_submission(submitted, monkeypatch
     assert submitted.commands == []
 
 
-def test_every_submission_has_a_token_of_its_own(submitted, monkeypatch, tmp_path):
+def test_every_submission_has_its_own_token(submitted, monkeypatch, tmp_path):
     made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
     made.execute(context())
     made.execute(context())
@@ -240,7 +246,9 @@ def test_every_submission_has_a_token_of_its_own(submitted, monkeypatch, tmp_pat
 
 
 @pytest.mark.skipif(not RESUMES, reason="this Spark provider follows no application")
-def test_a_retry_resumes_and_a_cleared_task_does_not(submitted, monkeypatch, tmp_path):
+def test_a_retry_resumes_the_application_and_a_cleared_task_does_not(
+    submitted, monkeypatch, tmp_path
+):
     """The application of a killed attempt finished meanwhile, at that attempt's path."""
     manager = {"yarn_resourcemanager_webapp_address": "http://manager:8088"}
     connection = {"host": "yarn", "extra": {"deploy-mode": "cluster", **manager}}
@@ -267,7 +275,7 @@ def test_a_retry_resumes_and_a_cleared_task_does_not(submitted, monkeypatch, tmp
 
 
 @pytest.mark.skipif(not RESUMES, reason="nothing is resumed before Airflow 3.3")
-def test_a_retry_resumes_although_its_own_local_task_would_end_the_run(
+def test_a_retry_resumes_the_application_before_its_gates_are_checked(
     submitted, monkeypatch, tmp_path
 ):
     """The application has written or will write, so a gate must not hide its outcome."""
@@ -291,7 +299,9 @@ def test_a_retry_resumes_although_its_own_local_task_would_end_the_run(
     assert len(submitted.commands) == 1
 
 
-def test_parameters_that_cant_travel(submitted, monkeypatch, tmp_path):
+def test_parameters_that_are_not_plain_values_are_refused_before_submission(
+    submitted, monkeypatch, tmp_path
+):
     made = operator(
         monkeypatch, tmp_path, {"host": "spark://m:7077"}, parameters={"a": date(2026, 1, 1)}
     )
@@ -300,7 +310,7 @@ def test_parameters_that_cant_travel(submitted, monkeypatch, tmp_path):
     assert submitted.commands == []
 
 
-def test_another_statement_is_not_resumed():
+def test_an_application_of_another_statement_is_not_resumed():
     job = Job("SELECT 1", "/a/1.json", Stages.BOTH)
     mine = resumption_key(job, context())
     assert mine == resumption_key(Job("SELECT 1", "/a/2.json", Stages.BOTH), context(try_number=2))
@@ -308,7 +318,7 @@ def test_another_statement_is_not_resumed():
     assert mine == resumption_key(replace(job, token="t"), context())
 
 
-def test_jobs_and_outcomes_travel(tmp_path):
+def test_jobs_and_outcomes_are_read_as_they_were_written(tmp_path):
     job = Job(
         "SELECT :a",
         "/a/1.json",
@@ -333,14 +343,14 @@ def test_jobs_and_outcomes_travel(tmp_path):
             read_outcome(path, token)
 
 
-def test_rows_that_are_too_long_go_and_the_outcome_stays(tmp_path):
+def test_an_outcome_with_too_long_rows_is_written_without_rows(tmp_path):
     path = UPath(tmp_path) / "1.json"
     outcome = replace(DONE, token="t", columns=("a",), rows=(("x" * (65 << 20),),))
     write_outcome(outcome, path)
     assert read_outcome(path, "t") == replace(outcome, rows=())
 
 
-def test_an_outcome_without_token_is_nobodys(tmp_path):
+def test_an_outcome_without_a_token_is_refused(tmp_path):
     path = UPath(tmp_path) / "1.json"
     write_outcome(DONE, path)
     with pytest.raises(DescriptorError, match="belongs to another application"):
@@ -348,7 +358,7 @@ def test_an_outcome_without_token_is_nobodys(tmp_path):
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_a_spark_submit_of_another_spark_keeps_its_python(tmp_path, monkeypatch, own):
+def test_only_this_environments_spark_submit_gets_this_python(tmp_path, monkeypatch, own):
     """It finds its own Spark by this variable, too."""
     folder = Path(sys.executable).parent if own else tmp_path
     if not own:
@@ -361,12 +371,12 @@ def test_a_spark_submit_of_another_spark_keeps_its_python(tmp_path, monkeypatch,
     assert os.environ.pop("PYSPARK_DRIVER_PYTHON", None) == (sys.executable if own else None)
 
 
-def test_the_application_is_ours(tmp_path):
+def test_the_argument_application_is_refused(tmp_path):
     with pytest.raises(TypeError, match="application can't be set"):
         MapJoinPruneOperator(task_id="t", sql="SELECT 1", application="x.jar")
 
 
-def test_what_is_shipped_runs_with_pyspark_alone(tmp_path):
+def test_the_shipped_files_run_with_pyspark_alone(tmp_path):
     main, package = ship(tmp_path)
     machine = tmp_path / "machine"
     machine.mkdir()
@@ -402,7 +412,7 @@ def test_what_is_shipped_runs_with_pyspark_alone(tmp_path):
         ),
     ],
 )
-def test_a_cluster_that_is_too_old_is_told_so_before_anything_is_read(
+def test_a_cluster_with_an_old_python_or_pyspark_gets_one_clear_error(
     tmp_path, old, pyspark, message
 ):
     main, _ = ship(tmp_path)

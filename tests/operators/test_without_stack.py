@@ -38,7 +38,7 @@ def fail(error):
 
 
 @needs_airflow("3.0")
-def test_a_message_that_says_all_has_no_stack(logged):
+def test_an_exception_that_is_marked_complete_is_logged_without_a_stack(logged):
     for _ in range(2):
         fail(without_stack(AirflowFailException("limit 1")))
     assert [event["event"] for event in logged] == ["Task failed with exception: limit 1"] * 2
@@ -47,7 +47,7 @@ def test_a_message_that_says_all_has_no_stack(logged):
 
 
 @needs_airflow("3.0")
-def test_another_exception_keeps_its_stack(logged):
+def test_other_exceptions_are_logged_with_their_stack(logged):
     without_stack(AirflowFailException("of another task"))
     fail(AirflowFailException("a defect"))
     (event,) = logged

@@ -97,7 +97,7 @@ def of_run(run, task):
     return f"/api/dags/sales/runs/{quote(run.run_id, safe='')}/tasks/{task}"
 
 
-def test_all_tasks_of_thirty_days(ask):
+def test_the_list_of_tasks_covers_thirty_days(ask):
     found = ask("/api/tasks").json()
     assert found["days"] == 30
     tasks = {(task["dag_id"], task["task_id"]): task for task in found["tasks"]}
@@ -121,7 +121,7 @@ def test_all_tasks_of_thirty_days(ask):
     assert [task["dag_id"] for task in of_one["tasks"]] == ["secret"]
 
 
-def test_the_number_of_statements_does_not_grow(ask):
+def test_the_number_of_sql_statements_does_not_grow_with_runs_or_tasks(ask):
     """Neither with runs nor with tasks."""
     from airflow.settings import engine
     from airflow.utils.session import create_session
@@ -158,7 +158,7 @@ def test_the_number_of_statements_does_not_grow(ask):
     assert counted() == few
 
 
-def test_the_history_of_a_task(ask, runs):
+def test_the_history_of_a_task_lists_its_runs_and_changes(ask, runs):
     found = ask("/api/dags/sales/tasks/join").json()
     assert [run["run_id"] for run in found["runs"]] == [runs[at].run_id for at in (2, 1, 0, 5)]
     changes = [run["change"] for run in found["runs"]]
@@ -180,7 +180,7 @@ def test_the_history_of_a_task(ask, runs):
     assert other["map_index"] == 0
 
 
-def test_runs_of_the_same_date_are_on_one_page_each(ask):
+def test_runs_of_the_same_date_are_paged_without_loss(ask):
     """A backfill and a manual run may have the date of a scheduled one."""
     path, found = "/api/dags/sales/tasks/at_once?limit=1", []
     page = ask(path).json()
@@ -192,7 +192,7 @@ def test_runs_of_the_same_date_are_on_one_page_each(ask):
     assert found == sorted(KINDS, reverse=True)
 
 
-def test_one_run(ask, runs):
+def test_one_run_has_its_scans_stages_and_reads(ask, runs):
     found = ask(of_run(runs[0], "seen")).json()
     assert (found["descriptor"], found["try_number"], found["state"]) == ("there", 2, "success")
     f, g = found["scans"]
@@ -216,7 +216,7 @@ def test_one_run(ask, runs):
 @pytest.mark.parametrize(
     ("task", "where"), [("swept", "deleted"), ("old", "unreadable"), ("named", "outside")]
 )
-def test_figures_outlive_the_descriptor(ask, runs, task, where):
+def test_the_summary_is_shown_after_the_descriptor_is_deleted(ask, runs, task, where):
     found = ask(of_run(runs[0], task)).json()
     assert (found["descriptor"], found["kept"], found["total"]) == (where, 250, 1000)
     assert [scan["alias"] for scan in found["scans"]] == ["f", "g"]
@@ -225,7 +225,7 @@ def test_figures_outlive_the_descriptor(ask, runs, task, where):
     ask(f"{of_run(runs[0], task)}/partitions?scan=23", 404)
 
 
-def test_partitions_by_page_and_search(ask, runs):
+def test_partitions_are_paged_and_searched(ask, runs):
     at = f"{of_run(runs[0], 'seen')}/partitions"
     page = ask(f"{at}?scan=23&limit=10&offset=245").json()
     assert (page["scan"], page["table"], page["reference"]) == ("f", "dw.fact", [23, 27])
@@ -242,7 +242,7 @@ def test_partitions_by_page_and_search(ask, runs):
     ask(f"{at}?scan=23&limit=100000", 422)
 
 
-def test_partitions_as_files(ask, runs):
+def test_partitions_are_downloaded_as_json_and_csv(ask, runs):
     at = f"{of_run(runs[0], 'seen')}/partitions"
     listed = ask(f"{at}.json?scan=23").json()
     assert len(listed) == 250
@@ -254,7 +254,7 @@ def test_partitions_as_files(ask, runs):
     assert len(lines) == 251
 
 
-def test_broken_ids(ask, runs):
+def test_malformed_ids_are_refused(ask, runs):
     ask("/api/dags/sales/runs/..%2F..%2Fetc/tasks/passwd", 404)
     ask(f"{of_run(runs[0], 'seen')}?map_index=-7", 422)
     ask("/api/dags/sales/tasks/join?before=2026-01-01T00:00:00", 422)
@@ -276,16 +276,16 @@ def test_broken_ids(ask, runs):
         "/openapi.json",
     ],
 )
-def test_without_a_login(ask, path):
+def test_requests_without_a_login_are_refused(ask, path):
     ask(path, 401, headers={})
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc"])
-def test_there_are_no_pages_with_scripts_of_others(ask, path):
+def test_fastapis_pages_with_third_party_scripts_are_off(ask, path):
     ask(path, 404)
 
 
-def test_the_shell_runs_no_script_but_ours(ask):
+def test_the_html_page_runs_only_this_packages_script(ask):
     page = ask("/pages/")
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'; script-src 'self'" in policy
@@ -296,7 +296,7 @@ def test_the_shell_runs_no_script_but_ours(ask):
     ask("/static/..%2Fhive_opt.py", 404)
 
 
-def test_the_api_is_documented(ask):
+def test_the_api_has_an_openapi_document(ask):
     description = ask("/openapi.json").json()
     assert description["servers"] == [{"url": "/hive_opt"}]
     paths = description["paths"]

@@ -39,7 +39,7 @@ DESCRIPTOR = Descriptor(
         (None, "conditions with the keys restricted the scans"),
     ],
 )
-def test_files_of_an_iceberg_table(descriptor, headline):
+def test_the_page_of_a_run_shows_the_files_of_an_iceberg_table(descriptor, headline):
     summary = Report(DESCRIPTOR, "s3://b/1.json").summary()
     at = datetime(2026, 1, 1, tzinfo=timezone.utc)
     run = TaskRun(

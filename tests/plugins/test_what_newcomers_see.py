@@ -91,7 +91,7 @@ def row(ask, name):
     return next(task for task in tasks if name in (task["group"], task["task_id"]))
 
 
-def test_a_backfill_of_old_dates_is_listed_by_its_start(ask, ran):
+def test_a_backfill_of_old_dates_is_listed_by_its_start_date(ask, ran):
     found = row(ask, "old")
     assert (found["runs"], found["last"]["run_id"]) == (1, ran["old"].run_id)
     assert found["last"]["run_after"] < "2010"
@@ -100,7 +100,7 @@ def test_a_backfill_of_old_dates_is_listed_by_its_start(ask, ran):
     assert [run["run_id"] for run in runs] == [ran["before"].run_id, ran["old"].run_id]
 
 
-def test_a_closed_gate_says_so_with_its_scan(ask, ran):
+def test_a_run_with_a_closed_gate_shows_the_gate_and_its_scan(ask, ran):
     found = ask(of(ran["closed"])).json()
     assert found["headline"] == f"stopped before the join: {STOPPED}"
     assert (found["stopped"], found["state"]) == (STOPPED, "failed")
@@ -111,13 +111,13 @@ def test_a_closed_gate_says_so_with_its_scan(ask, ran):
     assert row(ask, "closed")["last"]["stopped"] == STOPPED
 
 
-def test_lists_in_the_default_folder_are_shown(ask, ran):
+def test_partitions_in_the_default_descriptor_folder_are_shown(ask, ran):
     found = ask(of(ran["here"])).json()
     assert (found["descriptor"], found["descriptor_note"]) == ("there", "")
     assert ask(f"{of(ran['here'])}/partitions?scan=23").json()["total"] == 250
 
 
-def test_a_list_on_a_workers_disk_says_which_setting_to_set(ask, ran):
+def test_a_descriptor_on_a_workers_disk_has_a_note_about_descriptor_path(ask, ran):
     found = ask(of(ran["on_worker"])).json()
     assert found["descriptor"] == "elsewhere"
     assert "on the disk of the worker" in found["descriptor_note"]
@@ -125,7 +125,7 @@ def test_a_list_on_a_workers_disk_says_which_setting_to_set(ask, ran):
 
 
 @pytest.mark.parametrize("page", ["descriptor", "explain"])
-def test_a_link_that_finds_nothing_leads_to_a_page(ask, ran, page):
+def test_a_link_without_a_descriptor_leads_to_a_page(ask, ran, page):
     run = quote(ran["on_worker"].run_id)
     at = f"/dags/{DAG}/{page}?run_id={run}&task_id=on_worker"
     browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -151,7 +151,7 @@ def test_a_link_that_finds_nothing_leads_to_a_page(ask, ran, page):
         ("early", "there is nothing to show yet: the figures of a run appear when"),
     ],
 )
-def test_a_task_without_figures_has_a_note(ask, ran, name, note):
+def test_a_task_without_a_summary_has_a_note(ask, ran, name, note):
     assert ask(of(ran[name])).json()["note"].startswith(note)
     found = ask(f"/api/dags/{DAG}/tasks/{name}").json()
     assert (found["runs"], found["note"][: len(note)]) == ([], note)
@@ -166,11 +166,11 @@ def test_a_task_without_figures_has_a_note(ask, ran, name, note):
         f"/api/dags/{DAG}/runs/no_such/tasks/old",
     ],
 )
-def test_what_does_not_exist_is_not_found(ask, path):
+def test_ids_that_do_not_exist_are_not_found(ask, path):
     assert ask(path, 404).json()["detail"].startswith("not found: ")
 
 
-def test_the_split_form_is_one_row(ask, ran):
+def test_the_two_tasks_of_a_task_group_are_one_row(ask, ran):
     found = row(ask, "g")
     assert (found["task_id"], found["runs"], found["pruned_partitions"]) == ("g.map_join", 1, 7)
     assert (found["read_bytes"], found["pruned_bytes"]) == (8, 28)

@@ -46,7 +46,7 @@ def keys_of(sql: str, alias: str = "s") -> str:
         "WHERE e.year = f.year AND f.year = t.y AND e.year = 2000",
     ],
 )
-def test_a_condition_outside_reaches_the_keys(sql):
+def test_a_condition_outside_a_subquery_selects_the_keys_inside(sql):
     assert "year` = 2000" in keys_of(sql) or "year = 2000" in keys_of(sql)
 
 
@@ -82,7 +82,7 @@ def test_a_condition_outside_reaches_the_keys(sql):
         f"SELECT * FROM ({YEARS}) t JOIN items i ON t.y = i.category WHERE i.category = '2000'",
     ],
 )
-def test_a_condition_stays_where_it_would_change_rows(sql):
+def test_a_condition_that_would_change_rows_is_not_moved_into_the_subquery(sql):
     assert "2000" not in keys_of(sql)
 
 
@@ -96,13 +96,13 @@ def test_a_condition_stays_where_it_would_change_rows(sql):
         ("(d.year = 1 AND s.item = 'a') OR (d.year = rand() AND s.item = 'b')", None),
     ],
 )
-def test_what_an_or_implies(condition, implied):
+def test_an_or_implies_a_weaker_condition_on_the_keys(condition, implied):
     found = keys_of(f"SELECT * {INNER} WHERE {condition}")
     assert ("year" in found) is (implied is not None)
     assert implied is None or implied in found
 
 
-def test_what_an_or_implies_for_partition_columns_alone():
+def test_an_or_implies_a_weaker_condition_on_partition_columns():
     sql = (
         "SELECT * FROM sales s WHERE (s.ds = 'a' AND s.item = 'x') OR (s.ds = 'b' AND s.item = 'y')"
     )
@@ -131,7 +131,7 @@ SCALAR = "(SELECT max(e.year) FROM days e)"
         ("d.year > (SELECT max(e.year) FROM days e WHERE e.ds = s.ds) + 1", False),
     ],
 )
-def test_scalar_subqueries_in_a_condition(condition, used):
+def test_which_scalar_subqueries_may_select_keys(condition, used):
     assert ("max(e.year)" in keys_of(f"SELECT * {INNER} WHERE {condition}")) is used
 
 
@@ -147,7 +147,7 @@ def test_scalar_subqueries_in_a_condition(condition, used):
         ("my_function(d.day) AS f", True),
     ],
 )
-def test_functions_that_may_return_several_columns(function, moves):
+def test_a_function_that_may_return_several_columns_stops_the_condition(function, moves):
     """UNION matches columns by position, which is not known behind such a function."""
     branch = f"SELECT {function}, d.year {INNER}"
     other = branch.replace("s.", "r.").replace(" s ", " r ")
@@ -161,7 +161,7 @@ def test_functions_that_may_return_several_columns(function, moves):
     "inside",
     ["SELECT r.rate AS y, count(*) AS n {} GROUP BY r.rate", "SELECT DISTINCT r.rate AS y {}"],
 )
-def test_numbers_that_are_equal_but_not_alike(inside):
+def test_a_condition_on_a_group_key_moves_only_if_equal_values_are_identical(inside):
     """0.0 and -0.0 are one group, but not one text; 1 and 01 are not one integer."""
     joined = inside.format("FROM sales s JOIN rates r ON s.ds = r.ds")
     for kind, moves in (("int", True), ("double", False), ("string collate UTF8_LCASE", False)):

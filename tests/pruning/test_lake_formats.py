@@ -43,7 +43,7 @@ PROVIDERS = pytest.mark.parametrize("provider", ["iceberg", "delta", "hudi"])
 
 
 @PROVIDERS
-def test_a_join_is_restricted(provider):
+def test_a_join_with_a_lake_table_is_restricted_to_its_keys(provider):
     assert reasons(JOIN, provider) == {"o": "PRUNED"}
     (decision,) = planned(JOIN, provider).decisions
     assert decision.columns == ("day",)
@@ -62,11 +62,11 @@ def test_a_join_is_restricted(provider):
     ],
 )
 @PROVIDERS
-def test_not_restricted(sql, reason, provider):
+def test_lake_tables_that_are_not_restricted_have_a_reason(sql, reason, provider):
     assert reasons(sql, provider) == {"o": reason}
 
 
-def test_pruning_can_be_off():
+def test_lake_tables_are_not_restricted_if_pruning_is_off():
     assert reasons(JOIN, partition_pruning=False) == {"o": "DISABLED"}
 
 
@@ -74,7 +74,7 @@ def test_pruning_can_be_off():
     ("sql", "provider"),
     [(MERGE, "iceberg"), (MERGE, "delta"), (DELETE, "iceberg"), (DELETE, "hudi"), (UPDATE, "hudi")],
 )
-def test_changes_of_rows(sql, provider):
+def test_merge_update_and_delete_on_lake_tables_are_restricted(sql, provider):
     assert planned(sql, provider).kind == sql.split()[0]
     assert reasons(sql, provider)["o" if sql == MERGE else "orders"] == "PRUNED"
 
@@ -87,17 +87,17 @@ def test_changes_of_rows(sql, provider):
         (DELETE, "delta", "Delta accepts no subquery in DELETE"),
     ],
 )
-def test_changes_of_rows_that_pass_through(sql, provider, why):
+def test_merge_update_and_delete_that_can_not_be_planned_pass_through(sql, provider, why):
     assert why in planned(sql, provider).passed_through
 
 
-def test_a_target_of_another_format():
+def test_a_merge_into_a_table_of_another_format_passes_through():
     sql = MERGE.replace("orders", "files")
     assert planned(sql).passed_through == "MERGE is planned for tables of iceberg, delta, hudi only"
 
 
 @pytest.mark.parametrize("provider", ["delta", "hudi"])
-def test_keys_of_data_columns_are_conditions_only_if_they_are_bounded(provider):
+def test_keys_of_data_columns_alone_do_not_restrict_a_lake_table(provider):
     sql = "SELECT o.id FROM orders o JOIN changed c ON o.v = c.v"
     found = planned(sql, provider, key_predicate=True)
     assert found.predicates == ()

@@ -13,7 +13,7 @@ RIGHT = "(SELECT item, category FROM items) i"
 
 
 @pytest.mark.parametrize("kind", ["", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI"])
-def test_a_star_over_using_hands_the_partition_column_on(kind):
+def test_a_star_over_using_includes_the_partition_column(kind):
     star = f"SELECT * FROM sales s {kind} JOIN items USING (item)"
     assert sources(f"SELECT 1 FROM ({star}) q {DAYS}") == KEYS
     assert sources(f"WITH q AS ({star}) SELECT 1 FROM q {DAYS}") == KEYS
@@ -29,7 +29,7 @@ def test_a_star_over_using_hands_the_partition_column_on(kind):
         ("FULL", {"s": False, "r": False}),
     ],
 )
-def test_the_shared_column_is_that_of_one_side(kind, keys):
+def test_a_using_column_belongs_to_one_side_of_an_outer_join(kind, keys):
     for listed in ("*", "ds"):
         inner = f"SELECT {listed} FROM sales s {kind} JOIN returns r USING (ds)"
         sql = f"SELECT 1 FROM ({inner}) q {DAYS}"
@@ -41,7 +41,7 @@ def test_the_shared_column_is_that_of_one_side(kind, keys):
 
 
 @pytest.mark.parametrize("column", ["a", "b", "c"])
-def test_shared_columns_come_first(column):
+def test_using_columns_come_first_in_a_star(column):
     star = f"SELECT * FROM {LEFT} JOIN {RIGHT} USING (item)"
     sql = f"SELECT 1 FROM ({star}) q (a, b, c) JOIN days d ON q.{column} = d.ds"
     expected = "PRUNED" if column == "b" else "NO_CONDITION_ON_PARTITION_COLUMN"
@@ -54,14 +54,14 @@ def test_shared_columns_come_first(column):
     }
 
 
-def test_several_tables_share_a_column():
+def test_a_using_column_of_three_tables_prunes_all_but_after_a_full_join():
     found = reasons("SELECT 1 FROM sales s JOIN days d USING (ds) JOIN returns r USING (ds)")
     assert found == {"s": "PRUNED", "r": "PRUNED"}
     found = reasons("SELECT 1 FROM sales s FULL JOIN days d USING (ds) JOIN returns r USING (ds)")
     assert found["r"] == "NO_CONDITION_ON_PARTITION_COLUMN"
 
 
-def test_an_unqualified_shared_column_in_a_condition():
+def test_an_unqualified_using_column_means_the_side_that_has_the_value():
     using = "SELECT 1 FROM sales s {} JOIN days d USING (ds) WHERE {}ds = '1'"
     for kind, side in (("", "s."), ("LEFT", "s."), ("RIGHT", "d."), ("LEFT SEMI", "s.")):
         found, qualified = (plan(using.format(kind, each), STAR) for each in ("", side))
@@ -72,7 +72,7 @@ def test_an_unqualified_shared_column_in_a_condition():
     assert reasons(ambiguous) == {"s": "CONDITION_NOT_SELF_CONTAINED"}
 
 
-def test_the_nearest_column_hides_a_shared_one():
+def test_a_column_of_the_inner_query_hides_a_using_column_outside():
     using = "SELECT 1 FROM sales s JOIN customers c USING (ds) WHERE EXISTS (SELECT 1 FROM {})"
     found = sources(using.format("days d WHERE ds = s.ds AND year = 1"))
     assert found == [KEYS[0].replace("d.year", "`d`.year")]
@@ -82,7 +82,7 @@ def test_the_nearest_column_hides_a_shared_one():
     "listed",
     ["ds, count(*)", "count(*), ds", "max(item), ds, 1", "ds, sum(item) OVER (PARTITION BY ds)"],
 )
-def test_a_column_without_a_name_hides_no_other(listed):
+def test_an_unnamed_column_does_not_hide_the_partition_column(listed):
     group = "" if "OVER" in listed else " GROUP BY ds"
     inner = f"SELECT {listed} FROM sales s{group}"
     for sql in (inner, f"SELECT * FROM ({inner}) p"):
@@ -101,7 +101,7 @@ def test_a_column_without_a_name_hides_no_other(listed):
         "(SELECT `upper(ds)` FROM (SELECT upper(ds) FROM days))",
     ],
 )
-def test_a_name_that_spark_makes_is_not_known(sql):
+def test_a_column_name_that_spark_generates_is_not_used(sql):
     assert reasons(sql).keys() == {"s"}
     assert "PRUNED" not in reasons(sql).values()
 
@@ -119,5 +119,5 @@ def test_a_name_that_spark_makes_is_not_known(sql):
         "(SELECT 1 FROM (SELECT upper(ds), year FROM days) d WHERE `upper(ds)` = year)",
     ],
 )
-def test_a_column_that_may_be_another(sql):
+def test_an_ambiguous_column_prevents_pruning(sql):
     assert "PRUNED" not in reasons(sql).values()

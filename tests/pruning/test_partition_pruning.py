@@ -74,7 +74,7 @@ DAYS = "SELECT DISTINCT `d`.`ds` FROM days AS `d` WHERE "
         ("JOIN items i ON s.item = i.item LEFT JOIN days d ON s.ds = d.ds", "PRESERVED_SIDE"),
     ],
 )
-def test_steps_of_the_document(joined, reason):
+def test_decisions_of_each_step_in_the_document(joined, reason):
     expected = {"s": reason}
     found = reasons(f"SELECT s.item FROM sales s {joined}")
     found.pop("r", None)
@@ -102,7 +102,7 @@ def test_steps_of_the_document(joined, reason):
         ("SELECT i.item, b.ds FROM items i LEFT JOIN sales b ON i.item = b.item", "PRUNED"),
     ],
 )
-def test_the_value_must_reach_the_join_unchanged(inside, reason):
+def test_a_changed_partition_value_is_not_pruned(inside, reason):
     """Step 4.5."""
     sql = f"SELECT 1 FROM ({inside}) q JOIN days d ON q.ds = d.ds"
     assert reasons(sql) == {"b": reason}
@@ -144,11 +144,11 @@ def test_the_value_must_reach_the_join_unchanged(inside, reason):
         ),
     ],
 )
-def test_which_conditions_pick_the_keys(sql, expected):
+def test_which_conditions_the_key_query_has(sql, expected):
     assert sources(sql) == expected
 
 
-def test_two_columns_of_one_source_are_one_tuple():
+def test_two_columns_of_one_key_source_are_read_as_tuples():
     sql = "SELECT 1 FROM returns r, days d WHERE r.hr = d.year AND d.ds = r.ds"
     assert sources(sql, "r") == [
         "SELECT DISTINCT `d`.`year`, `d`.`ds` FROM days AS `d` "
@@ -156,12 +156,12 @@ def test_two_columns_of_one_source_are_one_tuple():
     ]
 
 
-def test_two_sources_of_one_scan():
+def test_a_scan_may_have_two_key_sources():
     sql = "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds JOIN days e ON s.ds = e.day"
     assert len(sources(sql)) == 2
 
 
-def test_static_predicates_of_the_statement():
+def test_only_deterministic_predicates_on_partition_columns_are_static():
     sql = """SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds
              WHERE s.ds > '2' AND s.item = 1 AND s.ds > current_date AND s.ds <> d.day"""
     (decision,) = plan(sql, STAR).decisions
@@ -229,11 +229,11 @@ def test_static_predicates_of_the_statement():
         ("WITH sales AS (SELECT * FROM days) SELECT * FROM sales s JOIN days d ON s.ds = d.ds", {}),
     ],
 )
-def test_forms_of_statements(sql, expected):
+def test_decisions_for_each_form_of_statement(sql, expected):
     assert reasons(sql) == expected
 
 
-def test_one_key_query_for_one_condition_said_twice():
+def test_a_repeated_join_condition_makes_one_key_query():
     sql = "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds WHERE s.ds = d.ds"
     assert len(sources(sql)) == 1
 
@@ -241,12 +241,12 @@ def test_one_key_query_for_one_condition_said_twice():
 @pytest.mark.parametrize(
     "aggregate", ["first(ds)", "max_by(ds, year)", "collect_list(ds)[0]", "any_value (ds)"]
 )
-def test_sources_that_depend_on_the_order_of_rows(aggregate):
+def test_aggregates_that_depend_on_row_order_give_no_keys(aggregate):
     sql = f"SELECT 1 FROM sales s JOIN (SELECT {aggregate} ds FROM days) d ON s.ds = d.ds"
     assert reasons(sql) == {"s": "KEY_SOURCE_NOT_DETERMINISTIC"}
 
 
-def test_a_source_with_a_database_in_its_conditions_loses_them():
+def test_a_key_query_omits_conditions_that_name_the_database():
     sql = "SELECT 1 FROM sales s JOIN default.days ON s.ds = days.ds WHERE default.days.year = 1"
     assert sources(sql) == [
         "SELECT DISTINCT `days`.`ds` FROM default.days AS `days` WHERE `days`.`ds` IS NOT NULL"
@@ -265,7 +265,7 @@ def test_a_source_with_a_database_in_its_conditions_loses_them():
         "DROP VIEW sales",
     ],
 )
-def test_text_beyond_the_planner(sql):
+def test_a_statement_that_the_planner_can_not_read_passes_through(sql):
     found = plan(sql, STAR)
     assert found.kind is None
     assert found.passed_through
@@ -283,25 +283,25 @@ def test_text_beyond_the_planner(sql):
         ("FROM (SELECT * FROM sales s WHERE ds = 'x') PIVOT (count(*) FOR item IN (1))", "PRUNED"),
     ],
 )
-def test_pivot(sql, found):
+def test_a_pivot_prevents_pruning(sql, found):
     """It replaces the columns of every relation in FROM."""
     assert reasons(f"SELECT * {sql}") == {"s": found}
 
 
-def test_a_struct_of_the_subquery_hides_the_outer_table():
+def test_a_struct_column_in_a_subquery_hides_the_outer_table():
     sql = "SELECT 1 FROM sales s WHERE EXISTS (SELECT 1 FROM structs i WHERE s.ds = 'x')"
     assert reasons(sql) == {"s": "NO_CONDITION_ON_PARTITION_COLUMN"}
     assert reasons(sql.replace("structs i", "days s")) == {"s": "NO_CONDITION_ON_PARTITION_COLUMN"}
     assert reasons(sql.replace("structs", "days")) == {"s": "PRUNED"}
 
 
-def test_the_target_is_the_target():
+def test_the_target_of_an_insert_is_the_table_that_it_writes():
     sql = "INSERT OVERWRITE DIRECTORY '/x' STORED AS PARQUET SELECT item FROM sales"
     assert plan(sql, STAR).target is None
     assert plan("INSERT INTO items SELECT item, ds FROM sales", STAR).target == "items"
 
 
-def test_long_and_deep_statements():
+def test_a_long_statement_is_planned_and_a_deep_one_is_an_error():
     long = " AND ".join(f"item <> {n}" for n in range(3000))
     assert reasons(f"SELECT 1 FROM sales WHERE {long}") == {
         "sales": "NO_CONDITION_ON_PARTITION_COLUMN"
@@ -311,13 +311,13 @@ def test_long_and_deep_statements():
         plan(f"SELECT 1 FROM sales WHERE {deep}", STAR)
 
 
-def test_switched_off():
+def test_pruning_that_is_switched_off_has_the_reason_disabled():
     sql = "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds"
     (found,) = plan(sql, STAR, Settings.of(switches={"partition_pruning": False})).decisions
     assert found.reason.value == "DISABLED"
 
 
-def test_the_size_setting_is_inclusive():
+def test_a_small_table_may_be_as_large_as_the_size_setting():
     sql = "SELECT 1 FROM sales s JOIN days d ON s.ds = d.ds"
     name = "hive.mapjoin.smalltable.filesize"
     assert reasons(sql, **{name: "5000"}) == {"s": "PRUNED"}

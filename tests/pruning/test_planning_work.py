@@ -94,18 +94,18 @@ def work(action) -> int:
     ],
     ids=["plan", "rewrite", "tables_of", "without_joins"],
 )
-def test_ten_times_as_long_is_at_most_twelve_times_the_work(shape, step):
+def test_a_statement_ten_times_as_long_takes_at_most_twelve_times_the_work(shape, step):
     make = SHAPES[shape][0]
     step(make(3))  # what is imported and compiled once
     short, long = (work(lambda: step(make(n))) for n in (PARTS[shape] // 10, PARTS[shape]))  # noqa: B023
     assert long <= 12 * short
 
 
-def test_all_joins_that_the_keys_decide_are_removed():
+def test_all_redundant_joins_of_a_long_statement_are_removed():
     assert without_joins(joins(10)) == 10
 
 
-def test_a_scan_asks_few_key_queries_and_prefers_filtered_tables():
+def test_a_scan_has_at_most_16_key_queries_and_filtered_tables_come_first():
     unfiltered = "".join(f" JOIN dim d{n} ON f.p = d{n}.k" for n in range(30))
     sql = f"SELECT f.id FROM fact f{unfiltered} JOIN dim e ON f.p = e.k WHERE e.w = 1"
     (decision,) = plan(sql, CATALOG, SETTINGS).decisions
@@ -117,7 +117,7 @@ def test_a_scan_asks_few_key_queries_and_prefers_filtered_tables():
 
 
 @pytest.mark.parametrize("sql", ["SELECT a FROM b WHERE", parentheses(5_000)], ids=["", "deep"])
-def test_a_text_that_can_not_be_parsed_is_read_once(sql, monkeypatch):
+def test_a_statement_that_can_not_be_parsed_is_read_once(sql, monkeypatch):
     parsing._parsed.cache_clear()
     read, real = [], parsing._tree
     monkeypatch.setattr(parsing, "_tree", lambda text: [read.append(text), real(text)][1])
@@ -127,7 +127,7 @@ def test_a_text_that_can_not_be_parsed_is_read_once(sql, monkeypatch):
     assert read == [sql]
 
 
-def test_deep_nesting_is_an_error_of_its_own():
+def test_deep_nesting_raises_too_complex():
     with pytest.raises(TooComplex):
         plan(parentheses(5_000), CATALOG, SETTINGS)
     with pytest.raises(TooComplex):  # it can be parsed
@@ -145,7 +145,7 @@ def planned_in_vain(sql):
         plan(sql, CATALOG, SETTINGS)
 
 
-def test_a_text_that_would_take_seconds_is_not_parsed():
+def test_a_statement_that_would_take_seconds_is_not_parsed():
     sql = in_list(100_000)
     with pytest.raises(TooComplex, match="too long, with more than 300,000 characters, to be"):
         plan(sql, CATALOG, SETTINGS)
@@ -168,7 +168,7 @@ def test_comments_before_a_statement_are_read_once():
 
 
 @pytest.mark.parametrize("shape", PARTS)
-def test_a_budget_ends_the_planning_in_the_middle(shape):
+def test_a_time_budget_ends_planning_in_the_middle(shape):
     sql = SHAPES[shape][0](PARTS[shape])
     everything = itertools.count()
     with Budget(10**9, everything.__next__):
@@ -181,13 +181,13 @@ def test_a_budget_ends_the_planning_in_the_middle(shape):
 
 
 @pytest.mark.parametrize("action", [plan, rewrite])
-def test_no_time_at_all(action):
+def test_a_budget_of_zero_seconds_ends_planning_and_rewriting(action):
     sql = "SELECT a.id FROM fact a WHERE a.p IN (SELECT max(b.p) FROM fact b WHERE a.id = b.id)"
     with pytest.raises(OverBudget, match="takes more than 0 s"), Budget(0):
         action(sql, CATALOG, SETTINGS)
 
 
-def test_a_budget_is_spent_by_all_its_blocks_and_by_no_others():
+def test_a_budget_counts_only_the_time_inside_its_with_blocks():
     now = iter([0, 3, 100, 101, 102, 103])
     budget = Budget(5, now.__next__)
     with budget:
@@ -199,7 +199,7 @@ def test_a_budget_is_spent_by_all_its_blocks_and_by_no_others():
             check_budget()
 
 
-def test_a_budget_belongs_to_its_thread():
+def test_a_budget_applies_to_its_own_thread_only():
     found = []
     with Budget(0):
         thread = threading.Thread(target=lambda: found.append(check_budget()))
@@ -210,7 +210,7 @@ def test_a_budget_belongs_to_its_thread():
     assert found == [None]
 
 
-def test_plans_share_the_tree_and_do_not_change_it():
+def test_planning_and_rewriting_do_not_change_the_shared_syntax_tree():
     sql = in_list(20)
     before = repr(parse(sql))
     plan(sql, CATALOG, SETTINGS)

@@ -54,11 +54,11 @@ def after(sql: str) -> str:
         ),
     ],
 )
-def test_where_a_condition_goes(join, expected):
+def test_where_predicate_pushdown_places_a_condition(join, expected):
     assert expected in after(f"SELECT a.key FROM src a {join}")
 
 
-def test_a_condition_stops_below_nothing_that_supplies_nulls():
+def test_a_condition_is_not_pushed_below_a_join_that_supplies_nulls():
     sql = """SELECT a.key FROM src a JOIN src b ON a.key = b.key RIGHT JOIN src c ON b.key = c.key
              WHERE a.value = '1' AND c.value = '2'"""
     tree = after(sql)

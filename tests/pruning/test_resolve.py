@@ -31,7 +31,7 @@ from tests.pruning.catalogs import STAR
         ("SELECT 1 FROM sales s WHERE EXISTS (SELECT nope FROM days d)", 1, 44, "no column nope"),
     ],
 )
-def test_wrong_names(sql, line, column, message):
+def test_wrong_names_are_errors_with_line_and_column(sql, line, column, message):
     with pytest.raises(PlanError) as caught:
         plan(sql, STAR)
     assert caught.value.code == "SEMANTIC"
@@ -57,5 +57,5 @@ def test_wrong_names(sql, line, column, message):
         "SELECT _metadata.file_path FROM sales",
     ],
 )
-def test_names_that_are_right(sql):
+def test_valid_names_are_resolved(sql):
     plan(sql, STAR)

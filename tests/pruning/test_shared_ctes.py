@@ -48,14 +48,14 @@ def years(sql: str) -> list[list[str]]:
     ]
 
 
-def test_each_reader_is_an_alternative():
+def test_each_reader_of_a_cte_is_an_alternative():
     found = years(
         f"{YEARS} SELECT * FROM t a JOIN t b ON a.i = b.i WHERE a.y = 1999 AND b.y = 2000"
     )
     assert found == [["1999"], ["2000"]]
 
 
-def test_readers_that_agree_are_one_alternative():
+def test_readers_of_a_cte_with_equal_conditions_are_one_alternative():
     sql = f"{YEARS} SELECT * FROM t a JOIN t b ON a.i = b.i WHERE a.y = 2000 AND b.y = 2000"
     assert years(sql) == [["2000"]]
 
@@ -71,12 +71,12 @@ def test_readers_that_agree_are_one_alternative():
         "SELECT * FROM (SELECT * FROM t LIMIT 5) u WHERE y = 2000",
     ],
 )
-def test_a_reader_without_a_condition_needs_every_key(other):
+def test_a_reader_of_a_cte_without_a_condition_needs_every_key(other):
     found = years(f"{YEARS} SELECT * FROM t WHERE y = 1999 UNION ALL {other}")
     assert [] in found
 
 
-def test_readers_inside_another_cte_count():
+def test_readers_of_a_cte_inside_another_cte_are_alternatives():
     sql = f"{YEARS}, u AS (SELECT * FROM t WHERE y = 1999) SELECT * FROM u JOIN t b ON b.y = 2000"
     assert years(sql) == [["1999"], ["2000"]]
     sql = f"{YEARS}, u AS (SELECT * FROM t), v AS (SELECT * FROM u WHERE y = 1999) SELECT * FROM v"
@@ -84,12 +84,12 @@ def test_readers_inside_another_cte_count():
 
 
 @pytest.mark.parametrize("both", ["EXCEPT", "INTERSECT", "UNION"])
-def test_readers_in_set_operations(both):
+def test_readers_of_a_cte_in_set_operations_are_alternatives(both):
     found = years(f"{YEARS} SELECT * FROM t WHERE y = 1999 {both} SELECT * FROM t WHERE y = 2000")
     assert found == [["1999"], ["2000"]]
 
 
-def test_partition_columns_of_each_reader():
+def test_each_reader_of_a_cte_has_its_own_conditions_on_partition_columns():
     sql = (
         f"{DAYS} SELECT t.item FROM t JOIN days d ON t.ds = d.ds WHERE d.year = 1999 "
         "UNION ALL SELECT t.item FROM t WHERE t.ds = '2020-01-01'"
@@ -99,12 +99,12 @@ def test_partition_columns_of_each_reader():
     assert "t.ds = '2020-01-01'" in [found.sql for found in second.conditions]
 
 
-def test_one_reader_that_reads_everything_leaves_the_scan_whole():
+def test_a_reader_that_needs_all_partitions_leaves_the_scan_of_a_cte_whole():
     sql = f"{DAYS} SELECT * FROM t WHERE ds = '2020-01-01' UNION ALL SELECT * FROM t"
     assert decision(sql).reason is Reason.NO_CONDITION_ON_PARTITION_COLUMN
 
 
-def test_a_list_of_columns_renames_for_every_reader():
+def test_a_column_list_of_a_cte_renames_columns_for_every_reader():
     sql = YEARS.replace("WITH t AS", "WITH t (year, item, n) AS")
     found = years(
         f"{sql} SELECT * FROM t WHERE year = 1999 UNION ALL SELECT * FROM t WHERE year = 2000"
@@ -112,7 +112,7 @@ def test_a_list_of_columns_renames_for_every_reader():
     assert found == [["1999"], ["2000"]]
 
 
-def test_a_data_column_needs_the_same_keys_for_all_readers():
+def test_a_data_column_of_a_cte_is_filtered_only_if_all_readers_need_the_same_keys():
     settings = Settings.of(switches={"key_predicate": True})
     inside = (
         "WITH t AS (SELECT s.item, i.category AS c FROM sales s JOIN items i ON s.item = i.item) "
@@ -123,7 +123,7 @@ def test_a_data_column_needs_the_same_keys_for_all_readers():
     assert plan(unlike, STAR, settings).predicates == ()
 
 
-def test_ctes_that_double_each_time_are_planned_quickly():
+def test_ctes_whose_readers_double_each_time_are_planned_quickly():
     steps = ", ".join(
         f"t{n} AS (SELECT a.ds FROM t{n - 1} a JOIN t{n - 1} b ON a.ds = b.ds)"
         for n in range(1, 30)
@@ -132,7 +132,7 @@ def test_ctes_that_double_each_time_are_planned_quickly():
     assert decision(sql).reason is not Reason.PRUNED
 
 
-def test_every_scan_that_is_resolved_is_in_a_tree(monkeypatch):
+def test_every_resolved_scan_is_in_an_operator_tree(monkeypatch):
     """A reader that is lost between the two would not be asked which partitions it needs."""
     made: Counter[int] = Counter()
     resolve_table = Relations._table

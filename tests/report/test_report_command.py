@@ -62,14 +62,14 @@ def written(run, tmp_path):
     return Scripts(file.read_text())
 
 
-def test_in_the_terminal(run, capsys):
+def test_the_report_in_the_terminal_has_the_headline_and_the_advice(run, capsys):
     assert main(["report", str(run)]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("kept 250 of 1,000 partitions")
     assert "  to do: Use an inner join if the result allows it. More: docs/" in printed
 
 
-def test_as_one_file_that_needs_no_server(run, tmp_path):
+def test_the_html_report_is_one_file_that_needs_no_server(run, tmp_path):
     page = written(run, tmp_path)
     kinds = [kind for kind, _ in page.found]
     assert kinds == ["style", "application/json", "module"]
@@ -93,19 +93,19 @@ def test_as_one_file_that_needs_no_server(run, tmp_path):
     assert EVIL in listed["partitions"][-1]["values"]
 
 
-def test_a_descriptor_without_its_report(run, tmp_path):
+def test_the_report_of_a_descriptor_without_a_report_has_no_stages(run, tmp_path):
     run.with_name("2.report.json").unlink()
     instance = json.loads(written(run, tmp_path).found[1][1])["data"]
     assert (instance["kept"], instance["stages"], instance["reads"]) == (250, [], [])
 
 
 @pytest.mark.parametrize("name", ["3.json", "2.report.json"])
-def test_a_path_that_is_no_descriptor(run, tmp_path, capsys, name):
+def test_a_path_that_is_no_descriptor_is_an_error(run, tmp_path, capsys, name):
     assert main(["report", str(run.with_name(name))]) == 1
     assert capsys.readouterr().err.startswith("error: ")
 
 
-def test_sources_that_were_not_built(run, tmp_path, capsys, monkeypatch):
+def test_an_html_report_without_built_pages_names_make_pages(run, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(html_files, "STATIC", tmp_path)
     assert main(["report", str(run), "--html", str(tmp_path / "run.html")]) == 1
     assert "make pages" in capsys.readouterr().err

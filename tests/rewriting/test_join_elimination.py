@@ -48,7 +48,7 @@ def left_out(sql, *joins, keys=("day",)):
     return spliced(sql, edits), [join.table.alias for join in gone]
 
 
-def test_a_table_that_is_only_joined_is_left_out():
+def test_a_join_whose_table_is_not_used_is_removed():
     assert left_out(f"SELECT f.id {STAR} WHERE d.week = 2") == ("SELECT f.id FROM fact f", ["d"])
 
 
@@ -81,18 +81,18 @@ def test_a_table_that_is_only_joined_is_left_out():
         f"INSERT INTO result SELECT f.id {STAR.replace('days', 'weeks')} WHERE d.week = 2",
     ],
 )
-def test_the_join_stays(sql):
+def test_joins_that_are_not_redundant_are_kept(sql):
     assert left_out(sql) == (sql, [])
 
 
-def test_a_statement_may_write_what_a_table_does_not_read():
+def test_a_redundant_join_of_an_insert_is_removed():
     sql = f"INSERT INTO result SELECT f.id {STAR} WHERE d.week = 2"
     assert left_out(sql) == ("INSERT INTO result SELECT f.id FROM fact f", ["d"])
     view = f"SELECT f.id {STAR.replace('days', 'weeks')} WHERE d.week = 2"
     assert left_out(view) == ("SELECT f.id FROM fact f", ["d"])
 
 
-def test_every_column_of_the_key_is_compared():
+def test_a_join_is_kept_if_not_every_column_of_the_key_is_compared():
     sql = "SELECT h.id FROM hours h JOIN days d ON h.day = d.day{} WHERE d.week = 2"
     join = ("h", "d", "d.week = 2")
     both = sql.format(" AND h.week = d.week")
@@ -101,7 +101,7 @@ def test_every_column_of_the_key_is_compared():
     assert left_out(two, join, keys=("day", "hr")) == (two, [])
 
 
-def test_what_chooses_the_partitions_of_a_table_keeps_it():
+def test_of_two_small_tables_that_restrict_each_other_one_is_kept():
     """``plan`` restricts ``fact``, and ``days`` restricts ``plan``."""
     sql = "SELECT f.id FROM fact f, plan p, days d WHERE f.day = p.day AND p.day = d.day"
     by_days, by_plan = ("p", "d"), ("f", "p")

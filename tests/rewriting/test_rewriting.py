@@ -55,7 +55,7 @@ def reasons(sql, mode="true", catalog=CATALOG):
     return {reason for _, reason in found.refused}
 
 
-def test_it_is_off_as_in_hive():
+def test_the_rewriting_is_off_by_default_as_in_hive():
     assert rewrite(SCALAR, CATALOG, Settings.of()).refused == (("*", Refusal.OFF),)
 
 
@@ -85,11 +85,11 @@ def test_a_scalar_subquery_becomes_a_window():
         ),
     ],
 )
-def test_what_is_not_understood_is_left_alone(sql, reason):
+def test_statements_that_are_not_rewritten_have_a_reason(sql, reason):
     assert reason in reasons(sql)
 
 
-def test_rows_filtered_otherwise_are_not_added_up_together():
+def test_aggregates_over_rows_with_different_filters_are_not_shared():
     sql = (
         "SELECT o.name, sum(a.qty) AS s FROM orders o, lines a WHERE a.ord = o.ord AND o.ord IN "
         "(SELECT ord FROM lines{} GROUP BY ord) GROUP BY o.name"
@@ -100,13 +100,13 @@ def test_rows_filtered_otherwise_are_not_added_up_together():
     assert outcome(both).applied == ("aggregate_once",)
 
 
-def test_a_key_of_another_type_is_no_key():
+def test_a_correlation_key_of_another_type_prevents_the_rewriting():
     sql = "SELECT o.name FROM orders o, lines a WHERE o.text_ord = a.ord AND a.qty < {}"
     inner = "(SELECT avg(qty) FROM lines b WHERE b.ord = o.text_ord)"
     assert reasons(sql.format(inner)) == {Refusal.KEY_TYPE}
 
 
-def test_a_null_key_finds_no_rows():
+def test_a_null_correlation_key_counts_no_rows():
     counted = SCALAR.replace("avg(qty)", "count(*)")
     assert "CASE WHEN `a`.`ord` IS NOT NULL THEN `a`.`__w0` ELSE 0 END" in outcome(counted).sql
 
@@ -120,12 +120,12 @@ def test_a_null_key_finds_no_rows():
         ("b.late", ["max"]),
     ],
 )
-def test_exists_asks_for_the_least_and_the_greatest(comparison, windows):
+def test_exists_with_a_comparison_becomes_windows_with_min_and_max(comparison, windows):
     sql = outcome(EXISTS.format(comparison)).sql
     assert [line.split("(")[0].strip() for line in sql.splitlines() if " OVER " in line] == windows
 
 
-def test_auto_leaves_small_and_unknown_tables_alone():
+def test_auto_does_not_rewrite_small_tables_or_tables_of_unknown_size():
     for size, reason in (
         (10**6, Refusal.TABLE_SMALL),
         (None, Refusal.SIZE_NOT_KNOWN),
@@ -136,7 +136,7 @@ def test_auto_leaves_small_and_unknown_tables_alone():
         assert outcome(SCALAR, "true", catalog).applied == ("self_join_window",)
 
 
-def test_auto_asks_statistics_whether_an_aggregate_is_small():
+def test_auto_uses_statistics_to_tell_whether_an_aggregate_is_small():
     for distinct in ((), (("ord", 100_000),), (("part", 10**7),)):
         catalog = JsonCatalog.of([replace(LINES, distinct=distinct), ORDERS])
         assert reasons(SCALAR, "auto", catalog) == {Refusal.NOT_EXPECTED_TO_WIN}
@@ -155,7 +155,7 @@ def test_auto_asks_statistics_whether_an_aggregate_is_small():
     assert reasons(few.format("o.name > 'x'"), "auto") == {Refusal.NOT_EXPECTED_TO_WIN}
 
 
-def test_no_shuffle_is_shared_where_spark_shuffles_nothing():
+def test_auto_shares_no_scan_of_a_table_that_spark_does_not_shuffle():
     sql = (
         "SELECT a.ord, b.qty FROM (SELECT ord, count(DISTINCT part) AS n FROM lines GROUP BY ord) "
         "a, (SELECT ord, count(DISTINCT supp) AS n FROM lines GROUP BY ord) c, lines b "
@@ -167,14 +167,14 @@ def test_no_shuffle_is_shared_where_spark_shuffles_nothing():
         assert outcome(sql, "auto", JsonCatalog.of([table, ORDERS])).applied == applied
 
 
-def test_the_click_stream_is_left_alone():
+def test_auto_does_not_rewrite_the_click_stream_query():
     sql = """SELECT c.ord FROM lines c, (SELECT c1.ord, min(c2.qty) AS q FROM lines c1, lines c2
       WHERE c1.ord = c2.ord AND c1.part = 3 AND c2.part = 7 GROUP BY c1.ord) m
       WHERE c.ord = m.ord AND c.qty > m.q"""
     assert Refusal.NOT_EXPECTED_TO_WIN in reasons(sql, "auto")
 
 
-def test_pruning_goes_first():
+def test_a_rewriting_that_would_lose_pruning_is_refused():
     sql = (
         "SELECT f.item FROM daily f JOIN days d ON f.ds = d.ds WHERE d.year = 2020 AND "
         "f.amount < (SELECT avg(amount) FROM daily g WHERE g.item = f.item)"
@@ -184,19 +184,19 @@ def test_pruning_goes_first():
     assert outcome(static).applied == ("self_join_window",)
 
 
-def test_names_that_the_statement_has_are_not_taken():
+def test_new_column_names_do_not_collide_with_names_of_the_statement():
     found = outcome(SCALAR.replace("SELECT ord", "SELECT ord AS __w0"))
     assert "AS ___w0" in found.sql
 
 
-def test_the_query_of_a_statement():
+def test_the_query_of_an_insert_is_rewritten():
     assert query_of("INSERT INTO t SELECT 1 AS a") == "SELECT 1 AS a"
     assert query_of("SELECT 1") == "SELECT 1"
     found = outcome(f"INSERT OVERWRITE TABLE orders {SCALAR}")
     assert found.applied == ("self_join_window",)
 
 
-def test_explain_says_what_was_done_and_what_not():
+def test_explain_lists_rewritings_and_refusals():
     sql = EXISTS.format("b.supp <> a.supp").replace("SELECT ord", "SELECT a.ord")
     loose = {"hive.optimize.correlation": "true", "hive.auto.convert.join": "false"}
     with pytest.raises(PlanError):  # Hive takes no comparison between the two
@@ -214,7 +214,7 @@ def test_explain_says_what_was_done_and_what_not():
 
 
 @pytest.mark.parametrize("key", ["abs(ord)", "1", "ord + 1"])
-def test_a_scan_is_not_shared_by_a_key_that_is_no_column(key):
+def test_a_scan_is_not_shared_by_a_group_key_that_is_no_column(key):
     """``DISTRIBUTE BY`` would name a column that is not there."""
     sql = (
         "SELECT x.m, y.n FROM (SELECT count(DISTINCT part) AS n FROM lines GROUP BY {0}) y, "

@@ -42,7 +42,7 @@ JOINED = (
         (JOINED.format("o.text_ord <", "avg(qty)"), Refusal.MAY_FAIL),
     ],
 )
-def test_other_plans_could_give_other_rows(sql, reason):
+def test_statements_whose_rows_depend_on_the_plan_are_not_rewritten(sql, reason):
     assert reason in reasons(sql)
 
 
@@ -50,11 +50,11 @@ def test_other_plans_could_give_other_rows(sql, reason):
     "item",
     ["sum(CAST(weight AS int))", "sum(CASE WHEN weight > 0.5 THEN 1 END)", "max(weight)", "avg(1)"],
 )
-def test_exact_sums_do_not_stand_in_the_way(item):
+def test_sums_of_exact_types_do_not_prevent_a_rewriting(item):
     assert outcome(SCALAR.replace("SELECT ord", f"SELECT {item} AS s")).applied
 
 
-def test_sums_of_keys_that_the_join_drops_must_not_overflow():
+def test_sums_that_may_overflow_are_not_computed_before_the_join():
     sql = (
         "SELECT o.name, {} AS s FROM orders o, lines a WHERE a.ord = o.ord AND o.ord IN "
         "(SELECT ord FROM lines GROUP BY ord HAVING sum(qty) > 3) GROUP BY o.name"
@@ -64,17 +64,17 @@ def test_sums_of_keys_that_the_join_drops_must_not_overflow():
     assert outcome(sql.format("max(a.supp)")).applied == ("aggregate_once",)
 
 
-def test_a_lookup_finds_its_block_alone_so_nothing_is_asked_sooner():
+def test_a_scalar_subquery_on_one_table_becomes_a_window():
     sql = "SELECT ord FROM lines a WHERE 2 * qty < (SELECT avg(qty) FROM lines b WHERE b.ord=a.ord)"
     assert outcome(sql).applied == ("self_join_window",)
 
 
-def test_named_parameters_may_be_moved():
+def test_named_parameters_may_be_moved_by_a_rewriting():
     sql = SCALAR.replace("b.ord = a.ord", "b.ord = a.ord AND b.qty > :least")
     assert "CASE WHEN (`qty` > :least) THEN" in outcome(sql).sql
 
 
-def test_a_statement_that_reads_no_table_twice_looks_nothing_up():
+def test_a_statement_that_reads_no_table_twice_makes_no_catalog_call():
     class Closed:
         def table(self, name):
             raise AssertionError(f"{name} is looked up")
@@ -84,7 +84,7 @@ def test_a_statement_that_reads_no_table_twice_looks_nothing_up():
     assert (found.sql, found.applied, found.refused) == (sql, (), ())
 
 
-def test_the_window_reads_what_the_block_or_the_lookup_asks_for():
+def test_the_window_reads_the_rows_of_the_outer_query_and_the_subquery():
     daily = Table(
         "default.daily",
         (Column("item", "int"), Column("amount", "int")),
@@ -105,7 +105,7 @@ def test_the_window_reads_what_the_block_or_the_lookup_asks_for():
         assert "FROM daily) f" in outcome(one, "true", catalog).sql
 
 
-def test_the_join_that_restricts_the_keys_is_made_once():
+def test_a_join_that_restricts_the_keys_is_not_repeated():
     sql = (
         "SELECT o.name, o.ord, a.supp FROM orders o, lines a WHERE o.ord = a.ord AND o.name = 'x' "
         "AND EXISTS (SELECT 1 FROM lines b WHERE b.ord = o.ord AND b.supp <> a.supp){}"
@@ -125,7 +125,7 @@ def test_the_join_that_restricts_the_keys_is_made_once():
     assert "IN (SELECT `o`.`ord` FROM orders AS `o` WHERE" in compared.sql
 
 
-def test_order_by_means_the_item_of_that_name():
+def test_order_by_refers_to_the_select_item_of_that_name():
     sql = (
         "SELECT{} o.name AS text_ord, a.supp FROM orders o, lines a WHERE o.ord = a.ord AND "
         "o.name = 'x' AND EXISTS (SELECT 1 FROM lines b WHERE b.ord = o.ord AND b.supp <> a.supp)"
@@ -139,7 +139,7 @@ def test_order_by_means_the_item_of_that_name():
         assert "FROM orders o, (SELECT *," in other.sql
 
 
-def test_two_reads_keep_the_join_that_holds_them_together():
+def test_a_join_between_two_reads_of_a_table_is_kept():
     sql = (
         "SELECT a.supp FROM orders o, lines a, lines c WHERE o.ord = a.ord AND o.ord = c.ord AND "
         "o.name = 'x' AND EXISTS (SELECT 1 FROM lines b WHERE b.ord = a.ord AND b.part <> a.part)"
@@ -151,7 +151,7 @@ def test_two_reads_keep_the_join_that_holds_them_together():
 @pytest.mark.parametrize(
     "head", ["CREATE VIEW v AS ", "CREATE OR REPLACE TEMPORARY VIEW v AS ", "CREATE TABLE v AS "]
 )
-def test_what_is_kept_as_text_stays_the_users(head):
+def test_the_statement_of_a_view_is_not_rewritten(head):
     found = outcome(head + SCALAR)
     assert bool(found.applied) == ("TABLE" in head)
     settings = Settings.of({"hive.auto.convert.join.noconditionaltask.size": 2 * 10**8})
@@ -159,7 +159,7 @@ def test_what_is_kept_as_text_stays_the_users(head):
     assert ("BROADCAST" in with_broadcasts(sql, CATALOG, settings, 10**7)) == ("TABLE" in head)
 
 
-def test_hints_for_map_joins_that_spark_would_not_make():
+def test_broadcast_hints_are_added_for_joins_that_spark_would_not_broadcast():
     settings = Settings.of({"hive.auto.convert.join.noconditionaltask.size": 2 * 10**8})
     sql = "SELECT{} a.ord FROM lines a {}JOIN orders o ON a.ord = o.ord"
 

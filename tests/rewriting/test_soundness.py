@@ -40,11 +40,11 @@ def decision(sql: str, alias: str):
         ),
     ],
 )
-def test_what_nulls_in_place_of_a_row_fulfil(from_, seen):
+def test_conditions_that_null_supplied_rows_may_fulfil_are_dropped(from_, seen):
     assert surviving(from_, "s") == seen
 
 
-def test_an_or_may_be_true_of_the_nulls_of_one_relation():
+def test_an_or_that_nulls_may_fulfil_gives_no_keys():
     found = decision(
         "SELECT 1 FROM sales s LEFT JOIN days d ON s.ds = d.ds "
         "WHERE (s.ds = 'x' AND s.item = 1) OR (d.year = 2 AND s.ds = 'y' AND s.item = 2)",
@@ -64,7 +64,7 @@ def test_an_or_may_be_true_of_the_nulls_of_one_relation():
         ("(q.y = 1 AND i.category = 'a') OR (q.item = 2 AND i.category = 'b')", "PRESERVED_SIDE"),
     ],
 )
-def test_what_nulls_fulfil_inside_a_subquery(condition, reason):
+def test_conditions_on_null_supplied_columns_of_a_subquery(condition, reason):
     inner = (
         "SELECT s.item, d.year AS y, coalesce(d.year, 2000) AS filled "
         "FROM sales s LEFT JOIN days d ON s.ds = d.ds"
@@ -97,7 +97,7 @@ OUTER = "days d LEFT JOIN sales s ON s.item = d.year"
         "JOIN days e ON t.x = e.ds",
     ],
 )
-def test_a_value_that_is_not_the_partitions_alone(inner):
+def test_a_value_that_is_not_the_partition_column_is_not_pruned(inner):
     assert not decision(f"SELECT 1 FROM {inner}", "s").pruned
 
 
@@ -108,7 +108,7 @@ def test_a_value_that_is_not_the_partitions_alone(inner):
         "SELECT t.ds FROM (SELECT ds FROM sales UNION ALL SELECT ds FROM customers) t",
     ],
 )
-def test_a_view_whose_rows_are_not_the_tables(query):
+def test_a_view_that_changes_its_tables_rows_is_not_pruned(query):
     view = replace(
         STAR.table("days"),
         name="default.seen",
@@ -121,7 +121,7 @@ def test_a_view_whose_rows_are_not_the_tables(query):
     assert [each for each in found if each.pruned] == []
 
 
-def test_names_tell_no_data_column():
+def test_keys_from_partition_names_use_no_data_column():
     (source,) = decision(
         "SELECT 1 FROM sales s JOIN returns r ON s.ds = r.ds AND r.item = 3", "s"
     ).sources
@@ -143,7 +143,7 @@ def test_a_null_key_matches_null_safely():
         ("returns r JOIN days d ON r.ds = d.ds AND r.hr + 0 = d.year", "r"),
     ],
 )
-def test_what_the_metastore_does_not_compare_as_spark_does(joined, alias):
+def test_conditions_that_the_metastore_compares_differently_are_not_for_it(joined, alias):
     (source,) = decision(f"SELECT 1 FROM {joined}", alias).sources
     assert source.partition_columns == ()
 
@@ -155,7 +155,7 @@ def test_what_the_metastore_does_not_compare_as_spark_does(joined, alias):
         "(SELECT ds FROM days WHERE year = ?) t",  # whose value is known by its place
     ],
 )
-def test_a_subquery_that_can_not_run_alone(subquery):
+def test_a_subquery_that_can_not_run_alone_gives_no_keys(subquery):
     assert not decision(f"SELECT 1 FROM sales s, {subquery} WHERE s.ds = t.ds", "s").pruned
 
 
@@ -181,11 +181,11 @@ JOINED = "FROM facts f JOIN days d ON f.day = d.day WHERE d.year = 2000"
         "WHERE f.day = d.day AND d.year = 2000",
     ],
 )
-def test_a_join_that_stays(sql):
+def test_a_join_that_is_not_redundant_is_kept(sql):
     assert without_join(sql, asked="d.year = 2000") == sql
 
 
-def test_a_table_that_chose_partitions_is_not_left_out_after_its_own_join():
+def test_only_one_of_two_chained_redundant_joins_is_removed():
     sql = "SELECT f.item FROM facts f, days d, days e WHERE f.day = d.day AND d.day = e.day"
     text = Text(sql, parse(sql), EXAMPLE)
     (block,) = text.blocks()
@@ -205,14 +205,14 @@ def test_a_table_that_chose_partitions_is_not_left_out_after_its_own_join():
         assert spliced(sql, edits).count("days") == 1
 
 
-def test_not_exists_takes_null_for_no_match():
+def test_not_exists_treats_null_as_no_match():
     exists = (
         "SELECT ord FROM lines a WHERE NOT EXISTS (SELECT 1 FROM lines b WHERE b.ord = a.ord {})"
     )
     assert "NOT coalesce(" in outcome(exists.format("AND b.supp <> a.supp")).sql
 
 
-def test_some_value_is_greater_if_the_greatest_is():
+def test_exists_with_greater_becomes_a_window_with_max():
     sql = "SELECT ord FROM lines a WHERE EXISTS (SELECT 1 FROM lines b WHERE b.ord = a.ord AND {})"
     greater = outcome(sql.format("b.supp > a.supp")).sql
     assert "max(`supp`) OVER" in greater
@@ -227,7 +227,7 @@ def test_a_derived_table_needs_a_row_that_passes():
     assert "max(CASE WHEN (`late`) THEN 1 END) OVER" in outcome(sql).sql
 
 
-def test_equal_by_a_cast_is_not_the_same_key():
+def test_keys_that_are_equal_only_by_a_cast_are_not_shared():
     sql = (
         "SELECT o.name FROM orders o, orders p, lines a WHERE o.ord = p.text_ord "
         "AND p.text_ord = a.ord AND a.qty < (SELECT avg(qty) FROM lines b WHERE b.ord = o.ord)"
@@ -250,17 +250,17 @@ ONCE = (
         ("sum(a.qty) AS s", "", " ORDER BY a.part"),
     ],
 )
-def test_what_can_not_be_added_up_before_the_join(given, joined, group):
+def test_aggregates_that_can_not_be_computed_before_the_join(given, joined, group):
     assert "aggregate_once" not in outcome(ONCE.format(given, joined, group)).applied
 
 
-def test_a_count_is_the_sum_of_the_keys_counts():
+def test_a_count_becomes_the_sum_of_the_counts_of_each_key():
     found = outcome(ONCE.format("count(*) AS n", "", ""))
     assert found.applied == ("aggregate_once",)
     assert "sum(`a`.`__s0`)" in found.sql
 
 
-def test_aggregates_over_other_rows_do_not_become_one():
+def test_aggregates_over_different_rows_are_not_merged():
     sql = (
         "SELECT a.ord, a.s, b.m FROM (SELECT ord, sum(qty) AS s FROM lines WHERE late "
         "GROUP BY ord) a JOIN (SELECT ord, max(qty) AS m FROM lines WHERE part = 1 GROUP BY ord) b "
@@ -269,7 +269,7 @@ def test_aggregates_over_other_rows_do_not_become_one():
     assert "merged_aggregates" not in outcome(sql).applied
 
 
-def test_what_may_fail_is_not_asked_of_more_rows():
+def test_an_expression_that_may_fail_is_not_evaluated_for_more_rows():
     asked = "a.supp * 1000000 > 5"
     sql = (
         f"SELECT o.name FROM orders o, lines a WHERE o.ord = a.ord AND o.name = 'x' AND {asked} "
@@ -281,7 +281,7 @@ def test_what_may_fail_is_not_asked_of_more_rows():
     assert found.sql.count("1000000") == 1
 
 
-def test_sums_do_not_go_above_a_join_that_repeats_rows():
+def test_sums_are_not_moved_above_a_join_that_repeats_rows():
     sql = (
         "SELECT o.name FROM orders o, lines a WHERE o.ord = a.ord AND o.name = 'x' AND a.qty < "
         "(SELECT avg(qty) FROM lines b WHERE b.ord = a.ord)"

@@ -28,12 +28,12 @@ CASES = [
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES)
-def test_before_and_after(rule: str, case: Case):
+def test_each_rule_changes_the_plan_as_its_fixture_shows(rule: str, case: Case):
     assert SHOWN[rule](case.statement) == case.sections
 
 
 @pytest.mark.parametrize(("rule", "path"), files().items())
-def test_some_cases_apply_and_some_do_not(rule: str, path: Path):
+def test_each_rule_has_cases_that_apply_and_cases_that_do_not(rule: str, path: Path):
     cases = read(path)[1]
     assert len(cases) >= 3
     applied = {applies(case) for case in cases}
@@ -48,7 +48,7 @@ def applies(case: Case) -> bool:
     return not after.startswith(("(unchanged)", "(none)", "(rejected)"))
 
 
-def test_every_rule_has_a_file():
+def test_every_rule_has_a_fixture_file():
     in_tuples = {
         *(f"hive/{rule_of(rule)}" for rule in (*GRAPH_RULES, *TASK_RULES)),
         *(f"pruning/{rule_of(rule)}" for rule in RULES),
@@ -63,7 +63,7 @@ def test_every_rule_has_a_file():
     assert in_tuples | in_folders <= files().keys()
 
 
-def test_every_file_is_of_a_rule():
+def test_every_fixture_file_belongs_to_a_rule():
     assert files().keys() == SHOWN.keys()
 
 

@@ -110,7 +110,9 @@ def poked(tmp_path, descriptor, **options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("below", [3, 450], ids=["by filter", "by names"])
-def test_what_landed_in_between_is_read(spark, service, tmp_path, started, below):
+def test_the_map_join_reads_partitions_that_the_sensor_waited_for(
+    spark, service, tmp_path, started, below
+):
     pruned = done(LocalTaskOperator, tmp_path, below=below)
     assert pruned["kept"] == len(spark.sql("SHOW PARTITIONS landing.fact").collect()) - 1
     values = [n for n in range(below) if f"p={n}/" not in str(_partitions(spark))]
@@ -144,7 +146,7 @@ def _partitions(spark):
     return [f"{row[0]}/" for row in spark.sql("SHOW PARTITIONS landing.fact").collect()]
 
 
-def test_a_later_poke_reads_the_sensors_own_list(service, tmp_path, started):
+def test_a_later_poke_reads_the_list_that_the_sensor_wrote(service, tmp_path, started):
     pruned = done(LocalTaskOperator, tmp_path)
     assert poked(tmp_path, pruned)["required"] == 3
     Path(pruned["uri"]).with_name("1.keys.json").unlink()
@@ -152,7 +154,7 @@ def test_a_later_poke_reads_the_sensors_own_list(service, tmp_path, started):
     assert started == []
 
 
-def test_of_the_chosen_columns(service, tmp_path, started):
+def test_the_sensor_waits_for_the_chosen_columns_only(service, tmp_path, started):
     sql = "SELECT f.id FROM landing.fact f JOIN (SELECT DISTINCT p, 'n' AS r FROM landing.keys " + (
         "WHERE p < 2) k ON f.p = k.p AND f.r = k.r"
     )
@@ -180,7 +182,9 @@ def test_of_the_chosen_columns(service, tmp_path, started):
         (lambda path: _keep(path, _digest(), "d"), "belongs to another attempt"),
     ],
 )
-def test_keys_that_are_not_this_attempts(service, tmp_path, started, capsys, change, why):
+def test_the_sensor_starts_spark_if_the_keys_are_not_of_this_attempt(
+    service, tmp_path, started, capsys, change, why
+):
     pruned = done(LocalTaskOperator, tmp_path)
     change(Path(pruned["uri"]).with_name("1.keys.json"))
     assert poked(tmp_path, pruned)["required"] == 3
@@ -211,7 +215,7 @@ REWRITTEN = (
     ],
     ids=["a small table with too many keys", "a rewritten statement"],
 )
-def test_a_local_task_that_leaves_no_keys(
+def test_the_sensor_starts_spark_if_the_local_task_left_no_keys(
     service, tmp_path, started, sql, arguments, of_local_task
 ):
     pruned = done(LocalTaskOperator, tmp_path, sql=sql, **arguments, **of_local_task)
@@ -232,14 +236,16 @@ def test_a_local_task_that_leaves_no_keys(
         ),
     ],
 )
-def test_an_output_that_is_no_use(tmp_path, started, output, raised, message):
+def test_a_descriptor_argument_that_is_no_output_of_a_local_task_is_refused(
+    tmp_path, started, output, raised, message
+):
     pruned = {"uri": "/nowhere/1.json", "digest": "d", "query_digest": _digest()}
     with pytest.raises(raised, match=message):
         poked(tmp_path, output(pruned))
     assert started == []
 
 
-def test_a_local_task_without_an_output(tmp_path, started):
+def test_the_output_of_a_skipped_local_task_is_refused(tmp_path, started):
     """Airflow renders the output of a task that was skipped to None."""
     task, found = made(RequiredPartitionsSensor, tmp_path, descriptor={})
     task.descriptor = None
@@ -248,7 +254,7 @@ def test_a_local_task_without_an_output(tmp_path, started):
     assert started == []
 
 
-def test_more_combinations_than_can_be_listed(tmp_path, started, monkeypatch):
+def test_too_many_combinations_of_keys_fail_the_sensor(tmp_path, started, monkeypatch):
     monkeypatch.setattr(required, "MAX_REQUIRED", 3)
     two = (KeyTuples.of(["p"], [(1,), (2,)]), KeyTuples.of(["r"], [("n",), ("s",)]))
     scan = ScanKeys("landing.fact", ("p", "r"), ("int", "string"), "", two)
@@ -260,7 +266,7 @@ def test_more_combinations_than_can_be_listed(tmp_path, started, monkeypatch):
     assert started == []
 
 
-def test_pyspark_is_not_even_loaded(tmp_path):
+def test_a_sensor_after_a_local_task_does_not_load_pyspark(tmp_path):
     path = UPath(tmp_path) / "1.json"
     note = "s requires no partitions: why"
     keep_keys(FoundKeys((), (note,)), statement_digest("SELECT 1", None), "d", path)

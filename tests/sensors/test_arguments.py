@@ -31,12 +31,12 @@ def descriptor(**arguments):
         ("durable", True),
     ],
 )
-def test_arguments_of_the_run(name, value):
+def test_a_sensor_refuses_arguments_of_the_join(name, value):
     with pytest.raises(TypeError, match=f"{name} can't be set: the sensor does not run"):
         required(**{name: value})
 
 
-def test_all_of_them_are_named():
+def test_the_error_names_all_arguments_that_a_sensor_refuses():
     with pytest.raises(TypeError, match="max_partitions, on_empty can't be set"):
         required(on_empty="fail", max_partitions=3)
 
@@ -47,7 +47,7 @@ def test_all_of_them_are_named():
     [{"mode": "reschedule"}, {"exponential_backoff": True}, {"max_wait": 5}, {"silent_fail": True}],
     ids=lambda argument: next(iter(argument)),
 )
-def test_arguments_of_pokes_with_a_deferred_wait(make, argument, monkeypatch):
+def test_a_deferrable_sensor_refuses_arguments_of_pokes(make, argument, monkeypatch):
     (name,) = argument
     with pytest.raises(TypeError, match=f"{name} can't be set with deferrable=True"):
         make(**argument, deferrable=True)
@@ -57,7 +57,7 @@ def test_arguments_of_pokes_with_a_deferred_wait(make, argument, monkeypatch):
     assert make(**argument).deferrable
 
 
-def test_keys_of_python_functions_may_be_allowed_by_a_template(tmp_path):
+def test_python_functions_may_be_a_template(tmp_path):
     made = required(python_functions="{{ params.trusted }}", descriptor_path=str(tmp_path))
     instance = SimpleNamespace(dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=1)
     for trusted in (True, False):
@@ -69,12 +69,12 @@ def test_keys_of_python_functions_may_be_allowed_by_a_template(tmp_path):
         required(python_functions=1)
 
 
-def test_parameters_without_a_statement():
+def test_a_descriptor_sensor_refuses_parameters_without_sql():
     with pytest.raises(ValueError, match="parameters are those of a statement: set sql too"):
         descriptor(parameters={"a": 1})
     assert descriptor(parameters={"a": 1}, sql="SELECT :a").parameters == {"a": 1}
 
 
-def test_defaults_of_a_dag_may_name_gates_for_its_operators():
+def test_a_sensor_ignores_gates_in_the_default_args_of_a_dag():
     with DAG("d", default_args={"max_partitions": 3, "show_rows": 0, "mode": "reschedule"}):
         assert required(deferrable=True).mode == "reschedule"

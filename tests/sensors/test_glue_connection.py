@@ -56,7 +56,7 @@ def connection(glue, monkeypatch, tmp_path):
     monkeypatch.setenv("AIRFLOW_CONN_METASTORE_DEFAULT", json.dumps(found))
 
 
-def test_the_hook_gives_a_client(glue):
+def test_the_hook_returns_a_glue_client(glue):
     with HiveMetastoreHook("lake").get_conn() as metastore:
         assert isinstance(metastore, GlueMetastore)
         assert metastore.table("t").name == "lake.t"
@@ -70,7 +70,7 @@ def test_the_hook_gives_a_client(glue):
     assert "renew them" in said
 
 
-def test_sparks_settings_have_no_secret(glue):
+def test_the_settings_for_spark_have_no_secret(glue):
     assert spark_conf_of("lake") == {
         "spark.hadoop.hive.metastore.client.factory.class": (
             "com.amazonaws.glue.catalog.metastore.AWSGlueDataCatalogHiveClientFactory"
@@ -92,7 +92,7 @@ def test_the_requests_are_signed_with_the_connections_key(glue, monkeypatch):
     assert headers["X-Amz-Security-Token"] == SECRETS[2].encode()
 
 
-def test_the_amazon_providers_session_is_used_where_it_is(glue, monkeypatch):
+def test_the_session_of_the_amazon_provider_is_used_if_it_is_installed(glue, monkeypatch):
     """The provider is not installed here: a stand-in for its factory of sessions."""
     import boto3
 
@@ -116,7 +116,7 @@ def test_the_amazon_providers_session_is_used_where_it_is(glue, monkeypatch):
     assert made == ["lake"]
 
 
-def test_a_missing_boto3_is_said(monkeypatch):
+def test_a_missing_boto3_is_an_error_that_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(AirflowFailException, match=r"'lake': .*'airflow-hive-opt\[glue\]'"):
         HiveMetastoreHook("lake").get_conn()
@@ -157,7 +157,7 @@ def event_of(tmp_path, seconds=0.0):
     return asyncio.run(first())
 
 
-def test_the_trigger_waits_in_a_thread(glue, tmp_path):
+def test_the_trigger_waits_for_partitions_on_glue(glue, tmp_path):
     event = event_of(tmp_path)
     assert event["message"] == "1 of 2 partitions are missing: lake.t/ds=d1/n=1"
     polls = []
@@ -173,7 +173,7 @@ def test_the_trigger_waits_in_a_thread(glue, tmp_path):
 
 
 @pytest.mark.parametrize(("fault", "said"), [("expired", "renew"), ("denied", "glue:GetTable")])
-def test_the_trigger_says_what_fails(glue, tmp_path, fault, said):
+def test_the_trigger_event_has_the_error_without_secrets(glue, tmp_path, fault, said):
     glue.fault = lambda number, action: fault
     event = event_of(tmp_path)
     assert event["error"].startswith("connection 'lake': AWS Glue in eu-central-1")

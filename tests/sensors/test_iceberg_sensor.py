@@ -80,7 +80,7 @@ def sensor(tmp_path, *tables, **options):
     return made, found
 
 
-def test_what_is_missing_is_waited_for(place, tmp_path):
+def test_the_sensor_defers_until_the_missing_iceberg_partitions_have_come(place, tmp_path):
     made, found = sensor(tmp_path, TABLE, TABLE, catalog_conn_id="lake")
     with pytest.raises(TaskDeferred) as deferred:
         made.execute(found)
@@ -103,7 +103,7 @@ def test_what_is_missing_is_waited_for(place, tmp_path):
     assert made.execute(found) == {"required": 4}
 
 
-def test_without_deferral_the_worker_pokes(place, tmp_path):
+def test_a_sensor_that_is_not_deferrable_pokes_in_the_worker(place, tmp_path):
     land(place, 1)
     made, found = sensor(tmp_path, TABLE, catalog_conn_id="{{ params.lake }}", deferrable=False)
     made.catalog_conn_id = "lake"
@@ -112,13 +112,13 @@ def test_without_deferral_the_worker_pokes(place, tmp_path):
     assert made.poke(found).is_done
 
 
-def test_the_argument_is_a_template(tmp_path):
+def test_catalog_conn_id_may_be_a_template(tmp_path):
     made = RequiredPartitionsSensor(task_id="w", sql=SQL, catalog_conn_id="{{ params.below }}")
     made.render_template_fields(context(below=7))
     assert made.catalog_conn_id == "7"
 
 
-def test_the_metastore_is_not_asked_without_a_table_of_it(place, tmp_path):
+def test_the_metastore_is_not_called_if_all_tables_are_in_the_catalog(place, tmp_path):
     """Its connection does not even exist."""
     land(place, 1, 2)
     both = {"catalog_conn_id": "lake", "metastore_conn_id": "nowhere"}
@@ -142,7 +142,7 @@ def test_the_metastore_is_not_asked_without_a_table_of_it(place, tmp_path):
         ([TABLE], {"catalog_conn_id": "nowhere"}, "no connection 'nowhere': .* type Iceberg"),
     ],
 )
-def test_connections_that_are_not_given(place, tmp_path, tables, options, message):
+def test_a_missing_connection_is_named_in_one_line(place, tmp_path, tables, options, message):
     made, found = sensor(tmp_path, *tables, **options)
     with pytest.raises(AirflowFailException, match=message) as failed:
         made.execute(found)
@@ -158,7 +158,9 @@ def test_connections_that_are_not_given(place, tmp_path, tables, options, messag
         ({"host": PASSWORD, "extra": {"type": "sql"}, "login": "me"}, "no database URI"),
     ],
 )
-def test_connections_that_are_not_valid(monkeypatch, fields, message):
+def test_the_test_of_an_invalid_connection_names_the_fault_without_secrets(
+    monkeypatch, fields, message
+):
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", connection(**fields))
     good, said = IcebergCatalogHook("lake").test_connection()
     assert not good
@@ -191,12 +193,12 @@ def test_connections_that_are_not_valid(monkeypatch, fields, message):
         ({"extra": {"type": "glue", "auth": {}}}, {"type": "glue", "auth": {}}),
     ],
 )
-def test_the_fields_of_a_connection(monkeypatch, fields, properties):
+def test_the_fields_of_a_connection_become_catalog_properties(monkeypatch, fields, properties):
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", connection(**fields))
     assert IcebergCatalogHook("lake").get_conn()._properties == properties
 
 
-def test_the_connections_button(place, monkeypatch):
+def test_the_test_button_of_a_catalog_connection(place, monkeypatch):
     assert IcebergCatalogHook("lake").test_connection() == (True, "the catalog answers")
 
 
@@ -245,7 +247,7 @@ def waiting_for(made, found):
     return RequiredPartitionsTrigger(path, digest, (), "this-try", None, 0, deadline, "lake")
 
 
-def test_without_pyiceberg(place, tmp_path, monkeypatch):
+def test_a_missing_pyiceberg_is_an_error_that_says_how_to_install_it(place, tmp_path, monkeypatch):
     monkeypatch.setattr(iceberg_catalog, "find_spec", lambda name: None)
     made, found = sensor(tmp_path, TABLE, catalog_conn_id="lake")
     install = r"connection 'lake': .*pip install 'airflow-hive-opt\[iceberg\]'"

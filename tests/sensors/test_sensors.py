@@ -108,7 +108,7 @@ def trigger(uri, connection):
     return RequiredPartitionsTrigger(str(uri), "q", (), "t", connection, 0, deadline)
 
 
-def test_names_of_partitions_cant_act_on_the_log(service):
+def test_control_characters_in_partition_names_are_escaped(service):
     odd = Required("sensors.fact", ("p",), ("string",), ("p",), (("a\n\x1b[2J::endgroup::",),))
     with ThriftMetastore(service.uri) as metastore:
         result = poll_partitions(metastore, [odd])
@@ -118,7 +118,7 @@ def test_names_of_partitions_cant_act_on_the_log(service):
     assert "::endgroup::" not in result.message
 
 
-def test_what_is_missing_is_waited_for(spark, service, tmp_path):
+def test_the_sensor_defers_until_the_missing_partitions_have_come(spark, service, tmp_path):
     found = context()
     with pytest.raises(TaskDeferred) as deferred:
         sensor(tmp_path, found).execute(found)
@@ -143,7 +143,7 @@ def test_what_is_missing_is_waited_for(spark, service, tmp_path):
     assert sensor(tmp_path, found).execute(found) == {"required": 3}
 
 
-def test_without_deferral_the_worker_pokes(spark, service, tmp_path):
+def test_a_sensor_that_is_not_deferrable_pokes_in_the_worker(spark, service, tmp_path):
     found = context(below=5000)
     made = sensor(tmp_path, found, deferrable=False)
     with pytest.raises(AirflowSensorTimeout):
@@ -152,7 +152,7 @@ def test_without_deferral_the_worker_pokes(spark, service, tmp_path):
 
 
 @pytest.mark.parametrize("wanted", [1, 1000])
-def test_a_poke_is_one_call(service, wanted):
+def test_a_poke_makes_one_metastore_call(service, wanted):
     tables = [
         Required("sensors.fact", ("p",), ("int",), ("p",), tuple((n,) for n in range(wanted)))
     ]
@@ -163,14 +163,16 @@ def test_a_poke_is_one_call(service, wanted):
             assert metastore.work().partitions_fetched == 0
 
 
-def test_a_table_that_is_not_there_yet(service):
+def test_partitions_of_a_table_that_does_not_exist_are_missing(service):
     tables = [Required("sensors.later", ("p",), ("int",), ("p",), ((1,),))]
     with HiveMetastoreHook().get_conn() as metastore:
         result = poll_partitions(metastore, tables)
     assert result.message == "1 of 1 partitions are missing: sensors.later/p=1"
 
 
-def test_a_metastore_that_does_not_answer(spark, tmp_path, monkeypatch):
+def test_a_metastore_that_does_not_answer_fails_the_sensor_without_secrets(
+    spark, tmp_path, monkeypatch
+):
     monkeypatch.setattr(thrift_connection, "time", SimpleNamespace(sleep=lambda seconds: None))
     port = free_port()
     monkeypatch.setenv("AIRFLOW_CONN_DOWN", f"hive-metastore://user:secret@127.0.0.1:{port}")
@@ -194,7 +196,9 @@ def test_a_metastore_that_does_not_answer(spark, tmp_path, monkeypatch):
         ({"token": "other"}, "belongs to another attempt"),
     ],
 )
-def test_a_trigger_refuses_the_list_of_another(service, tmp_path, whose, message):
+def test_a_trigger_refuses_a_list_of_required_partitions_of_another_task(
+    service, tmp_path, whose, message
+):
     uri = write_list(tmp_path, **whose)
     event = event_of(trigger(uri, "metastore_default"))
     assert message in event["error"]
@@ -202,7 +206,7 @@ def test_a_trigger_refuses_the_list_of_another(service, tmp_path, whose, message
         sensor(tmp_path, context()).execute_complete(context(), event)
 
 
-def test_a_trigger_refuses_a_list_that_was_altered(service, tmp_path):
+def test_a_trigger_refuses_an_altered_list_of_required_partitions(service, tmp_path):
     uri = tmp_path / "list.json"
     uri.write_text("[]")
     assert (
@@ -211,7 +215,7 @@ def test_a_trigger_refuses_a_list_that_was_altered(service, tmp_path):
     )
 
 
-def test_no_list_but_this_attempts_is_believed(spark, service, tmp_path, capsys):
+def test_a_poke_ignores_lists_that_this_attempt_did_not_write(spark, service, tmp_path, capsys):
     """One says that all is there: of another table, altered, or of an earlier life of this run."""
     found = context(below=4000, id="this-try")
     made = sensor(tmp_path, found, deferrable=False)
@@ -242,7 +246,7 @@ def test_no_list_but_this_attempts_is_believed(spark, service, tmp_path, capsys)
     assert "it belongs to another attempt" in capsys.readouterr().out
 
 
-def test_the_connections_button(service, monkeypatch):
+def test_the_test_button_of_a_metastore_connection(service, monkeypatch):
     assert HiveMetastoreHook().test_connection() == (
         True,
         f"the metastore at {service.uri} answers, and has the database default",
@@ -265,7 +269,7 @@ def test_the_connections_button(service, monkeypatch):
         assert message in said
 
 
-def test_a_descriptor_is_waited_for_until_it_can_be_trusted(tmp_path):
+def test_the_descriptor_sensor_waits_until_the_descriptor_is_valid(tmp_path):
     path = tmp_path / "found.json"
     mine = descriptor()
 

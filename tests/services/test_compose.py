@@ -16,7 +16,7 @@ OURS = sorted(name for name, service in SERVICES.items() if "command" in service
 LASTING = sorted(name for name, service in SERVICES.items() if service["restart"] != "no")
 
 
-def test_all_services_are_there():
+def test_the_compose_file_has_all_services():
     assert {"metastore", "postgres", "spark-master", "spark-worker"} < set(SERVICES)
     assert {name.removeprefix("airflow-") for name in SERVICES if "airflow" in name} == {
         "api-server",
@@ -28,7 +28,7 @@ def test_all_services_are_there():
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_every_command_is_one_that_this_machine_can_start(name):
+def test_every_service_command_exists_on_this_machine(name):
     program, *arguments = compose.command(name, HERE=compose.DOCKER)
     assert Path(program).exists()
     for word in arguments:
@@ -39,14 +39,14 @@ def test_every_command_is_one_that_this_machine_can_start(name):
 
 
 @pytest.mark.parametrize("module", ["metastore", "standalone"])
-def test_the_tests_have_no_commands_of_their_own(module):
+def test_tests_start_servers_with_the_commands_of_the_compose_file(module):
     source = (Path(__file__).parent / f"{module}.py").read_text()
     assert "compose.command(" in source
     assert not re.search(r"org\.apache|spark-class|java\b.*-cp", source)
 
 
 @pytest.mark.parametrize("name", LASTING)
-def test_a_lasting_service_tells_whether_it_is_well(name):
+def test_every_long_running_service_has_a_health_check(name):
     _, *test = SERVICES[name]["healthcheck"]["test"]
     assert test[0] in ("pg_isready", "python")
     if test[0] == "python":
@@ -54,7 +54,7 @@ def test_a_lasting_service_tells_whether_it_is_well(name):
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
-def test_a_container_is_pinned_and_has_no_more_rights_than_it_needs(name):
+def test_container_images_are_pinned_and_run_with_minimal_rights(name):
     service = SERVICES[name]
     assert re.fullmatch(r"[\w-]+:\d+\.\d+[\w.-]*", service["image"])
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -65,7 +65,7 @@ def test_a_container_is_pinned_and_has_no_more_rights_than_it_needs(name):
     assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
 
 
-def test_the_image_is_pinned_and_runs_as_nobody_special():
+def test_the_built_image_is_pinned_and_runs_as_an_unprivileged_user():
     assert re.search(r"^FROM \S+:\d+\.\d+\.\d+-", DOCKERFILE, re.M)
     assert re.findall(r"^USER (\S+)", DOCKERFILE, re.M) == ["50000"]
     assert "useradd --uid 50000" in DOCKERFILE
@@ -73,7 +73,7 @@ def test_the_image_is_pinned_and_runs_as_nobody_special():
     assert f"uv=={version} " in DOCKERFILE
 
 
-def test_sparks_defaults_name_the_services_of_the_set():
+def test_spark_defaults_name_the_services_of_the_compose_file():
     lines = (compose.DOCKER / "spark-defaults.conf").read_text().splitlines()
     defaults = dict(line.split() for line in lines if line and not line.startswith("#"))
     port = compose.command("metastore")[-1]

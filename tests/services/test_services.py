@@ -15,7 +15,7 @@ from tests.services.postgres import postgres
 from tests.services.processes import HOST, ServiceError, listens, server
 
 
-def test_postgres_keeps_its_folder():
+def test_postgres_keeps_its_data_between_starts():
     with tempfile.TemporaryDirectory() as scratch:
         Path(scratch).chmod(0o755)
         folder = Path(scratch, "kept")
@@ -29,14 +29,14 @@ def test_postgres_keeps_its_folder():
             assert connection.execute("SELECT n FROM t").fetchone() == (42,)
 
 
-def test_postgres_wants_the_password_and_hides_it(postgres_server):
+def test_postgres_requires_the_password_and_hides_it(postgres_server):
     assert postgres_server.password not in repr(postgres_server)
     url = postgres_server.url("postgres", "postgresql").replace(postgres_server.password, "wrong")
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         psycopg.connect(url)
 
 
-def test_a_server_that_dies_says_why(tmp_path):
+def test_the_error_of_a_server_that_ends_has_its_output(tmp_path):
     command = ["sh", "-c", "echo no such luck; exit 3"]
     with (
         pytest.raises(ServiceError, match="ended with 3:\nno such luck"),
@@ -45,7 +45,7 @@ def test_a_server_that_dies_says_why(tmp_path):
         pass
 
 
-def test_what_a_server_started_ends_with_it(tmp_path):
+def test_child_processes_of_a_server_end_with_the_server(tmp_path):
     script = "sleep 600 & echo $! > child.new; mv child.new child; wait"
     child = tmp_path / "child"
     with server(["sh", "-c", script], tmp_path / "log", child.exists, cwd=tmp_path):
@@ -63,7 +63,9 @@ def lives(process):
         return False
 
 
-def test_the_metastore_hides_the_password(metastore_service, postgres_server):
+def test_the_metastore_process_does_not_show_the_database_password(
+    metastore_service, postgres_server
+):
     arguments = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # a process that has just ended

@@ -20,5 +20,5 @@ TESTS = Path(__file__).parents[1]
         ("spark/test_values.py", None),
     ],
 )
-def test_the_server_of_a_file(file, server):
+def test_each_test_file_is_grouped_by_the_server_it_needs(file, server):
     assert server_of(TESTS / file) == server

@@ -59,7 +59,7 @@ def with_settings(spark, settings: dict[str, str]):
 ZONE = "spark.sql.session.timeZone"
 
 
-def test_one_session_time_zone(spark, tmp_path):
+def test_two_names_of_one_time_zone_are_equal_settings(spark, tmp_path):
     done = hand_over(spark, tmp_path, TIMES, {ZONE: "UTC"}, {ZONE: "Etc/UTC"})
     assert done.status is Status.DONE
     assert done.rows == (("2",),)
@@ -106,7 +106,9 @@ def test_one_session_time_zone(spark, tmp_path):
         (TIMES, {}, {"spark.sql.caseSensitive": "true"}, "spark.sql.caseSensitive is false there"),
     ],
 )
-def test_another_session_is_refused_by_name(spark, tmp_path, sql, there, here, named):
+def test_a_list_is_refused_in_a_session_with_other_settings(
+    spark, tmp_path, sql, there, here, named
+):
     refused = hand_over(spark, tmp_path, sql, there, here)
     assert refused.status is Status.REFUSED  # a retry would be refused too
     assert named in refused.message
@@ -114,7 +116,7 @@ def test_another_session_is_refused_by_name(spark, tmp_path, sql, there, here, n
 
 
 @pytest.mark.parametrize("table", ["fact", "keys"])
-def test_a_table_that_moved_is_refused(spark, tmp_path, table):
+def test_a_list_is_refused_if_a_table_moved(spark, tmp_path, table):
     sql = "SELECT f.id FROM bound.fact f JOIN bound.keys k ON f.p = k.p"
     first = Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK)
     joined = map_join_of(first, run_job(spark, first))
@@ -129,7 +131,7 @@ def test_a_table_that_moved_is_refused(spark, tmp_path, table):
     assert f"bound.{table} lies in {before}" in refused.message
 
 
-def test_a_view_in_the_place_of_a_table_is_refused(spark, tmp_path):
+def test_a_list_is_refused_if_a_view_replaced_a_table(spark, tmp_path):
     sql = "SELECT f.id FROM bound.fact f JOIN bound.short_lived k ON f.p = k.p"
     spark.sql("CREATE TABLE bound.short_lived USING parquet AS SELECT 2 AS p")
     first = Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK)
@@ -144,7 +146,7 @@ def test_a_view_in_the_place_of_a_table_is_refused(spark, tmp_path):
 
 
 @pytest.mark.parametrize("read", ["changing", "above"])
-def test_a_view_with_another_text_is_refused(spark, tmp_path, read):
+def test_a_list_is_refused_if_a_view_has_another_definition(spark, tmp_path, read):
     """The view of the statement, and one that this reads."""
     sql = f"SELECT f.id FROM bound.{read} f JOIN bound.keys k ON f.p = k.p"
     spark.sql("CREATE OR REPLACE VIEW bound.changing AS SELECT id, p FROM bound.fact")
@@ -162,7 +164,7 @@ def test_a_view_with_another_text_is_refused(spark, tmp_path, read):
     )
 
 
-def test_a_list_for_one_application_is_not_handed_over(spark, tmp_path):
+def test_a_list_made_for_one_application_is_refused_in_another(spark, tmp_path):
     sql = "SELECT f.id FROM bound.fact f JOIN bound.keys k ON f.p = k.p"
     both = Job(sql, str(tmp_path / "1.json"), Stages.BOTH)
     done = run_job(spark, both)

@@ -347,7 +347,9 @@ OF_FEW = [each for each in CHANGES if each[0] in IN_SHORT]
         ("function", "redefined", INTO),
     ),
 )
-def test_what_a_name_stands_for_changes(spark, tmp_path, names, name, change, into):
+def test_a_list_is_refused_if_a_function_view_or_variable_changed(
+    spark, tmp_path, names, name, change, into
+):
     named = NAMES[name]
     changed = getattr(named, change)
     first = Job(into + named.sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK, show_rows=1_000)
@@ -370,7 +372,7 @@ def test_what_a_name_stands_for_changes(spark, tmp_path, names, name, change, in
 
 
 @pytest.mark.parametrize("name", slow_but(NAMES, *IN_SHORT))
-def test_what_a_name_stands_for_stays(spark, tmp_path, names, name):
+def test_a_list_is_used_if_functions_and_views_are_unchanged(spark, tmp_path, names, name):
     named = NAMES[name]
     first = Job(named.sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK, show_rows=1_000)
     pruned = run_job(session(spark, named.made), first)
@@ -390,7 +392,7 @@ def test_what_a_name_stands_for_stays(spark, tmp_path, names, name):
         assert whole.rows == joined.rows
 
 
-def test_a_function_of_python_is_not_handed_over(spark, tmp_path):
+def test_keys_of_a_python_function_are_not_handed_over(spark, tmp_path):
     sql = "SELECT f.id FROM fact f JOIN keys k ON f.p = k.p WHERE of_python(k.w) = 1"
     there, here = session(spark, ()), session(spark, ())
     there.udf.register("of_python", lambda w: w, "int")
@@ -404,7 +406,7 @@ def test_a_function_of_python_is_not_handed_over(spark, tmp_path):
     )
 
 
-def test_a_function_that_no_key_depends_on_is_handed_over(spark, tmp_path):
+def test_a_python_function_that_no_key_depends_on_does_not_matter(spark, tmp_path):
     """A function in the select list has no effect on the partitions."""
     sql = "SELECT of_python(f.id) FROM fact f JOIN keys k ON f.p = k.p WHERE k.w = 1"
     there, here = session(spark, ()), session(spark, ())
@@ -419,7 +421,7 @@ def test_a_function_that_no_key_depends_on_is_handed_over(spark, tmp_path):
     )
 
 
-def test_the_view_of_a_data_frame_is_not_handed_over(spark, tmp_path):
+def test_keys_of_a_view_of_a_data_frame_are_not_handed_over(spark, tmp_path):
     sql = "SELECT f.id FROM fact f JOIN framed k ON f.p = k.p"
     there, here = session(spark, ()), session(spark, ())
     there.createDataFrame([(1,)], "p INT").createOrReplaceTempView("framed")
@@ -431,7 +433,7 @@ def test_the_view_of_a_data_frame_is_not_handed_over(spark, tmp_path):
     assert sorted(joined.rows) == [("12",), ("2",), ("22",), ("32",)]
 
 
-def test_a_session_variable_with_another_value_is_refused(spark, tmp_path):
+def test_a_list_is_refused_if_a_session_variable_has_another_value(spark, tmp_path):
     """A job's session has no variables; these are sessions of the caller, with a view."""
     view = "CREATE TEMPORARY VIEW here AS SELECT * FROM keys WHERE w = wanted"
     made = ["DECLARE VARIABLE wanted INT DEFAULT 1", view]
@@ -447,7 +449,9 @@ def test_a_session_variable_with_another_value_is_refused(spark, tmp_path):
 
 
 @pytest.mark.parametrize("seen", ["keys", "mine"])
-def test_another_user_is_refused(spark, tmp_path, monkeypatch, seen):
+def test_a_list_is_refused_for_another_user_if_keys_depend_on_the_user(
+    spark, tmp_path, monkeypatch, seen
+):
     """Local task and map join may run as two users, on the worker and on a cluster."""
     condition = "k.t = upper(current_user())" if seen == "keys" else "true"
     sql = f"SELECT f.id FROM fact f JOIN {seen} k ON f.p = k.p WHERE {condition}"

@@ -97,7 +97,7 @@ def some_situations():
 
 
 @pytest.mark.parametrize("situation", some_situations())
-def test_situation(remote, tmp_path, situation):
+def test_each_situation_has_its_rows_and_outcome_over_spark_connect(remote, tmp_path, situation):
     settings = Settings.of()
     if " huge " in situation.sql:
         settings = Settings.of({"hive.mapjoin.smalltable.filesize": "100"})
@@ -110,7 +110,7 @@ def test_situation(remote, tmp_path, situation):
     assert (target.kept if target else situation.total) == situation.kept
 
 
-def test_three_answers_and_what_the_server_read(remote, tmp_path):
+def test_pruned_plain_and_literal_list_give_the_same_rows_and_scans(remote, tmp_path):
     plain = "SELECT s.id, s.ds FROM sales s JOIN days d ON s.ds = d.ds WHERE d.week = :week"
     parameters = {"week": 1}
     before = settings_of(remote)
@@ -131,7 +131,7 @@ def test_three_answers_and_what_the_server_read(remote, tmp_path):
         ("t.price < k.price", 2),
     ],
 )
-def test_keys_of_every_type_arrive_as_they_are(remote, tmp_path, condition, kept):
+def test_keys_of_every_type_prune_over_spark_connect(remote, tmp_path, condition, kept):
     sql = f"SELECT t.id FROM typed t JOIN keys k ON {condition}"
     frame, descriptor = pruned(remote, tmp_path, sql)
     assert rows(frame) == rows(remote.sql(sql))
@@ -139,7 +139,7 @@ def test_keys_of_every_type_arrive_as_they_are(remote, tmp_path, condition, kept
     assert partitions_read(frame, "typed") == [kept]
 
 
-def test_local_data_is_what_it_was(remote):
+def test_local_rows_have_the_schema_and_values_of_their_query(remote):
     frame = remote.sql(
         """SELECT * FROM VALUES
         (1Y, 2L, 1.10BD, CAST('123456789012345678901234567890.12345678' AS DECIMAL(38,8)),
@@ -163,13 +163,15 @@ def test_local_data_is_what_it_was(remote):
         ("SELECT p.id FROM padded p JOIN (SELECT 'a' c) k ON p.c = k.c", "TYPE_NOT_COMPARABLE"),
     ],
 )
-def test_what_is_not_known_to_be_safe_is_read_whole(remote, tmp_path, sql, reason):
+def test_scans_whose_keys_may_be_unsafe_over_spark_connect_are_read_whole(
+    remote, tmp_path, sql, reason
+):
     frame, descriptor = pruned(remote, tmp_path, sql)
     assert [found.reason.removeprefix("KEY_SOURCE_") for found in descriptor.decisions] == [reason]
     assert rows(frame) == rows(remote.sql(sql))
 
 
-def test_an_insert_in_two_stages_with_a_partition_that_came_between(remote, tmp_path):
+def test_an_insert_in_two_stages_reads_a_partition_added_between(remote, tmp_path):
     select = "SELECT s.id, s.ds FROM arriving s JOIN days d ON s.ds = d.ds WHERE d.week = 1"
     job = job_of(f"INSERT OVERWRITE TABLE result {select}", max_bytes=10**6)
     remote.sql(
@@ -192,7 +194,7 @@ def test_a_script_is_accepted_without_a_jvm(remote):
     assert accepts(remote, "BEGIN SELECT 1; END", {})
 
 
-def test_what_runs_is_told_until_it_is_stopped(connect_server, caplog):
+def test_the_log_tells_the_progress_until_the_statement_is_stopped(connect_server, caplog):
     query = "SELECT count(*) FROM range(0, 100000000000, 1, 8) WHERE hash(id, id + 1) = 7"
     failures = []
 
@@ -226,7 +228,7 @@ BY_PYTHON = {
 
 
 @pytest.mark.parametrize("name", slow_but(BY_PYTHON, "view"))
-def test_keys_of_python_functions(remote, tmp_path, name):
+def test_keys_of_python_functions_are_used_only_if_allowed(remote, tmp_path, name):
     remote._client.register_udf(lambda week: week + 1, "int", "next_week")
     remote.sql(
         "CREATE OR REPLACE TEMPORARY VIEW next_weeks AS SELECT ds, next_week(week) AS next "
@@ -244,7 +246,7 @@ def test_keys_of_python_functions(remote, tmp_path, name):
     assert rows(frame) == rows(fewer) == rows(remote.sql(sql)) == rows(remote.sql(literal))
 
 
-def test_a_column_that_is_named_like_a_call_of_python(remote, tmp_path):
+def test_a_scalar_subquery_is_not_taken_for_a_python_function(remote, tmp_path):
     sql = (
         "SELECT s.id FROM sales s JOIN days k ON s.ds = k.ds "
         "WHERE k.week = (SELECT min(week) + 1 FROM days)"

@@ -81,7 +81,7 @@ def sized(session):
     return catalog
 
 
-def test_buckets_and_statistics(sessions):
+def test_buckets_and_statistics_are_the_same_over_spark_connect(sessions):
     found = []
     for session in sessions:
         catalog = StatisticsCatalog(catalog_of(session), ["k"])
@@ -93,7 +93,7 @@ def test_buckets_and_statistics(sessions):
 
 
 @pytest.mark.parametrize("table", ["plain", "odd", "some"])
-def test_correlated_queries(sessions, table):
+def test_correlated_queries_are_rewritten_alike_over_spark_connect(sessions, table):
     sql = f"SELECT k FROM {table} a WHERE v < (SELECT avg(v) FROM {table} b WHERE b.k = a.k)"
     here, there = (correlate(session, catalog_of(session), sql, ON) for session in sessions)
     assert there == here
@@ -104,7 +104,7 @@ def test_correlated_queries(sessions, table):
 
 
 @pytest.mark.parametrize("query", slow_but(QUERIES, *list(QUERIES)[::4]))
-def test_the_queries_of_the_benchmark(sessions, query):
+def test_queries_of_the_benchmark_are_rewritten_alike_over_spark_connect(sessions, query):
     sql = QUERIES[query]
     for settings in (ON, Settings.for_run()):
         here, there = (correlate(session, sized(session), sql, settings) for session in sessions)
@@ -112,7 +112,7 @@ def test_the_queries_of_the_benchmark(sessions, query):
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_what_spark_aggregates_once_already(sessions, adaptive):
+def test_aggregates_that_spark_computes_once_are_kept_over_spark_connect(sessions, adaptive):
     sql = (
         "SELECT o.k, sum(a.v) AS total FROM buckets o JOIN plain a ON a.k = o.k "
         "WHERE o.k IN (SELECT k FROM plain GROUP BY k HAVING sum(v) > 100) GROUP BY o.k"
@@ -125,7 +125,7 @@ def test_what_spark_aggregates_once_already(sessions, adaptive):
     assert bool(found[1].applied) == (adaptive == "true")
 
 
-def test_map_join_hints(sessions):
+def test_broadcast_hints_are_the_same_over_spark_connect(sessions):
     settings = Settings.of({"hive.auto.convert.join.noconditionaltask.size": 20_000_000})
     joined = "SELECT l.k, r.v FROM plain l JOIN buckets r ON l.k = r.k WHERE l.v > :low"
     transformed = joined.replace("l.k, r.v FROM", "TRANSFORM(r.v) USING 'cat' AS v FROM")
@@ -153,7 +153,7 @@ CLUSTERED = [
 
 
 @pytest.mark.parametrize(("table", "column"), slow_but(CLUSTERED, *CLUSTERED[::3]))
-def test_keys_of_data_columns(sessions, tmp_path, table, column):
+def test_keys_of_data_columns_are_the_same_over_spark_connect(sessions, tmp_path, table, column):
     sql = f"SELECT o.id, f.name FROM {table} o JOIN few f ON o.{column} = f.{column}"
     job = job_of(sql, settings=KEYS, show_rows=1000)
     found, rows = [], []
@@ -167,7 +167,7 @@ def test_keys_of_data_columns(sessions, tmp_path, table, column):
     assert bool(found[1]) == (column != "spread")
 
 
-def test_the_report_of_a_run(sessions, tmp_path):
+def test_the_report_of_a_run_is_the_same_over_spark_connect(sessions, tmp_path):
     sql = (
         "INSERT OVERWRITE TABLE copied SELECT o.id FROM ordered_by_day o JOIN days d "
         "ON o.ds = d.ds WHERE d.half = 1 AND o.id % 100 = 0"

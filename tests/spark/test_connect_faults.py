@@ -12,7 +12,7 @@ from airflow_hive_opt.spark.session.java import SparkStartError
 from tests.services.processes import HOST, free_port
 
 
-def test_a_server_that_was_given_up_is_not_waited_for_again():
+def test_a_server_that_did_not_answer_is_not_waited_for_again():
     class Unavailable(grpc.RpcError):
         def code(self):
             return grpc.StatusCode.UNAVAILABLE
@@ -40,7 +40,7 @@ def test_a_server_that_is_not_there_is_named_without_its_token():
     assert "\n" not in str(error.value)
 
 
-def test_packages_that_are_missing_are_named_by_their_extra(monkeypatch):
+def test_missing_packages_are_named_by_their_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
     with (
         pytest.raises(SparkStartError, match=r"airflow-hive-opt\[spark-submit,connect\]"),

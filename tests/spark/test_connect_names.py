@@ -76,7 +76,7 @@ NAMES = [
 @pytest.mark.parametrize(
     ("sql", "shared", "there", "changed", "here", "named"), slow_but(NAMES, NAMES[0], NAMES[3])
 )
-def test_a_name_that_means_something_else_is_refused(
+def test_a_list_is_refused_if_a_name_means_something_else_over_spark_connect(
     application, tmp_path, sql, shared, there, changed, here, named
 ):
     def texts(statements: str, value: int) -> list[str]:
@@ -95,7 +95,7 @@ def test_a_name_that_means_something_else_is_refused(
     assert named in refused.message
 
 
-def test_keys_do_not_depend_on_a_session_variable(application, tmp_path):
+def test_no_keys_depend_on_a_session_variable_over_spark_connect(application, tmp_path):
     declared = "DECLARE VARIABLE day INT DEFAULT 1"
     sql = OF_KEYS.format(call="day")
     first = Job(sql, str(tmp_path / "1.json"), Stages.LOCAL_TASK, show_rows=100)

@@ -66,7 +66,7 @@ def tables(spark):
     spark.sql("DROP DATABASE correlate CASCADE")
 
 
-def test_one_scan_and_one_shuffle_are_left(spark, tables):
+def test_a_rewritten_scalar_subquery_has_one_scan_and_one_shuffle(spark, tables):
     sql = SQL.format("plain")
     found = correlate(spark, SparkCatalog(spark), sql, ON)
     assert found.applied == ("self_join_window",)
@@ -76,14 +76,14 @@ def test_one_scan_and_one_shuffle_are_left(spark, tables):
 
 
 @pytest.mark.parametrize("view", ["odd", "some"])
-def test_a_view_that_hides_rand_or_limit_is_left_alone(spark, tables, view):
+def test_a_view_with_rand_or_limit_is_not_rewritten(spark, tables, view):
     sql = SQL.format(view)
     found = correlate(spark, SparkCatalog(spark), sql, ON)
     assert (found.sql, found.applied) == (sql, ())
     assert ("self_join_window", Refusal.NOT_DETERMINISTIC) in found.refused
 
 
-def test_tables_bucketed_alike_join_without_a_shuffle(spark, tables):
+def test_spark_joins_equally_bucketed_tables_without_a_shuffle(spark, tables):
     sql = "SELECT l.k, r.v FROM left_buckets l JOIN right_buckets r ON l.k = r.k"
     assert shuffles_and_scans(spark.sql(sql)) == (0, 2)
     assert shuffles_and_scans(spark.sql(sql.replace("right_buckets", "plain"))) == (1, 2)
@@ -116,7 +116,7 @@ def test_explain_says_where_spark_joins_without_a_shuffle(spark, tables):
         assert found["rewriting"]["scans"] == [2, 2]
 
 
-def test_hives_hints_change_no_rows_and_its_size_makes_map_joins(spark, tables):
+def test_hives_hints_and_size_setting_make_map_joins_with_the_same_rows(spark, tables):
     sql = "SELECT{} l.k, r.v FROM plain l JOIN right_buckets r ON l.k = r.k"
     rows = sorted(spark.sql(sql.format("")).collect())
     for hint, shuffles in ((" /*+ STREAMTABLE(l) */", 1), (" /*+ MAPJOIN(r) */", 0)):
@@ -135,7 +135,7 @@ def test_hives_hints_change_no_rows_and_its_size_makes_map_joins(spark, tables):
 
 
 @pytest.mark.parametrize("adaptive", [True, False])
-def test_what_spark_aggregates_and_broadcasts_once_is_left(spark, tables, adaptive):
+def test_aggregates_that_spark_computes_once_are_not_rewritten(spark, tables, adaptive):
     sql = (
         "SELECT o.k, sum(a.v) AS total FROM left_buckets o JOIN plain a ON a.k = o.k "
         "WHERE o.k IN (SELECT k FROM plain GROUP BY k HAVING sum(v) > 100) GROUP BY o.k"
@@ -155,7 +155,7 @@ def test_what_spark_aggregates_and_broadcasts_once_is_left(spark, tables, adapti
     assert sorted(spark.sql(asked.sql).collect()) == sorted(spark.sql(sql).collect())
 
 
-def test_the_join_below_the_windows_multiplies_nothing(spark, tables):
+def test_repeated_rows_of_a_joined_table_do_not_change_the_windows(spark, tables):
     spark.sql(
         "CREATE OR REPLACE TEMPORARY VIEW repeated AS SELECT * FROM VALUES (1, 'x'), (1, 'x'), "
         "(2, 'y'), (3, 'x'), (CAST(NULL AS int), 'x') AS d(k, name)"
@@ -175,7 +175,7 @@ def test_the_join_below_the_windows_multiplies_nothing(spark, tables):
     spark.catalog.dropTempView("repeated")
 
 
-def test_a_run_rewrites_where_it_is_asked_to(spark, tables, tmp_path):
+def test_a_run_rewrites_the_statement_only_if_the_setting_is_on(spark, tables, tmp_path):
     sql = SQL.format("plain")
     path = UPath(tmp_path) / "1.json"
     rows = sorted(map(tuple, spark.sql(sql).collect()))
@@ -199,7 +199,7 @@ def test_a_run_rewrites_where_it_is_asked_to(spark, tables, tmp_path):
         ("*", ""),
     ],
 )
-def test_a_shared_scan_has_all_columns_that_words_may_mean(spark, tables, shown, condition):
+def test_a_shared_scan_has_every_column_that_a_name_may_refer_to(spark, tables, shown, condition):
     sql = (
         f"SELECT {shown} FROM (SELECT k, count(DISTINCT v) AS n FROM odd_names GROUP BY k) a, "
         "(SELECT k, count(DISTINCT day) AS n FROM odd_names GROUP BY k) c, odd_names b "
@@ -233,7 +233,7 @@ def test_no_directory_is_listed_to_find_a_rewriting(spark, tables):
         assert listed.getCount() == before
 
 
-def test_a_hint_that_spark_does_not_take_is_left_out(spark, tables):
+def test_a_broadcast_hint_is_not_added_where_spark_rejects_it(spark, tables):
     sql = "SELECT TRANSFORM(r.v) USING 'cat' AS v FROM plain l JOIN right_buckets r ON l.k = r.k"
     settings = Settings.of({"hive.auto.convert.join.noconditionaltask.size": 20_000_000})
     with conf_set(spark, {"spark.sql.autoBroadcastJoinThreshold": "1"}):

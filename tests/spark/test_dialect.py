@@ -89,7 +89,9 @@ def both(spark, folder, settings, sql):
         ),
     ],
 )
-def test_a_setting_that_changes_how_it_is_read(spark, tmp_path, setting, value, sql):
+def test_a_statement_passes_through_if_a_setting_changes_how_spark_reads_it(
+    spark, tmp_path, setting, value, sql
+):
     name = f"spark.sql.{setting}"
     settings = {name: value}
     if setting.startswith("ansi"):
@@ -117,7 +119,7 @@ def test_a_setting_that_changes_how_it_is_read(spark, tmp_path, setting, value, 
         ("SELECT 'never closed", False),
     ],
 )
-def test_a_doubled_quote(sql, doubled):
+def test_doubled_quotes_are_found(sql, doubled):
     assert has_doubled_quote(sql) is doubled
 
 
@@ -144,7 +146,7 @@ def test_a_setting_that_spark_does_not_know_changes_nothing(spark, monkeypatch):
         "legacy.parser.havingWithoutGroupByAsWhere",
     ],
 )
-def test_a_statement_that_it_changes_nothing_of_is_pruned(spark, tmp_path, setting):
+def test_a_statement_that_a_dialect_setting_does_not_affect_is_pruned(spark, tmp_path, setting):
     sql = "SELECT f.id FROM fact f JOIN keys k ON f.p = k.p AND k.ds = 'a'"
     done, plain = both(spark, tmp_path, {f"spark.sql.{setting}": "true"}, sql)
     assert sorted(done.rows) == sorted(plain)

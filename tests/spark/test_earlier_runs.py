@@ -58,7 +58,9 @@ def reasons(summary):
     return [found["reason"] for found in summary["decisions"]]
 
 
-def test_some_runs_believe_the_first(spark, tmp_path, asked, monkeypatch):
+def test_some_runs_do_not_read_keys_that_matched_all_partitions_before(
+    spark, tmp_path, asked, monkeypatch
+):
     monkeypatch.setattr(earlier_runs, "RUNS_WITHOUT_KEYS", 3)
     early = {"week": 0}
     summary = run_after(spark, tmp_path, ALL, None, early)
@@ -73,7 +75,7 @@ def test_some_runs_believe_the_first(spark, tmp_path, asked, monkeypatch):
     assert summary["decisions"][0]["skipped_keys"]["runs"] == 0
 
 
-def test_another_question_is_asked(spark, tmp_path, asked):
+def test_a_changed_parameter_condition_or_table_reads_the_keys_again(spark, tmp_path, asked):
     """Another parameter, another condition of the small table, another table."""
     first = run_after(spark, tmp_path, ALL, None, {"week": 0})
     for sql, parameters in (
@@ -86,7 +88,7 @@ def test_another_question_is_asked(spark, tmp_path, asked):
         assert asked == ["days"]
 
 
-def test_a_list_of_nearly_all_partitions(spark, tmp_path, asked):
+def test_keys_that_matched_nearly_all_partitions_are_not_read_again(spark, tmp_path, asked):
     sql = ALL + " AND d.p > 0"
     first = run_after(spark, tmp_path, sql, None, {"week": 0})
     (decision,) = first["decisions"]
@@ -95,7 +97,7 @@ def test_a_list_of_nearly_all_partitions(spark, tmp_path, asked):
     assert asked == ["days"]
 
 
-def test_a_list_that_saves_partitions_or_a_join_is_made_again(spark, tmp_path):
+def test_keys_that_save_partitions_or_a_join_are_read_again(spark, tmp_path):
     few = run_after(spark, tmp_path, ALL + " AND d.p < 3", None, LATE)
     assert "skipped_keys" not in few["decisions"][0]
     # each key once, and no other column is read: the join itself is removed
@@ -105,7 +107,7 @@ def test_a_list_that_saves_partitions_or_a_join_is_made_again(spark, tmp_path):
     assert (found["kept"], "skipped_keys" in found["decisions"][0]) == (19, False)
 
 
-def test_of_two_scans_that_ask_the_same_only_one_saves_a_join(spark, tmp_path):
+def test_of_two_scans_with_one_key_query_only_one_saves_a_join(spark, tmp_path):
     """No join is removed where the scan is that of a view."""
     spark.sql("CREATE OR REPLACE VIEW seen AS SELECT * FROM fact")
     one = "SELECT f.id FROM {} f JOIN once d ON f.p = d.p WHERE d.p > 0"
@@ -118,12 +120,12 @@ def test_of_two_scans_that_ask_the_same_only_one_saves_a_join(spark, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "skipped_keys"])
-def test_summaries_that_say_nothing(text):
+def test_malformed_summaries_of_earlier_runs_are_ignored(text):
     assert skipped_keys_in({"decisions": [{"skipped_keys": text}, text]}) == {}
     assert skipped_keys_in({"decisions": text}) == {}
 
 
-def test_two_scans_of_which_one_is_worth_it(spark, tmp_path, asked):
+def test_only_the_scan_that_keys_prune_reads_them_again(spark, tmp_path, asked):
     sql = (
         "SELECT f.id, g.id FROM fact f JOIN days d ON f.p = d.p "
         "JOIN fact g ON f.id = g.id JOIN once e ON g.p = e.p WHERE e.p < 3"

@@ -54,7 +54,7 @@ FAILS_AFTER_THE_COMMIT = (
 )
 
 
-def test_a_metastore_that_fails_after_the_commit(spark, tmp_path, result):
+def test_a_write_whose_metastore_fails_after_the_commit_runs_once(spark, tmp_path, result):
     """Spark wraps it into an AnalysisException, as if nothing had run."""
     spark.sql("INSERT INTO once.result VALUES (101, '1')")
     outcome = run_job(spark, job(tmp_path, FAILS_AFTER_THE_COMMIT))
@@ -70,7 +70,7 @@ def test_a_metastore_that_fails_after_the_commit(spark, tmp_path, result):
     assert len([row for row in ours if row[1] == "0"]) == 5
 
 
-def test_a_text_that_spark_refuses_gives_way_before_anything_is_written(spark, result):
+def test_a_pruned_statement_that_spark_refuses_is_replaced_before_writing(spark, result):
     wide = "INSERT INTO once.result PARTITION (ds = 'x') SELECT id FROM once.fact WHERE p = 1"
     for refused in (
         wide.replace("id FROM", "nope FROM"),
@@ -85,7 +85,7 @@ def test_a_text_that_spark_refuses_gives_way_before_anything_is_written(spark, r
         spark.sql("ALTER TABLE once.result DROP PARTITION (ds = 'x')")
 
 
-def test_a_text_that_fails_at_work_is_not_followed_by_another(spark, result):
+def test_a_statement_that_fails_while_it_runs_is_not_run_again(spark, result):
     fails = "INSERT INTO once.result PARTITION (ds = 'x') SELECT raise_error('no') FROM once.fact"
     plain = "INSERT INTO once.result PARTITION (ds = 'x') SELECT id FROM once.fact"
     with pytest.raises(Exception, match="no"):
@@ -124,7 +124,7 @@ FOLDER = "DIRECTORY '{folder}' STORED AS PARQUET"
         ("STORED AS PARQUET LOCATION '{folder}'", FOLDER),
     ],
 )
-def test_what_writes_is_planned_once(spark, tmp_path, made, into):
+def test_a_statement_that_writes_is_planned_once(spark, tmp_path, made, into):
     catalog = SparkCatalog(spark)
     sql = "SELECT f.id FROM once.fact f WHERE f.p IN (1, 2)"
     made, into = (text.format(folder=tmp_path) for text in (made, into))
@@ -149,7 +149,7 @@ def test_what_writes_is_planned_once(spark, tmp_path, made, into):
 CONDITIONS = ("f.p + 0 = k.p", "f.p * 2 = k.p * 2 AND k.p = {}", "f.p = k.p AND k.p = {}")
 
 
-def test_runs_at_once_in_one_session_do_not_meet(spark, tmp_path):
+def test_concurrent_runs_in_one_session_do_not_disturb_each_other(spark, tmp_path):
     """Views of the local task and settings of the map join are each run's own."""
     spark.conf.set("spark.sql.adaptive.enabled", "true")
     wrong: list[str] = []
@@ -182,7 +182,7 @@ def test_a_run_leaves_the_session_as_it_was(spark, tmp_path):
     assert settings_of(spark) == before
 
 
-def test_in_the_local_task_views_have_names_of_their_own(spark, tmp_path):
+def test_temporary_views_of_the_local_task_have_unique_names(spark, tmp_path):
     """Over Spark Connect two runs may share a session."""
     spark.range(3).createOrReplaceTempView("__keys")
     spark.range(3).createOrReplaceTempView("__partition_names")
@@ -239,7 +239,7 @@ def written_texts(spark):
 
 
 @pytest.mark.parametrize("into", ["", "INSERT INTO texts.result "])
-def test_a_list_that_makes_spark_compare_its_values_elsewhere(written_texts, tmp_path, into):
+def test_a_partition_list_that_would_make_spark_fail_passes_through(written_texts, tmp_path, into):
     """Spark casts the one listed value to a number in the optimizer, which fails in ANSI mode."""
     sql = (
         f"{into}SELECT z.id FROM (SELECT f.id, f.ds FROM texts.fact f JOIN texts.days d "

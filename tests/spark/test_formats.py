@@ -60,7 +60,7 @@ def lose_directory(spark, name: str) -> None:
     spark.catalog.refreshTable(name)
 
 
-def test_keys_call_for_partitions_of_every_kind(spark, tmp_path, fact):
+def test_keys_prune_partitions_of_every_format_and_location(spark, tmp_path, fact):
     answer = ask(
         spark,
         tmp_path,

@@ -70,7 +70,7 @@ def run(spark, tmp_path, condition):
     return result.report
 
 
-def test_sparks_settings_are_read(spark, glue):
+def test_glue_is_recognized_by_sparks_settings(spark, glue):
     assert is_on_glue(spark)
     assert remote_of(spark) is None
     found = glue_settings(spark)
@@ -84,7 +84,7 @@ def test_sparks_settings_are_read(spark, glue):
         assert not is_on_glue(spark)
 
 
-def test_few_keys(spark, glue, tmp_path):
+def test_few_keys_on_glue_are_one_filter(spark, glue, tmp_path):
     report = run(spark, tmp_path, "< 10")
     (target,) = report.descriptor.targets
     assert (target.kept, target.total) == (10, 300)
@@ -93,7 +93,7 @@ def test_few_keys(spark, glue, tmp_path):
     assert report.work["map join"].partitions_fetched == 10
 
 
-def test_more_keys_than_a_filter_can_have(spark, glue, tmp_path, caplog):
+def test_keys_too_many_for_a_filter_are_looked_up_by_range(spark, glue, tmp_path, caplog):
     caplog.set_level(logging.INFO, "airflow_hive_opt")
     report = run(spark, tmp_path, "BETWEEN 50 AND 289 AND k.n % 2 = 0")
     assert report.descriptor.kept == 120
@@ -102,7 +102,7 @@ def test_more_keys_than_a_filter_can_have(spark, glue, tmp_path, caplog):
     assert "by range: it fetches every partition between the smallest and" in caplog.text
 
 
-def test_two_stages(spark, glue, tmp_path):
+def test_two_tasks_on_glue_read_the_partitions_of_the_keys(spark, glue, tmp_path):
     job, path = job_of(SQL.format("< 200"), show_rows=1_000), UPath(tmp_path) / "1.json"
     pruned = prune(spark, job, path)
     assert pruned.descriptor.targets[0].filter is None  # it would be too long
@@ -110,7 +110,7 @@ def test_two_stages(spark, glue, tmp_path):
     assert len(result.rows) == 200
 
 
-def test_a_table_that_is_not_counted(spark, glue, tmp_path, monkeypatch):
+def test_partitions_of_a_large_glue_table_are_not_counted(spark, glue, tmp_path, monkeypatch):
     """More than a page: the number in reports is the page's and one."""
     more = [(f"old-{number}",) for number in range(1_200)]
     glue.add_partitions("lake.fact", more)
@@ -132,7 +132,7 @@ def test_a_table_that_is_not_counted(spark, glue, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("fault", ["denied", "expired"])
-def test_without_permission_spark_is_asked(spark, glue, tmp_path, fault, caplog):
+def test_spark_fetches_partitions_if_glue_refuses(spark, glue, tmp_path, fault, caplog):
     glue.fault = lambda number, action: fault
     report = run(spark, tmp_path, "< 10")
     assert report.descriptor.kept == 10
@@ -140,7 +140,7 @@ def test_without_permission_spark_is_asked(spark, glue, tmp_path, fault, caplog)
 
 
 @pytest.mark.parametrize(("place", "type_"), [("s3://elsewhere/fact", "string"), (None, "date")])
-def test_another_table_of_the_same_name_is_not_asked(spark, glue, caplog, place, type_):
+def test_a_glue_table_that_differs_from_sparks_is_not_used(spark, glue, caplog, place, type_):
     glue.client().update_table(
         DatabaseName="lake",
         TableInput={
@@ -158,14 +158,14 @@ def test_another_table_of_the_same_name_is_not_asked(spark, glue, caplog, place,
     assert "lake.fact is another table for Spark" in caplog.text
 
 
-def test_a_projected_table_is_left_whole(spark, tmp_path):
+def test_a_table_with_partition_projection_is_read_whole(spark, tmp_path):
     sql = "SELECT f.id FROM lake.projected f JOIN lake.keys k ON f.day = k.day AND k.n < 10"
     report = prune(spark, job_of(sql), UPath(tmp_path) / "1.json", hand_over=False)
     assert report.descriptor.targets == ()
     assert [each.reason for each in report.descriptor.decisions] == ["PARTITIONS_NOT_IN_METASTORE"]
 
 
-def test_the_filter_is_short_enough(spark):
+def test_the_way_of_lookup_keeps_glues_filter_short_enough(spark):
     """What Spark makes of a list that is sent as a filter."""
     columns = ["region", "day"]
     rows = [("north", day) for day in DAYS]

@@ -56,7 +56,7 @@ def tables(spark):
 
 
 @pytest.mark.slow
-def test_rows_are_hives(spark, tables, tmp_path):
+def test_pruned_runs_of_the_goldens_return_hives_rows(spark, tables, tmp_path):
     different = []
     for case in tables:
         settings = Settings.of({k: v for k, v in case["set"].items() if v is not None})

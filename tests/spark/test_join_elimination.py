@@ -102,7 +102,7 @@ def tables_of(scans):
         "a hint for it",
     ),
 )
-def test_left_out(spark, tmp_path, name):
+def test_redundant_joins_are_removed(spark, tmp_path, name):
     answer = ask(spark, tmp_path, LEFT_OUT[name])
     (table,) = set(tables_of(answer.report.fewer_joins.scans))
     assert f"{table} " not in answer.report.fewer_joins.text.replace("AS days", "")
@@ -169,12 +169,12 @@ KEPT = {
         "a table read by a SerDe",
     ),
 )
-def test_kept(spark, tmp_path, name):
+def test_joins_that_are_not_redundant_are_kept(spark, tmp_path, name):
     answer = ask(spark, tmp_path, KEPT[name])
     assert answer.report.fewer_joins is None
 
 
-def test_one_of_two_tables(spark, tmp_path):
+def test_of_two_small_tables_only_the_redundant_one_is_removed(spark, tmp_path):
     answer = ask(
         spark,
         tmp_path,
@@ -193,7 +193,7 @@ def run(spark, tmp_path, sql, *changes, **options):
     return job, path, pruned
 
 
-def test_the_parameters_of_what_is_left_out(spark, tmp_path):
+def test_parameters_of_a_removed_join_are_still_bound(spark, tmp_path):
     sql = f"SELECT f.id {STAR} WHERE d.week = :week AND f.n > :least"
     answer = ask(spark, tmp_path, sql, parameters={"week": 2, "least": 20})
     assert tables_of(answer.report.fewer_joins.scans) == ["days"]
@@ -214,7 +214,7 @@ def test_an_insert_runs_without_the_redundant_join(spark, tmp_path):
 
 
 @pytest.mark.parametrize("small", ["days", "elimination.days", "weeks"])
-def test_a_statement_that_writes_what_the_small_table_reads(spark, tmp_path, small):
+def test_a_join_with_the_table_that_is_written_is_kept(spark, tmp_path, small):
     """Spark refuses that, or reads what it writes."""
     insert = "INSERT OVERWRITE TABLE days SELECT f.day, 7, 'new', NULL FROM fact f "
     sql = f"{insert} JOIN {small} d ON f.day = d.day WHERE d.week = 2"
@@ -232,7 +232,7 @@ def test_another_application_reads_the_small_table_again(spark, tmp_path):
 
 
 @pytest.mark.parametrize("broken", [" oh no", " AND raise_error('PLAN_VALIDATION_FAILED') IS NULL"])
-def test_a_text_without_joins_that_spark_refuses(spark, tmp_path, broken):
+def test_the_pruned_statement_runs_if_spark_refuses_the_one_without_joins(spark, tmp_path, broken):
     """The one with all joins runs, its scans narrowed."""
     job, path, pruned = run(spark, tmp_path, f"SELECT f.id {STAR} WHERE d.week = 2 AND f.n > 1")
     refused = replace(pruned.fewer_joins, text=pruned.fewer_joins.text + broken)
@@ -244,7 +244,7 @@ def test_a_text_without_joins_that_spark_refuses(spark, tmp_path, broken):
     assert "IN (6, 7, 8)" in result.statement
 
 
-def test_correlated_statements_too(spark, tmp_path):
+def test_redundant_joins_of_rewritten_statements_are_removed(spark, tmp_path):
     """The rewritten statement is the one that joins are left out of."""
     sql = (
         f"SELECT f.id {STAR} WHERE d.week = 2 AND f.n > "

@@ -111,7 +111,7 @@ WEEK = "f.ds BETWEEN '2020-01-08' AND '2020-01-14'"
         ),
     ],
 )
-def test_one_week_of_three(spark, tmp_path, sql, literal):
+def test_each_form_of_join_reads_one_week_of_three(spark, tmp_path, sql, literal):
     answer = ask(spark, tmp_path, sql, literal=literal)
     assert answer.target.kept == 7
     assert answer.target.total == 21
@@ -135,7 +135,7 @@ def test_one_week_of_three(spark, tmp_path, sql, literal):
         ),
     ],
 )
-def test_the_work_of_each_path(spark, tmp_path, path, sql):
+def test_each_path_fetches_lists_and_reads_only_kept_partitions(spark, tmp_path, path, sql):
     """Names cost no partition object; only what is kept is fetched, listed and read."""
     literal = sql.replace("WHERE", f"WHERE {WEEK} AND")
     if path == "static":
@@ -170,7 +170,7 @@ def test_a_preserved_side_is_read_whole(spark, tmp_path, sql):
     assert any(row[0] is not None for row in answer.rows)
 
 
-def test_a_filter_above_null_supply_does_not_pick_keys(spark, tmp_path):
+def test_a_filter_on_null_supplied_rows_does_not_select_keys(spark, tmp_path):
     """Keys of d.note = 'twin' alone would turn matched rows of items into unmatched ones."""
     sql = (
         "SELECT i.item, f.id, d.note FROM fact f JOIN days d ON f.ds = d.ds "
@@ -192,7 +192,7 @@ def test_two_partition_columns_are_matched_as_tuples(spark, tmp_path):
     assert answer.report.work["local task"].partitions_fetched == 0
 
 
-def test_two_small_tables_intersect(spark, tmp_path):
+def test_partitions_must_match_the_keys_of_both_small_tables(spark, tmp_path):
     sql = (
         "SELECT h.id FROM hours h JOIN slots s ON h.ds = s.ds JOIN items i ON h.hr = i.item "
         "WHERE s.open AND i.name IS NOT NULL"
@@ -202,7 +202,7 @@ def test_two_small_tables_intersect(spark, tmp_path):
     assert answer.kept == [("0", "0"), ("0", "1"), ("3", "0"), ("3", "1")]
 
 
-def test_the_statements_own_predicates_are_intersected(spark, tmp_path):
+def test_partitions_must_also_fulfil_the_statements_own_predicates(spark, tmp_path):
     sql = (
         "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds WHERE d.week = 1 "
         "AND f.ds >= '2020-01-13' AND f.item < 100"
@@ -211,7 +211,7 @@ def test_the_statements_own_predicates_are_intersected(spark, tmp_path):
     assert answer.kept == [("2020-01-13",), ("2020-01-14",)]
 
 
-def test_two_scans_of_one_table(spark, tmp_path):
+def test_two_scans_of_one_table_have_their_own_keys(spark, tmp_path):
     sql = (
         "SELECT a.id, b.id FROM fact a JOIN days d ON a.ds = d.ds AND d.week = 1 "
         "JOIN fact b ON a.item = b.item JOIN days e ON b.ds = e.ds AND e.week = 0"
@@ -244,7 +244,7 @@ UNSTEADY = (
 
 
 @pytest.mark.parametrize("body", slow_but(UNSTEADY, *UNSTEADY[::2]))
-def test_a_view_that_may_change_gives_none(spark, tmp_path, body):
+def test_a_view_that_is_not_deterministic_gives_no_keys(spark, tmp_path, body):
     spark.sql(f"CREATE OR REPLACE TEMP VIEW unsteady AS {body}")
     answer = ask(spark, tmp_path, "SELECT f.id FROM fact f JOIN unsteady u ON f.ds = u.ds")
     assert answer.reasons == {"f": "KEY_SOURCE_NOT_DETERMINISTIC"}
@@ -274,7 +274,7 @@ NOT_PLANNED = [
 
 
 @pytest.mark.parametrize("sql", slow_but(NOT_PLANNED, *NOT_PLANNED[::3]))
-def test_what_is_not_planned_passes_through(spark, tmp_path, sql):
+def test_statements_without_a_plan_pass_through_with_plain_sparks_rows(spark, tmp_path, sql):
     answer = ask(spark, tmp_path, sql)
     assert answer.descriptor.targets == ()
     assert answer.reasons
@@ -291,24 +291,24 @@ def test_what_is_not_planned_passes_through(spark, tmp_path, sql):
         "JOIN fact f ON f.ds = k",
     ],
 )
-def test_a_merged_column_is_no_ones(spark, tmp_path, sql):
+def test_a_using_column_of_an_outer_join_has_plain_sparks_rows(spark, tmp_path, sql):
     spark.sql("CREATE OR REPLACE TEMP VIEW one AS SELECT '2020-01-08' k, 1 v")
     assert len(ask(spark, tmp_path, sql).rows) > 3
 
 
-def test_a_function_of_the_users_on_the_partition_column(spark, tmp_path):
+def test_a_python_function_of_the_partition_column_does_not_prevent_pruning(spark, tmp_path):
     spark.udf.register("py_late", lambda ds: ds is not None and ds > "2020-01-12", "boolean")
     sql = "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds WHERE d.week = 1 AND py_late(f.ds)"
     answer = ask(spark, tmp_path, sql)
     assert (answer.target.kept, bool(answer.rows)) == (7, True)
 
 
-def test_a_comment_that_spark_reads_on(spark, tmp_path):
+def test_a_comment_that_spark_continues_on_the_next_line(spark, tmp_path):
     sql = "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds -- and so on \\\n AND d.week = 1"
     assert len(ask(spark, tmp_path, sql).rows) > 50
 
 
-def test_a_source_named_with_its_database(spark, tmp_path):
+def test_a_small_table_named_with_its_database_has_plain_sparks_rows(spark, tmp_path):
     sql = (
         "SELECT f.id FROM fact f JOIN joins.days ON f.ds = joins.days.ds WHERE joins.days.week = 1"
     )

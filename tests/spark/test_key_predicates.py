@@ -66,7 +66,7 @@ def asked(spark, tmp_path, table: str, kind: str, column: str = "item"):
 
 @pytest.mark.parametrize("column", slow_but(["item", "name", "day"], "item", "day"))
 @pytest.mark.parametrize("table", ["sorted_parquet", "sorted_orc"])
-def test_few_keys_of_a_sorted_table_skip_most_of_it(spark, tmp_path, table, column):
+def test_few_keys_skip_most_rows_of_a_sorted_table(spark, tmp_path, table, column):
     answer = asked(spark, tmp_path, table, "few", column)
     (found,) = answer.descriptor.row_filters
     assert (found.scan.alias, found.column) == ("b", column)
@@ -74,7 +74,7 @@ def test_few_keys_of_a_sorted_table_skip_most_of_it(spark, tmp_path, table, colu
     assert answer.rows
 
 
-def test_a_list_is_handed_to_parquet_whole(spark, tmp_path):
+def test_a_list_of_keys_is_pushed_down_to_parquet_whole(spark, tmp_path):
     before = spark.conf.get("spark.sql.parquet.pushdown.inFilterThreshold")
     answer = ask(
         spark,
@@ -89,7 +89,7 @@ def test_a_list_is_handed_to_parquet_whole(spark, tmp_path):
     assert spark.conf.get("spark.sql.parquet.pushdown.inFilterThreshold") == before
 
 
-def test_many_keys_together_become_a_range(spark, tmp_path):
+def test_many_adjacent_keys_become_a_range(spark, tmp_path):
     (found,) = asked(spark, tmp_path, "sorted_parquet", "run").descriptor.row_filters
     assert (found.is_range, found.values) == (True, ("500", "749"))
 
@@ -98,7 +98,7 @@ def test_many_keys_together_become_a_range(spark, tmp_path):
     ("table", "kind"),
     [("sorted_parquet", "all"), ("shuffled", "few"), ("texts", "few"), ("sorted_parquet", "none")],
 )
-def test_keys_that_skip_little_are_not_used(spark, tmp_path, table, kind):
+def test_keys_that_skip_few_rows_are_not_used(spark, tmp_path, table, kind):
     answer = asked(spark, tmp_path, table, kind)
     if kind == "none":  # no key at all: nothing needs to be read
         assert answer.descriptor.row_filters[0].values == ()
@@ -106,7 +106,7 @@ def test_keys_that_skip_little_are_not_used(spark, tmp_path, table, kind):
         assert answer.descriptor.row_filters == ()
 
 
-def test_beside_partition_pruning(spark, tmp_path):
+def test_a_row_filter_is_used_together_with_partition_pruning(spark, tmp_path):
     answer = ask(
         spark,
         tmp_path,
@@ -121,7 +121,7 @@ def test_beside_partition_pruning(spark, tmp_path):
     assert answer.scanned.rows_scanned < answer.plain.rows_scanned
 
 
-def test_partitions_that_lie_elsewhere(spark, tmp_path):
+def test_row_filters_are_used_on_partitions_at_other_locations(spark, tmp_path):
     spark.sql(
         "CREATE TABLE elsewhere (item INT, name STRING, day DATE, amount BIGINT) "
         "PARTITIONED BY (ds STRING) STORED AS PARQUET"
@@ -141,12 +141,12 @@ def test_partitions_that_lie_elsewhere(spark, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["quotes", "bytes"])
-def test_odd_characters_stay_with_the_join(spark, tmp_path, kind):
+def test_keys_with_special_characters_make_no_row_filter(spark, tmp_path, kind):
     answer = asked(spark, tmp_path, "sorted_parquet", kind, "name")
     assert answer.descriptor.row_filters == ()
 
 
-def test_bytes_that_are_no_text_keep_their_rows(spark, tmp_path, monkeypatch):
+def test_strings_that_are_not_utf8_keep_their_rows(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(key_predicates, "MOST_ROWS_READ", 1.0)
     monkeypatch.setattr(key_predicates_rule, "_LARGE", 0)
     spark.sql("CREATE TABLE raw USING PARQUET AS SELECT CAST(X'FF' AS STRING) AS name, 7 AS v")
@@ -155,7 +155,7 @@ def test_bytes_that_are_no_text_keep_their_rows(spark, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("other", ["STRING", "BIGINT"])
-def test_files_of_another_type_than_the_table(spark, tmp_path, other):
+def test_files_whose_type_differs_from_the_table_get_no_row_filter(spark, tmp_path, other):
     """An older schema: Spark reads it, its statistics say nothing."""
     rows = f"SELECT CAST(item AS {other}) AS item, amount FROM sorted_orc"
     place = tmp_path / "older"
@@ -184,7 +184,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize("sql", slow_but(WHOLE, *WHOLE[:4:2], WHOLE[5]))
-def test_rows_that_may_be_needed_are_read(spark, tmp_path, sql):
+def test_joins_that_need_unmatched_rows_get_no_row_filter(spark, tmp_path, sql):
     assert ask(spark, tmp_path, sql, settings=ON).descriptor.row_filters == ()
 
 
@@ -201,12 +201,12 @@ def test_rows_that_may_be_needed_are_read(spark, tmp_path, sql):
         "JOIN sorted_parquet b ON b.item = i.item WHERE i.kind = 'few'",
     ],
 )
-def test_where_the_keys_reach(spark, tmp_path, sql):
+def test_statements_whose_scans_get_a_row_filter(spark, tmp_path, sql):
     answer = ask(spark, tmp_path, sql, settings=ON)
     assert answer.descriptor.row_filters
     assert answer.scanned.rows_scanned < answer.plain.rows_scanned
 
 
-def test_off_by_default(spark, tmp_path):
+def test_row_filters_are_off_by_default(spark, tmp_path):
     sql = "SELECT b.amount FROM sorted_parquet b JOIN items i ON b.item = i.item"
     assert ask(spark, tmp_path, sql).descriptor.row_filters == ()

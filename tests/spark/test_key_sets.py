@@ -57,7 +57,7 @@ def test_all_key_queries_run_at_the_same_time(spark, tmp_path, monkeypatch):
     assert pools[:3] == ["ours"] * 3
 
 
-def test_a_query_that_fails_costs_only_its_scan(spark, tmp_path, monkeypatch):
+def test_a_key_query_that_fails_leaves_only_its_own_scan_whole(spark, tmp_path, monkeypatch):
     run = KeyQuery.run
 
     def failing(query):
@@ -76,7 +76,7 @@ DAYS = ("1582-10-10", "1582-10-15", "2011-12-30", "2020-02-29")
 
 
 @pytest.mark.parametrize("key_queries", [1, 2])
-def test_days_of_any_calendar_in_a_run_of_its_own(spark, tmp_path, key_queries):
+def test_ancient_days_are_right_keys_in_a_copied_session(spark, tmp_path, key_queries):
     """The session of a run is a copy that is not the JVM's active one, nor is any in a thread."""
     dates = ", ".join(f"(DATE'{day}', {at})" for at, day in enumerate(DAYS))
     spark.sql("DROP TABLE IF EXISTS dated")

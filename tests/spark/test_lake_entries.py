@@ -32,7 +32,7 @@ def entries(spark):
 
 
 @pytest.mark.parametrize("provider", FORMATS)
-def test_the_table_is_read_whole(entries, tmp_path, caplog, provider):
+def test_a_lake_table_without_its_catalog_is_read_whole(entries, tmp_path, caplog, provider):
     external = entries._jsparkSession.sharedState().externalCatalog()
     assert external.getTable("lake_formats", f"of_{provider}").tracksPartitionsInCatalog()
     assert not SparkCatalog(entries).table(f"lake_formats.of_{provider}").partitions_in_metastore

@@ -43,7 +43,7 @@ def as_collected(spark, frame, families):
 
 
 @pytest.mark.parametrize("text", slow_but(TEXTS, "a", "", "a], [b", "null", "\x00"))
-def test_a_text_alone_and_beside_others(spark, text):
+def test_local_rows_have_the_texts_that_collect_gives(spark, text):
     frame = spark.createDataFrame([(text,)], "c string")
     as_collected(spark, frame, ["string"])
     as_collected(spark, spark.createDataFrame([(text,), ("b",), (None,)], "c string"), ["string"])
@@ -51,7 +51,7 @@ def test_a_text_alone_and_beside_others(spark, text):
     as_collected(spark, pairs, ["string", "string"])
 
 
-def test_numbers_and_dates(spark):
+def test_local_rows_have_the_numbers_and_dates_that_collect_gives(spark):
     frame = spark.sql(
         "SELECT * FROM VALUES (1Y, -9223372036854775808L, DATE'2020-02-29', 'x'), "
         "(-128Y, 9223372036854775807L, DATE'0001-01-01', 'y'), (NULL, NULL, NULL, 'z'), "
@@ -60,7 +60,7 @@ def test_numbers_and_dates(spark):
     as_collected(spark, frame, ["integer", "integer", "date", "string"])
 
 
-def test_days_of_any_calendar(spark):
+def test_local_rows_have_days_before_the_gregorian_calendar(spark):
     frame = spark.sql("SELECT * FROM VALUES (DATE'1582-10-10'), (DATE'1500-02-28')")
     as_collected(spark, frame, ["date"])
     text = LocalRows(spark, frame).frame.selectExpr("CAST(col1 AS STRING) t").collect()
@@ -68,12 +68,12 @@ def test_days_of_any_calendar(spark):
 
 
 @pytest.mark.parametrize("day", ["+12020-01-01", "0000-06-01", "-0005-03-01"])
-def test_days_that_python_does_not_know(spark, day):
+def test_local_rows_outside_pythons_years_raise_an_error(spark, day):
     rows = LocalRows(spark, spark.sql(f"SELECT DATE'{day}' c"))
     with pytest.raises(ValueError, match="isoformat|out of range"):
         rows.values(["date"])
     assert rows.frame.selectExpr("CAST(c AS STRING)").collect() == [(day,)]
 
 
-def test_no_rows(spark):
+def test_local_rows_may_be_empty(spark):
     as_collected(spark, spark.sql("SELECT 1 a WHERE false"), ["integer"])

@@ -40,7 +40,7 @@ SQL = "SELECT f.id FROM fact f JOIN keys k ON f.p = k.p AND k.id < {}"
 OF_LITTLE = SQL.replace("fact", "little")
 
 
-def test_few_keys_are_matched_against_names(spark, tmp_path):
+def test_few_keys_are_matched_with_partition_names(spark, tmp_path):
     answer = ask(spark, tmp_path, SQL.format(10))
     assert answer.target.kept == 10
     assert answer.target.total == PARTITIONS
@@ -48,27 +48,27 @@ def test_few_keys_are_matched_against_names(spark, tmp_path):
     assert answer.target.location.startswith("file:")
 
 
-def test_a_view_lies_where_its_table_does(spark, tmp_path):
+def test_a_scan_of_a_view_has_the_location_of_its_table(spark, tmp_path):
     spark.sql("CREATE OR REPLACE VIEW seen AS SELECT id, p AS q FROM little")
     answer = ask(spark, tmp_path, "SELECT f.id FROM seen f JOIN keys k ON f.q = k.p AND k.id < 10")
     assert answer.target.location.startswith("file:")
 
 
-def test_many_keys_are_matched_against_names(spark, tmp_path):
+def test_many_keys_are_matched_with_partition_names(spark, tmp_path):
     answer = ask(spark, tmp_path, SQL.format(VALUES_A_FILTER + 1))
     assert answer.target.kept == VALUES_A_FILTER + 1
     assert answer.report.work["local task"].partitions_fetched == 0
     assert answer.partitions_fetched == VALUES_A_FILTER + 1
 
 
-def test_many_keys_and_the_statements_own_predicates(spark, tmp_path):
+def test_many_keys_are_combined_with_the_statements_own_predicates(spark, tmp_path):
     sql = SQL.format(VALUES_A_FILTER + 1) + " WHERE f.p % 2 = 0 AND f.p > :above"
     answer = ask(spark, tmp_path, sql, parameters={"above": 5})
     assert answer.target.kept == (VALUES_A_FILTER + 2) // 2 - 3
 
 
 @pytest.mark.slow
-def test_many_tuples(spark, tmp_path):
+def test_many_tuples_of_keys_are_matched(spark, tmp_path):
     frame = spark.table("fact").selectExpr("id", "p % 30 a", "p DIV 30 b")
     frame.coalesce(1).write.partitionBy("a", "b").saveAsTable("pairs")
     for below in (190, 430):
@@ -83,7 +83,7 @@ def test_many_tuples(spark, tmp_path):
         assert ask(spark, tmp_path, sql).target.kept == below
 
 
-def test_predicates_of_the_statement_that_may_change_are_left_to_it(spark, tmp_path):
+def test_predicates_that_are_not_deterministic_do_not_prune(spark, tmp_path):
     function = spark.udf.register("changing", udf(lambda value: value, "int").asNondeterministic())
     assert not function.deterministic
     sql = OF_LITTLE.format(5) + " WHERE changing(f.p) < 3"
@@ -91,7 +91,7 @@ def test_predicates_of_the_statement_that_may_change_are_left_to_it(spark, tmp_p
     assert (answer.target.kept, len(answer.rows)) == (5, 3)
 
 
-def test_a_key_query_that_fails_costs_the_pruning_only(spark, tmp_path):
+def test_a_key_query_that_fails_leaves_the_scan_whole(spark, tmp_path):
     sql = (
         "SELECT f.id FROM fact f JOIN keys k ON f.p = k.p "
         "AND (k.id < 3 OR CAST(concat(k.id, 'x') AS INT) = 1) LIMIT 0"
@@ -106,12 +106,12 @@ def test_too_many_keys_leave_the_scan_whole(spark, tmp_path):
     assert answer.reasons == {"f": "TOO_MANY_KEYS"}
 
 
-def test_if_one_of_two_sources_is_unusable_the_other_prunes(spark, tmp_path):
+def test_if_one_of_two_key_sources_is_unusable_the_other_prunes(spark, tmp_path):
     sql = OF_LITTLE.format(50) + " JOIN keys j ON f.p = j.p AND j.id < 3"
     assert ask(spark, tmp_path, sql, max_keys=10).target.kept == 3
 
 
-def test_a_large_small_side_is_left_alone(spark, tmp_path):
+def test_a_small_table_above_the_size_setting_gives_no_keys(spark, tmp_path):
     settings = Settings.of({"hive.mapjoin.smalltable.filesize": 10})
     answer = ask(spark, tmp_path, OF_LITTLE.format(10), settings=settings)
     assert answer.reasons == {"f": "KEY_SOURCE_NOT_SMALL"}
@@ -126,7 +126,7 @@ def run(spark, tmp_path, sql, **options):
     return replace(result, report=report)
 
 
-def test_the_report_lies_beside_the_descriptor(spark, tmp_path):
+def test_the_report_is_stored_beside_the_descriptor(spark, tmp_path):
     result = run(spark, tmp_path, SQL.format(2))
     assert sorted(result.rows) == [(0,), (1,)]
     names = sorted(path.name for path in tmp_path.iterdir())
@@ -145,7 +145,7 @@ def test_the_report_lies_beside_the_descriptor(spark, tmp_path):
     assert [SQL[at:].split()[0] for at in stored.stages[1].scans] == ["fact", "keys"]
 
 
-def test_what_an_insert_without_a_partition_list_read(spark, tmp_path):
+def test_the_report_tells_what_an_insert_without_pruning_read(spark, tmp_path):
     spark.sql("CREATE TABLE copied (id BIGINT) USING parquet")
     off = {"partition_pruning": False}
     result = run(spark, tmp_path, f"INSERT INTO copied {SQL.format(2)} AND f.p < 5", switches=off)
@@ -160,7 +160,7 @@ def test_a_report_that_can_not_be_written_does_not_undo_the_run(spark, tmp_path,
     assert "the report can't be stored" in caplog.text
 
 
-def test_a_narrowed_statement_that_spark_refuses(spark, tmp_path, monkeypatch):
+def test_the_plain_statement_runs_if_spark_refuses_the_pruned_one(spark, tmp_path, monkeypatch):
     application = "airflow_hive_opt.spark.application.run"
     monkeypatch.setattr(f"{application}.without_joins", lambda *_: None)
     monkeypatch.setattr(f"{application}.restrict", lambda sql, *_: sql + " oh no")
@@ -171,7 +171,7 @@ def test_a_narrowed_statement_that_spark_refuses(spark, tmp_path, monkeypatch):
     assert "PARSE_SYNTAX_ERROR" in decision.message
 
 
-def test_set_lines_before_the_statement(spark, tmp_path, caplog):
+def test_set_lines_before_the_statement_override_arguments(spark, tmp_path, caplog):
     """They override the arguments, and a switch among them is named once with its argument."""
     script = (
         "-- all off\nSET hive.optimize.mapjoin.partition.pruning = false;\n"
@@ -192,14 +192,14 @@ def test_set_lines_before_the_statement(spark, tmp_path, caplog):
         prune(session, Job("SET hive.x=1;\nSELECT nope FROM fact"), path)
 
 
-def test_bounds_must_bound():
+def test_limits_below_their_minimum_are_refused():
     with pytest.raises(ValueError, match="max_keys must be at least 1"):
         job_of("SELECT 1", max_keys=0)
     with pytest.raises(ValueError, match="max_partitions must be at least 0"):
         job_of("SELECT 1", max_partitions=-1)
 
 
-def test_views_on_what_is_gone_are_sparks_business(spark, tmp_path):
+def test_a_view_on_a_dropped_table_passes_through(spark, tmp_path):
     spark.sql("CREATE TABLE base (id INT)")
     spark.sql("CREATE VIEW broken AS SELECT * FROM base")
     spark.sql("DROP TABLE base")
@@ -209,7 +209,7 @@ def test_views_on_what_is_gone_are_sparks_business(spark, tmp_path):
     assert not spark.catalog.tableExists("broken")
 
 
-def test_an_empty_key_set(spark, tmp_path):
+def test_on_empty_decides_what_an_empty_key_set_does(spark, tmp_path):
     none = "SELECT count(*) FROM fact f JOIN keys k ON f.p = k.p AND k.id < 0"
     assert run(spark, tmp_path, none).rows == ((0,),)
     with pytest.raises(NothingToDo, match="no partition of f.*skipped"):
@@ -218,7 +218,7 @@ def test_an_empty_key_set(spark, tmp_path):
         run(spark, tmp_path, none, on_empty=OnEmpty.FAIL)
 
 
-def test_a_budget_stops_the_join_before_it_starts(spark, tmp_path):
+def test_max_partitions_stops_the_join_before_it_starts(spark, tmp_path):
     insert = "CREATE TABLE local_task.never AS " + SQL.format(3)
     with pytest.raises(GateClosed, match="would read 3 partitions, but max_partitions is 2"):
         run(spark, tmp_path, insert, max_partitions=2)
@@ -226,7 +226,7 @@ def test_a_budget_stops_the_join_before_it_starts(spark, tmp_path):
     assert run(spark, tmp_path, SQL.format(3), max_partitions=3).rows
 
 
-def test_nothing_to_prune(spark, tmp_path, caplog):
+def test_on_no_prune_decides_what_an_unpruned_statement_does(spark, tmp_path, caplog):
     sql = "SELECT count(*) FROM fact"
     assert run(spark, tmp_path, sql).rows == ((PARTITIONS,),)
     assert run(spark, tmp_path, sql, on_no_prune=OnNoPrune.WARN).rows == ((PARTITIONS,),)
@@ -235,7 +235,7 @@ def test_nothing_to_prune(spark, tmp_path, caplog):
         run(spark, tmp_path, sql, on_no_prune=OnNoPrune.FAIL)
 
 
-def test_a_partition_that_vanishes_between_the_stages(spark, tmp_path):
+def test_a_partition_that_vanishes_between_the_stages_is_not_read(spark, tmp_path):
     spark.sql("CREATE TABLE goes (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
     spark.sql("INSERT INTO goes SELECT id, p FROM fact WHERE p < 3")
     job = job_of("SELECT g.id FROM goes g JOIN keys k ON g.p = k.p AND k.id < 2")
@@ -248,7 +248,7 @@ def test_a_partition_that_vanishes_between_the_stages(spark, tmp_path):
     assert result.report.vanished == 1
 
 
-def test_insert_overwrite_and_create_table_as(spark, tmp_path):
+def test_insert_overwrite_and_create_table_as_write_the_pruned_rows(spark, tmp_path):
     spark.sql("CREATE TABLE result (id INT) STORED AS PARQUET")
     spark.sql("INSERT INTO result VALUES (-1)")
     result = run(spark, tmp_path, "INSERT OVERWRITE TABLE result " + SQL.format(2))
@@ -281,7 +281,7 @@ def test_wrong_sql_leaves_the_result_untouched(spark, tmp_path, sql, message):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_descriptor_that_was_altered_runs_nothing(spark, tmp_path):
+def test_an_altered_descriptor_is_refused_and_nothing_runs(spark, tmp_path):
     job = job_of("CREATE TABLE local_task.nothing AS " + SQL.format(2))
     path = UPath(tmp_path) / "1.json"
     pruned = prune(spark, job, path)
@@ -291,7 +291,7 @@ def test_a_descriptor_that_was_altered_runs_nothing(spark, tmp_path):
     assert not spark.catalog.tableExists("local_task.nothing")
 
 
-def test_partitions_outside_the_metastore(spark, tmp_path):
+def test_tables_whose_partitions_are_not_in_the_metastore_are_read_whole(spark, tmp_path):
     spark.sql("SET spark.sql.hive.manageFilesourcePartitions=false")
     try:
         spark.table("fact").where("p < 3").write.partitionBy("p").saveAsTable("unmanaged")
@@ -301,7 +301,7 @@ def test_partitions_outside_the_metastore(spark, tmp_path):
         spark.sql("RESET spark.sql.hive.manageFilesourcePartitions")
 
 
-def test_partitions_that_the_session_lists_itself(spark, tmp_path):
+def test_tables_whose_partitions_the_session_lists_are_read_whole(spark, tmp_path):
     spark.table("fact").where("p < 3").write.partitionBy("p").saveAsTable("listed")
     sql = "SELECT u.id FROM listed u JOIN keys k ON u.p = k.p"
     assert ask(spark, tmp_path, sql).reasons["u"] != "PARTITIONS_NOT_IN_METASTORE"
@@ -323,7 +323,7 @@ def test_the_catalog_knows_tables_views_and_types(spark):
     assert catalog.table("no_such_table") is None
 
 
-def test_long_keys_are_left_where_they_are(spark, tmp_path):
+def test_a_key_that_is_too_long_leaves_the_scan_whole(spark, tmp_path):
     long = "repeat('x', 16385)"
     sql = (
         "SELECT f.id FROM little f JOIN (SELECT p, CAST(p AS STRING) AS t FROM keys WHERE id < 5 "
@@ -334,7 +334,7 @@ def test_long_keys_are_left_where_they_are(spark, tmp_path):
     assert ask(spark, tmp_path, sql.replace("16385", "16384")).target.kept
 
 
-def test_all_keys_together_have_a_bound(spark, tmp_path):
+def test_max_key_bytes_limits_all_keys_together(spark, tmp_path):
     sql = (
         "SELECT f.id FROM little f JOIN (SELECT DISTINCT concat(p, repeat('x', 9000)) AS t "
         "FROM keys WHERE id < 5) k ON CAST(f.p AS STRING) = substr(k.t, 1, 1)"
@@ -343,6 +343,6 @@ def test_all_keys_together_have_a_bound(spark, tmp_path):
     assert ask(spark, tmp_path, sql).target.kept
 
 
-def test_a_list_that_is_too_long_is_not_written(spark, tmp_path, monkeypatch):
+def test_a_partition_list_that_is_too_long_leaves_the_scan_whole(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("airflow_hive_opt.local_task.selection._LONGEST_LIST", 100)
     assert ask(spark, tmp_path, OF_LITTLE.format(11)).reasons == {"f": "LIST_TOO_LARGE"}

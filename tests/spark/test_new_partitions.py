@@ -98,7 +98,7 @@ def read_by(spark, sql):
     "name",
     slow_but(STATEMENTS, "filter", "names and a condition", "skeleton", "two readers of a CTE"),
 )
-def test_they_are_read(spark, tmp_path, land, name):
+def test_partitions_added_between_the_tasks_are_read(spark, tmp_path, land, name):
     sql, read = STATEMENTS[name]
     job, path = job_of(sql), UPath(tmp_path) / "1.json"
     pruned = prune(spark, job, path)
@@ -122,7 +122,7 @@ def test_they_are_read(spark, tmp_path, land, name):
     assert result.report.appeared == listed
 
 
-def test_one_application_keeps_no_list_for_later(spark, tmp_path, land):
+def test_one_application_stores_nothing_about_new_partitions(spark, tmp_path, land):
     job, path = job_of(MANY), UPath(tmp_path) / "1.json"
     pruned = prune(spark, job, path, hand_over=False)
     assert [each.new_partitions for each in load(path).targets] == [()]
@@ -130,7 +130,7 @@ def test_one_application_keeps_no_list_for_later(spark, tmp_path, land):
     assert sorted(join(spark, job, pruned, path).rows) == [(1, 1, "N"), (2, 2, "S")]
 
 
-def test_what_a_condition_left_out_is_not_new(spark, tmp_path, land):
+def test_partitions_that_a_condition_left_out_are_not_new(spark, tmp_path, land):
     """Partitions that were there and did not fulfil it stay out, also if they are many."""
     sql = STATEMENTS["names and a condition"][0]
     path = UPath(tmp_path) / "1.json"
@@ -141,7 +141,9 @@ def test_what_a_condition_left_out_is_not_new(spark, tmp_path, land):
     assert new.left_out == (("1", "N"),)
 
 
-def test_a_list_that_is_too_long_with_what_is_left_out(spark, tmp_path, monkeypatch):
+def test_a_list_that_left_out_partitions_make_too_long_is_not_handed_over(
+    spark, tmp_path, monkeypatch
+):
     sql = STATEMENTS["skeleton"][0]
     monkeypatch.setattr(selection, "_LONGEST_LIST", 300)  # of six partitions, four are left out
     for hand_over, reason in ((False, "PRUNED"), (True, "LIST_TOO_LARGE")):

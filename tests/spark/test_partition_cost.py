@@ -98,7 +98,9 @@ def asked(monkeypatch):
     return methods
 
 
-def test_few_of_very_many_over_thrift(spark, remote, tmp_path, asked):
+def test_few_of_very_many_partitions_are_fetched_by_name_over_thrift(
+    spark, remote, tmp_path, asked
+):
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
         report = prune(spark, job_of(SQL.format(10)), UPath(tmp_path) / "1.json")
     (target,) = report.descriptor.targets
@@ -108,7 +110,7 @@ def test_few_of_very_many_over_thrift(spark, remote, tmp_path, asked):
     assert report.work["local task"].partitions_fetched == 10
 
 
-def test_each_reader_of_a_cte_over_thrift(spark, remote, tmp_path, asked):
+def test_partitions_of_each_reader_of_a_cte_are_fetched_over_thrift(spark, remote, tmp_path, asked):
     sql = (
         "WITH t AS (SELECT f.id, k.id AS number FROM cost.fact f JOIN cost.keys k ON f.p = k.p) "
         "SELECT id FROM t WHERE number < 10 UNION ALL SELECT id FROM t WHERE number >= 25"
@@ -122,7 +124,7 @@ def test_each_reader_of_a_cte_over_thrift(spark, remote, tmp_path, asked):
     assert report.work["local task"].partitions_fetched == 15
 
 
-def test_few_of_few_over_thrift(spark, remote, tmp_path, asked):
+def test_for_few_partitions_all_names_are_listed_over_thrift(spark, remote, tmp_path, asked):
     sql = "SELECT t.id FROM cost.two t JOIN cost.keys k ON t.p = k.p AND k.id < 10"
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
         report = prune(spark, job_of(sql), UPath(tmp_path) / "1.json")
@@ -134,7 +136,9 @@ def test_few_of_few_over_thrift(spark, remote, tmp_path, asked):
     assert report.work["local task"].partitions_fetched == 0
 
 
-def test_conditions_beside_the_keys_are_answered_here(spark, remote, tmp_path, asked):
+def test_conditions_beside_the_keys_are_evaluated_without_metastore_calls(
+    spark, remote, tmp_path, asked
+):
     sql = SQL.format(10) + " WHERE length(f.p) = 2 AND f.p <> :but"
     request = job_of(sql, parameters={"but": "p3"})
     with hadoop_settings(spark, **{"hive.metastore.uris": remote.uri}):
@@ -147,14 +151,14 @@ def test_conditions_beside_the_keys_are_answered_here(spark, remote, tmp_path, a
     assert "get_partition_names" not in asked
 
 
-def test_a_condition_that_fails_is_not_asked_again(spark, tmp_path):
+def test_a_condition_that_fails_is_left_out_of_the_filter(spark, tmp_path):
     sql = SQL.format(10) + " WHERE 1 / (length(f.p) - 2) > 0"
     report = prune(spark, job_of(sql), UPath(tmp_path) / "1.json")
     (target,) = report.descriptor.targets
     assert (target.kept, target.filter) == (10, None)
 
 
-def test_a_server_that_does_not_answer_is_asked_through_spark(spark, tmp_path, caplog):
+def test_spark_looks_up_partitions_if_the_thrift_server_does_not_answer(spark, tmp_path, caplog):
     uri = f"thrift://127.0.0.1:{free_port()}"
     with hadoop_settings(spark, **{"hive.metastore.uris": uri}), caplog.at_level("INFO"):
         report = prune(spark, job_of(SQL.format(10)), UPath(tmp_path) / "1.json")
@@ -162,7 +166,7 @@ def test_a_server_that_does_not_answer_is_asked_through_spark(spark, tmp_path, c
     assert "partitions are looked up through Spark: no answer" in caplog.text
 
 
-def test_a_metastore_that_goes_costs_the_pruning_only(spark, remote, tmp_path, monkeypatch):
+def test_a_metastore_that_fails_leaves_the_scan_whole(spark, remote, tmp_path, monkeypatch):
     def fails(*_):
         raise MetastoreError("it went away")
 
@@ -209,7 +213,7 @@ def test_a_metastore_that_is_embedded_or_not_understood_is_sparks(spark, asked):
     assert asked == []
 
 
-def test_calls_on_the_embedded_metastore(spark, tmp_path):
+def test_a_run_on_the_embedded_metastore_makes_few_calls(spark, tmp_path):
     request, path = job_of(SQL.format(10)), UPath(tmp_path) / "1.json"
     spark.sql("REFRESH TABLE cost.fact")
     pruned = prune(spark, request, path, hand_over=False)
@@ -259,7 +263,7 @@ def values(partitions):
     return {part.values for part in partitions}
 
 
-def test_every_metastore_answers_alike(metastore):
+def test_every_metastore_returns_the_same_partitions(metastore):
     two = metastore.table("cost.two")
     total = metastore.partition_count(two)
     assert (total, len(metastore.partition_names(two))) == (30, 30)
@@ -286,7 +290,7 @@ def test_every_metastore_answers_alike(metastore):
     assert metastore.table("nowhere.fact") is None
 
 
-def test_a_session_beside_the_active_one_asks_by_its_own_settings(spark):
+def test_a_session_that_is_not_active_uses_its_own_settings(spark):
     session = spark.newSession()
     spark.sql("SELECT 1").collect()
     catalog = SparkCatalog(session)
@@ -297,7 +301,7 @@ def test_a_session_beside_the_active_one_asks_by_its_own_settings(spark):
     assert spark._jvm.SparkSession.getActiveSession().get().equals(spark._jsparkSession)
 
 
-def test_a_catalog_file_without_partitions_says_so():
+def test_a_catalog_file_without_partitions_is_an_error_that_says_so():
     metastore = json_metastore()
     with pytest.raises(MetastoreError, match=r'of cost.fact: add "partitions"'):
         metastore.partition_count(metastore.table("cost.fact"))
@@ -307,14 +311,14 @@ def test_a_catalog_file_without_partitions_says_so():
     "condition",
     ["k.id < 9", "k.id IN (1, 3, 4) OR k.p IS NULL"],
 )
-def test_values_that_no_filter_can_say_are_fetched_by_name(spark, tmp_path, condition):
+def test_values_that_a_filter_can_not_contain_are_fetched_by_name(spark, tmp_path, condition):
     sql = f"SELECT o.id FROM cost.odd o JOIN cost.odd_keys k ON o.p <=> k.p AND ({condition})"
     spark.sql("REFRESH TABLE cost.odd")
     answer = ask(spark, tmp_path, sql)
     assert answer.partitions_fetched == answer.target.kept < 10
 
 
-def test_long_lists_of_several_columns_fetch_what_they_list(spark, tmp_path, monkeypatch):
+def test_long_lists_of_several_columns_fetch_only_listed_partitions(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(scan_way, "VALUES_A_SCAN", 10)
     sql = "SELECT t.id FROM cost.two t JOIN cost.keys k ON t.n = k.n AND t.P = k.p AND k.id < 25"
     spark.sql("REFRESH TABLE cost.two")
@@ -322,7 +326,9 @@ def test_long_lists_of_several_columns_fetch_what_they_list(spark, tmp_path, mon
     assert answer.partitions_fetched == answer.target.kept == 25
 
 
-def test_a_list_of_most_is_fetched_whole_and_lists_what_it_needs(spark, tmp_path, monkeypatch):
+def test_a_list_of_most_partitions_fetches_all_and_lists_files_of_its_own(
+    spark, tmp_path, monkeypatch
+):
     monkeypatch.setattr(scan_way, "_FEW", 10)
     monkeypatch.setattr(scan_way, "VALUES_A_SCAN", 10)
     spark.sql("REFRESH TABLE cost.fact")
@@ -334,14 +340,14 @@ def test_a_list_of_most_is_fetched_whole_and_lists_what_it_needs(spark, tmp_path
     assert (work.partitions_fetched, work.files_listed) == (30, 20)
 
 
-def test_nearly_all_of_many_are_not_told(spark, tmp_path, monkeypatch):
+def test_a_list_of_nearly_all_of_many_partitions_is_not_used(spark, tmp_path, monkeypatch):
     assert ask(spark, tmp_path, SQL.format(29)).target.kept == 29
     monkeypatch.setattr(scan_way, "_FEW", 10)
     answer = ask(spark, tmp_path, SQL.format(29))
     assert answer.reasons == {"f": "MOST_PARTITIONS_MATCH"}
 
 
-def test_the_session_is_left_as_it_was(spark, tmp_path):
+def test_lookup_settings_of_the_session_are_restored(spark, tmp_path):
     names = (
         partition_lookup.IN_SET_THRESHOLD,
         partition_lookup.FAST_FALLBACK,
@@ -365,7 +371,7 @@ def test_the_session_is_left_as_it_was(spark, tmp_path):
     assert {name: (conf.contains(name), session.conf.get(name)) for name in names} == before
 
 
-def test_the_users_own_listing_stays(spark):
+def test_listing_settings_that_the_user_sets_are_kept(spark):
     session = spark.newSession()
     session.conf.set(partition_lookup.LISTING_PARALLELISM, "77")
     session.conf.set(partition_lookup.LISTING_THRESHOLD, "7")
@@ -376,7 +382,7 @@ def test_the_users_own_listing_stays(spark):
 
 
 @pytest.mark.parametrize("place", ["s3a://bucket/fact", "hdfs://name/fact", None])
-def test_directories_that_are_far_are_not_listed_one_after_the_other(spark, place):
+def test_remote_directories_are_listed_in_parallel(spark, place):
     before = spark.conf.get(partition_lookup.LISTING_THRESHOLD)
     with partition_lookup.scanning(spark, [], {"file:/warehouse/other", place}):
         assert spark.conf.get(partition_lookup.LISTING_THRESHOLD) == before

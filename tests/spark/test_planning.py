@@ -60,9 +60,7 @@ def pruned(session, folder, sql, **switches):
     ("make", "few", "many"),
     [(in_list, 50, 500), (in_list_of_partitions, 50, 500), (values, 500, 1000), (joins, 20, 40)],
 )
-def test_a_longer_statement_needs_no_more_calls_of_the_jvm(
-    session, tmp_path, jvm_calls, make, few, many
-):
+def test_a_longer_statement_needs_no_more_jvm_calls(session, tmp_path, jvm_calls, make, few, many):
     counts = []
     for parts in (few, few, many):  # the first one also looks up what is then cached
         jvm_calls.clear()
@@ -71,7 +69,7 @@ def test_a_longer_statement_needs_no_more_calls_of_the_jvm(
     assert 0 < counts[2] <= counts[1]
 
 
-def test_a_run_parses_its_text_once(session, tmp_path, monkeypatch):
+def test_a_run_parses_its_statement_once(session, tmp_path, monkeypatch):
     parsing._parsed.cache_clear()
     read, real = [], parsing._tree
     monkeypatch.setattr(parsing, "_tree", lambda text: [read.append(text), real(text)][1])
@@ -81,14 +79,14 @@ def test_a_run_parses_its_text_once(session, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_scan_with_more_key_queries_than_are_asked_has_the_plain_rows(session, tmp_path):
+def test_a_scan_with_more_than_16_key_queries_has_plain_sparks_rows(session, tmp_path):
     listed = f"{joins(25)} WHERE f.p IN (0, 1, 2, 3, 4, 5, 6, 7, 8)"
     found = ask(session, tmp_path, joins(25), literal=listed)
     assert sorted(found.rows) == [(number,) for number in (*range(9), *range(20, 29))]
     assert (found.target.kept, len(found.target.sources)) == (9, 16)
 
 
-def test_conditions_are_analysed_together(session, tmp_path, monkeypatch):
+def test_all_conditions_are_analysed_in_one_query(session, tmp_path, monkeypatch):
     texts, real = [], SparkSession.sql
 
     def sql(self, text, **more):
@@ -113,7 +111,7 @@ def test_a_random_condition_is_ignored_and_the_others_prune(session, tmp_path):
     assert (found.target.kept, found.reasons) == (2, {"f": "PRUNED"})
 
 
-def test_without_time_a_statement_passes_through(session, tmp_path):
+def test_a_statement_with_planning_seconds_zero_passes_through(session, tmp_path):
     report = pruned(session, tmp_path, SHORT, planning_seconds=0)
     (decision,) = report.descriptor.decisions
     assert (decision.scan.name, decision.reason) == ("the statement", "PLANNING_TOO_LONG")
@@ -125,7 +123,7 @@ def test_without_time_a_statement_passes_through(session, tmp_path):
 
 
 @pytest.mark.parametrize("stages", [Stages.BOTH, Stages.LOCAL_TASK])
-def test_what_passes_through_has_the_plain_rows(session, tmp_path, stages):
+def test_a_statement_that_passes_through_has_plain_sparks_rows(session, tmp_path, stages):
     job = Job(SHORT, str(tmp_path / "1.json"), stages, switches={"planning_seconds": 0})
     outcome = run_job(session, job)
     assert outcome.summary["reason"] == "PLANNING_TOO_LONG"
@@ -134,7 +132,9 @@ def test_what_passes_through_has_the_plain_rows(session, tmp_path, stages):
 
 
 @pytest.mark.parametrize("sql", [parentheses(60), in_list(100_000)], ids=["deep", "long"])
-def test_spark_is_not_asked_about_a_text_that_is_too_complex(session, tmp_path, monkeypatch, sql):
+def test_spark_does_not_parse_a_statement_that_is_too_complex_to_plan(
+    session, tmp_path, monkeypatch, sql
+):
     asked = []
     monkeypatch.setattr(planning, "accepts", lambda *arguments: asked.append(arguments))
     report = pruned(session, tmp_path, sql)
@@ -143,6 +143,6 @@ def test_spark_is_not_asked_about_a_text_that_is_too_complex(session, tmp_path, 
     assert "to be planned" in decision.message
 
 
-def test_a_deep_statement_runs_as_it_is(session, tmp_path):
+def test_a_deeply_nested_statement_runs_unchanged(session, tmp_path):
     outcome = run_job(session, Job(parentheses(60), str(tmp_path / "1.json"), Stages.BOTH))
     assert outcome.rows == (("1",),)

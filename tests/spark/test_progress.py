@@ -7,7 +7,7 @@ from pyspark.errors import PySparkException
 from airflow_hive_opt.spark.session.progress import progress, stages
 
 
-def test_what_runs_is_told(spark, caplog):
+def test_the_log_tells_the_progress_of_the_map_join(spark, caplog):
     assert stages(spark) == []
     query = "SELECT count(*) FROM range(0, 100000000000, 1, 8) WHERE hash(id, id + 1) = 7"
 

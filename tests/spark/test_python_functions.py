@@ -73,7 +73,7 @@ def rows_of_a_run(spark, tmp_path, sql):
     return spark.sql(restrict(sql, targets, ways, descriptor.row_filters)).collect(), reasons
 
 
-def test_an_undeclared_random_function(spark, tmp_path):
+def test_a_random_python_function_gives_no_keys(spark, tmp_path):
     """Every day has rows, so a day without one comes from other keys than the join's own."""
     sql = "SELECT d.p, f.id FROM days d LEFT JOIN fact f ON f.p = d.p WHERE coin(d.week)"
     drawn = set()
@@ -104,7 +104,7 @@ IN_KEYS = {
 
 
 @pytest.mark.parametrize("name", slow_but(IN_KEYS, "condition", "view", "function of pandas"))
-def test_in_the_keys(spark, tmp_path, name):
+def test_python_functions_in_key_queries_are_used_only_if_allowed(spark, tmp_path, name):
     sql = f"SELECT f.id FROM fact f JOIN {IN_KEYS[name]}"
     answer = ask(spark, tmp_path, sql)
     assert answer.reasons == {"f": "PYTHON_FUNCTION"}
@@ -116,7 +116,7 @@ def test_in_the_keys(spark, tmp_path, name):
 
 
 @pytest.mark.parametrize("settings", [Settings.of(), ALLOWED], ids=["default", "allowed"])
-def test_in_a_condition_on_partitions(spark, tmp_path, settings):
+def test_python_functions_in_partition_conditions_do_not_prune(spark, tmp_path, settings):
     """Spark's catalog can't evaluate it, so the setting is for keys alone."""
     sql = "SELECT f.id FROM fact f WHERE farm_fingerprint(f.p) = 1"
     answer = ask(spark, tmp_path, sql, settings=settings)
@@ -133,7 +133,7 @@ def test_in_a_condition_on_partitions(spark, tmp_path, settings):
 
 
 @pytest.mark.parametrize("settings", [Settings.of(), ALLOWED], ids=["default", "allowed"])
-def test_what_a_function_declares_holds(spark, tmp_path, settings):
+def test_functions_give_keys_if_they_are_declared_deterministic(spark, tmp_path, settings):
     """Spark declares functions of SQL, and Hive's annotation others; Python's may declare too."""
     sql = "SELECT f.id FROM fact f JOIN days d ON f.p = d.p WHERE {}"
     for condition in ("sql_next(d.week) = 2", "hive_abs(d.week) = 1"):
@@ -148,7 +148,7 @@ def test_what_a_function_declares_holds(spark, tmp_path, settings):
     assert answer.reasons == {"f": "KEY_SOURCE_NOT_DETERMINISTIC"}
 
 
-def test_python_functions_are_found_by_one_call_of_the_jvm(spark, monkeypatch):
+def test_python_functions_are_found_with_one_jvm_call(spark, monkeypatch):
     sent: list[str] = []
     send = GatewayClient.send_command
 

@@ -118,7 +118,7 @@ STATEMENTS = {
         *((about, statements[0]) for about, statements in STATEMENTS.items()),
     ),
 )
-def test_rows_are_those_of_plain_spark(spark, tmp_path, about, sql):
+def test_statements_that_once_failed_have_plain_sparks_rows(spark, tmp_path, about, sql):
     assert ask(spark, tmp_path, sql).rows
 
 

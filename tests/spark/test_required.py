@@ -28,13 +28,13 @@ def tables(spark):
     spark.sql("DROP DATABASE needed CASCADE")
 
 
-def test_every_combination_is_called_for(spark):
+def test_every_combination_of_the_keys_is_required(spark):
     (found,) = required_partitions(spark, job_of(SQL))
     assert found.columns == ("ds", "region")
     assert found.tuples == (("d1", "n"), ("d1", "s"), ("d2", "n"), ("d2", "s"))
 
 
-def test_or_the_keys_of_the_chosen_columns_alone(spark):
+def test_only_keys_of_the_chosen_columns_are_required(spark):
     (found,) = required_partitions(spark, job_of(SQL), ["DS"])
     assert (found.columns, found.tuples) == (("ds",), (("d1",), ("d2",)))
     assert found.all_columns == ("ds", "region")
@@ -45,7 +45,7 @@ def test_or_the_keys_of_the_chosen_columns_alone(spark):
         required_partitions(spark, job_of(SQL), ["month"])
 
 
-def test_keys_that_cant_be_read_are_no_reason_to_go_on(spark):
+def test_keys_that_can_not_be_read_are_an_error_for_a_sensor(spark):
     """A sensor that waited for nothing would let the join run early."""
     sql = SQL.replace("needed.days d", "(SELECT raise_error('no') AS ds FROM needed.days) d")
     with pytest.raises(PySparkException, match="no"):
@@ -113,7 +113,7 @@ def test_one_application_leaves_no_keys(spark, tmp_path):
     assert not keys_path(path).exists()
 
 
-def test_an_old_name_of_a_switch_is_said_once(spark, caplog):
+def test_the_warning_about_an_old_switch_name_is_logged_once(spark, caplog):
     old = {"hive.optimize.mapjoin.python.functions": "true"}
     required_partitions(spark, Job(SQL, hive_conf=old))
     assert caplog.text.count("the argument python_functions replaces the setting") == 1

@@ -67,7 +67,7 @@ def facts(found):
     }
 
 
-def test_rows_and_what_was_read(spark, tmp_path):
+def test_scans_that_share_an_alias_read_their_own_partitions(spark, tmp_path):
     listed = STATEMENT
     for most in (15, 2, 1):
         values = ", ".join(map(str, range(most)))
@@ -91,7 +91,7 @@ def ran(spark, tmp_path, request):
     return run_job(spark, Job(SQL, str(second), Stages.MAP_JOIN, **handed)), UPath(second)
 
 
-def test_each_has_its_own_facts(spark, ran):
+def test_scans_that_share_an_alias_have_their_own_facts_in_reports(spark, ran):
     outcome, path = ran
     assert outcome.status is Status.DONE
     plain = spark.sql(STATEMENT).collect()
@@ -157,7 +157,7 @@ def test_the_page_shows_both_scans_of_one_alias(spark, ran, gone):
     assert newest.change == "f (line 4): PRUNED until run r, then KEY_SOURCE_FAILED"
 
 
-def test_the_log_names_each(spark, tmp_path, caplog):
+def test_the_log_names_each_scan_of_an_alias_with_its_line(spark, tmp_path, caplog):
     caplog.set_level("INFO", logger="airflow_hive_opt")
     run_job(spark, Job(SQL, str(tmp_path / "1.json"), Stages.BOTH))
     for name in ("f (line 2) by names", "f (line 4) by filter", "f (line 6) by filter"):
@@ -165,7 +165,7 @@ def test_the_log_names_each(spark, tmp_path, caplog):
     assert "f (line 3) reads all partitions, PRESERVED_SIDE" in caplog.text
 
 
-def test_joins_that_are_left_out(spark, tmp_path):
+def test_a_removed_join_is_reported_at_its_own_place(spark, tmp_path):
     spark.sql("CREATE TABLE IF NOT EXISTS result (id BIGINT) USING parquet")
     select = f"SELECT f.id FROM fact f {JOIN} < 2\nUNION ALL SELECT k.id FROM fact f {JOIN} < 3"
     sql = f"INSERT OVERWRITE TABLE result {select}"

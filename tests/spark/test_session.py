@@ -14,7 +14,7 @@ from airflow_hive_opt.spark.session import java
 from airflow_hive_opt.spark.session.java import JavaNotFoundError, ensure_java
 
 
-def test_the_machines_own_java_is_used_where_it_is_new_enough(tmp_path, monkeypatch):
+def test_the_machines_java_is_used_if_it_is_new_enough(tmp_path, monkeypatch):
     fake_java(tmp_path, 'openjdk version "17.0.1"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     ensure_java()
@@ -22,7 +22,7 @@ def test_the_machines_own_java_is_used_where_it_is_new_enough(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("version", ['java version "1.8.0_292"', 'openjdk version "11.0.2"', ""])
-def test_an_old_java_is_not(tmp_path, monkeypatch, version):
+def test_an_old_java_is_refused(tmp_path, monkeypatch, version):
     fake_java(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr(java, "_major", lambda _: None)
@@ -30,7 +30,7 @@ def test_an_old_java_is_not(tmp_path, monkeypatch, version):
         ensure_java()
 
 
-def test_a_java_that_is_too_new_for_an_older_spark(tmp_path, monkeypatch):
+def test_a_java_that_is_too_new_for_an_older_spark_is_refused(tmp_path, monkeypatch):
     """Before Spark 4.2, Hadoop uses a security manager, which Java 24 does not have."""
     fake_java(tmp_path, 'openjdk version "25"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -45,7 +45,7 @@ def test_a_java_that_is_too_new_for_an_older_spark(tmp_path, monkeypatch):
     assert os.environ["JAVA_HOME"] == str(tmp_path)
 
 
-def test_a_java_home_without_java_is_not_passed_over_in_silence(tmp_path, monkeypatch, caplog):
+def test_a_java_home_without_java_is_named_in_log_and_error(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     monkeypatch.setattr(java, "_major", lambda _: 25)
     monkeypatch.setattr(java, "_home_without_vector_module", lambda: tmp_path)
@@ -118,7 +118,7 @@ def is_running(pid: str) -> bool:
 
 
 @pytest.mark.slow
-def test_runs_on_the_java_of_the_extra_where_the_machine_has_none(tmp_path):
+def test_spark_runs_on_the_java_of_the_extra_if_the_machine_has_none(tmp_path):
     binaries = tmp_path / "bin"
     binaries.mkdir()
     for tool in ("bash", "dirname", "env", "ps", "cat", "uname", "sed", "rm", "ls", "readlink"):
@@ -148,7 +148,7 @@ for arguments in (
 
 
 @pytest.mark.slow
-def test_what_spark_says_is_told_by_a_command_after_its_spark_has_ended(tmp_path):
+def test_a_command_prints_sparks_error_after_its_spark_has_ended(tmp_path):
     """Runs in a separate process: with another session, the JVM would still be available."""
     done = subprocess.run(
         [sys.executable, "-c", FAILURES, str(tmp_path)],
@@ -167,7 +167,7 @@ def test_what_spark_says_is_told_by_a_command_after_its_spark_has_ended(tmp_path
 
 
 @pytest.mark.slow
-def test_killing_ends_the_jvm_in_the_middle_of_a_query(tmp_path):
+def test_killing_a_task_ends_the_jvm_in_the_middle_of_a_query(tmp_path):
     done, words = start("kill", tmp_path)
     assert done.returncode != 0
     assert "ROWS" not in words

@@ -28,7 +28,7 @@ def root(tmp_path, monkeypatch):
     return tmp_path / "sessions"
 
 
-def test_only_equal_settings_share(monkeypatch):
+def test_only_tasks_with_equal_settings_share_a_spark(monkeypatch):
     first = SharedFolder.of(CONF, Bounds()).folder
     assert SharedFolder.of({**CONF, "spark.sql.shuffle.partitions": "9"}, Bounds()).folder == first
     other = [
@@ -45,7 +45,7 @@ def test_only_equal_settings_share(monkeypatch):
     )
 
 
-def test_spark_lets_a_session_change_what_a_session_gives(spark):
+def test_settings_of_the_whole_spark_are_not_taken_for_session_settings(spark):
     """A setting of the whole Spark must not be taken for one of a session."""
     module = getattr(getattr(spark._jvm.org.apache.spark.sql.internal, "StaticSQLConf$"), "MODULE$")
     none = spark.sparkContext._gateway.new_array(spark._jvm.java.lang.Object, 0)
@@ -59,7 +59,7 @@ def test_spark_lets_a_session_change_what_a_session_gives(spark):
     assert of_a_session(dict.fromkeys(names, "")) == {}
 
 
-def test_no_other_user_can_open_it():
+def test_no_other_user_can_open_the_shared_folder():
     shared = SharedFolder.of(CONF, Bounds())
     shared.publish(Address(2, "secret"))
     assert shared.folder.stat().st_mode & 0o777 == 0o700
@@ -69,14 +69,14 @@ def test_no_other_user_can_open_it():
         SharedFolder.of(CONF, Bounds())
 
 
-def test_a_folder_that_can_not_be_made(monkeypatch, tmp_path):
+def test_a_shared_folder_that_can_not_be_made_is_an_error(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file"))
     with pytest.raises(SparkStartError, match="the folder of the shared Spark"):
         SharedFolder.of(CONF, Bounds())
 
 
-def test_places_are_bounded_and_given_back():
+def test_a_shared_spark_has_a_limited_number_of_places():
     shared = SharedFolder.of(CONF, Bounds())
     first, second = shared.claim(2, "a"), shared.claim(2, "b")
     assert first is not None
@@ -92,7 +92,7 @@ def test_places_are_bounded_and_given_back():
     assert (shared.tasks(), shared.abandoned()) == (0, [])
 
 
-def test_a_killed_task_leaves_its_tag_once():
+def test_the_tag_of_a_killed_task_is_returned_once():
     shared = SharedFolder.of(CONF, Bounds())
     program = (
         "import os, sys; from pathlib import Path\n"
@@ -107,7 +107,7 @@ def test_a_killed_task_leaves_its_tag_once():
     assert (shared.tasks(), shared.abandoned(), shared.abandoned()) == (0, ["a tag"], [])
 
 
-def test_a_place_that_is_taken_again_keeps_the_tag_of_a_killed_task():
+def test_a_reused_place_still_returns_the_tag_of_a_killed_task():
     shared = SharedFolder.of(CONF, Bounds())
     killed = shared.claim(1, "a")
     assert killed is not None
@@ -165,7 +165,7 @@ def test_a_task_that_waits_for_its_turn_can_be_stopped():
         pass
 
 
-def test_an_old_folder_is_removed_and_made_again():
+def test_an_old_shared_folder_is_removed_and_made_again():
     shared = SharedFolder.of(CONF, Bounds())
     place = shared.claim(1, "a")
     assert place is not None
@@ -183,13 +183,13 @@ def test_an_old_folder_is_removed_and_made_again():
         assert shared.claim(1, "b") is not None
 
 
-def test_an_address_of_another_version_is_no_address():
+def test_an_address_file_of_another_version_is_ignored():
     shared = SharedFolder.of(CONF, Bounds())
     (shared.folder / "address.json").write_text('{"pid": 1, "port": 2, "token": "t"}')
     assert shared.address() is None
 
 
-def test_configuration_files_are_compared(monkeypatch, tmp_path):
+def test_tasks_with_different_configuration_files_share_no_spark(monkeypatch, tmp_path):
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     before = SharedFolder.of(CONF, Bounds()).folder
     assert SharedFolder.of(CONF, Bounds()).folder == before
@@ -197,7 +197,7 @@ def test_configuration_files_are_compared(monkeypatch, tmp_path):
     assert SharedFolder.of(CONF, Bounds()).folder != before
 
 
-def test_those_who_ask_do_not_look_like_tasks_or_sparks():
+def test_checking_the_locks_is_not_counted_as_a_task_or_a_spark():
     """Several processes may ask at the same moment."""
     shared = SharedFolder.of(CONF, Bounds())
     place = shared.claim(1, "a")
@@ -214,7 +214,7 @@ def test_those_who_ask_do_not_look_like_tasks_or_sparks():
         held.close()
 
 
-def test_one_process_is_the_spark():
+def test_only_one_process_holds_the_shared_folder_as_the_spark():
     shared = SharedFolder.of(CONF, Bounds())
     assert shared.address() is None
     alive = shared.hold()

@@ -51,7 +51,9 @@ def read_by_spark():
     slow_but(SITUATIONS, *first_of_each()),
     ids=lambda each: f"{each.group}: {each.name}",
 )
-def test_situation(situations, tmp_path, read_by_spark, situation):
+def test_each_situation_has_its_rows_outcome_and_scans(
+    situations, tmp_path, read_by_spark, situation
+):
     asked(situations, tmp_path, read_by_spark, situation)
 
 
@@ -75,7 +77,7 @@ def asked(situations, tmp_path, read_by_spark, situation):
 
 
 @pytest.mark.slow
-def test_the_page(situations, tmp_path, read_by_spark):
+def test_the_page_shows_the_situations(situations, tmp_path, read_by_spark):
     """With ``WRITE_PAGE=1`` it writes the page."""
     for situation in SITUATIONS:
         if situation not in read_by_spark:

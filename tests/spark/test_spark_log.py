@@ -73,7 +73,7 @@ def relayed(conf, caplog):
     return found
 
 
-def test_lines_have_sparks_levels(gateway, py4j, caplog):
+def test_sparks_lines_are_logged_with_sparks_levels(gateway, py4j, caplog):
     assert relayed({}, caplog) == SHOWN
     ours, _, users = gateway.options.partition(" ")
     assert ours.startswith("-Dlog4j2.configurationFile=file:///")
@@ -82,14 +82,14 @@ def test_lines_have_sparks_levels(gateway, py4j, caplog):
     assert py4j.level == logging.WARNING
 
 
-def test_one_setting_brings_everything_back(gateway, py4j, caplog):
+def test_spark_log_level_shows_all_lines_again(gateway, py4j, caplog):
     whole = relayed({"spark.log.level": "WARN"}, caplog)
     assert whole == [("INFO", WRITTEN.decode().splitlines()[0]), *SHOWN]
     assert gateway.options == "-Da=b"
     assert py4j.level == logging.NOTSET
 
 
-def test_the_users_own_level_of_py4j_stays(gateway, py4j, caplog):
+def test_a_level_of_py4j_that_the_user_sets_is_kept(gateway, py4j, caplog):
     py4j.setLevel(logging.DEBUG)
     relayed({}, caplog)
     assert py4j.level == logging.DEBUG
@@ -159,7 +159,7 @@ def task(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_log_of_a_task_that_succeeds(task):
+def test_the_log_of_a_successful_task_is_short_and_has_no_errors(task):
     done, _ = task
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stderr == ""  # Airflow would show it as errors
@@ -199,7 +199,7 @@ except SparkStartError as error:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["", "spark.hadoop."])
-def test_a_metastore_that_does_not_answer(tmp_path, prefix):
+def test_a_metastore_that_does_not_answer_is_named_in_a_short_log(tmp_path, prefix):
     done = python(START, tmp_path, f"{prefix}hive.metastore.uris=thrift://localhost:1")
     lines = done.stdout.splitlines()
     assert lines[-1].startswith("no answer from thrift://localhost:1, which is hive.metastore.uris")
@@ -208,7 +208,7 @@ def test_a_metastore_that_does_not_answer(tmp_path, prefix):
 
 
 @pytest.mark.slow
-def test_a_jvm_that_can_not_start(tmp_path):
+def test_a_jvm_that_can_not_start_is_told_with_its_reason(tmp_path):
     done = python(START, tmp_path, "spark.driver.extraJavaOptions=-Xms9x")
     *_, last = done.stdout.splitlines()
     assert last.startswith("Spark could not start: Invalid initial heap size: -Xms9x")
@@ -230,7 +230,7 @@ with spark_session("t", conf) as spark:
 
 
 @pytest.mark.slow
-def test_hive_keeps_its_connection_when_it_first_needs_the_users_name(metastore_service, tmp_path):
+def test_hive_keeps_its_metastore_connection_in_its_first_write(metastore_service, tmp_path):
     with thrift_client(metastore_service) as client:
         create_database(client, "first", str(tmp_path / "first"))
         columns = [("id", "int")], [("p", "string")]

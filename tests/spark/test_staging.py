@@ -81,7 +81,9 @@ def alike(spark, tmp_path, sql: str) -> tuple:
     [("ds = 'a', n = 1", ""), ("ds = 'a', n", ", 1"), ("ds, n", ", 'a', 1")],
 )
 @pytest.mark.parametrize("how", slow_but(FORMATS, FORMATS[0]))
-def test_another_jobs_files_are_left_alone(spark, tmp_path, make, how, partition, values):
+def test_an_overwrite_does_not_touch_the_files_of_another_job(
+    spark, tmp_path, make, how, partition, values
+):
     if how.startswith("USING") and values:
         pytest.skip("Spark shares the folder unless partitionOverwriteMode is dynamic")
     folder = make(how)
@@ -106,7 +108,7 @@ def test_the_partition_is_named_as_spark_names_it(spark, tmp_path, make, how, va
 
 
 @pytest.mark.parametrize("how", slow_but(FORMATS, FORMATS[0]))
-def test_no_rows_empty_the_partition(spark, tmp_path, make, how):
+def test_an_overwrite_without_rows_empties_the_partition(spark, tmp_path, make, how):
     make(how)
     sql = f"INSERT OVERWRITE {{}} PARTITION (ds = 'a', n = 1) {ROWS.format('')}"
     assert alike(spark, tmp_path, sql)[0] == [(11, "a", 1)]
@@ -133,7 +135,9 @@ def at_once(*works) -> list[str]:
 
 
 @pytest.mark.parametrize("condition", slow_but(["1 = 1", "s.amount > 100"], "1 = 1"))
-def test_days_at_once_do_not_meet(spark, tmp_path, make, condition):
+def test_concurrent_overwrites_of_different_days_do_not_disturb_each_other(
+    spark, tmp_path, make, condition
+):
     """With rows and without; each is what it is alone."""
     make()
     days = range(4)
@@ -152,7 +156,7 @@ def test_days_at_once_do_not_meet(spark, tmp_path, make, condition):
     assert len(partitions) == 4
 
 
-def test_one_partition_overwritten_at_once_is_that_of_one_run(spark, tmp_path, make):
+def test_concurrent_overwrites_of_one_partition_leave_the_rows_of_one_run(spark, tmp_path, make):
     folder = make()
     texts = [
         "INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = 1) SELECT s.amount + "
@@ -172,7 +176,7 @@ def test_one_partition_overwritten_at_once_is_that_of_one_run(spark, tmp_path, m
     assert not [path for path in (folder / "ds=a" / "n=1").iterdir() if path.is_dir()]
 
 
-def test_what_the_metastore_is_asked_does_not_grow_with_the_table(spark, tmp_path):
+def test_metastore_calls_of_an_overwrite_do_not_grow_with_the_table(spark, tmp_path):
     """Spark's dynamic overwrite of a table with one partition column fetches every partition."""
     spark.sql("CREATE TABLE staged.big (amount BIGINT) PARTITIONED BY (n INT) STORED AS PARQUET")
     parts = " ".join(f"PARTITION (n = {number})" for number in range(200))
@@ -188,7 +192,7 @@ def test_what_the_metastore_is_asked_does_not_grow_with_the_table(spark, tmp_pat
     spark.sql("DROP TABLE staged.big")
 
 
-def test_files_are_written_by_the_plan_that_plain_spark_has(spark, make, monkeypatch):
+def test_an_overwrite_has_the_physical_plan_of_plain_spark(spark, make, monkeypatch):
     """Spark's dynamic overwrite sorts by the partition where it can't see that there is one."""
     folder = make()
     plans = []
@@ -231,7 +235,7 @@ def test_a_move_that_fails_leaves_the_old_rows(spark, make, monkeypatch):
     assert not list(folder.glob(".hive-opt-*"))
 
 
-def test_a_run_waits_longer_each_time_another_one_takes_its_place(spark, make, monkeypatch):
+def test_the_pause_doubles_each_time_another_run_moves_its_files_first(spark, make, monkeypatch):
     folder = make()
     others, pauses = iter(range(6)), []
     move = PartitionFolder._move
@@ -282,7 +286,7 @@ def object_store(monkeypatch):
 OVERWRITE = "INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = 1) SELECT {}"
 
 
-def test_an_object_store_has_the_new_rows(spark, make, object_store):
+def test_an_overwrite_on_an_object_store_has_the_new_rows(spark, make, object_store):
     folder = make()
     object_store()
     for value in (1, 2):
@@ -302,7 +306,7 @@ def test_an_object_store_that_refuses_the_move_keeps_the_new_rows(spark, make, o
     assert parquet.read_table(kept)["amount"].to_pylist() == [2]
 
 
-def test_other_partitions_stay(spark, tmp_path, make):
+def test_an_overwrite_of_one_partition_keeps_the_others(spark, tmp_path, make):
     make()
     for name in ("result", "plain"):
         spark.sql(f"INSERT INTO staged.{name} VALUES (1, 'a', 1), (2, 'a', 2), (3, 'b', 1)")
@@ -310,7 +314,7 @@ def test_other_partitions_stay(spark, tmp_path, make):
     assert alike(spark, tmp_path, sql)[0] == [(11, "a", 1), (2, "a", 2), (3, "b", 1)]
 
 
-def test_a_partition_elsewhere_stays_there(spark, tmp_path, make):
+def test_an_overwrite_keeps_the_location_of_its_partition(spark, tmp_path, make):
     make()
     for name in ("result", "plain"):
         place = tmp_path / name
@@ -330,7 +334,9 @@ def test_a_partition_elsewhere_stays_there(spark, tmp_path, make):
         pytest.param("DATE", "DATE'0001-01-01'", "303030312D30312D3031", marks=needs_spark("4.0")),
     ],
 )
-def test_values_are_those_that_spark_writes(spark, tmp_path, how, type_, value, shown):
+def test_an_overwrite_writes_the_values_that_plain_spark_writes(
+    spark, tmp_path, how, type_, value, shown
+):
     """Hive's writer makes other bytes of a string that is no UTF-8, and other ancient days."""
     for name in ("odd", "odd_plain"):
         columns, how_and_by = f"v {type_}", f"PARTITIONED BY (ds STRING) {how}"
@@ -359,14 +365,14 @@ def test_values_are_those_that_spark_writes(spark, tmp_path, how, type_, value, 
         ("CREATE TABLE staged.made AS SELECT 1 AS a", False),
     ],
 )
-def test_which_statements(spark, make, sql, own):
+def test_which_statements_overwrite_one_partition(spark, make, sql, own):
     make()
     spark.sql("CREATE TABLE IF NOT EXISTS staged.whole (amount INT) USING parquet")
     assert Command(spark.newSession(), sql, {}).overwrites_one_partition() is own
     assert not spark.catalog.tableExists("staged.made")
 
 
-def test_who_has_a_committer_keeps_it(spark, make):
+def test_a_session_with_its_own_committer_uses_it(spark, make):
     make()
     session = spark.newSession()
     sql = "INSERT OVERWRITE staged.result PARTITION (ds = 'a', n = 1) SELECT 1"
@@ -390,7 +396,7 @@ OLD = [(1, "a", 1), (2, "b", 1)]
     ],
     ids=["one partition", "some partitions", "all partitions", "no partitions"],
 )
-def test_what_an_overwrite_leaves_that_fails(
+def test_rows_that_a_failed_overwrite_leaves(
     spark, tmp_path, layout, target, others, by_us, by_spark
 ):
     """Spark deletes the old rows first; only one partition goes through a staging folder."""
@@ -432,7 +438,7 @@ def test_a_table_that_is_read_is_not_overwritten(spark, tmp_path, make):
     assert contents(spark, "staged.result") == before
 
 
-def test_a_cached_table_is_read_anew(spark, make):
+def test_a_cached_table_is_read_again_after_an_overwrite(spark, make):
     make()
     spark.sql("INSERT INTO staged.result PARTITION (ds = 'a', n = 1) VALUES (1)")
     spark.sql("CACHE TABLE staged.result")

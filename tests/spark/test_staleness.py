@@ -32,7 +32,7 @@ def between(spark, tmp_path, sql: str, *changes: str):
 
 
 @pytest.mark.parametrize("sql", [FAST, SKELETON])
-def test_in_one_application_the_metastore_is_not_asked_again(spark, tmp_path, tables, sql):
+def test_one_application_does_not_look_up_partitions_again(spark, tmp_path, tables, sql):
     job, path = job_of(sql), UPath(tmp_path) / "1.json"
     pruned = prune(spark, job, path)
     spark.sql("INSERT INTO fact PARTITION (p = 8) VALUES (80)")
@@ -49,7 +49,7 @@ def by_list(spark, sql: str, *partitions: int) -> list[tuple]:
     return sorted(map(tuple, spark.sql(f"{sql} AND f.p IN ({listed})").collect()))
 
 
-def test_a_new_partition_that_the_keys_call_for_is_read(spark, tmp_path, tables):
+def test_a_new_partition_that_matches_the_keys_is_read(spark, tmp_path, tables):
     result = between(spark, tmp_path, FAST, "INSERT INTO fact PARTITION (p = 8) VALUES (80)")
     assert sorted(result.rows) == [(1, 1), (2, 2), (80, 8)] == by_list(spark, FAST, 1, 2, 8)
     assert (result.report.appeared, result.report.vanished) == (1, 0)
@@ -67,25 +67,25 @@ def test_a_new_partition_that_one_reader_of_a_cte_needs_is_read(spark, tmp_path,
 
 
 @pytest.mark.parametrize("sql", [FAST, SKELETON])
-def test_a_partition_that_goes(spark, tmp_path, tables, sql):
+def test_a_dropped_partition_is_not_read(spark, tmp_path, tables, sql):
     result = between(spark, tmp_path, sql, "ALTER TABLE fact DROP PARTITION (p = 1)")
     assert list(result.rows) == [(2, 2)] == by_list(spark, sql, 2)
     assert result.report.vanished == 1
 
 
 @pytest.mark.parametrize("sql", [FAST, SKELETON])
-def test_a_partition_that_is_written_anew(spark, tmp_path, tables, sql):
+def test_a_partition_that_is_overwritten_has_its_new_rows(spark, tmp_path, tables, sql):
     rewrite = "INSERT OVERWRITE TABLE fact PARTITION (p = 1) VALUES (100), (101)"
     result = between(spark, tmp_path, sql, rewrite)
     assert sorted(result.rows) == [(2, 2), (100, 1), (101, 1)] == by_list(spark, sql, 1, 2)
 
 
-def test_a_key_that_comes_later_is_not_seen(spark, tmp_path, tables):
+def test_a_key_that_is_added_after_the_local_task_is_not_used(spark, tmp_path, tables):
     """The keys are those of the local task."""
     result = between(spark, tmp_path, FAST, "INSERT INTO keys VALUES (3)")
     assert sorted(result.rows) == [(1, 1), (2, 2)]
 
 
-def test_a_table_that_goes_is_sparks_to_report(spark, tmp_path, tables):
+def test_a_dropped_table_is_sparks_error(spark, tmp_path, tables):
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         between(spark, tmp_path, FAST, "DROP TABLE fact")

@@ -29,7 +29,7 @@ for uri in sys.argv[1:]:
 
 
 @pytest.mark.slow
-def test_what_can_not_be_told_never_runs_a_statement_twice(tmp_path):
+def test_a_job_whose_outcome_can_not_be_written_is_not_run_twice(tmp_path):
     """A folder is in the place of the outcome; the third job can write its outcome."""
     paths = [UPath(tmp_path) / name / "1.json" for name in ("done", "refused", "told")]
     uris = [

@@ -13,7 +13,7 @@ class Selected:
     partitions: list[Partition]
 
 
-def test_every_partition_is_there_once_with_its_location():
+def test_the_union_has_every_partition_once_with_its_location():
     named, located = Partition(("a",)), Partition(("a",), "file:/a")
     other, null = Partition(("b",), "file:/b"), Partition((None,))
     assert union_of([Selected([located, other]), Selected([named, null])]) == (located, other, null)

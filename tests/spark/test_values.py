@@ -53,7 +53,7 @@ def tables(spark):
 
 
 @pytest.mark.parametrize("value", slow_but(ODD, "'\"", "%41", "back\\slash"))
-def test_odd_values_one_at_a_time(spark, tmp_path, value):
+def test_a_partition_value_with_special_characters_matches_its_key(spark, tmp_path, value):
     sql = "SELECT o.id, o.p FROM odd o JOIN odd_keys k ON o.p = k.p WHERE k.n = :n"
     parameters = {"n": ODD.index(value), "value": value}
     # the metastore's filters have no word for some of the values
@@ -64,14 +64,14 @@ def test_odd_values_one_at_a_time(spark, tmp_path, value):
     assert files_of(answer, "odd") == 1
 
 
-def test_odd_values_all_at_once(spark, tmp_path):
+def test_all_partition_values_with_special_characters_match_their_keys(spark, tmp_path):
     answer = ask(spark, tmp_path, "SELECT o.id FROM odd o JOIN odd_keys k ON o.p = k.p")
     assert answer.target.kept == len(ODD)
     assert answer.target.total == len(ODD) + 2
     assert answer.target.sources[0].keys == len(ODD) + 1  # NULL is no key
 
 
-def test_null_matches_nothing(spark, tmp_path):
+def test_a_null_key_matches_no_partition(spark, tmp_path):
     sql = "SELECT o.id FROM odd o JOIN odd_keys k ON o.p = k.p WHERE k.p IS NULL"
     answer = ask(spark, tmp_path, sql)
     assert (answer.target.kept, answer.rows) == (0, [])
@@ -146,7 +146,9 @@ def test_keys_of_another_type_prune_as_spark_compares(spark, tmp_path, table, ty
         ),
     ],
 )
-def test_types_that_are_not_read_off_names(spark, tmp_path, type_, one, other):
+def test_partition_types_that_can_not_be_compared_are_read_whole(
+    spark, tmp_path, type_, one, other
+):
     spark.sql("DROP TABLE IF EXISTS oddly")
     spark.sql(f"CREATE TABLE oddly (id INT, p {type_}) USING PARQUET PARTITIONED BY (p)")
     for number, value in ((1, one), (2, other)):
@@ -157,7 +159,7 @@ def test_types_that_are_not_read_off_names(spark, tmp_path, type_, one, other):
     assert files_of(answer, "oddly") == 2
 
 
-def test_an_int_partition_with_a_leading_zero(spark, tmp_path):
+def test_an_int_partition_named_with_a_leading_zero_is_found(spark, tmp_path):
     spark.sql("CREATE TABLE padded (id INT) PARTITIONED BY (p INT) STORED AS PARQUET")
     location = tmp_path / "elsewhere"
     spark.createDataFrame([(5,)], "id int").write.parquet(str(location))
@@ -172,7 +174,7 @@ def test_an_int_partition_with_a_leading_zero(spark, tmp_path):
     assert answer.rows == [(5, 8)]
 
 
-def test_a_location_with_spaces(spark, tmp_path):
+def test_partitions_at_locations_with_spaces_are_read(spark, tmp_path):
     spark.sql("CREATE TABLE placed (id INT) PARTITIONED BY (p STRING) STORED AS PARQUET")
     for value in ("New York", "plain", "left out"):
         folder = tmp_path / "my tables" / f"the place of {value} 100%20"
@@ -185,7 +187,7 @@ def test_a_location_with_spaces(spark, tmp_path):
     assert (answer.target.path, files_of(answer, "my%20tables")) == ("fast", 2)
 
 
-def test_values_that_spark_reads_more_freely_than_we(spark, tmp_path):
+def test_partition_values_in_unusual_forms_are_compared_by_spark(spark, tmp_path):
     """On the path by names: a date without zeroes, and types that are no keys."""
     spark.sql(
         "CREATE TABLE loose (id INT) PARTITIONED BY (d DATE, p STRING, m DECIMAL(5,2), c CHAR(3)) "
@@ -207,7 +209,7 @@ def test_values_that_spark_reads_more_freely_than_we(spark, tmp_path):
 
 
 @pytest.mark.parametrize("day", ["1582-10-10", "+12020-01-01", "0000-06-01", "2020-01-01"])
-def test_days_of_any_calendar(spark, tmp_path, day):
+def test_ancient_and_far_future_days_match_their_partitions(spark, tmp_path, day):
     """Days that Java's older classes do not have, and years that Python does not."""
     days = "(DATE'2020-01-01'), (DATE'1582-10-10'), (DATE'+12020-01-01'), (DATE'0000-06-01')"
     spark.sql("CREATE TABLE IF NOT EXISTS by_day (id INT) PARTITIONED BY (p DATE) STORED AS ORC")
@@ -217,19 +219,19 @@ def test_days_of_any_calendar(spark, tmp_path, day):
     assert answer.rows == [(day,)]
 
 
-def test_an_empty_partition_counts(spark, tmp_path):
+def test_an_empty_partition_is_kept(spark, tmp_path):
     keys_of(spark, "INT", "(9)")
     answer = ask(spark, tmp_path, "SELECT t.id FROM by_int t JOIN k ON t.p = k.k")
     assert (answer.target.kept, answer.rows) == (1, [])
 
 
-def test_names_in_other_case_and_in_backquotes(spark, tmp_path):
+def test_names_in_another_case_and_in_backquotes_are_resolved(spark, tmp_path):
     keys_of(spark, "INT", "(1)")
     sql = "SELECT `BY_INT`.ID FROM `VALS`.`BY_INT` JOIN K ON `By_Int`.`P` = K.K"
     assert ask(spark, tmp_path, sql).target.kept == 1
 
 
-def test_stars_keep_their_columns_and_order(spark, tmp_path):
+def test_pruning_keeps_the_columns_and_order_of_stars(spark, tmp_path):
     keys_of(spark, "INT", "(1)")
     answer = ask(spark, tmp_path, "SELECT *, t.* FROM by_int t JOIN k ON t.p = k.k")
     assert answer.rows == [(7, 1, 1, 7, 1)]

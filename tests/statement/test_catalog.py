@@ -5,7 +5,7 @@ import pytest
 from airflow_hive_opt.statement.catalog import CatalogFileError, Column, JsonCatalog
 
 
-def test_reads_tables(tmp_path):
+def test_a_catalog_file_describes_tables(tmp_path):
     path = tmp_path / "tables.json"
     table = {
         "name": "DW.Sales",
@@ -20,7 +20,7 @@ def test_reads_tables(tmp_path):
     assert catalog.table("sales") is None
 
 
-def test_reads_what_the_cost_rule_and_spark_ask_for():
+def test_a_catalog_file_may_have_buckets_and_distinct_counts():
     buckets = {"columns": ["K"], "count": 4, "sort": ["k"]}
     own = {"name": "a", "columns": [["k", "int"]], "distinct": {"K": 7, "v": 9}}
     catalog = JsonCatalog.of_documents(
@@ -35,7 +35,7 @@ def test_reads_what_the_cost_rule_and_spark_ask_for():
     assert (one.buckets.by_spark, other.buckets.by_spark) == (True, False)
 
 
-def test_a_view_may_come_without_its_query():
+def test_a_view_in_a_catalog_file_may_have_no_query():
     columns = [["k", "int"]]
     documents = [
         {"name": "known", "columns": columns, "view": "SELECT 1"},
@@ -58,7 +58,7 @@ def test_a_view_may_come_without_its_query():
         ('{"tables": ["t"]}', "must contain"),
     ],
 )
-def test_a_bad_file_is_said_to_be_one(tmp_path, content, message):
+def test_a_bad_catalog_file_is_an_error_with_its_name(tmp_path, content, message):
     path = tmp_path / "tables.json"
     path.write_text(content)
     with pytest.raises(CatalogFileError, match="tables.json") as caught:
@@ -66,6 +66,6 @@ def test_a_bad_file_is_said_to_be_one(tmp_path, content, message):
     assert message in str(caught.value)
 
 
-def test_a_missing_file(tmp_path):
+def test_a_missing_catalog_file_is_an_error(tmp_path):
     with pytest.raises(CatalogFileError, match=r"No such file"):
         JsonCatalog.read(tmp_path / "nowhere.json")

@@ -23,14 +23,14 @@ def of_a_column(node):
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
-def test_all_but_the_identifiers_of_columns_in_the_same_order(sql):
+def test_the_walk_gives_all_nodes_but_identifiers_of_columns_in_order(sql):
     tree = parse(sql)
     expected = [id(node) for node in tree.bfs() if not of_a_column(node)]
     assert [id(node) for node in nodes(tree)] == expected
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
-def test_what_is_below_a_type_is_left_out(sql):
+def test_the_walk_stops_at_nodes_of_the_given_types(sql):
     tree = parse(sql)
     walked = tree.bfs(prune=lambda node: isinstance(node, (exp.Query, exp.Lambda)))
     expected = [id(node) for node in walked if not of_a_column(node)]

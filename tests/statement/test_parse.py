@@ -35,7 +35,7 @@ def test_conditions_keep_the_users_own_text():
         ("CREATE TABLE x AS SELECT item FRM sales s", None, None, "can't be parsed"),
     ],
 )
-def test_what_can_not_be_read_is_said_with_its_place(sql, line, column, message):
+def test_parse_errors_have_a_line_and_a_column(sql, line, column, message):
     with pytest.raises(PlanError) as caught:
         parse(sql)
     assert caught.value.code == "PARSE"
@@ -43,9 +43,9 @@ def test_what_can_not_be_read_is_said_with_its_place(sql, line, column, message)
     assert message in str(caught.value)
 
 
-def test_a_semicolon_at_the_end_is_fine():
+def test_a_semicolon_at_the_end_is_accepted():
     assert isinstance(parse("SELECT 1;"), exp.Select)
 
 
-def test_sparks_own_syntax_is_read_too():
+def test_syntax_of_spark_alone_is_parsed():
     assert isinstance(parse("SELECT * FROM a LEFT ANTI JOIN b ON a.x <=> b.x"), exp.Select)

@@ -11,7 +11,7 @@ def test_defaults_are_hives():
     assert settings.number(SMALL_TABLE_FILESIZE) == 25_000_000
 
 
-def test_values_of_any_type_are_taken():
+def test_setting_values_may_be_of_any_type():
     settings = Settings.of({MAP_AGGREGATION: False, SMALL_TABLE_FILESIZE: 7})
     assert not settings.is_on(MAP_AGGREGATION)
     assert settings.number(SMALL_TABLE_FILESIZE) == 7
@@ -25,12 +25,12 @@ def test_values_of_any_type_are_taken():
         ("hive.optimize.mapjoin.key.predicates", "hive.optimize.mapjoin.key.predicate"),
     ],
 )
-def test_an_unknown_name_is_warned_of_with_the_nearest(name, near):
+def test_the_warning_about_an_unknown_setting_suggests_the_nearest(name, near):
     (warning,) = Settings.of({name: 1}).warnings
     assert f"did you mean {near}?" in warning
 
 
-def test_a_wrong_value_is_warned_of_and_the_default_stays():
+def test_a_wrong_setting_value_warns_and_keeps_the_default():
     settings = Settings.of({MAP_AGGREGATION: "yes", SMALL_TABLE_FILESIZE: "10 MB"})
     assert settings.is_on(MAP_AGGREGATION)
     assert settings.number(SMALL_TABLE_FILESIZE) == 25_000_000

@@ -21,7 +21,7 @@ CHANGED = Switches(False, True, True, 10)
     ],
     ids=["typed", "text"],
 )
-def test_arguments_and_old_names(given):
+def test_switches_may_be_arguments_or_settings_with_their_old_names(given):
     assert Switches.of(dict(zip(SWITCHES, given, strict=True))) == CHANGED
     found = Settings.for_run(dict(zip(OLD_NAMES, given, strict=True)))
     assert found.switches == CHANGED
@@ -42,7 +42,9 @@ def test_arguments_and_old_names(given):
         ("true", True, "false", False),
     ],
 )
-def test_set_lines_override_arguments_and_these_hive_conf(make, conf, argument, script, expected):
+def test_set_lines_override_arguments_and_arguments_override_hive_conf(
+    make, conf, argument, script, expected
+):
     found = make(
         {OLD.upper(): conf} if conf else {},
         {} if argument is None else {"partition_pruning": argument},
@@ -73,6 +75,6 @@ def test_an_old_setting_with_a_wrong_value_is_one_clear_line():
         ({"key_predicates": True}, "is none of partition_pruning, key_predicate, "),
     ],
 )
-def test_a_wrong_argument(given, said):
+def test_a_wrong_value_of_a_switch_is_an_error(given, said):
     with pytest.raises(ValueError, match=re.escape(said)):
         Switches.of(given)

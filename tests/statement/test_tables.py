@@ -27,7 +27,7 @@ from airflow_hive_opt.statement.tables import tables_of
         ("SELECT 1 FROM (WITH a AS (SELECT 1) SELECT 1 FROM a) s JOIN a", ["a"], []),
     ],
 )
-def test_what_a_statement_names(sql, reads, writes):
+def test_tables_that_a_statement_reads_and_writes(sql, reads, writes):
     def named(names):
         return tuple(name if "." in name else f"default.{name}" for name in names)
 
@@ -35,6 +35,6 @@ def test_what_a_statement_names(sql, reads, writes):
     assert (found.reads, found.writes) == (named(reads), named(writes))
 
 
-def test_text_that_is_no_sql():
+def test_text_that_is_not_sql_is_an_error():
     with pytest.raises(PlanError):
         tables_of("SELECT FROM WHERE (")

@@ -7,7 +7,7 @@ import pytest
 from tests.versions import matrix
 
 
-def test_every_supported_line_is_in_a_pair():
+def test_every_supported_version_is_in_a_pair():
     airflow = {pair.airflow.rpartition(".")[0] for pair in matrix.PAIRS}
     spark = {pair.pyspark.rpartition(".")[0] for pair in matrix.PAIRS}
     python = {pair.python for pair in matrix.PAIRS}
@@ -26,13 +26,13 @@ def test_a_run_that_left_no_report_has_failed(tmp_path):
     assert matrix.counts(tmp_path / "tests.xml") == (0, 1, 0)
 
 
-def test_what_failed_is_printed_and_what_ran_is_not():
+def test_only_failures_of_a_test_run_are_printed():
     log = "....F.. [100%]\n=== FAILURES ===\nE  assert 1 == 2\nFAILED tests/test_a.py::test_a\n"
     assert matrix.failures(log) == log.partition("\n")[2]
     assert matrix.failures("no module named pytest\n") == "no module named pytest\n"
 
 
-def test_the_counts_are_those_of_the_report(tmp_path):
+def test_counts_of_tests_are_read_from_the_report(tmp_path):
     report = tmp_path / "tests.xml"
     report.write_text(
         '<testsuites><testsuite tests="9" failures="2" errors="1" skipped="3"/></testsuites>'

@@ -40,7 +40,7 @@ print("after", *sys.modules)
 """
 
 
-def test_neither_pandas_nor_spark_nor_airflow(tmp_path):
+def test_a_key_query_loads_neither_pandas_nor_spark_nor_airflow(tmp_path):
     data = {"k": pa.array([1, 2], pa.int32()), "s": ["a", "b"]}
     pq.write_table(pa.table(data), tmp_path / "a.parquet")
     done = subprocess.run(

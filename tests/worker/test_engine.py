@@ -28,7 +28,7 @@ PARTITIONS = [Partition(("a", "1")), Partition(("b", "2"))]
         ("s.hr = 1 AND mine(s.ds) = 'B'", None, True),
     ],
 )
-def test_a_condition_that_is_left_out_chooses_no_partitions(condition, expected, leaves_out):
+def test_a_condition_that_is_left_out_selects_no_partitions(condition, expected, leaves_out):
     """Nothing tells whether it is deterministic; one that is only weakened is."""
     engine = WorkerEngine(Tables(Known(), UPath), KeyBounds(), {})
     found = engine.fulfilling(TABLE, (Layer("s"),), PARTITIONS, [condition])

@@ -68,7 +68,7 @@ def text(folder, content, name="a.txt"):
         ([False, True, None], pa.bool_(), "boolean"),
     ],
 )
-def test_parquet_types(tmp_path, values, stored, type_):
+def test_parquet_values_of_each_type_are_read(tmp_path, values, stored, type_):
     expected = sorted(values, key=lambda v: (v is None, v))
     assert read(parquet(tmp_path, values, stored), type_) == expected
 
@@ -89,24 +89,26 @@ def test_parquet_types(tmp_path, values, stored, type_):
         ([{"k": 1}], pa.struct([("k", pa.int32())]), "int"),
     ],
 )
-def test_parquet_types_that_readers_convert_differently(tmp_path, values, stored, type_):
+def test_parquet_types_that_readers_convert_differently_are_left_to_spark(
+    tmp_path, values, stored, type_
+):
     refused(parquet(tmp_path, values, stored), type_)
 
 
-def test_text_that_is_not_utf8(tmp_path):
+def test_a_parquet_string_that_is_not_utf8_is_left_to_spark(tmp_path):
     array = pa.array([b"\xff\xfe"], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"k": array}), tmp_path / "a.parquet")
     refused(tmp_path, "string")
 
 
-def test_columns_match_in_any_case(tmp_path):
+def test_parquet_columns_match_in_any_case(tmp_path):
     assert read(parquet(tmp_path, [1], pa.int32(), "K"), "int") == [1]
     both = pa.table({"k": pa.array([1], pa.int32()), "K": pa.array([2], pa.int32())})
     pq.write_table(both, tmp_path / "a.parquet")
     assert "several columns k" in refused(tmp_path, "int")
 
 
-def test_a_missing_column_is_null_unless_it_may_have_a_default(tmp_path):
+def test_a_column_missing_in_a_file_is_null_unless_it_may_have_a_default(tmp_path):
     folder = parquet(tmp_path, [1], pa.int32(), "other")
     columns = [("other", "int"), ("k", "int")]
     assert read(folder, "int", columns=columns) == [None]
@@ -130,13 +132,13 @@ def test_an_empty_folder_has_no_rows(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["k=1", "inside"])
-def test_a_folder_inside_is_left_to_spark(tmp_path, name):
+def test_a_folder_in_the_tables_folder_is_left_to_spark(tmp_path, name):
     parquet(tmp_path, [1], pa.int32())
     (tmp_path / name).mkdir()
     assert "a folder inside" in refused(tmp_path, "int")
 
 
-def test_unreadable_folders_and_files(tmp_path):
+def test_unreadable_folders_and_files_are_left_to_spark(tmp_path):
     assert "can't list" in refused(tmp_path / "none", "int")
     text(tmp_path, "no parquet", "a.parquet")
     assert "can't read" in refused(tmp_path, "int")
@@ -146,7 +148,7 @@ def test_unreadable_folders_and_files(tmp_path):
         (tmp_path / "odd" / name).unlink()
 
 
-def test_memory_and_file_uris(tmp_path):
+def test_files_at_file_and_memory_uris_are_read(tmp_path):
     parquet(tmp_path, [1], pa.int32())
     assert read(f"file:{tmp_path}", "int") == [1]
     folder = UPath("memory://worker/d")
@@ -165,7 +167,7 @@ def test_memory_and_file_uris(tmp_path):
         ([True], pa.bool_(), "boolean"),
     ],
 )
-def test_orc_types(tmp_path, values, stored, type_):
+def test_orc_values_of_each_type_are_read(tmp_path, values, stored, type_):
     orc.write_table(pa.table({"K": pa.array(values, stored)}), tmp_path / "a.orc")
     expected = sorted(values, key=lambda v: (v is None, v))
     assert read(tmp_path, type_, format_="orc") == expected
@@ -198,7 +200,7 @@ def hive_refused(folder, type_, **how):
     return str(raised.value)
 
 
-def test_text_with_separators(tmp_path):
+def test_text_files_with_other_separators_are_read(tmp_path):
     columns = [("a", "string"), ("k", "int")]
     assert hive(text(tmp_path, "x\x011\ny\x01\\N\n"), "int", columns=columns) == [1, None]
     assert hive(text(tmp_path, "x|1\ny|2"), "int", columns=columns, field__delim="|") == [1, 2]
@@ -210,7 +212,7 @@ def test_text_with_separators(tmp_path):
     ]
 
 
-def test_text_nulls(tmp_path):
+def test_the_null_format_of_a_text_table_is_respected(tmp_path):
     text(tmp_path, "\\N\n\nNULL\n")
     assert hive(tmp_path, "string") == ["", "NULL", None]
     nulls = {"serialization.null.format": ""}
@@ -229,7 +231,7 @@ def test_text_nulls(tmp_path):
         ("varchar(3)", "abc\n", ["abc"]),
     ],
 )
-def test_text_values(tmp_path, type_, content, expected):
+def test_text_values_of_each_type_are_read(tmp_path, type_, content, expected):
     assert hive(text(tmp_path, content), type_) == expected
 
 
@@ -248,11 +250,11 @@ def test_text_values(tmp_path, type_, content, expected):
         ("string", "a\x01b"),
     ],
 )
-def test_text_values_in_an_unusual_form(tmp_path, type_, content):
+def test_text_values_in_an_unusual_form_are_left_to_spark(tmp_path, type_, content):
     hive_refused(text(tmp_path, content), type_)
 
 
-def test_escapes(tmp_path):
+def test_text_files_with_escaped_characters_are_left_to_spark(tmp_path):
     escaped = {"escape__delim": "\\", "field__delim": ","}
     columns = [("k", "string"), ("b", "string")]
     assert hive(text(tmp_path, "a,\\N\n\\N,\\N\n"), "string", columns=columns, **escaped) == [
@@ -276,11 +278,11 @@ def test_escapes(tmp_path):
         {"serialization__last__column__takes__rest": "true"},
     ],
 )
-def test_ways_of_splitting_that_are_left_to_spark(tmp_path, properties):
+def test_text_tables_with_unusual_delimiters_are_left_to_spark(tmp_path, properties):
     hive_refused(text(tmp_path, "1\n"), "int", **properties)
 
 
-def test_other_serdes_and_formats(tmp_path):
+def test_other_serdes_and_formats_are_left_to_spark(tmp_path):
     text(tmp_path, "1\n")
     csv = "org.apache.hadoop.hive.serde2.OpenCSVSerde"
     assert "OpenCSVSerde" in refused(tmp_path, "int", format_="text", serde=csv)
@@ -295,7 +297,7 @@ def test_other_serdes_and_formats(tmp_path):
     assert "transactional" in refused(tmp_path, "int", format_="orc", parameters=acid)
 
 
-def test_compressed_text(tmp_path):
+def test_gzip_and_bzip2_text_files_are_read_and_others_left_to_spark(tmp_path):
     text(tmp_path, gzip.compress(b"1\n") + gzip.compress(b"2\n"), "a.gz")
     text(tmp_path, bz2.compress(b"3\n"), "b.bz2")
     assert hive(tmp_path, "int") == [1, 2, 3]
@@ -312,7 +314,7 @@ def orc_of(folder, values):
     return folder
 
 
-def test_texts_of_a_char_in_orc_files_are_left_to_spark(tmp_path):
+def test_orc_strings_that_end_with_spaces_are_left_to_spark(tmp_path):
     """Of a file with a CHAR, Spark removes the padding, and PyArrow does not."""
     orc_of(tmp_path, ["ab   ", "c    "])
     file = tmp_path / "a.orc"
@@ -326,7 +328,7 @@ def test_texts_of_a_char_in_orc_files_are_left_to_spark(tmp_path):
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
-def test_a_small_file_of_many_bytes_in_memory_is_left_to_spark(tmp_path, format_, monkeypatch):
+def test_small_files_that_need_much_memory_are_left_to_spark(tmp_path, format_, monkeypatch):
     monkeypatch.setattr("airflow_hive_opt.worker.files.rows.MOST_IN_MEMORY", 1_000_000)
     values = ["x" * 1000] * 500
     if format_ == "parquet":
@@ -341,26 +343,26 @@ def test_a_small_file_of_many_bytes_in_memory_is_left_to_spark(tmp_path, format_
     assert "too much memory" in refused(tmp_path, "string", format_=format_)
 
 
-def test_compressed_texts_of_many_bytes_in_memory_are_left_to_spark(tmp_path, monkeypatch):
+def test_compressed_text_files_that_need_much_memory_are_left_to_spark(tmp_path, monkeypatch):
     monkeypatch.setattr("airflow_hive_opt.worker.files.rows.MOST_IN_MEMORY", 1_000_000)
     for name in ("a.gz", "b.gz"):
         text(tmp_path, gzip.compress(b"x" * 600_000), name)
     assert "large" in hive_refused(tmp_path, "string")
 
 
-def test_many_rows_without_the_column_are_left_to_spark(tmp_path, monkeypatch):
+def test_many_rows_of_files_without_the_column_are_left_to_spark(tmp_path, monkeypatch):
     monkeypatch.setattr("airflow_hive_opt.worker.files.rows.MOST_IN_MEMORY", 1_000)
     parquet(tmp_path, [1] * 1000, pa.int32(), "other")
     columns = [("other", "int"), ("k", "int")]
     assert "too much memory" in refused(tmp_path, "int", columns=columns)
 
 
-def test_many_files_that_take_long_are_left_to_spark(tmp_path, monkeypatch):
+def test_files_that_take_too_long_to_read_are_left_to_spark(tmp_path, monkeypatch):
     monkeypatch.setattr("airflow_hive_opt.worker.files.rows.MOST_SECONDS", -1)
     assert "takes more than" in refused(parquet(tmp_path, [1]), "bigint")
 
 
-def test_partitions_that_the_metastore_does_not_have(tmp_path):
+def test_tables_whose_partitions_are_not_in_the_metastore_are_left_to_spark(tmp_path):
     """Of such a table, Spark finds the folders."""
     known = partitioned(tmp_path, ["int"], [])
     known.tables["d"] = replace(known.tables["d"], partitions_in_metastore=False)
@@ -381,7 +383,7 @@ def partitioned(folder, types, values, storage=None, by_serde=False):
     return known
 
 
-def test_partition_values(tmp_path):
+def test_partition_values_are_typed_keys(tmp_path):
     known = partitioned(tmp_path, ["int", "date"], [("8", "2020-01-31"), (None, None)])
     sql = "SELECT DISTINCT `d`.`k`, `d`.`p0`, `d`.`p1` FROM d AS `d`"
     found = keys_of(known, sql, "d.k", "d.p0", "d.p1")
@@ -391,7 +393,7 @@ def test_partition_values(tmp_path):
 @pytest.mark.parametrize(
     ("type_", "value"), [("int", "08"), ("int", "x"), ("date", "2020-1-1"), ("boolean", "TRUE")]
 )
-def test_partition_values_that_readers_take_differently(tmp_path, type_, value):
+def test_partition_values_in_an_unusual_form_are_left_to_spark(tmp_path, type_, value):
     known = partitioned(tmp_path, [type_], [(value,)])
     with pytest.raises(Unanswered, match="unusual form"):
         keys_of(known, "SELECT DISTINCT `d`.`p0` FROM d AS `d`", "d.p0")
@@ -404,14 +406,14 @@ def test_the_default_partition_of_a_serde_is_left_to_spark(tmp_path):
         keys_of(known, "SELECT DISTINCT `d`.`p0` FROM d AS `d`", "d.p0")
 
 
-def test_counts_without_a_column(tmp_path):
+def test_count_of_all_rows_needs_no_column(tmp_path):
     known = partitioned(tmp_path, ["int"], [("1",), ("2",)])
     parquet(tmp_path / "0", [1, 2, 3], pa.int32())
     sql = "SELECT DISTINCT `x`.`n` FROM (SELECT count(*) AS n FROM d) AS `x` WHERE x.n > 1"
     assert keys_of(known, sql, "x.n").rows == ((4,),)
 
 
-def test_a_table_may_be_too_large(tmp_path):
+def test_a_table_above_the_workers_size_limit_is_left_to_spark(tmp_path):
     from airflow_hive_opt.worker.key_query import collect
     from airflow_hive_opt.worker.tables import Tables
     from tests.worker.small_tables import BOUNDS, key_source

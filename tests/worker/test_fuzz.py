@@ -48,7 +48,7 @@ def session(spark):
 
 
 @pytest.mark.slow
-def test_keys(session, tmp_path):
+def test_the_workers_keys_of_random_queries_include_sparks(session, tmp_path):
     seen: Counter[str] = Counter()
     why: Counter[str] = Counter()
     wrong = []
@@ -104,7 +104,7 @@ def test_keys(session, tmp_path):
 
 
 @pytest.mark.slow
-def test_partition_names(session, tmp_path):
+def test_the_workers_partitions_of_random_conditions_include_sparks(session, tmp_path):
     seen: Counter[str] = Counter()
     wrong = []
     for number in range(QUERIES):

@@ -149,7 +149,7 @@ def refused(known, condition, **how):
         ("1 = 1", [1, 2, 3, 4, 5, 6]),
     ],
 )
-def test_exact(known, condition, expected):
+def test_conditions_that_are_evaluated_exactly(known, condition, expected):
     assert exactly(known, condition) == expected
 
 
@@ -192,7 +192,7 @@ def test_exact(known, condition, expected):
         ("d.k > 4 AND :missing = 5", [5, 6]),
     ],
 )
-def test_what_is_not_understood_is_left_out(known, condition, expected):
+def test_conditions_that_can_not_be_evaluated_are_left_out(known, condition, expected):
     assert weaker(known, condition) == expected
 
 
@@ -207,7 +207,7 @@ def test_what_is_not_understood_is_left_out(known, condition, expected):
         ("n.s = n.k AND n.k < 9", [1, 3, 4, 5]),
     ],
 )
-def test_a_text_in_another_form_may_be_any_number_or_date(known, condition, expected):
+def test_a_text_in_an_unusual_form_may_equal_any_number_or_date(known, condition, expected):
     assert weaker(known, condition, from_="n AS `n`") == expected
 
 
@@ -225,7 +225,7 @@ def test_a_text_in_another_form_may_be_any_number_or_date(known, condition, expe
         "d.k = = 1",
     ],
 )
-def test_what_says_nothing_or_fails_is_left_to_spark(known, condition):
+def test_a_key_query_without_usable_conditions_or_with_an_error_is_left_to_spark(known, condition):
     refused(known, condition)
 
 
@@ -248,7 +248,7 @@ def test_what_says_nothing_or_fails_is_left_to_spark(known, condition):
         ("(SELECT f AS g, k FROM d ORDER BY f) AS `x`", [1, 2, 3, 4, 5, 6]),
     ],
 )
-def test_queries_in_from(known, from_, expected):
+def test_queries_in_from_that_are_evaluated_exactly(known, from_, expected):
     assert exactly(known, "x.k > 0", from_=from_) == expected
 
 
@@ -289,23 +289,23 @@ def test_queries_in_from_that_are_left_to_spark(known, from_):
         ("(SELECT DISTINCT k, f FROM d) AS `x`", [1, 2, 3, 4, 5, 6]),
     ],
 )
-def test_queries_in_from_of_which_more_rows_are_read(known, from_, expected):
+def test_queries_in_from_whose_conditions_are_left_out(known, from_, expected):
     assert weaker(known, "x.k < 7", from_=from_) == expected
 
 
-def test_a_column_is_read_that_a_left_out_condition_names_first(known):
+def test_a_column_first_named_in_a_left_out_condition_is_still_read(known):
     from_ = "(SELECT k, year(dt) AS y FROM d) AS `x`"
     assert weaker(known, "x.y = my.f(1) AND x.y = 2020", from_=from_) == [1, 2, 5]
 
 
-def test_parameters(known):
+def test_key_queries_with_parameters(known):
     values = {"a": 2, "b": date(2020, 1, 31), "c": "Ab", "n": None, "l": [1]}
     condition = "d.k = :a OR d.dt = :b OR d.s = :c OR d.k = :n"
     assert exactly(known, condition, **values) == [1, 2, 3]
     assert weaker(known, "d.k > 4 AND d.k = :l", **values) == [5, 6]
 
 
-def test_several_relations(known):
+def test_a_key_query_joins_two_tables(known):
     sql = (
         "SELECT DISTINCT `d`.`k`, `e`.`s` FROM d AS `d`, e AS `e` "
         "WHERE (d.k = e.k) AND (e.k > 1) AND `d`.`k` IS NOT NULL"
@@ -317,27 +317,27 @@ def test_several_relations(known):
     assert keys.tuples(["timestamp", "string"]) is None
 
 
-def test_keys_of_types_that_are_only_compared(known):
+def test_decimal_and_boolean_keys_are_not_returned_as_tuples(known):
     keys = keys_of(known, "SELECT DISTINCT `d`.`m`, `d`.`b` FROM d AS `d`", "d.m", "d.b")
     assert keys.count == 6
     assert keys.tuples(["decimal(7,2)", "boolean"]) is None
 
 
-def test_keys_with_null_and_out_of_range_equal_nothing(known):
+def test_null_and_out_of_range_keys_match_no_partition(known):
     keys = keys_of(known, "SELECT DISTINCT `d`.`big` FROM d AS `d`", "d.big")
     assert (keys.count, keys.unique) == (6, True)
     assert keys.tuples(["int"]) == {(10,), (20,), (30,), (60,)}
     assert not keys_of(known, "SELECT DISTINCT `d`.`b` FROM d AS `d`", "d.b").unique
 
 
-def test_bounds(known):
+def test_key_queries_above_max_keys_or_max_key_bytes_have_a_reason(known):
     sql = "SELECT DISTINCT `d`.`s` FROM d AS `d`"
     assert keys_of(known, sql, "d.s", bounds=KeyBounds(5, 100)) is Reason.TOO_MANY_KEYS
     assert keys_of(known, sql, "d.s", bounds=KeyBounds(6, 5)) is Reason.KEYS_TOO_LARGE
     assert keys_of(known, sql, "d.s", bounds=KeyBounds(6, 12)).count == 6
 
 
-def test_bounds_that_a_condition_may_keep(known):
+def test_a_key_query_above_its_limits_without_a_left_out_condition_is_unanswered(known):
     """It is left out, so nobody knows how many keys there are."""
     sql = "SELECT DISTINCT `d`.`s` FROM d AS `d` WHERE d.k < 6 AND upper(d.s) = 'A'"
     for bounds in (KeyBounds(4, 100), KeyBounds(5, 4)):
@@ -356,16 +356,16 @@ def test_bounds_that_a_condition_may_keep(known):
         "EXISTS (SELECT 1 FROM e TABLESAMPLE (10 PERCENT))",
     ],
 )
-def test_sources_that_may_change(known, condition):
+def test_key_sources_that_are_not_deterministic_are_refused(known, condition):
     assert found(known, condition) is Reason.KEY_SOURCE_NOT_DETERMINISTIC
 
 
-def test_functions_are_named_as_in_the_statement(known):
+def test_the_keys_name_the_functions_that_were_evaluated(known):
     keys = found(known, "YEAR(d.dt) = 2020 AND nvl(d.k, 1) = 1 AND upper(d.s) = 'A'")
     assert keys.functions == {"year", "nvl"}
 
 
-def test_partition_names_of_another_table(known):
+def test_a_key_query_reads_the_partition_names_of_another_table(known):
     table = known.add("p", [("v", "int")], Storage("", "orc"), [("ds", "string"), ("n", "int")])
     known.named["p"] = [Partition(("a", "1")), Partition(("b", "2")), Partition((None, "3"))]
     sql = "SELECT DISTINCT `p`.`ds` FROM `__partitions_of_p` AS `p` WHERE (p.n > 1)"
@@ -388,7 +388,7 @@ def test_partition_names_of_another_table(known):
         "EXISTS (SELECT max(x.k) FROM d x GROUP BY x.b HAVING sum(x.big + x.big) < 0)",
     ],
 )
-def test_an_overflow_is_unanswered_in_a_comparison_too(known, condition):
+def test_an_overflow_in_a_comparison_is_left_to_spark(known, condition):
     """DuckDB would solve it for the column. Spark without ANSI compares another number."""
     with pytest.raises(Unanswered, match=r"Overflow|out of range"):
         found(known, condition)

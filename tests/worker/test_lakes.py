@@ -81,7 +81,7 @@ def read(table):
     return iceberg.at_metadata("c.db.t", table.metadata_location, UPath)
 
 
-def test_rows_of_iceberg(written):
+def test_the_worker_reads_the_rows_of_an_iceberg_table(written):
     found = read(written)
     assert keys_of(found) == PLAIN
     described = found.described
@@ -92,25 +92,25 @@ def test_rows_of_iceberg(written):
     assert f"file://{described.location.removeprefix('file://')}" == written.location()
 
 
-def test_a_count_of_iceberg(written):
+def test_the_worker_counts_the_rows_of_an_iceberg_table(written):
     written.append(ROWS)
     sql = "SELECT DISTINCT {} FROM (SELECT count(*) AS n FROM t) AS `x`"
     assert keys_of(read(written), ["n"], sql) == {(6,)}
 
 
-def test_rows_are_those_of_the_snapshot(written):
+def test_rows_of_an_iceberg_table_are_those_of_the_snapshot_found_first(written):
     found = read(written)
     written.append(ROWS.slice(0, 1).set_column(0, "k", pa.array([77], pa.int32())))
     assert (77,) not in keys_of(found, ["k"])
     assert (77,) in keys_of(read(written), ["k"])
 
 
-def test_deleted_rows(written):
+def test_deleted_rows_of_an_iceberg_table_give_no_keys(written):
     written.delete("k = 3")
     assert keys_of(read(written), ["k"]) == {(1,), (None,)}
 
 
-def test_the_partition_says_more_than_the_file(catalog, tmp_path):
+def test_partition_values_of_iceberg_override_the_columns_of_an_added_file(catalog, tmp_path):
     """A file that was added may have other values of a partition column; Iceberg ignores them."""
     schema = Schema(
         NestedField(1, "p", IntegerType(), required=False),
@@ -128,7 +128,7 @@ def test_the_partition_says_more_than_the_file(catalog, tmp_path):
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_the_current_version_in_a_folder(written, tmp_path, compressed):
+def test_the_newest_metadata_file_is_read_if_the_hint_is_older(written, tmp_path, compressed):
     """The hint is written after the version, and may be an older one."""
     import gzip
 
@@ -156,7 +156,7 @@ def test_the_current_version_in_a_folder(written, tmp_path, compressed):
         known.table("lake.DB.t")
 
 
-def test_what_is_left_of_iceberg(catalog, written):
+def test_iceberg_tables_that_the_worker_leaves_to_spark(catalog, written):
     empty = catalog.create_table("db.empty", ROWS.schema)
     with pytest.raises(Unanswered, match="has no snapshot"):
         keys_of(read(empty))
@@ -203,7 +203,7 @@ def entry(written, provider="iceberg"):
     return table, Storage(written.location(), "", parameters=parameters)
 
 
-def test_an_entry_of_the_metastore(written):
+def test_an_iceberg_table_is_found_by_its_metastore_entry(written):
     known = tables({SESSION_CATALOG: ICEBERG}, [entry(written)])
     for name in ("t", "default.T", "spark_catalog.default.t"):
         table = known.table(name)
@@ -240,7 +240,9 @@ def test_an_entry_of_the_metastore(written):
         ),
     ],
 )
-def test_catalogs_that_only_spark_asks(written, settings, name, reason):
+def test_tables_of_catalogs_that_only_spark_can_open_are_left_to_spark(
+    written, settings, name, reason
+):
     full = {
         name if name.startswith("spark") else f"spark.sql.{name}": text
         for name, text in settings.items()
@@ -251,7 +253,7 @@ def test_catalogs_that_only_spark_asks(written, settings, name, reason):
 
 
 @pytest.mark.parametrize("missing", ["pyiceberg", "deltalake"])
-def test_a_library_that_is_not_installed(written, monkeypatch, missing):
+def test_a_table_whose_library_is_not_installed_is_left_to_spark(written, monkeypatch, missing):
     from airflow_hive_opt.worker.lakes import catalog
 
     monkeypatch.setattr(catalog, "find_spec", lambda name: None if name == missing else name)
@@ -265,7 +267,7 @@ def delta_keys(folder, columns=NAMES):
 
 
 @pytest.mark.parametrize("by", [[], ["Name"], ["k"], ["b", "d"]])
-def test_rows_of_delta(tmp_path, by):
+def test_the_worker_reads_the_rows_of_a_delta_table(tmp_path, by):
     for part in (ROWS.slice(0, 2), ROWS.slice(2)):
         write_deltalake(tmp_path / "t", part, partition_by=by, mode="append")
     found = delta.in_folder("default.t", str(tmp_path / "t"), UPath)
@@ -280,14 +282,14 @@ def test_rows_of_delta(tmp_path, by):
     assert place == f"{tmp_path}/t/_delta_log"
 
 
-def test_an_entry_of_delta(tmp_path):
+def test_a_delta_table_is_found_by_its_metastore_entry(tmp_path):
     write_deltalake(tmp_path / "t", ROWS)
     table = Table("default.t", (), location=str(tmp_path / "t"), provider="delta")
     known = tables({SESSION_CATALOG: DELTA}, [(table, None)])
     assert keys_of(known.lake(known.table("t"))) == PLAIN
 
 
-def test_odd_partitions_of_delta(tmp_path):
+def test_delta_partitions_with_special_characters_are_read(tmp_path):
     texts = ["a b", "x/y", "p%q", "é", "a=b", 'd"q', "o'k", "", None]
     rows = pa.table({"k": pa.array(range(9), pa.int32()), "p": texts})
     write_deltalake(tmp_path / "t", rows, partition_by=["p"])
@@ -295,7 +297,7 @@ def test_odd_partitions_of_delta(tmp_path):
     assert delta_keys(tmp_path / "t", ["k", "p"]) == expected
 
 
-def test_removed_files_and_new_columns_of_delta(tmp_path):
+def test_removed_files_and_added_columns_of_a_delta_table(tmp_path):
     place = tmp_path / "t"
     write_deltalake(place, ROWS.select(["k", "b"]))
     write_deltalake(place, ROWS.slice(2).select(["k", "b"]), mode="overwrite")
@@ -304,7 +306,7 @@ def test_removed_files_and_new_columns_of_delta(tmp_path):
     assert delta_keys(place, ["k", "s"]) == {(3, None), (5, "new")}
 
 
-def test_a_checkpoint_of_delta(tmp_path):
+def test_a_delta_log_is_read_from_its_checkpoint_and_without_gaps(tmp_path):
     from deltalake import DeltaTable
 
     place = tmp_path / "t"
@@ -349,7 +351,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("reason", LEFT)
-def test_what_is_left_of_delta(tmp_path, reason):
+def test_delta_tables_that_the_worker_leaves_to_spark(tmp_path, reason):
     write_deltalake(tmp_path / "t", ROWS)
     name, fields = LEFT[reason]
     _change(tmp_path / "t", name, **fields)
@@ -357,7 +359,7 @@ def test_what_is_left_of_delta(tmp_path, reason):
         delta_keys(tmp_path / "t")
 
 
-def test_a_vector_of_delta(tmp_path):
+def test_a_delta_table_with_deletion_vectors_is_left_to_spark(tmp_path):
     """Of a table whose rows may be deleted, and of which some are."""
     write_deltalake(tmp_path / "t", ROWS)
     feature = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
@@ -370,7 +372,7 @@ def test_a_vector_of_delta(tmp_path):
         delta_keys(tmp_path / "t")
 
 
-def test_no_log_of_delta(tmp_path):
+def test_a_folder_without_a_delta_log_is_left_to_spark(tmp_path):
     with pytest.raises(Unanswered, match="can't list"):
         delta_keys(tmp_path / "none")
     (tmp_path / "t" / "_delta_log").mkdir(parents=True)

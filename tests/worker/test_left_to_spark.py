@@ -58,7 +58,7 @@ def why(job, place=HERE, conf=None, conn_id="metastore"):
         ("none", "worker_it.none is no table of the metastore"),
     ],
 )
-def test_small_tables(tasks, small, reason):
+def test_small_tables_that_the_worker_leaves_to_spark(tasks, small, reason):
     assert reason in why(worker_job(tasks, OF_KEYS.replace("worker_it.keys", f"worker_it.{small}")))
 
 
@@ -77,30 +77,30 @@ def test_small_tables(tasks, small, reason):
         ({"spark.sql.parser.escapedStringLiterals": "true"}, "changes how the statement is read"),
     ],
 )
-def test_settings(tasks, conf, reason):
+def test_settings_that_leave_the_local_task_to_spark(tasks, conf, reason):
     job = worker_job(tasks, f"{OF_KEYS} AND concat(k.id, '\\\\d') <> 'x'")
     assert reason in why(job, conf=conf)
 
 
-def test_settings_in_set_lines(tasks):
+def test_a_setting_in_a_set_line_leaves_the_local_task_to_spark(tasks):
     job = worker_job(tasks, f"SET spark.sql.legacy.sizeOfNull=true;\n{OF_KEYS}")
     assert "sizeOfNull may change values" in why(job)
 
 
-def test_a_task_without_a_metastore(tasks):
+def test_a_task_without_a_metastore_is_left_to_spark(tasks):
     job = worker_job(tasks, OF_KEYS)
     assert why(job, conn_id=None) == "the task names no metastore: set metastore_conn_id"
     with pytest.raises(AirflowFailException, match="there is no connection 'nobody'"):
         why(job, conn_id="nobody")
 
 
-def test_a_metastore_in_conf_is_asked(tasks, metastore_service):
+def test_the_worker_uses_the_metastore_in_conf(tasks, metastore_service):
     conf = {"spark.hadoop.hive.metastore.uris": metastore_service.uri}
     pruned = tasks.prune(OF_KEYS, metastore_conn_id=None, conf=conf)
     assert (pruned["local_task"], pruned["kept"]) == ("worker", 3)
 
 
-def test_the_tasks_own_setting_precedes_the_connection(tasks, metastore_service, monkeypatch):
+def test_the_metastore_in_conf_precedes_the_connection(tasks, metastore_service, monkeypatch):
     """As it does for Spark."""
     monkeypatch.setenv("AIRFLOW_CONN_OTHER", f"hive-metastore://127.0.0.1:{free_port()}")
     conf = {"spark.hadoop.hive.metastore.uris": metastore_service.uri}
@@ -110,7 +110,7 @@ def test_the_tasks_own_setting_precedes_the_connection(tasks, metastore_service,
     assert "is AWS Glue: set metastore_conn_id" in why(worker_job(tasks, OF_KEYS), conf=conf)
 
 
-def test_spark_connect(tasks):
+def test_a_task_on_spark_connect_is_left_to_spark(tasks):
     place = Deployment("connect", "sc://nowhere")
     assert "a Spark Connect server has its own metastore" in why(worker_job(tasks, OF_KEYS), place)
 
@@ -122,20 +122,20 @@ def test_a_secured_metastore(tasks, monkeypatch):
 
 
 @pytest.mark.parametrize("missing", ["duckdb", "pyarrow"])
-def test_the_extra_is_not_installed(tasks, monkeypatch, missing):
+def test_a_task_without_the_extra_worker_is_left_to_spark(tasks, monkeypatch, missing):
     monkeypatch.setattr(worker, "find_spec", lambda name: None if name == missing else name)
     job = worker_job(tasks, OF_KEYS)
     assert why(job) == "the extra airflow-hive-opt[worker] is not installed"
 
 
-def test_no_metastore_answers(tasks, monkeypatch):
+def test_a_metastore_that_does_not_answer_is_left_to_spark(tasks, monkeypatch):
     document = {"conn_type": "hive_metastore", "host": "127.0.0.1", "port": free_port()}
     monkeypatch.setenv("AIRFLOW_CONN_GONE", json.dumps(document))
     assert "the metastore: no answer" in why(worker_job(tasks, OF_KEYS), conn_id="gone")
 
 
 @pytest.mark.parametrize("calls", range(4))
-def test_a_metastore_that_fails_in_the_middle(tasks, monkeypatch, calls):
+def test_a_metastore_that_fails_after_some_calls_is_left_to_spark(tasks, monkeypatch, calls):
     """After some calls; Spark asks through a client of its own."""
     answered = []
     real = ThriftConnection.call
@@ -150,14 +150,14 @@ def test_a_metastore_that_fails_in_the_middle(tasks, monkeypatch, calls):
     assert why(worker_job(tasks, OF_KEYS)) == "the metastore: it went away"
 
 
-def test_a_statement_that_may_be_rewritten(tasks):
+def test_a_statement_that_may_be_rewritten_is_left_to_spark(tasks):
     job = worker_job(tasks, REWRITTEN)
     assert "may be rewritten" in why(
         Job(job.sql, job.path, job.stages, hive_conf={"hive.optimize.correlation": "true"})
     )
 
 
-def test_an_error_of_the_worker_itself(tasks, monkeypatch, caplog):
+def test_an_unexpected_error_of_the_worker_is_left_to_spark(tasks, monkeypatch, caplog):
     def fails(*_):
         raise RuntimeError("a mistake")
 
@@ -168,7 +168,7 @@ def test_an_error_of_the_worker_itself(tasks, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize("stages", ["prune", "both"])
-def test_spark_does_what_the_worker_does_not(tasks, caplog, stages):
+def test_spark_runs_the_local_task_that_the_worker_leaves(tasks, caplog, stages):
     sql = OF_KEYS.replace("worker_it.keys", "worker_it.few")
     with caplog.at_level("INFO"):
         summary = getattr(tasks, stages)(sql, local_task="auto")

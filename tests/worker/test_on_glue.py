@@ -69,7 +69,7 @@ def tasks(glue, tmp_path, monkeypatch):
     return Tasks(None, tmp_path)
 
 
-def test_few_keys(tasks, glue):
+def test_few_keys_on_glue_are_one_filter(tasks, glue):
     pruned = tasks.prune(SQL.format("< 10"))
     assert (pruned["kept"], pruned["total"], pruned["local_task"]) == (10, 300, "worker")
     descriptor = descriptor_of(pruned)
@@ -81,13 +81,13 @@ def test_few_keys(tasks, glue):
     assert glue.calls.total() == pruned["work"]["local task"]["metastore_calls"]
 
 
-def test_more_keys_than_a_filter_can_have(tasks):
+def test_more_keys_than_a_glue_filter_can_have_are_a_list_without_a_filter(tasks):
     pruned = tasks.prune(SQL.format("BETWEEN 50 AND 289") + " AND k.n % 2 = 0")
     (target,) = descriptor_of(pruned).targets
     assert (target.kept, target.filter) == (120, None)
 
 
-def test_gates_and_sizes(tasks):
+def test_max_bytes_uses_the_sizes_in_glues_catalog(tasks):
     """The sizes are those in the catalog."""
     with pytest.raises(AirflowFailException, match="6 bytes, but max_bytes is 5"):
         tasks.prune(SQL.format("< 3"), max_bytes=5)
@@ -95,7 +95,7 @@ def test_gates_and_sizes(tasks):
 
 
 @pytest.mark.parametrize("fault", ["denied", "expired"])
-def test_without_permission(tasks, glue, fault):
+def test_a_worker_without_permission_on_glue_fails_with_one_message(tasks, glue, fault):
     glue.fault = lambda number, action: fault
     with pytest.raises(AirflowFailException, match="can't run the local task: the metastore: AWS"):
         tasks.prune(SQL.format("< 3"))

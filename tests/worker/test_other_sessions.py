@@ -47,11 +47,11 @@ def read_again(tasks, caplog, why, session=None, between=(), sql=SQL):
     return handed
 
 
-def test_the_same_session(tasks, other):
+def test_a_session_with_the_same_tables_uses_the_workers_list(tasks, other):
     assert hand_over(tasks, SQL, other).reader == "worker"
 
 
-def test_small_tables_that_are_made_elsewhere(tasks, caplog, tmp_path):
+def test_keys_are_read_again_if_the_small_table_is_another_one(tasks, caplog, tmp_path):
     made = f"CREATE TABLE worker_keys STORED AS PARQUET LOCATION '{tmp_path}/keys'"
     handed = read_again(
         tasks,
@@ -66,7 +66,7 @@ def test_small_tables_that_are_made_elsewhere(tasks, caplog, tmp_path):
     assert sorted(handed.outcome.rows) == [("5", "5"), ("6", "6"), ("7", "7")]
 
 
-def test_a_big_table_that_is_made_elsewhere(tasks, caplog, tmp_path, session):
+def test_keys_are_read_again_if_the_big_table_is_another_one(tasks, caplog, tmp_path, session):
     made = "CREATE TABLE worker_fact (id INT) PARTITIONED BY (p INT) STORED AS PARQUET "
     try:
         handed = read_again(
@@ -89,18 +89,18 @@ def test_a_big_table_that_is_made_elsewhere(tasks, caplog, tmp_path, session):
         )
 
 
-def test_a_temporary_view(tasks, caplog, other):
+def test_keys_are_read_again_if_a_temporary_view_hides_the_small_table(tasks, caplog, other):
     other.sql("SELECT 1 AS id, 9 AS p, 'ab' AS s").createOrReplaceTempView("worker_keys")
     handed = read_again(tasks, caplog, "worker_keys is a temporary view here and not there", other)
     assert handed.outcome.rows == (("9", "9"),)
 
 
-def test_a_function_of_the_users_own(tasks, caplog, other):
+def test_keys_are_read_again_if_the_user_redefines_a_function(tasks, caplog, other):
     other.udf.register("length", lambda text: 7, "int")
     read_again(tasks, caplog, "the function length is defined here and not there", other)
 
 
-def test_a_function_that_the_worker_did_not_evaluate(tasks, other):
+def test_a_redefined_function_that_the_worker_left_out_does_not_matter(tasks, other):
     """Conditions that were left out cost no row, whatever they mean."""
     other.udf.register("reverse", lambda text: "ba", "string")
     handed = hand_over(tasks, SQL.replace("k.id < 3", "k.id < 3 AND reverse(k.s) = 'ba'"), other)
@@ -108,7 +108,9 @@ def test_a_function_that_the_worker_did_not_evaluate(tasks, other):
     assert len(handed.outcome.rows) == 3
 
 
-def test_another_database(tasks, caplog, other, session, tmp_path):
+def test_keys_are_read_again_in_a_session_with_another_database(
+    tasks, caplog, other, session, tmp_path
+):
     session.sql(f"CREATE DATABASE worker_other LOCATION '{tmp_path}/other'")
     try:
         session.sql(f"CREATE TABLE worker_other.worker_keys {INTO.format(7)} FROM range(12)")
@@ -132,7 +134,7 @@ def test_another_database(tasks, caplog, other, session, tmp_path):
         ("spark.sql.files.ignoreMissingFiles", "true"),
     ],
 )
-def test_settings_that_may_change_values(tasks, caplog, other, name, value):
+def test_keys_are_read_again_if_a_setting_may_change_values(tasks, caplog, other, name, value):
     other.conf.set(name, value)
     handed = read_again(tasks, caplog, f"{name} is ", other)
     assert len(handed.outcome.rows) == 3
@@ -147,13 +149,13 @@ def test_settings_that_may_change_values(tasks, caplog, other, name, value):
         ("spark.sql.shuffle.partitions", "3"),
     ],
 )
-def test_settings_that_change_nothing_for_the_worker(tasks, other, name, value):
+def test_settings_that_can_not_change_keys_do_not_matter(tasks, other, name, value):
     other.conf.set(name, value)
     handed = hand_over(tasks, SQL, other)
     assert (handed.reader, len(handed.outcome.rows)) == ("worker", 3)
 
 
-def test_several_differences(tasks, caplog, other):
+def test_the_log_names_all_differences_of_a_session(tasks, caplog, other):
     other.conf.set("spark.sql.caseSensitive", "true")
     other.sql("SELECT 1 AS id, 9 AS p, 'ab' AS s").createOrReplaceTempView("worker_keys")
     read_again(tasks, caplog, "spark.sql.caseSensitive is false there and true here", other)

@@ -41,21 +41,21 @@ def plan_of(size, partitioned, measured=None):
     return planned(Job(SQL), StatementCatalog(metastore, measured=lambda _: measured), {})
 
 
-def test_a_partitioned_table_without_statistics_is_planned_here():
+def test_the_worker_plans_a_partitioned_table_without_statistics():
     """Spark measures none either, and so rewrites nothing."""
     for size in (None, UNKNOWN_SIZE):
         (pruned,) = [each for each in plan_of(size, partitioned=True).decisions if each.pruned]
         assert pruned.table.name == "default.f"
 
 
-def test_a_table_that_spark_measures_is_measured():
+def test_a_table_that_spark_measures_is_measured_by_the_worker_too():
     plan_of(None, partitioned=False, measured=10)
     for measured in (None, LARGE):  # not known, and large enough to be rewritten
         with pytest.raises(Unanswered, match="may be rewritten"):
             plan_of(None, partitioned=False, measured=measured)
 
 
-def test_bytes_of_files(tmp_path):
+def test_bytes_of_files_are_unknown_for_an_absent_or_nested_folder(tmp_path):
     (tmp_path / "a").write_bytes(b"123")
     (tmp_path / "b").write_bytes(b"45")
     (tmp_path / "_hidden").write_bytes(b"6")

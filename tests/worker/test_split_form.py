@@ -72,7 +72,7 @@ print(json.dumps({
 """
 
 
-def test_without_a_jvm(tasks, metastore_service):
+def test_the_worker_runs_the_local_task_without_a_jvm(tasks, metastore_service):
     arguments = [OF_KEYS, str(tasks.folder)]
     command = [sys.executable, "-c", SCRIPT, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
@@ -111,7 +111,7 @@ IN_SHORT = ("few keys", "two scans of one table", "an alternative", "names of NU
 
 
 @pytest.mark.parametrize("name", slow_but(SAME, *IN_SHORT))
-def test_the_list_is_sparks(tasks, name):
+def test_the_workers_partition_list_is_sparks(tasks, name):
     sql = SAME[name]
     job = worker_job(tasks, sql)
     in_worker(job)
@@ -137,7 +137,7 @@ def _told(target):
 
 
 @pytest.mark.parametrize("name", slow_but(SAME, *IN_SHORT))
-def test_rows_and_what_is_read(tasks, name):
+def test_a_join_with_the_workers_list_has_sparks_rows_and_partitions(tasks, name):
     handed = hand_over(tasks, SAME[name])
     assert handed.reader == "worker"
     spark = run_job(tasks.session, replace(worker_job(tasks, SAME[name]), stages=Stages.BOTH))
@@ -146,7 +146,7 @@ def test_rows_and_what_is_read(tasks, name):
     assert handed.partitions_fetched == fetched
 
 
-def test_no_more_is_read_than_with_a_list_by_hand(tasks):
+def test_the_workers_list_reads_no_more_than_a_literal_list(tasks):
     handed = hand_over(tasks, OF_KEYS)
     assert values_of(handed.descriptor) == [("0",), ("1",), ("2",)]
     literal = run_job(
@@ -158,7 +158,7 @@ def test_no_more_is_read_than_with_a_list_by_hand(tasks):
     assert handed.partitions_fetched == fetched == 3
 
 
-def test_parameters(tasks):
+def test_the_worker_binds_parameters(tasks):
     sql = OF_KEYS.replace("k.id < 3", "k.id < :below AND k.s <> :but")
     handed = hand_over(tasks, sql, parameters={"below": 4, "but": "s1"})
     assert handed.reader == "worker"
@@ -190,7 +190,7 @@ def moving(tasks):
 @pytest.mark.parametrize(
     ("condition", "new"), [("", 1), ("WHERE f.p + k.id < 20", 2)], ids=["by filter", "by names"]
 )
-def test_partitions_that_come_and_go(tasks, moving, condition, new):
+def test_partitions_that_come_and_go_after_the_workers_list(tasks, moving, condition, new):
     """With a condition on keys and partitions, no key leaves out a new partition."""
     handed = hand_over(
         tasks,
@@ -205,7 +205,7 @@ def test_partitions_that_come_and_go(tasks, moving, condition, new):
     assert handed.partitions_fetched == 1 + new
 
 
-def test_rows_of_small_tables_that_change_later_have_no_effect(tasks, moving):
+def test_later_changes_of_small_tables_do_not_change_the_keys(tasks, moving):
     """The keys are those of the local task, as with Spark's list."""
     sql = f"INSERT OVERWRITE TABLE worker_it.result {OF_KEYS.replace(FACT, moving)}"
     tasks.write("CREATE TABLE worker_it.copy LIKE worker_it.keys")
@@ -226,7 +226,7 @@ def test_rows_of_small_tables_that_change_later_have_no_effect(tasks, moving):
         tasks.write("DROP TABLE worker_it.copy")
 
 
-def test_a_partition_that_lies_elsewhere(tasks, moving, tmp_path):
+def test_a_partition_at_another_location_is_read_there(tasks, moving, tmp_path):
     place = tmp_path / "else where"
     tasks.write(
         f"ALTER TABLE {moving} ADD PARTITION (p = 2) LOCATION '{place}'",
@@ -238,7 +238,7 @@ def test_a_partition_that_lies_elsewhere(tasks, moving, tmp_path):
     assert list(place.glob("part-*"))
 
 
-def test_keys_in_partitions_that_lie_elsewhere(tasks, moving, tmp_path):
+def test_the_worker_reads_keys_in_partitions_at_other_locations(tasks, moving, tmp_path):
     place = tmp_path / "keys"
     tasks.write(
         f"ALTER TABLE {moving} ADD PARTITION (p = 2) LOCATION '{place}'",
@@ -251,7 +251,7 @@ def test_keys_in_partitions_that_lie_elsewhere(tasks, moving, tmp_path):
     assert (handed.reader, [part.values for part in lists["f"]]) == ("worker", [("5",)])
 
 
-def test_keys_in_partitions_with_odd_names(tasks):
+def test_the_worker_reads_keys_in_partitions_with_special_characters(tasks):
     """Their folders have escaped names."""
     sql = f"SELECT f.id FROM {FACT} f JOIN worker_it.named o ON f.p = o.id WHERE o.p = :value"
     tasks.write(
@@ -272,7 +272,7 @@ def test_keys_in_partitions_with_odd_names(tasks):
 
 
 @pytest.mark.parametrize("name", slow_but(["a b", "50%25", "c#d", "e+f", "ü"], "50%25"))
-def test_keys_in_a_folder_with_an_odd_name(tasks, tmp_path, name):
+def test_the_worker_reads_keys_in_a_folder_with_special_characters(tasks, tmp_path, name):
     place = f"{tmp_path}/{name}"
     tasks.write(
         f"CREATE TABLE worker_it.placed STORED AS PARQUET LOCATION '{place}' "
@@ -296,7 +296,7 @@ def test_keys_in_a_folder_with_an_odd_name(tasks, tmp_path, name):
 
 
 @pytest.mark.parametrize("condition", ["rand() < 2", "reverse(f.p) < 'z'"])
-def test_a_condition_that_is_left_out(tasks, condition):
+def test_a_condition_that_the_worker_can_not_evaluate_is_left_out(tasks, condition):
     handed = hand_over(tasks, f"{OF_KEYS} WHERE {condition}")
     assert handed.reader == "worker"
     assert values_of(handed.descriptor) == [("0",), ("1",), ("2",)]
@@ -304,14 +304,14 @@ def test_a_condition_that_is_left_out(tasks, condition):
     assert condition not in (target.filter or "")
 
 
-def test_a_key_condition_that_is_left_out_keeps_more(tasks):
+def test_a_left_out_condition_on_keys_keeps_more_partitions(tasks):
     sql = f"{OF_KEYS} AND reverse(k.s) = '1s'"
     handed = hand_over(tasks, sql)
     assert values_of(handed.descriptor) == [("0",), ("1",), ("2",)]
     assert sorted(handed.outcome.rows) == [("1", "1"), ("13", "1")]
 
 
-def test_what_is_left_out_is_not_told_as_a_scan_that_no_key_prunes(tasks):
+def test_a_scan_with_left_out_conditions_is_left_to_spark(tasks):
     """Spark may prune it."""
     for sql in (
         "SELECT id FROM worker_it.fact f WHERE reverse(p) = '01'",
@@ -324,7 +324,7 @@ def test_what_is_left_out_is_not_told_as_a_scan_that_no_key_prunes(tasks):
             tasks.prune(sql)
 
 
-def test_what_statements_write(tasks):
+def test_statements_with_the_workers_list_write_sparks_rows(tasks):
     overwrite = f"INSERT OVERWRITE TABLE worker_it.result {OF_KEYS}"
     tasks.write("INSERT INTO worker_it.result VALUES (9, 9)")
     tasks.join(overwrite, tasks.prune(overwrite))
@@ -337,7 +337,7 @@ def test_what_statements_write(tasks):
         tasks.write("DROP TABLE IF EXISTS worker_it.made")
 
 
-def test_a_retry_writes_its_own_path(tasks):
+def test_a_retry_writes_its_own_descriptor(tasks):
     first, second = tasks.prune(OF_KEYS), tasks.prune(OF_KEYS)
     assert [Path(each["uri"]).name for each in (first, second)] == ["1.json", "2.json"]
     assert descriptor_of(first).targets == descriptor_of(second).targets

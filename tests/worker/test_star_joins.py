@@ -18,7 +18,9 @@ QUERIES = count_of("FUZZ_QUERIES", 60)
 
 
 @pytest.mark.slow
-def test_partitions_and_rows(metastore_service, tmp_path):
+def test_random_star_joins_have_sparks_rows_and_at_least_its_partitions(
+    metastore_service, tmp_path
+):
     """Another process has the Spark: this one's has a metastore of its own."""
     output = tmp_path / "found.json"
     conf = {

@@ -109,7 +109,7 @@ def written(tasks):
     return tasks.rows("SELECT * FROM worker_it.result")
 
 
-def test_while_spark_starts(tasks, cold, asked):
+def test_the_worker_reads_the_keys_while_spark_starts(tasks, cold, asked):
     summary = tasks.both(WRITTEN)
     assert (summary["local_task"], summary["kept"], len(asked)) == ("worker", 3, 1)
     assert set(summary["seconds"]) == {"local task", "prelaunch", "map join", "report"}
@@ -141,7 +141,7 @@ print(json.dumps(task.execute({"ti": ti})))
 
 
 @pytest.mark.slow
-def test_a_task_that_starts_its_own_spark(tasks):
+def test_a_task_that_starts_its_own_spark_uses_the_workers_keys(tasks):
     arguments = [WRITTEN, str(tasks.folder), SHORT_LIVED]
     warehouse = {"AIRFLOW__HIVE_OPT__WAREHOUSE": str(tasks.folder / "warehouse")}
     done = subprocess.run(
@@ -169,7 +169,7 @@ def test_a_task_that_starts_its_own_spark(tasks):
     ],
     ids=["more rows", "dropped", "no rows"],
 )
-def test_small_tables_that_change_while_spark_starts(
+def test_keys_are_read_again_if_a_small_table_changes_while_spark_starts(
     tasks, cold, monkeypatch, caplog, change, kept
 ):
     tasks.write("CREATE TABLE worker_it.changing STORED AS PARQUET AS SELECT * FROM worker_it.keys")
@@ -199,7 +199,7 @@ def test_small_tables_that_change_while_spark_starts(
 @pytest.mark.parametrize(
     ("oldest", "days", "looked_up"), [(60, [0, 1], False), (-1, [0, 1, 2], True)]
 )
-def test_partitions_that_appear_while_spark_starts(
+def test_only_an_older_partition_list_is_updated_when_spark_has_started(
     tasks, cold, monkeypatch, oldest, days, looked_up
 ):
     """A list that has just been made is used as it is; an older one is brought up to date."""
@@ -225,7 +225,7 @@ def test_partitions_that_appear_while_spark_starts(
         tasks.write("DROP TABLE worker_it.growing")
 
 
-def test_a_spark_that_is_ready_before_the_worker(tasks, monkeypatch, caplog):
+def test_spark_reads_the_keys_if_it_is_ready_before_the_worker(tasks, monkeypatch, caplog):
     monkeypatch.setattr(embedded, "_WARM", 1_000.0)
     ended = threading.Event()
     found = worker._found
@@ -240,7 +240,7 @@ def test_a_spark_that_is_ready_before_the_worker(tasks, monkeypatch, caplog):
     assert written(tasks) == tasks.rows(OF_KEYS)
 
 
-def test_the_worker_alone_is_waited_for(tasks, monkeypatch):
+def test_with_local_task_worker_spark_waits_for_the_worker(tasks, monkeypatch):
     monkeypatch.setattr(embedded, "_WARM", 1_000.0)
     found = worker._found
     monkeypatch.setattr(worker, "_found", lambda *a: (threading.Event().wait(3), found(*a))[1])
@@ -248,7 +248,7 @@ def test_the_worker_alone_is_waited_for(tasks, monkeypatch):
 
 
 @pytest.mark.parametrize("by", ["argument", "configuration"])
-def test_spark_alone(tasks, cold, asked, monkeypatch, by):
+def test_with_local_task_spark_the_worker_reads_no_keys(tasks, cold, asked, monkeypatch, by):
     if by == "configuration":
         monkeypatch.setenv("AIRFLOW__HIVE_OPT__LOCAL_TASK", "spark")
     options = {"local_task": "spark"} if by == "argument" else {}
@@ -257,14 +257,16 @@ def test_spark_alone(tasks, cold, asked, monkeypatch, by):
     assert asked == []
 
 
-def test_an_argument_precedes_the_configuration(tasks, monkeypatch, no_spark):
+def test_the_argument_local_task_precedes_the_configuration(tasks, monkeypatch, no_spark):
     monkeypatch.setenv("AIRFLOW__HIVE_OPT__LOCAL_TASK", "spark")
     assert tasks.prune(OF_KEYS)["local_task"] == "worker"
     assert no_spark == []
 
 
 @pytest.mark.parametrize("stages", ["prune", "both"])
-def test_a_worker_that_can_not_answer(tasks, cold, monkeypatch, stages):
+def test_with_local_task_worker_an_unanswered_statement_fails_the_task(
+    tasks, cold, monkeypatch, stages
+):
     monkeypatch.setenv("AIRFLOW__HIVE_OPT__LOCAL_TASK", "worker")
     with pytest.raises(AirflowFailException) as raised:
         getattr(tasks, stages)(UNANSWERED, local_task=None)
@@ -274,7 +276,7 @@ def test_a_worker_that_can_not_answer(tasks, cold, monkeypatch, stages):
     assert raised.value._message_says_all  # so Airflow logs no stack
 
 
-def test_wrong_values(tasks, monkeypatch):
+def test_an_unknown_value_of_local_task_is_refused(tasks, monkeypatch):
     message = "local_task must be auto, spark or worker, not 'both'"
     with DAG("d"):
         for make in (
@@ -304,7 +306,7 @@ def gate(request):
     return GATES[request.param]
 
 
-def test_gates_of_a_local_task(tasks, gate, monkeypatch):
+def test_gates_close_in_the_worker_with_sparks_messages(tasks, gate, monkeypatch):
     sql, options, kind = gate
     said = []
     for local_task in ("spark", "worker"):
@@ -316,14 +318,14 @@ def test_gates_of_a_local_task(tasks, gate, monkeypatch):
     assert said[0] == said[1]
 
 
-def test_gates_of_a_submitted_job(tasks, gate, cluster):
+def test_a_gate_that_closes_in_the_worker_submits_no_job(tasks, gate, cluster):
     sql, options, kind = gate
     with pytest.raises(kind):
         tasks.both(sql, conn_id="cluster", **options)
     assert cluster == []
 
 
-def test_gates_that_are_open(tasks, no_spark):
+def test_open_gates_let_the_workers_list_pass(tasks, no_spark):
     options = {"on_empty": "fail", "max_partitions": 3, "max_bytes": 1 << 20, "on_no_prune": "fail"}
     pruned = tasks.prune(OF_KEYS, **options)
     (target,) = descriptor_of(pruned).targets
@@ -333,7 +335,7 @@ def test_gates_that_are_open(tasks, no_spark):
         assert partition.bytes == sum(file.stat().st_size for file in files) > 0
 
 
-def test_a_submitted_job_gets_the_list(tasks, cluster):
+def test_a_submitted_job_gets_the_workers_list(tasks, cluster):
     summary = tasks.both(WRITTEN, conn_id="cluster")
     (job,) = cluster
     assert job.descriptor.endswith("/MapJoinPruneOperator/-1/1.json")
@@ -342,7 +344,7 @@ def test_a_submitted_job_gets_the_list(tasks, cluster):
     assert written(tasks) == tasks.rows(OF_KEYS)
 
 
-def test_each_attempt_submits_the_same_work(tasks, cluster):
+def test_each_attempt_submits_a_job_with_the_same_digest(tasks, cluster):
     for _ in range(2):
         tasks.both(WRITTEN, conn_id="cluster")
     first, second = cluster
@@ -350,14 +352,14 @@ def test_each_attempt_submits_the_same_work(tasks, cluster):
     assert first.digest_of_work() == second.digest_of_work()
 
 
-def test_a_submitted_job_without_the_worker(tasks, cluster, caplog):
+def test_a_submitted_job_reads_the_keys_if_the_worker_can_not(tasks, cluster, caplog):
     with caplog.at_level("INFO"):
         summary = tasks.both(UNANSWERED, conn_id="cluster")
     assert (summary["local_task"], summary["kept"], cluster[0].descriptor) == ("spark", 3, None)
     assert "Spark runs the local task: worker_it.few is a view" in caplog.text
 
 
-def test_a_run_that_only_prunes_starts_no_spark(tasks, no_spark):
+def test_a_run_with_prune_only_starts_no_spark(tasks, no_spark):
     found = tasks.context("MapJoinPruneOperator")
     operator = tasks.made(MapJoinPruneOperator, OF_KEYS, prune_only=True)
     operator.render_template_fields(found)
@@ -367,12 +369,12 @@ def test_a_run_that_only_prunes_starts_no_spark(tasks, no_spark):
     assert no_spark == []
 
 
-def test_a_descriptor_that_can_not_be_written(tasks, no_spark):
+def test_a_descriptor_that_can_not_be_written_fails_the_task(tasks, no_spark):
     with pytest.raises(AirflowException, match="can't write /proc/nowhere"):
         tasks.run(LocalTaskOperator, OF_KEYS, local_task="worker", descriptor_path="/proc/nowhere")
 
 
-def test_several_at_once(tasks, no_spark):
+def test_several_local_tasks_run_at_once_in_one_process(tasks, no_spark):
     """Tasks of one process, as with the executors that fork none."""
     statements = [OF_KEYS.replace("< 3", f"< {number}") for number in range(1, 6)]
     with ThreadPoolExecutor(5) as threads:

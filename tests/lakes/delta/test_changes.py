@@ -128,7 +128,7 @@ FEW = [*((name, "partitions") for name in STATEMENTS), *(("upsert", each) for ea
 
 
 @pytest.mark.parametrize(("name", "layout"), dict.fromkeys(FEW))
-def test_the_table_is_plain_deltas(source, tmp_path, name, layout):
+def test_merge_leaves_the_table_that_plain_delta_leaves(source, tmp_path, name, layout):
     plain, ours = fresh(source, "plain", layout), fresh(source, "ours", layout)
     sql = STATEMENTS[name]
     scans = files_read(
@@ -175,7 +175,7 @@ def test_the_table_is_plain_deltas(source, tmp_path, name, layout):
         ("DELETE FROM {t}", {"the statement": "PASSED_THROUGH"}),
     ],
 )
-def test_left_whole(source, tmp_path, sql, reasons):
+def test_changes_of_delta_tables_that_are_not_restricted(source, tmp_path, sql, reasons):
     plain, ours = fresh(source, "plain"), fresh(source, "ours")
     source.sql(sql.format(t=plain))
     found = run(source, sql.format(t=ours), tmp_path)
@@ -194,7 +194,7 @@ def test_left_whole(source, tmp_path, sql, reasons):
         "AND t.day IN (SELECT day FROM staged) WHEN MATCHED THEN DELETE",
     ],
 )
-def test_delta_refuses_subqueries_as_before(source, tmp_path, sql):
+def test_subqueries_that_delta_refuses_stay_an_error(source, tmp_path, sql):
     ours = fresh(source, "ours")
     before = rows_of(source, f"SELECT * FROM {ours}")
     for attempt in (
@@ -206,7 +206,7 @@ def test_delta_refuses_subqueries_as_before(source, tmp_path, sql):
     assert rows_of(source, f"SELECT * FROM {ours}") == before
 
 
-def test_a_row_that_matches_twice_stays_an_error(source, tmp_path):
+def test_a_target_row_that_matches_twice_is_deltas_error(source, tmp_path):
     ours = fresh(source, "ours")
     before = rows_of(source, f"SELECT * FROM {ours}")
     sql = UPSERT.format(t=ours).replace(
@@ -233,7 +233,7 @@ def upsert_while_a_row_arrives(session, path, number, day):
     return found, plain, ours
 
 
-def test_a_source_that_changes_between_the_stages(source, tmp_path):
+def test_a_source_that_changes_between_the_stages_makes_merge_run_as_plain(source, tmp_path):
     """Its new key is not among those that were read: without care it would be inserted twice."""
     found, plain, ours = upsert_while_a_row_arrives(source, tmp_path, 4, "2024-01-05")
     rows = rows_of(source, f"SELECT * FROM {ours}")
@@ -244,13 +244,13 @@ def test_a_source_that_changes_between_the_stages(source, tmp_path):
     assert versions(source, ours) == 3
 
 
-def test_a_source_that_changes_only_known_keys(source, tmp_path):
+def test_a_new_source_row_with_a_known_key_is_merged(source, tmp_path):
     found, plain, ours = upsert_while_a_row_arrives(source, tmp_path, 11, "2024-01-02")
     assert rows_of(source, f"SELECT * FROM {ours}") == rows_of(source, f"SELECT * FROM {plain}")
     assert "DATE'2024-01-02'" in found.statement
 
 
-def test_a_table_by_its_path(source, tmp_path):
+def test_a_merge_into_a_table_named_by_its_path_is_restricted(source, tmp_path):
     plain, ours = fresh(source, "plain"), fresh(source, "ours")
     path = source.sql(f"DESCRIBE DETAIL {ours}").head()["location"]
     source.sql(UPSERT.format(t=plain))
@@ -259,7 +259,7 @@ def test_a_table_by_its_path(source, tmp_path):
     assert found.reasons["t"] == "RESTRICTED"
 
 
-def test_the_change_feed_as_source(source, tmp_path):
+def test_the_change_feed_of_a_table_gives_keys_to_merge(source, tmp_path):
     """The rows that changed since a version, as ``table_changes`` gives them."""
     feed = fresh(source, "fed", "change feed")
     source.sql(f"UPDATE {feed} SET v = 55 WHERE id IN (3, 14)")
@@ -290,7 +290,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("keys", [False, True])
 @pytest.mark.parametrize("other", OTHERS)
-def test_two_merges_of_different_days(source, tmp_path, keys, other):
+def test_two_concurrent_merges_of_different_days_both_succeed(source, tmp_path, keys, other):
     """Another day's commit while MERGE runs. Delta compares it with what MERGE has read."""
     table = fresh(source, "both")
     sql = UPSERT.format(t=table)

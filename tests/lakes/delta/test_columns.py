@@ -42,7 +42,7 @@ TYPES = {
         *((each, "CLUSTER BY (k)") for each in ("int", "string", "date", "timestamp")),
     ],
 )
-def test_types(columns, tmp_path, type_, layout):
+def test_keys_of_each_type_skip_files(columns, tmp_path, type_, layout):
     columns.sql("DROP TABLE IF EXISTS typed")
     columns.sql("DROP TABLE IF EXISTS keys")
     columns.sql(f"CREATE TABLE typed (id bigint, k {type_}) USING delta {layout}")
@@ -69,7 +69,7 @@ def test_types(columns, tmp_path, type_, layout):
     assert max(scans) == 2
 
 
-def test_column_mapping(columns, tmp_path):
+def test_a_table_with_column_mapping_is_restricted(columns, tmp_path):
     columns.sql(
         "CREATE TABLE mapped (id bigint, `the day` date, v bigint) USING delta "
         "PARTITIONED BY (`the day`) TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
@@ -86,7 +86,7 @@ def test_column_mapping(columns, tmp_path):
     assert (found.reasons, found.files("columns.mapped")) == ({"m": "RESTRICTED"}, 1)
 
 
-def test_liquid_clustering(columns, tmp_path):
+def test_a_table_with_liquid_clustering_is_restricted(columns, tmp_path):
     columns.sql("CREATE TABLE clustered (id bigint, v bigint, w bigint) USING delta CLUSTER BY (v)")
     for start in range(0, 50, 10):
         columns.sql(
@@ -101,7 +101,7 @@ def test_liquid_clustering(columns, tmp_path):
     assert (found.reasons, found.files("columns.clustered")) == ({"c": "RESTRICTED"}, 2)
 
 
-def test_columns_without_statistics(columns, tmp_path):
+def test_columns_without_statistics_do_not_restrict_a_table(columns, tmp_path):
     columns.sql(
         "CREATE TABLE indexed (a bigint, b bigint) USING delta "
         "TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '1')"
@@ -121,7 +121,7 @@ def test_columns_without_statistics(columns, tmp_path):
             assert (found.reasons["i"] == "RESTRICTED") == (other == column)
 
 
-def test_deletion_vectors(columns, tmp_path):
+def test_a_table_with_deletion_vectors_is_restricted(columns, tmp_path):
     columns.sql(
         "CREATE TABLE deleted USING delta PARTITIONED BY (v) "
         "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true') AS "
@@ -135,7 +135,7 @@ def test_deletion_vectors(columns, tmp_path):
     assert found.files("columns.deleted") == 1
 
 
-def test_nested_columns_of_the_same_name(columns, tmp_path):
+def test_nested_columns_of_the_same_name_are_not_clustering_columns(columns, tmp_path):
     columns.sql("CREATE TABLE nested (id bigint, s struct<v: bigint>) USING delta CLUSTER BY (s.v)")
     columns.sql("INSERT INTO nested VALUES (1, named_struct('v', 2L)), (2, NULL)")
     assert SparkCatalog(columns).table("nested").clustered_by == ()
@@ -143,7 +143,7 @@ def test_nested_columns_of_the_same_name(columns, tmp_path):
     assert run(columns, sql, tmp_path).rows == rows_of(columns, sql) == [(1,)]
 
 
-def test_a_generated_partition_column(columns, tmp_path):
+def test_a_generated_partition_column_skips_files_by_its_source_column(columns, tmp_path):
     created(columns, "columns.made")
     table = SparkCatalog(columns).table("made")
     assert (table.partitioned_by, table.clustered_by) == (("day",), ("day", "at"))

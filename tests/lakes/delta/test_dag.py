@@ -35,7 +35,7 @@ def shop(lake, monkeypatch):
     drop_database(lake, "shop")
 
 
-def test_two_days(shop, start):  # noqa: F811
+def test_the_example_dag_writes_two_days_as_plain_delta_does(shop, start):  # noqa: F811
     for day in ("2026-01-01", "2026-01-02"):
         at = datetime.fromisoformat(day).replace(tzinfo=timezone.utc)
         found = start("upsert_orders_delta", logical_date=at)

@@ -39,11 +39,11 @@ def fuzz(lake):
         drop_database(session, name)
 
 
-def test_queries(fuzz, tmp_path):
+def test_random_queries_have_plain_sparks_rows(fuzz, tmp_path):
     check_queries(fuzz, tmp_path, least_restricted=1 / 4)
 
 
-def test_changes(fuzz, tmp_path):
+def test_random_changes_leave_the_table_that_plain_spark_leaves(fuzz, tmp_path):
     changes = Changes(
         layouts=tuple(sorted(LAYOUTS)),
         create=lambda table, layout, fact: _create(

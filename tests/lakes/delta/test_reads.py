@@ -71,7 +71,7 @@ def path_of(session, table: str) -> str:
         ("SELECT b.v FROM dw.by_name b JOIN picked p ON b.name = p.name AND b.v = p.v", 6),
     ],
 )
-def test_rows_and_files(tables, tmp_path, sql, files):
+def test_rows_and_files_of_joins_with_delta_tables(tables, tmp_path, sql, files):
     found = run(tables, sql, tmp_path)
     assert found.rows == rows_of(tables, sql)
     assert "RESTRICTED" in found.reasons.values()
@@ -81,7 +81,7 @@ def test_rows_and_files(tables, tmp_path, sql, files):
     assert planned == (files // 2 if "WITH" in sql else files)
 
 
-def test_no_key_matches_a_condition_that_is_never_true(tables, tmp_path):
+def test_no_key_matches_so_no_file_is_planned(tables, tmp_path):
     sql = "SELECT b.id FROM dw.by_day b JOIN picked p ON b.day = p.day AND p.id = 1"
     (planned,) = run(tables, sql, tmp_path).report.descriptor.planned_files
     assert (planned.files, planned.partitions, planned.total_files) == (0, 0, 21)
@@ -116,7 +116,7 @@ def test_no_key_matches_a_condition_that_is_never_true(tables, tmp_path):
         ),
     ],
 )
-def test_left_whole(tables, tmp_path, sql, reason):
+def test_scans_of_delta_tables_that_are_read_whole(tables, tmp_path, sql, reason):
     sql = sql.format(at=tables.sql("DESCRIBE HISTORY dw.by_day").head()["timestamp"])
     found = run(tables, sql, tmp_path)
     assert found.rows == rows_of(tables, sql)
@@ -124,7 +124,7 @@ def test_left_whole(tables, tmp_path, sql, reason):
     assert found.statement == sql
 
 
-def test_a_version_in_a_subquery_is_restricted(tables, tmp_path):
+def test_a_version_in_a_subquery_has_plain_sparks_rows(tables, tmp_path):
     sql = (
         "SELECT b.id FROM (SELECT * FROM dw.by_day VERSION AS OF 0) b JOIN picked p "
         "ON b.day = p.day"
@@ -133,7 +133,7 @@ def test_a_version_in_a_subquery_is_restricted(tables, tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["", "file:"])
-def test_a_table_by_its_path(tables, tmp_path, scheme):
+def test_a_table_named_by_its_path_is_restricted(tables, tmp_path, scheme):
     table = f"delta.`{scheme}{path_of(tables, 'dw.by_day')}`"
     sql = f"SELECT b.id FROM {table} b JOIN picked p ON b.day = p.day"
     found = run(tables, sql, tmp_path)
@@ -144,7 +144,7 @@ def test_a_table_by_its_path(tables, tmp_path, scheme):
     assert [each.files for each in found.report.reads if "by_day" in each.table] == [2]
 
 
-def test_a_path_in_two_tasks(tables, tmp_path):
+def test_a_table_named_by_its_path_is_restricted_in_two_tasks(tables, tmp_path):
     table = f"delta.`{path_of(tables, 'dw.by_day')}`"
     sql = f"SELECT b.id FROM {table} b JOIN picked p ON b.day = p.day"
     found = run_apart(tables, sql, tmp_path)
@@ -152,14 +152,14 @@ def test_a_path_in_two_tasks(tables, tmp_path):
     assert found.reasons == {"b": "RESTRICTED"}
 
 
-def test_a_path_of_a_version(tables, tmp_path):
+def test_a_path_with_a_version_has_plain_sparks_rows(tables, tmp_path):
     table = f"delta.`{path_of(tables, 'dw.by_day')}@v0`"
     sql = f"SELECT b.id FROM {table} b JOIN picked p ON b.day = p.day"
     found = run(tables, sql, tmp_path, hold_snapshots=True)
     assert found.rows == rows_of(tables, sql) != []
 
 
-def test_a_path_that_is_no_table(tables, tmp_path):
+def test_a_path_that_is_no_table_is_an_error(tables, tmp_path):
     (tmp_path / "nothing").mkdir()
     sql = f"SELECT b.id FROM delta.`{tmp_path}/nothing` b JOIN picked p ON b.day = p.day"
     with pytest.raises(PlanError, match="there is no table delta./"):
@@ -167,7 +167,7 @@ def test_a_path_that_is_no_table(tables, tmp_path):
 
 
 @pytest.mark.parametrize("table", ["sorted", "whole"])
-def test_a_data_column_if_that_is_asked_for(tables, tmp_path, table):
+def test_a_data_column_restricts_the_scan_with_key_predicate(tables, tmp_path, table):
     sql = f"SELECT b.v FROM dw.`{table}` b JOIN picked p ON b.id = p.id"
     asked = Settings.of(switches={"key_predicate": True})
     whole, restricted = run(tables, sql, tmp_path), run(tables, sql, tmp_path, settings=asked)
@@ -204,7 +204,7 @@ def test_scattered_keys_of_a_data_column_are_ranges(tables, tmp_path):
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/St_Johns"])
-def test_timestamps(tables, tmp_path, zone):
+def test_timestamp_keys_in_each_time_zone(tables, tmp_path, zone):
     tables.conf.set("spark.sql.session.timeZone", zone)
     try:
         sql = (
@@ -219,7 +219,7 @@ def test_timestamps(tables, tmp_path, zone):
         tables.conf.unset("spark.sql.session.timeZone")
 
 
-def test_insert_and_create_table_as(tables, tmp_path):
+def test_insert_and_create_table_as_select_read_only_files_of_the_keys(tables, tmp_path):
     query = "SELECT b.* FROM dw.by_day b JOIN picked p ON b.day = p.day"
     plain = rows_of(tables, query)
     for using in ("delta", "parquet"):
@@ -234,7 +234,7 @@ def test_insert_and_create_table_as(tables, tmp_path):
         tables.sql("DROP TABLE made")
 
 
-def test_stages_apart(tables, tmp_path):
+def test_rows_written_between_two_tasks_are_read(tables, tmp_path):
     sql = "SELECT b.id FROM dw.by_day b JOIN picked p ON b.day = p.day"
 
     def written():

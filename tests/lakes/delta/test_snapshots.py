@@ -35,7 +35,7 @@ def change(session):
     )
 
 
-def test_both_stages_name_the_version_and_hold_it(tables, tmp_path):
+def test_both_stages_name_the_version_and_can_hold_it(tables, tmp_path):
     plain = rows_of(tables, JOIN)
     free = run(tables, JOIN, tmp_path)
     assert (free.rows, free.files("held.big")) == (plain, 1)
@@ -47,7 +47,7 @@ def test_both_stages_name_the_version_and_hold_it(tables, tmp_path):
     assert held.report.summary()["snapshots"] == [{**listed[0], "held": True}]
 
 
-def test_without_holding_the_join_reads_what_is_there_now(tables, tmp_path, caplog):
+def test_a_join_that_holds_no_version_reads_the_current_rows(tables, tmp_path, caplog):
     caplog.set_level("INFO")
     found = run_apart(tables, JOIN, tmp_path, lambda: change(tables))
     assert {value for _, value in found.rows} == {7, 8}  # rows with keys that were not read are not
@@ -55,7 +55,7 @@ def test_without_holding_the_join_reads_what_is_there_now(tables, tmp_path, capl
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_merge(tables, tmp_path, held):
+def test_a_merge_reads_the_version_of_its_keys_if_it_is_held(tables, tmp_path, held):
     outcome = run_apart(tables, MERGE, tmp_path, lambda: change(tables), hold_snapshots=held)
     changed = rows_of(tables, "SELECT id, v FROM held.big WHERE v <> 0")
     # without holding the new key fails the guard, so the statement runs again as plain Spark
@@ -63,7 +63,7 @@ def test_merge(tables, tmp_path, held):
     assert outcome.report.summary()["reason"] == ("PRUNED" if held else "SOURCE_CHANGED")
 
 
-def test_a_path_is_held(tables, tmp_path):
+def test_a_table_named_by_its_path_is_held_to_its_version(tables, tmp_path):
     path = tables.sql("DESCRIBE DETAIL held.changed").head()["location"].removeprefix("file:")
     sql = JOIN.replace("held.changed c", f"delta.`{path}` c")
     plain = rows_of(tables, sql)
@@ -72,7 +72,7 @@ def test_a_path_is_held(tables, tmp_path):
     assert held.rows == plain
 
 
-def test_columns_that_have_changed(tables, tmp_path):
+def test_a_table_with_added_columns_is_held_to_its_version(tables, tmp_path):
     """A version whose columns are others than the current ones is not what keys are read from."""
     tables.sql("ALTER TABLE held.changed ADD COLUMNS (more int)")
     plain = rows_of(tables, JOIN)

@@ -106,7 +106,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_rows_are_sparks(session, conf, made, name):
+def test_the_worker_reads_the_rows_that_spark_reads(session, conf, made, name):
     table = made(*MADE[name])
     rows = same(session, conf, table)
     assert len(rows) > 3 or name == "no rows"
@@ -132,13 +132,13 @@ LEFT = {
 
 
 @pytest.mark.parametrize("reason", LEFT)
-def test_what_is_left_to_spark(session, conf, made, reason):
+def test_delta_tables_that_the_worker_leaves_to_spark(session, conf, made, reason):
     table = made(*LEFT[reason])
     with pytest.raises(Unanswered, match=reason):
         keys_of(conf, table, ["d"])
 
 
-def test_a_log_with_gaps(session, conf, made, metastore_service):
+def test_a_delta_log_with_gaps_is_left_to_spark(session, conf, made, metastore_service):
     table = made(*["CREATE TABLE {t} USING delta AS {ROWS}", *["INSERT INTO {t} {ROWS}"] * 2])
     location = session.sql(f"DESCRIBE DETAIL {table}").collect()[0].location
     (Path(location.removeprefix("file:")) / "_delta_log" / f"{1:020}.json").unlink()
@@ -154,20 +154,20 @@ def tasks(session, metastore_service, tmp_path, monkeypatch):
     return Tasks(session, tmp_path)
 
 
-def test_a_join(tasks, conf, made):
+def test_the_workers_keys_of_a_delta_table_prune_a_join(tasks, conf, made):
     table = made("CREATE TABLE {t} USING delta PARTITIONED BY (b) AS {ROWS}")
     handed = hand_over(tasks, JOIN.format(table), conf=conf)
     assert (handed.reader, handed.partitions_fetched) == ("worker", 4)
     assert values_of(handed.descriptor) == [("1",), ("2",), ("4",), ("5",)]
 
 
-def test_the_same_version_when_spark_has_started(tasks, conf, made):
+def test_the_workers_keys_are_used_if_the_version_is_the_same(tasks, conf, made):
     table = made("CREATE TABLE {t} USING delta AS {ROWS}")
     handed = hand_over(tasks, JOIN.format(table), conf=conf, stages=Stages.BOTH)
     assert handed.reader == "worker"
 
 
-def test_a_change_while_spark_starts(tasks, conf, made, caplog):
+def test_spark_reads_the_keys_if_a_delta_table_changes_while_it_starts(tasks, conf, made, caplog):
     table = made("CREATE TABLE {t} USING delta AS {ROWS}")
     row = f"CAST(11 AS INT), l, m, 's1', d, b, t, f, n FROM {table} LIMIT 1"
     change = [f"INSERT INTO {table} SELECT {row}"]
@@ -178,7 +178,7 @@ def test_a_change_while_spark_starts(tasks, conf, made, caplog):
     assert ("11", "11") in handed.outcome.rows
 
 
-def test_a_session_that_reads_no_delta(tasks, conf, made):
+def test_a_delta_table_is_left_to_spark_if_the_session_has_no_delta(tasks, conf, made):
     table = made("CREATE TABLE {t} USING delta AS {ROWS}")
     settings = {name: text for name, text in conf.items() if name != CATALOG}
     assert "is a table of delta" in why(worker_job(tasks, JOIN.format(table)), conf=settings)

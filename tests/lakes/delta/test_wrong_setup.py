@@ -45,19 +45,19 @@ def run(tmp_path, sql: str, settings: dict[str, str]):
     )
 
 
-def test_no_jars(tmp_path):
+def test_missing_delta_jars_are_one_clear_line(tmp_path):
     (line,) = said(tmp_path, MERGE, CONF)
     assert "DeltaCatalog" in line
 
 
-def test_jars_of_another_line(runtime, tmp_path):
+def test_delta_jars_for_another_spark_are_one_clear_line(runtime, tmp_path):
     wrong = jars("delta-4.2" if SPARK == "3.5" else "delta-3.5")
     conf = {**CONF, "spark.jars": ",".join(map(str, wrong))}
     (line,) = said(tmp_path, MERGE, conf)
     assert "Is a jar for another version of Spark or Scala?" in line
 
 
-def test_neither_extension_nor_catalog(runtime, tmp_path):
+def test_missing_settings_of_delta_are_one_clear_line(runtime, tmp_path):
     conf = {"spark.jars": runtime}
     days = "SELECT * FROM VALUES (DATE'2024-01-01'), (DATE'2024-01-02') AS d(day)"
     made = run(
@@ -78,7 +78,7 @@ def table(lake, tmp_path):
     lake.sql("DROP TABLE setup")
 
 
-def test_another_catalog_of_the_session(lake, table, tmp_path, caplog):
+def test_a_delta_entry_without_deltas_catalog_warns_in_the_log(lake, table, tmp_path, caplog):
     """The metastore's entry says Delta, but not how the table is partitioned."""
     session = lake.newSession()
     session.conf.set("spark.sql.catalog.spark_catalog", "")
@@ -87,7 +87,7 @@ def test_another_catalog_of_the_session(lake, table, tmp_path, caplog):
     assert "set it to org.apache.spark.sql.delta.catalog.DeltaCatalog" in caplog.text
 
 
-def test_a_table_newer_than_the_jar_reads(lake, table, tmp_path):
+def test_a_table_of_a_newer_protocol_is_one_clear_line(lake, table, tmp_path):
     log = Path(tmp_path, "setup", "_delta_log")
     newer = {"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}
     (log / f"{1:020}.json").write_text(json.dumps(newer))

@@ -61,7 +61,7 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_the_table_is_plain_sparks(pair, tmp_path, name):
+def test_update_and_delete_leave_the_table_that_plain_spark_leaves(pair, tmp_path, name):
     session, plain, ours = pair
     sql = STATEMENTS[name]
     session.sql(sql.format(t=plain))
@@ -86,7 +86,7 @@ def test_merge_passes_through(source, tmp_path, key):
     assert "Hudi" in decision.message
 
 
-def test_a_target_that_changes_between_the_stages(pair, tmp_path):
+def test_a_target_that_changes_between_the_stages_has_plain_sparks_rows(pair, tmp_path):
     session, plain, ours = pair
     sql = "DELETE FROM {t} t WHERE t.day IN (SELECT day FROM changed)"
     new = "INSERT INTO {t} VALUES (600, 1, DATE'2031-01-01')"

@@ -39,7 +39,7 @@ def shop(lake, monkeypatch):
     lake.sql("DROP DATABASE shop CASCADE")
 
 
-def test_two_days(shop, start):  # noqa: F811
+def test_the_example_dag_writes_two_days_as_plain_spark_does(shop, start):  # noqa: F811
     for day in ("2026-01-01", "2026-01-02", "2026-01-02"):  # the last one is a retry
         at = datetime.fromisoformat(day).replace(tzinfo=timezone.utc)
         found = start("upsert_orders_hudi", logical_date=at)

@@ -45,11 +45,11 @@ def _create(session, table: str, type_: str, name: str) -> None:
     session.sql(f"INSERT INTO {table} SELECT * FROM made.{name}")
 
 
-def test_queries(fuzz, tmp_path):
+def test_random_queries_have_plain_sparks_rows(fuzz, tmp_path):
     check_queries(fuzz, tmp_path, least_restricted=1 / 5)
 
 
-def test_changes(fuzz, tmp_path):
+def test_random_changes_leave_the_table_that_plain_spark_leaves(fuzz, tmp_path):
     """Keys are added to none of them; what Hudi refuses must be refused."""
     changes = Changes(
         layouts=("cow", "mor"),

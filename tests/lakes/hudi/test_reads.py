@@ -65,7 +65,7 @@ def planned(outcome):
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "whole"])
-def test_rows_and_files(tables, tmp_path, name):
+def test_rows_and_files_of_a_join_by_a_partition_column(tables, tmp_path, name):
     sql = f"SELECT b.id, b.v, b.day, b.kind FROM {name} b JOIN picked p ON b.day = p.day"
     found = run(tables, sql, tmp_path)
     assert found.rows == rows_of(tables, sql) == rows_of(tables, literals(sql))
@@ -94,7 +94,7 @@ def test_rows_and_files(tables, tmp_path, name):
         ),
     ],
 )
-def test_statements(tables, tmp_path, sql, files):
+def test_statements_in_which_hudi_tables_are_restricted(tables, tmp_path, sql, files):
     found = run(tables, sql, tmp_path)
     assert found.rows == rows_of(tables, sql)
     assert "RESTRICTED" in found.reasons.values()
@@ -116,7 +116,7 @@ def test_statements(tables, tmp_path, sql, files):
         ),
     ],
 )
-def test_left_whole(tables, tmp_path, sql, reason):
+def test_scans_of_hudi_tables_that_are_read_whole(tables, tmp_path, sql, reason):
     instant = tables.sql("SELECT max(_hoodie_commit_time) FROM by_day").head()[0]
     sql = sql.format(instant=instant)
     found = run(tables, sql, tmp_path)
@@ -129,7 +129,7 @@ BY_VALUE = Settings.of(switches={"key_predicate": True})
 
 
 @pytest.mark.parametrize("name", ["by_day", "merged", "whole"])
-def test_a_data_column_if_that_is_asked_for(tables, tmp_path, name):
+def test_a_data_column_restricts_the_scan_with_key_predicate(tables, tmp_path, name):
     """The ids of a day are 10 apart, so the bounds of each day's file contain most ids."""
     sql = f"SELECT b.id, b.v FROM {name} b JOIN picked p ON b.id = p.id"
     found = run(tables, sql, tmp_path, settings=BY_VALUE)
@@ -149,7 +149,7 @@ def test_values_in_log_files_are_found(tables, tmp_path):
     assert planned(found).files == 2
 
 
-def test_many_keys(tables, tmp_path):
+def test_many_ids_become_a_range(tables, tmp_path):
     tables.sql("CREATE OR REPLACE TEMPORARY VIEW many AS SELECT id * 2 AS id FROM range(300)")
     sql = "SELECT b.id FROM by_day b JOIN many m ON b.id = m.id"
     found = run(tables, sql, tmp_path, settings=BY_VALUE)
@@ -166,7 +166,7 @@ def test_too_many_keys_become_one_range(tables, tmp_path):
     assert planned(found).files == 8
 
 
-def test_insert_and_create_table_as(tables, tmp_path):
+def test_insert_and_create_table_as_select_read_only_files_of_the_keys(tables, tmp_path):
     query = "SELECT b.id, b.v, b.kind, b.day FROM by_day b JOIN picked p ON b.day = p.day"
     for using in ("parquet", "hudi"):
         found = run(tables, f"CREATE TABLE made USING {using} AS {query}", tmp_path)
@@ -178,7 +178,7 @@ def test_insert_and_create_table_as(tables, tmp_path):
         tables.sql("DROP TABLE made")
 
 
-def test_stages_apart(tables, tmp_path):
+def test_rows_written_between_two_tasks_are_read(tables, tmp_path):
     sql = "SELECT b.id FROM merged b JOIN picked p ON b.day = p.day"
 
     def written():
@@ -192,7 +192,7 @@ def test_stages_apart(tables, tmp_path):
         tables.sql("DELETE FROM merged WHERE id = 901")
 
 
-def test_gates(tables, tmp_path):
+def test_gates_count_the_files_of_hudi_tables(tables, tmp_path):
     sql = "SELECT b.id FROM by_day b JOIN picked p ON b.day = p.day"
     size = planned(run(tables, sql, tmp_path, max_partitions=2)).bytes
     with pytest.raises(GateClosed, match="would read 2 partitions, but max_partitions is 1"):
@@ -207,7 +207,9 @@ def test_gates(tables, tmp_path):
 
 @pytest.mark.parametrize("encoded", ["true", "false"])
 @pytest.mark.parametrize("type_", ["cow", "mor"])
-def test_texts_that_folders_can_not_have(tables, tmp_path, type_, encoded):
+def test_text_partitions_that_folder_names_change_have_plain_sparks_rows(
+    tables, tmp_path, type_, encoded
+):
     """Hudi reads the value from the folder's name, so both runs see the same value."""
     texts = ["", "a b", "__HIVE_DEFAULT_PARTITION__", "001", "it\\'s", "1"]
     texts += (
@@ -243,7 +245,7 @@ def test_texts_that_folders_can_not_have(tables, tmp_path, type_, encoded):
         ("timestamp", "TIMESTAMP'2024-01-01 00:00:00'"),
     ],
 )
-def test_types_of_partition_columns(tables, tmp_path, type_, values):
+def test_types_of_partition_columns_that_restrict_a_hudi_table(tables, tmp_path, type_, values):
     tables.sql(
         f"CREATE TABLE typed (id bigint, p {type_}) USING hudi PARTITIONED BY (p) "
         "TBLPROPERTIES (primaryKey = 'id')"
@@ -263,7 +265,7 @@ def test_types_of_partition_columns(tables, tmp_path, type_, values):
         tables.sql("DROP VIEW listed")
 
 
-def test_a_key_generator_that_changes_the_value(tables, tmp_path, tmp_path_factory, caplog):
+def test_a_timestamp_key_generator_prevents_restriction(tables, tmp_path, tmp_path_factory, caplog):
     folder = tmp_path_factory.mktemp("by_time") / "table"
     frame = tables.sql("SELECT id, id * 86400000 AS at, 1 AS v FROM range(5)")
     options = {
@@ -291,7 +293,7 @@ def test_a_key_generator_that_changes_the_value(tables, tmp_path, tmp_path_facto
         tables.sql("DROP VIEW times")
 
 
-def test_a_hudi_table_gives_keys(tables, tmp_path):
+def test_a_small_hudi_table_gives_keys(tables, tmp_path):
     """The size of a table without partitions is known; that of another one is not."""
     tables.sql(
         "CREATE TABLE changed USING hudi TBLPROPERTIES (primaryKey = 'id') AS "

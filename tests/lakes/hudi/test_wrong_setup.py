@@ -33,22 +33,22 @@ def said(tmp_path, sql: str, conf: dict[str, str]) -> str:
     return line
 
 
-def test_no_jar(tmp_path):
+def test_a_missing_hudi_jar_is_one_clear_line(tmp_path):
     assert "org.apache.spark.sql.hudi.catalog.HoodieCatalog" in said(tmp_path, SELECT, SETTINGS)
 
 
-def test_a_jar_of_another_format(tmp_path):
+def test_a_jar_of_another_format_is_one_clear_line(tmp_path):
     (wrong, *_) = jars("delta-4.2")
     line = said(tmp_path, SELECT, {**SETTINGS, "spark.jars": str(wrong)})
     assert "org.apache.spark.sql.hudi.catalog.HoodieCatalog" in line
 
 
-def test_a_table_that_is_not_there(runtime, tmp_path):
+def test_a_missing_hudi_table_is_one_clear_line(runtime, tmp_path):
     line = said(tmp_path, SELECT, {**SETTINGS, "spark.jars": runtime})
     assert "dw.t" in line
 
 
-def test_without_the_catalog_the_table_is_read_whole(runtime, tmp_path):
+def test_a_hudi_table_is_read_whole_without_hudis_catalog(runtime, tmp_path):
     made = (
         "CREATE TABLE t USING hudi PARTITIONED BY (day) TBLPROPERTIES (primaryKey = 'id') AS "
         "SELECT * FROM VALUES (1, DATE'2024-01-01'), (2, DATE'2024-01-02') AS t(id, day)"
@@ -63,7 +63,7 @@ def test_without_the_catalog_the_table_is_read_whole(runtime, tmp_path):
     assert "is read whole: set it to" in done.stderr
 
 
-def test_a_table_that_a_newer_hudi_has_written(runtime, tmp_path):
+def test_a_table_written_by_a_newer_hudi_is_one_clear_line(runtime, tmp_path):
     made = "CREATE TABLE t USING hudi TBLPROPERTIES (primaryKey = 'id') AS SELECT 1 AS id, 2 AS day"
     conf = {**SETTINGS, "spark.jars": runtime}
     assert run(tmp_path, made, conf).returncode == 0

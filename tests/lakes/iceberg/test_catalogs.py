@@ -64,7 +64,7 @@ def connection(monkeypatch, tables, metastore_service, postgres_server, rest_ser
     return "shop"
 
 
-def test_a_join(tables, tmp_path):
+def test_each_type_of_catalog_reads_only_files_of_the_keys_in_a_join(tables, tmp_path):
     session, catalog = tables
     sql = JOIN.format(catalog)
     found = run(session, sql, tmp_path)
@@ -74,7 +74,7 @@ def test_a_join(tables, tmp_path):
     assert (planned.files, planned.partitions, planned.total_files) == (2, 2, 20)
 
 
-def test_a_snapshot_is_held(tables, tmp_path):
+def test_each_type_of_catalog_can_hold_a_snapshot(tables, tmp_path):
     session, catalog = tables
     sql = JOIN.format(catalog)
     plain = rows_of(session, sql)
@@ -92,7 +92,7 @@ def test_a_snapshot_is_held(tables, tmp_path):
         session.sql(f"DELETE FROM {catalog}.shop.changed WHERE id = 3")
 
 
-def test_the_keys_that_are_missing(tables, connection):
+def test_each_type_of_catalog_tells_missing_partitions(tables, connection):
     session, catalog = tables
     (required,) = required_partitions(session, job_of(JOIN.format(catalog)))
     absent = IcebergCatalogHook(connection).get_conn().absent(required)
@@ -100,7 +100,7 @@ def test_the_keys_that_are_missing(tables, connection):
     assert IcebergCatalogHook(connection).test_connection() == (True, "the catalog answers")
 
 
-def test_a_merge(tables, tmp_path):
+def test_each_type_of_catalog_merges_as_plain_spark(tables, tmp_path):
     """It is the last one, because the others count the files."""
     session, catalog = tables
     session.sql(MERGE.format(catalog, "plain"))

@@ -122,7 +122,7 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_the_table_is_plain_sparks(pair, tmp_path, name):
+def test_merge_update_and_delete_leave_the_table_that_plain_spark_leaves(pair, tmp_path, name):
     session, plain, ours = pair
     sql = STATEMENTS[name]
     session.sql(sql.format(t=plain, n=plain.rpartition(".")[2]))
@@ -157,7 +157,7 @@ def test_the_table_is_plain_sparks(pair, tmp_path, name):
         ("DELETE FROM {t}", {"the statement": "PASSED_THROUGH"}),
     ],
 )
-def test_left_whole(source, tmp_path, sql, reasons):
+def test_changes_of_iceberg_tables_that_are_not_restricted(source, tmp_path, sql, reasons):
     plain, ours = fresh(source, "plain"), fresh(source, "ours")
     source.sql(sql.format(t=plain))
     found = run(source, sql.format(t=ours), tmp_path)
@@ -166,7 +166,7 @@ def test_left_whole(source, tmp_path, sql, reasons):
     assert rows_of(source, f"SELECT * FROM {ours}") == rows_of(source, f"SELECT * FROM {plain}")
 
 
-def test_a_row_that_matches_twice_stays_an_error(pair, tmp_path):
+def test_a_target_row_that_matches_twice_is_sparks_error(pair, tmp_path):
     session, _, ours = pair
     before = rows_of(session, f"SELECT * FROM {ours}")
     sql = UPSERT.format(t=ours).replace(
@@ -194,7 +194,7 @@ def upsert_while_a_row_arrives(pair, path, number, day):
     return found
 
 
-def test_a_source_that_changes_between_the_stages(pair, tmp_path):
+def test_a_new_key_of_the_source_makes_merge_run_again_as_plain_spark(pair, tmp_path):
     """Its new key is not among those that were read: without care it would be inserted twice."""
     session, plain, ours = pair
     found = upsert_while_a_row_arrives(pair, tmp_path, 4, "2024-01-05")
@@ -206,7 +206,7 @@ def test_a_source_that_changes_between_the_stages(pair, tmp_path):
     assert session.sql(f"SELECT 1 FROM {ours}.snapshots").count() == 2
 
 
-def test_a_target_that_changes_between_the_stages(pair, tmp_path):
+def test_a_new_row_of_the_target_between_the_stages_has_plain_sparks_result(pair, tmp_path):
     """Its new day must still find its match in the table of NOT EXISTS."""
     session, plain, ours = pair
     known = "SELECT 1 FROM lake.changes.staged s WHERE s.day = t.day"
@@ -223,14 +223,14 @@ def test_a_target_that_changes_between_the_stages(pair, tmp_path):
     assert found.reasons["s"] == "KEYS_OF_THE_TARGET"
 
 
-def test_a_source_that_changes_only_known_keys(pair, tmp_path):
+def test_a_new_source_row_with_a_known_key_is_merged(pair, tmp_path):
     session, plain, ours = pair
     found = upsert_while_a_row_arrives(pair, tmp_path, 11, "2024-01-02")
     assert rows_of(session, f"SELECT * FROM {ours}") == rows_of(session, f"SELECT * FROM {plain}")
     assert "DATE'2024-01-02'" in found.statement
 
 
-def test_tables_of_another_format_keep_sparks_own_error(source, tmp_path):
+def test_a_merge_into_a_parquet_table_has_sparks_own_error(source, tmp_path):
     source.sql("CREATE TABLE files (id bigint, day date, v bigint) USING parquet")
     with pytest.raises(PySparkException, match="MERGE"):
         run(source, UPSERT.format(t="files"), tmp_path)
@@ -239,7 +239,7 @@ def test_tables_of_another_format_keep_sparks_own_error(source, tmp_path):
 
 @pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
 @pytest.mark.parametrize("keys", [False, True])
-def test_two_merges_of_different_days(source, tmp_path, isolation, keys):
+def test_two_concurrent_merges_of_different_days_both_succeed(source, tmp_path, isolation, keys):
     """The second commit of two that began with the same snapshot. Iceberg compares their filters.
 
     Plain, the second one fails under serializable isolation, since it has read the whole table.
@@ -262,7 +262,7 @@ def test_two_merges_of_different_days(source, tmp_path, isolation, keys):
     assert {(77, 1), (1, 70), (500, 71)} <= set(rows)
 
 
-def test_many_keys_in_no_order_leave_only_their_files(source, tmp_path):
+def test_many_scattered_keys_read_only_their_files(source, tmp_path):
     """Ranges would leave nearly all of them. A row whose key was not read still fails the MERGE."""
     source.sql(
         "CREATE TABLE lake.changes.contexts (id int, v int) USING iceberg PARTITIONED BY (id)"

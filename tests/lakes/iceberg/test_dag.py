@@ -49,7 +49,7 @@ def shop(request, lake, monkeypatch, metastore_service, rest_service):
     lake.sql(f"DROP NAMESPACE {catalog}.shop")
 
 
-def test_two_days(shop, start):  # noqa: F811
+def test_the_example_dag_writes_two_days_as_plain_spark_does(shop, start):  # noqa: F811
     lake, catalog = shop
     for day in ("2026-01-01", "2026-01-02"):
         at = datetime.fromisoformat(day).replace(tzinfo=timezone.utc)

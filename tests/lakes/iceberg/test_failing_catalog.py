@@ -64,7 +64,9 @@ def absent(timeout=300):
         ("unauthorized", "the token is not valid"),
     ],
 )
-def test_a_check_fails_with_one_line(table, connected, fault, message, at):
+def test_a_failing_catalog_is_an_error_of_one_line_without_secrets(
+    table, connected, fault, message, at
+):
     if at == "/oauth/tokens" and fault in ("slow", "unauthorized"):
         pytest.skip("the token's answer is short, and asks for no token")
     with table.failing(fault, at), pytest.raises(CatalogError) as raised:
@@ -91,7 +93,7 @@ def test_a_token_that_is_rejected_once_is_asked_for_again(table, connected):
         table.tokens.update(issued)  # those of Spark's sessions, which do not ask again
 
 
-def test_a_wrong_credential(table, connected):
+def test_a_wrong_credential_is_an_error_without_the_credential(table, connected):
     connected("wrong-password")
     with pytest.raises(CatalogError, match="invalid_client") as raised:
         absent()
@@ -125,7 +127,9 @@ def shaky(lake, table):
         ("unauthorized", TABLE, "the token is not valid"),
     ],
 )
-def test_spark_fails_with_one_line(shaky, table, tmp_path, fault, at, message):
+def test_a_failing_catalog_fails_sparks_run_with_one_line(
+    shaky, table, tmp_path, fault, at, message
+):
     path = str(tmp_path / "descriptor.json")
     with table.failing(fault, at):
         outcome = run_job(shaky, job_of(SQL, path=path))

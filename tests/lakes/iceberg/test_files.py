@@ -47,7 +47,9 @@ def planned(outcome):
         ("by_day", "b.day = p.day AND p.id = 1", 0),
     ],
 )
-def test_the_counts_are_those_of_the_join(tables, tmp_path, table, condition, partitions):
+def test_the_files_counted_before_the_join_are_those_that_it_reads(
+    tables, tmp_path, table, condition, partitions
+):
     sql = f"SELECT b.id FROM lake.counts.{table} b JOIN counts_days p ON {condition}"
     outcome = run(tables, sql, tmp_path)
     found = planned(outcome)
@@ -60,7 +62,7 @@ def test_the_counts_are_those_of_the_join(tables, tmp_path, table, condition, pa
     assert found.total_files == tables.table(f"lake.counts.{table}.files").count()
 
 
-def test_ranges_are_counted(tables, tmp_path):
+def test_files_of_a_range_of_keys_are_counted(tables, tmp_path):
     tables.sql("CREATE OR REPLACE TEMPORARY VIEW even_ids AS SELECT id * 2 AS id FROM range(300)")
     sql = "SELECT b.id FROM lake.counts.by_bucket b JOIN even_ids m ON b.id = m.id AND m.id < 40"
     outcome = run(tables, sql, tmp_path, max_keys=5)
@@ -68,7 +70,7 @@ def test_ranges_are_counted(tables, tmp_path):
     assert planned(outcome).files == outcome.files("lake.counts.by_bucket") == 8
 
 
-def test_after_the_partitioning_changed(tables, tmp_path):
+def test_files_are_counted_after_the_partition_spec_changed(tables, tmp_path):
     tables.sql("CREATE TABLE lake.counts.evolved USING iceberg AS SELECT * FROM lake.counts.by_day")
     tables.sql("ALTER TABLE lake.counts.evolved ADD PARTITION FIELD day")
     tables.sql("INSERT INTO lake.counts.evolved SELECT * FROM lake.counts.by_day")
@@ -83,7 +85,7 @@ def test_after_the_partitioning_changed(tables, tmp_path):
         tables.sql("DROP TABLE lake.counts.evolved")
 
 
-def test_a_column_that_a_view_renames(tables, tmp_path):
+def test_files_are_counted_if_a_view_renames_the_column(tables, tmp_path):
     tables.sql("CREATE VIEW renamed AS SELECT id, DAY AS ds FROM lake.counts.by_day")
     sql = "SELECT b.id FROM renamed b JOIN counts_days p ON b.ds = p.day"
     try:
@@ -93,7 +95,7 @@ def test_a_column_that_a_view_renames(tables, tmp_path):
         tables.sql("DROP VIEW renamed")
 
 
-def test_a_branch_is_not_counted(tables, tmp_path):
+def test_files_of_a_branch_are_not_counted(tables, tmp_path):
     tables.sql("ALTER TABLE lake.counts.by_day CREATE BRANCH old")
     outcome = run(tables, JOIN.replace("by_day", "by_day.branch_old"), tmp_path)
     found = planned(outcome)
@@ -102,7 +104,7 @@ def test_a_branch_is_not_counted(tables, tmp_path):
         run(tables, JOIN.replace("by_day", "by_day.branch_old"), tmp_path, max_bytes=1 << 40)
 
 
-def test_what_a_user_reads(tables, tmp_path):
+def test_the_headline_and_the_log_tell_the_counted_files(tables, tmp_path):
     outcome = run(tables, JOIN, tmp_path)
     descriptor = outcome.report.descriptor
     assert headline(descriptor) == "2 of 20 files of by_day by day in 3 keys of counts_days"
@@ -134,7 +136,7 @@ def test_a_condition_that_leaves_nearly_all_files_is_left_out(tables, tmp_path):
         tables.sql("DROP TABLE lake.counts.wide")
 
 
-def test_limits(tables, tmp_path):
+def test_max_partitions_and_max_bytes_use_the_counted_files(tables, tmp_path):
     size = planned(run(tables, JOIN, tmp_path, max_partitions=2)).bytes
     with pytest.raises(GateClosed, match="would read 2 partitions, but max_partitions is 1"):
         run(tables, JOIN, tmp_path, max_partitions=1)
@@ -144,7 +146,7 @@ def test_limits(tables, tmp_path):
         run(tables, JOIN, tmp_path, max_bytes=size - 1)
 
 
-def test_no_file_matches(tables, tmp_path):
+def test_a_join_whose_keys_match_no_file_can_be_skipped(tables, tmp_path):
     nothing = f"{JOIN} AND p.id = 900"
     assert run(tables, nothing, tmp_path).rows == []
     with pytest.raises(NothingToDo, match="the keys match no partition of b"):
@@ -171,7 +173,7 @@ def test_merge_into_a_new_day_is_not_skipped(tables, tmp_path):
         tables.sql("DROP TABLE lake.counts.merged")
 
 
-def test_the_map_join_of_another_task_counts_again(tables, tmp_path):
+def test_the_map_join_of_another_task_counts_files_again(tables, tmp_path):
     tables.sql(
         "CREATE TABLE lake.counts.grown USING iceberg PARTITIONED BY (day) AS "
         "SELECT * FROM lake.counts.by_day"

@@ -57,7 +57,7 @@ def same(session, plain, ours, columns="*"):
 
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-def test_changes_of_rows(changed, make, tmp_path, mode):
+def test_changes_and_reads_with_deletion_vectors_are_plain_sparks(changed, make, tmp_path, mode):
     plain, ours = make("plain", mode), make("ours", mode)
     for sql in (MERGE, "DELETE FROM {0} WHERE day IN (SELECT day FROM v3_changed WHERE v = 8)"):
         changed.sql(sql.format(plain))
@@ -84,7 +84,9 @@ def waited_for(changed):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_the_sensor_reads_it(changed, waited_for, metastore_service, version):
+def test_the_sensor_reads_tables_of_format_version_3(
+    changed, waited_for, metastore_service, version
+):
     """Files whose rows are all deleted by vectors still count, and files of other days do not."""
     has_variant = version == 3 and SPARK == "4.1"  # the metastore rejects it from Iceberg 1.11
     variant = ", parse_json('{\"n\": 1}') AS doc" if has_variant else ""
@@ -100,7 +102,7 @@ def test_the_sensor_reads_it(changed, waited_for, metastore_service, version):
     assert [row[0].day for row in absent.tuples] == [4, 5]
 
 
-def test_row_lineage(changed, make, tmp_path):
+def test_row_lineage_is_kept_as_by_plain_spark(changed, make, tmp_path):
     """An updated row keeps its ID, and rows that are not touched keep when they were written."""
     plain, ours = make("plain"), make("ours")
     changed.sql(MERGE.format(plain))
@@ -140,7 +142,9 @@ BY_REGION = "SELECT b.id, b.region FROM {} b JOIN (SELECT '{}' AS region) k ON b
 
 @pytest.mark.skipif(LOSES_ROWS, reason="Iceberg 1.11 itself loses rows")
 @pytest.mark.parametrize("layout", ["WRITE ORDERED BY region", "ADD PARTITION FIELD region"])
-def test_a_default_of_a_column_that_older_files_lack(changed, with_default, tmp_path, layout):
+def test_keys_that_equal_a_default_find_rows_of_older_files(
+    changed, with_default, tmp_path, layout
+):
     """Keys that equal the default must find the rows of files that were written before."""
     changed.sql(f"ALTER TABLE {with_default} {layout}")
     changed.sql(f"INSERT INTO {with_default} VALUES (901, DATE'2024-01-03', 1, 'eu')")
@@ -153,7 +157,9 @@ def test_a_default_of_a_column_that_older_files_lack(changed, with_default, tmp_
 
 @pytest.mark.skipif(not LOSES_ROWS, reason="conditions lose no rows")
 @pytest.mark.parametrize("runs", [run, run_apart])
-def test_a_runtime_that_loses_rows_with_defaults(changed, with_default, tmp_path, runs):
+def test_a_statement_passes_through_if_the_runtime_loses_rows_with_defaults(
+    changed, with_default, tmp_path, runs
+):
     """A condition loses rows there, so no condition is added, and no keys are read."""
     assert changed.sql(f"SELECT 1 FROM {with_default} WHERE region = 'eu'").count() == 0
     for sql in (BY_REGION.format(with_default, "us"), JOIN.format(with_default)):
@@ -163,7 +169,7 @@ def test_a_runtime_that_loses_rows_with_defaults(changed, with_default, tmp_path
 
 
 @pytest.mark.skipif(SPARK == "3.5", reason="Spark 3.5 has no variants")
-def test_variants(changed, make, tmp_path):
+def test_tables_with_variant_columns_are_merged_and_restricted(changed, make, tmp_path):
     columns = ", parse_json(concat('{\"n\": ', id, '}')) AS doc"
     plain, ours = make("plain", columns=columns), make("ours", columns=columns)
     changed.sql(MERGE.format(plain))

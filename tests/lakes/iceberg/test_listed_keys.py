@@ -63,7 +63,7 @@ ROWS = ("2024-01-03", "2024-01-04")
 LISTED = (*ROWS, "2024-01-05")
 
 
-def test_the_list_is_asked(days, tmp_path):
+def test_keys_come_from_the_list_of_partitions(days, tmp_path):
     assert days.sql("SELECT count(DISTINCT day) FROM lake.listed.days").head()[0] == 2
     assert keys(days, JOIN, tmp_path) == LISTED
 
@@ -78,12 +78,14 @@ def test_the_list_is_asked(days, tmp_path):
         (JOIN.replace("lake.listed.days d", "(SELECT day FROM lake.listed.days) d"), ROWS),
     ],
 )
-def test_conditions(days, tmp_path, sql, expected):
+def test_conditions_on_partition_columns_alone_use_the_list_of_partitions(
+    days, tmp_path, sql, expected
+):
     """On other columns than those of the partitions, only the rows can decide."""
     assert keys(days, sql, tmp_path) == expected
 
 
-def test_an_old_snapshot_is_not_asked(days, tmp_path):
+def test_an_old_snapshot_gives_no_keys(days, tmp_path):
     (snapshot,) = days.sql("SELECT max(snapshot_id) FROM lake.listed.days.snapshots").head()
     sql = JOIN.replace("days d", f"days VERSION AS OF {snapshot} d")
     found = run(days, sql, tmp_path)
@@ -91,27 +93,27 @@ def test_an_old_snapshot_is_not_asked(days, tmp_path):
     assert found.reasons["b"] == "KEY_SOURCE_NOT_DETERMINISTIC"
 
 
-def test_a_branch_by_its_name_is_read_for_its_rows(days, tmp_path):
+def test_keys_of_a_branch_come_from_rows(days, tmp_path):
     days.sql("ALTER TABLE lake.listed.days CREATE BRANCH old")
     days.sql("INSERT INTO lake.listed.days VALUES (DATE'2024-01-09', 1, 9)")
     assert keys(days, JOIN.replace("days d", "days.branch_old d"), tmp_path) == ROWS
 
 
-def test_a_column_that_was_no_partition_column_before(days, tmp_path):
+def test_keys_of_a_column_that_was_partitioned_later_come_from_rows(days, tmp_path):
     days.sql("ALTER TABLE lake.listed.days DROP PARTITION FIELD day")
     days.sql("INSERT INTO lake.listed.days VALUES (DATE'2024-01-09', 1, 9)")
     days.sql("ALTER TABLE lake.listed.days ADD PARTITION FIELD day")
     assert keys(days, JOIN, tmp_path) == (*ROWS, "2024-01-09")
 
 
-def test_a_renamed_column_and_another_spec(days, tmp_path):
+def test_the_list_of_partitions_knows_renamed_columns_and_added_fields(days, tmp_path):
     days.sql("ALTER TABLE lake.listed.days RENAME COLUMN day TO at")
     days.sql("ALTER TABLE lake.listed.days ADD PARTITION FIELD bucket(2, v)")
     days.sql("INSERT INTO lake.listed.days VALUES (DATE'2024-01-09', 1, 9)")
     assert keys(days, JOIN.replace("= d.day", "= d.at"), tmp_path) == (*LISTED, "2024-01-09")
 
 
-def test_cached_rows(days, tmp_path):
+def test_keys_of_a_cached_table_come_from_rows(days, tmp_path):
     """Another application's commit is in the list, and not in the cached rows."""
     days.sql("CACHE TABLE lake.listed.days")
     try:
@@ -120,7 +122,7 @@ def test_cached_rows(days, tmp_path):
         days.sql("UNCACHE TABLE lake.listed.days")
 
 
-def test_a_branch_of_the_session(days, tmp_path):
+def test_keys_come_from_rows_if_the_session_reads_a_branch(days, tmp_path):
     days.conf.set("spark.wap.branch", "staged")
     try:
         assert keys(days, JOIN, tmp_path) == ROWS
@@ -128,7 +130,7 @@ def test_a_branch_of_the_session(days, tmp_path):
         days.conf.unset("spark.wap.branch")
 
 
-def test_merge(days, tmp_path):
+def test_a_merge_with_listed_keys_has_plain_sparks_result(days, tmp_path):
     sql = (
         "MERGE INTO {t} b USING lake.listed.days d ON b.day = d.day AND b.id = d.v + 2 "
         "WHEN MATCHED THEN UPDATE SET v = 7 "
@@ -151,7 +153,7 @@ def test_merge(days, tmp_path):
             days.sql(f"DROP TABLE lake.listed.{name}")
 
 
-def test_keys_for_a_hive_table_come_from_rows_not_from_metadata(days, tmp_path):
+def test_keys_for_a_hive_table_come_from_rows(days, tmp_path):
     """There a key too many would keep rows that match nothing."""
     days.sql("CREATE TABLE fact (id INT, day DATE) USING parquet PARTITIONED BY (day)")
     days.sql("INSERT INTO fact SELECT id, day FROM lake.listed.big")
@@ -169,7 +171,7 @@ def test_keys_for_a_hive_table_come_from_rows_not_from_metadata(days, tmp_path):
 
 
 @pytest.mark.parametrize(("listed", "count", "unique"), [(True, 3, False), (False, 2, True)])
-def test_listed_keys_are_never_unique(days, listed, count, unique):
+def test_keys_from_the_list_of_partitions_are_never_unique(days, listed, count, unique):
     """The list does not count rows, so it must not decide that a join is redundant."""
     days.sql("DELETE FROM lake.listed.days WHERE v > 2")  # one row a day
     decisions = plan(JOIN, SparkCatalog(days)).decisions

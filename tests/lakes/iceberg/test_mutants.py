@@ -10,5 +10,5 @@ from tests.mutants.test_mutants import noticed_by
 
 @pytest.mark.mutants
 @pytest.mark.parametrize(("edit", "tests"), ON_SPARK, ids=lambda each: str(each)[:60])
-def test_it_is_noticed(tmp_path, edit, tests):
+def test_the_tests_notice_the_wrong_edit(tmp_path, edit, tests):
     assert noticed_by(edit, tmp_path / "edited", *tests)

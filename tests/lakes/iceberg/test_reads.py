@@ -72,7 +72,7 @@ def tables(lake):
         ("SELECT b.v FROM lake.dw.`sorted` b JOIN picked p ON b.id = p.id", 1),
     ],
 )
-def test_rows_and_files(tables, tmp_path, sql, files):
+def test_joins_have_plain_sparks_rows_and_read_only_files_of_the_keys(tables, tmp_path, sql, files):
     found = run(tables, sql, tmp_path)
     assert found.rows == rows_of(tables, sql)
     assert "RESTRICTED" in found.reasons.values()
@@ -107,7 +107,7 @@ def test_rows_and_files(tables, tmp_path, sql, files):
         ),
     ],
 )
-def test_left_whole(tables, tmp_path, sql, reason):
+def test_scans_of_iceberg_tables_that_are_read_whole(tables, tmp_path, sql, reason):
     snapshot = tables.sql("SELECT snapshot_id FROM lake.dw.by_day.snapshots").head()[0]
     sql = sql.format(snapshot=snapshot)
     found = run(tables, sql, tmp_path)
@@ -116,7 +116,7 @@ def test_left_whole(tables, tmp_path, sql, reason):
     assert found.statement == sql
 
 
-def test_names_of_the_current_catalog(tables, tmp_path):
+def test_a_table_named_without_its_catalog_is_restricted(tables, tmp_path):
     tables.sql("USE lake.dw")
     try:
         sql = "SELECT by_day.id FROM by_day JOIN spark_catalog.default.picked p USING (day)"
@@ -140,7 +140,7 @@ def test_a_temporary_view_hides_a_table_of_the_current_catalog(tables, tmp_path)
         tables.sql("USE spark_catalog.default")
 
 
-def test_a_data_column_if_that_is_asked_for(tables, tmp_path):
+def test_a_data_column_restricts_the_scan_with_key_predicate(tables, tmp_path):
     sql = "SELECT b.v FROM lake.dw.by_hour b JOIN picked p ON b.id = p.id"
     asked = Settings.of(switches={"key_predicate": True})
     plain = rows_of(tables, sql)
@@ -160,7 +160,7 @@ MANY = {
 
 
 @pytest.mark.parametrize("kind", MANY)
-def test_many_keys(tables, tmp_path, kind):
+def test_many_keys_are_a_list_for_partition_columns_and_else_a_range(tables, tmp_path, kind):
     """Iceberg compares a long list with partition values only."""
     table, id_, is_range, count = MANY[kind]
     tables.sql(
@@ -175,7 +175,7 @@ def test_many_keys(tables, tmp_path, kind):
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/St_Johns"])
-def test_timestamps(tables, tmp_path, zone):
+def test_timestamp_keys_in_each_time_zone(tables, tmp_path, zone):
     tables.conf.set("spark.sql.session.timeZone", zone)
     try:
         sql = (
@@ -209,7 +209,7 @@ def test_too_many_keys_become_one_range(tables, tmp_path, column):
         assert found.files(f"lake.dw.{table}") == 12
 
 
-def test_metadata_as_a_key_source(tables, tmp_path):
+def test_a_metadata_table_as_key_source_changes_no_rows(tables, tmp_path):
     sql = (
         "SELECT b.id FROM lake.dw.by_day b JOIN lake.dw.picked.snapshots s "
         "ON b.day = CAST(s.committed_at AS date)"
@@ -218,7 +218,7 @@ def test_metadata_as_a_key_source(tables, tmp_path):
     assert found.rows == rows_of(tables, sql)
 
 
-def test_insert_and_create_table_as(tables, tmp_path):
+def test_insert_and_create_table_as_select_read_only_files_of_the_keys(tables, tmp_path):
     query = "SELECT b.* FROM lake.dw.by_day b JOIN picked p ON b.day = p.day"
     for place in ("lake.dw.made", "default.made"):
         found = run(tables, f"CREATE TABLE {place} AS {query}", tmp_path)
@@ -234,7 +234,7 @@ def test_insert_and_create_table_as(tables, tmp_path):
         tables.sql(f"DROP TABLE {place}")
 
 
-def test_stages_apart(tables, tmp_path):
+def test_rows_written_between_two_tasks_are_read(tables, tmp_path):
     sql = "SELECT b.id FROM lake.dw.by_day b JOIN picked p ON b.day = p.day"
 
     def written():

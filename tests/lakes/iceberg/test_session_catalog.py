@@ -32,7 +32,7 @@ def tables(lake):
     lake.sql("DROP NAMESPACE hms.shared")
 
 
-def test_what_the_metastore_says(tables):
+def test_the_metastore_entry_has_provider_hive_and_table_type_iceberg(tables):
     catalog = tables._jsparkSession.sessionState().catalog()
     identifier = tables._jvm.org.apache.spark.sql.catalyst.TableIdentifier
     found = catalog.getTableRawMetadata(identifier("fact", tables._jvm.scala.Some("shared")))
@@ -41,7 +41,7 @@ def test_what_the_metastore_says(tables):
 
 
 @pytest.mark.parametrize("name", ["shared.fact", "spark_catalog.shared.fact", "hms.shared.fact"])
-def test_a_join_is_pruned(tables, tmp_path, name):
+def test_a_join_with_an_iceberg_table_of_the_session_catalog_is_restricted(tables, tmp_path, name):
     sql = f"SELECT f.id, p.v FROM {name} f JOIN shared.picked p ON f.day = p.day"
     found = run(tables, sql, tmp_path)
     assert found.rows == rows_of(tables, sql)
@@ -49,7 +49,7 @@ def test_a_join_is_pruned(tables, tmp_path, name):
     assert [read.files for read in found.report.reads if read.table.endswith("fact")] == [3]
 
 
-def test_a_merge_is_pruned(tables, tmp_path):
+def test_a_merge_into_an_iceberg_table_of_the_session_catalog_is_restricted(tables, tmp_path):
     merge = (
         "MERGE INTO {} f USING (SELECT id + 1 AS id, day, v + 7 AS v FROM shared.picked) p "
         "ON f.id = p.id AND f.day = p.day WHEN MATCHED THEN UPDATE SET v = p.v "

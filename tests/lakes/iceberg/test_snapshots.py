@@ -42,7 +42,7 @@ def snapshot_of(session, name: str) -> str:
     return str(session.sql(sql).first()[0])
 
 
-def test_both_stages_name_the_snapshot_and_hold_it(tables, tmp_path):
+def test_both_stages_name_the_snapshot_and_can_hold_it(tables, tmp_path):
     plain = rows_of(tables, JOIN)
     before = snapshot_of(tables, "lake.held.changed")
     free = run(tables, JOIN, tmp_path)
@@ -55,7 +55,7 @@ def test_both_stages_name_the_snapshot_and_hold_it(tables, tmp_path):
     assert held.report.summary()["snapshots"] == [{**listed[0], "held": True}]
 
 
-def test_without_holding_the_join_reads_what_is_there_now(tables, tmp_path, caplog):
+def test_a_join_that_holds_no_snapshot_reads_the_current_rows(tables, tmp_path, caplog):
     caplog.set_level("INFO")
     found = run_apart(tables, JOIN, tmp_path, lambda: change(tables))
     assert {value for _, value in found.rows} == {7, 8}  # rows with keys that were not read are not
@@ -63,7 +63,7 @@ def test_without_holding_the_join_reads_what_is_there_now(tables, tmp_path, capl
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_merge(tables, tmp_path, held):
+def test_a_merge_reads_the_snapshot_of_its_keys_if_it_is_held(tables, tmp_path, held):
     outcome = run_apart(tables, MERGE, tmp_path, lambda: change(tables), hold_snapshots=held)
     changed = rows_of(tables, "SELECT id, v FROM lake.held.big WHERE v <> 0")
     # without holding the new key fails the guard, so the statement runs again as plain Spark
@@ -71,7 +71,7 @@ def test_merge(tables, tmp_path, held):
     assert outcome.report.summary()["reason"] == ("PRUNED" if held else "SOURCE_CHANGED")
 
 
-def test_other_places_of_small_tables(tables, tmp_path):
+def test_small_tables_in_subqueries_and_ctes_are_held_to_their_snapshots(tables, tmp_path):
     for sql in (
         "SELECT b.id FROM lake.held.big b WHERE b.day IN (SELECT day FROM lake.held.changed)",
         "WITH c AS (SELECT day FROM lake.held.changed WHERE v > 0) "
@@ -153,7 +153,7 @@ def test_both_reads_of_a_change_see_the_same_rows(tables, tmp_path, caplog, name
     assert "can't be held" in caplog.text
 
 
-def test_the_reason_is_in_the_log(tables, tmp_path, caplog):
+def test_the_log_says_why_a_table_is_not_held_to_its_snapshot(tables, tmp_path, caplog):
     twice = f"{JOIN} JOIN lake.held.changed d ON d.day = b.day AND d.id IN (SELECT 2)"
     assert run(tables, twice, tmp_path, hold_snapshots=True).rows == rows_of(tables, twice)
     tables.sql("ALTER TABLE lake.held.changed ADD COLUMN later int")
@@ -168,7 +168,7 @@ def test_the_reason_is_in_the_log(tables, tmp_path, caplog):
     assert "no table that has snapshots gives keys" in caplog.text
 
 
-def test_a_version_that_the_statement_names(tables, tmp_path, caplog):
+def test_a_table_with_a_version_in_the_statement_is_not_held(tables, tmp_path, caplog):
     first = snapshot_of(tables, "lake.held.changed")
     change(tables)
     at_first = f"(SELECT * FROM lake.held.changed VERSION AS OF {first})"
@@ -179,7 +179,7 @@ def test_a_version_that_the_statement_names(tables, tmp_path, caplog):
     assert (found.files("lake.held.big"), "keys came" in caplog.text) == (1, False)
 
 
-def test_a_session_that_reads_a_branch(tables, tmp_path):
+def test_a_session_that_reads_a_branch_holds_no_snapshot(tables, tmp_path):
     for name in ("big", "changed"):
         tables.sql(f"ALTER TABLE lake.held.{name} SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
     session = tables.newSession()
@@ -195,7 +195,7 @@ def test_a_session_that_reads_a_branch(tables, tmp_path):
         run(session, JOIN, tmp_path, max_partitions=0)
 
 
-def test_a_snapshot_that_has_expired(tables, tmp_path):
+def test_a_held_snapshot_that_has_expired_is_an_error(tables, tmp_path):
     def expire():
         change(tables)
         loaded = tables._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(

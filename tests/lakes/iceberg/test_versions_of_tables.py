@@ -60,7 +60,7 @@ def test_a_join_with_a_branch_or_tag(pair, tmp_path, version):
         "UPDATE {0} SET v = 5 WHERE day IN (SELECT day FROM lake.kinds.changed WHERE v = 7)",
     ],
 )
-def test_a_branch_is_changed_and_no_other(pair, tmp_path, sql):
+def test_a_change_of_a_branch_leaves_main_and_tags_unchanged(pair, tmp_path, sql):
     session, plain, ours = pair
     before = rows_of(session, f"SELECT * FROM {ours}")
     session.sql(sql.format(f"{plain}.branch_audit"))
@@ -73,7 +73,7 @@ def test_a_branch_is_changed_and_no_other(pair, tmp_path, sql):
 
 
 @pytest.mark.parametrize("setting", ["spark.wap.id", "spark.wap.branch"])
-def test_writes_that_are_published_later(pair, tmp_path, setting):
+def test_staged_writes_have_plain_sparks_rows_after_publishing(pair, tmp_path, setting):
     """Staged by an ID, a MERGE reads the table; on a branch, it reads the branch."""
     session, plain, ours = pair
     session = session.newSession()
@@ -97,7 +97,7 @@ def test_writes_that_are_published_later(pair, tmp_path, setting):
     assert len(rows) == 102
 
 
-def test_a_version_by_its_name(pair, tmp_path):
+def test_a_scan_of_a_named_version_is_read_whole(pair, tmp_path):
     session, _, ours = pair
     sql = JOIN.format(f"{ours} VERSION AS OF 'before'")
     found = run(session, sql, tmp_path)

@@ -104,7 +104,7 @@ def days(*numbers):
         *((transform, "America/St_Johns") for transform in ("at", "days(at)", "hours(at)")),
     ],
 )
-def test_spark_and_pyiceberg_find_the_same(tables, make, catalog, transform, zone):
+def test_spark_and_pyiceberg_find_the_same_partitions(tables, make, catalog, transform, zone):
     column, value = TRANSFORMS[transform]
     tables.conf.set("spark.sql.session.timeZone", zone)
     try:
@@ -129,7 +129,7 @@ def test_spark_and_pyiceberg_find_the_same(tables, make, catalog, transform, zon
 
 
 @pytest.mark.parametrize("column", ["day", "at", "id", "n", "name"])
-def test_a_local_task_leaves_the_same_keys(tables, make, tmp_path, column):
+def test_a_local_task_leaves_the_keys_that_the_sensor_requires(tables, make, tmp_path, column):
     make(f"PARTITIONED BY ({column})")
     sql = joined(column, condition="k.id < 40 AND k.n > 3")
     path = UPath(tmp_path) / "1.json"
@@ -138,7 +138,9 @@ def test_a_local_task_leaves_the_same_keys(tables, make, tmp_path, column):
     assert list(found.required()) == required_partitions(tables, job_of(sql))
 
 
-def test_the_sensor_waits(tables, make, metastore_service, monkeypatch, tmp_path):
+def test_the_sensor_waits_for_iceberg_partitions(
+    tables, make, metastore_service, monkeypatch, tmp_path
+):
     extra = {"type": "hive"}
     connection = {"conn_type": "iceberg", "host": metastore_service.uri, "extra": extra}
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps(connection))
@@ -201,7 +203,7 @@ def test_columns_of_the_sort_order_have_no_partitions(tables, make, catalog, cap
         required_partitions(tables, job_of(sql), ["id"])
 
 
-def test_combinations(tables, make, catalog):
+def test_combinations_of_keys_of_several_partition_columns(tables, make, catalog):
     make("PARTITIONED BY (days(at), truncate(2, name), n)")
     condition = "k.id IN (-50, -49, 149)"
     required = required_by(tables, joined("at", "name", condition=condition))
@@ -214,7 +216,7 @@ def test_combinations(tables, make, catalog):
     assert catalog.absent(required).tuples == ()
 
 
-def test_the_spec_changes(tables, make, catalog):
+def test_required_partitions_after_the_partition_spec_changes(tables, make, catalog):
     rows = "SELECT id, date_add(DATE'2024-01-01', CAST(id AS INT)) AS day FROM range({}, {})"
     make("PARTITIONED BY (months(day))", rows.format(0, 10))
     make("", rows.format(0, 20), name="wanted")
@@ -237,7 +239,7 @@ def test_the_spec_changes(tables, make, catalog):
     assert required_partitions(tables, job_of(sql)) == []
 
 
-def test_rows_and_tables_that_are_deleted(tables, make, catalog):
+def test_deleted_rows_and_dropped_tables_are_missing_partitions(tables, make, catalog):
     rows = (
         "SELECT id, date_add(DATE'2024-01-01', CAST(id % 2 AS INT)) AS day FROM range(4) "
         "DISTRIBUTE BY id % 2"
@@ -276,7 +278,7 @@ def test_the_target_of_a_merge_is_not_waited_for(tables, make, caplog):
     assert "f requires no partitions: the statement changes its rows" in caplog.text
 
 
-def test_two_kinds_of_tables(tables, make):
+def test_a_statement_may_require_iceberg_and_hive_partitions(tables, make):
     """Each entry says whose it is; the name's case is the statement's."""
     make("PARTITIONED BY (n)")
     tables.sql("CREATE TABLE default.plain (id INT) USING parquet PARTITIONED BY (n INT)")
@@ -296,7 +298,7 @@ def test_two_kinds_of_tables(tables, make):
         tables.sql("DROP TABLE default.plain")
 
 
-def test_names_in_another_case_are_found(tables, make, catalog):
+def test_table_and_column_names_in_another_case_are_found(tables, make, catalog):
     make("PARTITIONED BY (n)")
     sql = joined("N").replace("waiting.fact", "WAITING.Fact")
     assert catalog.absent(required_by(tables, sql)).tuples == ()

@@ -135,7 +135,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_rows_are_sparks(session, conf, made, name):
+def test_the_worker_reads_the_rows_that_spark_reads(session, conf, made, name):
     for text in MADE[name]:
         sql = text.replace("{ROWS}", ROWS.format(9))
         if "{first}" in sql:
@@ -148,13 +148,13 @@ def test_rows_are_sparks(session, conf, made, name):
         same(session, conf, table, [column])
 
 
-def test_names_in_another_case(session, conf, made):
+def test_the_worker_finds_columns_in_another_case(session, conf, made):
     table = made("CREATE TABLE {t} (Id INT, NAME STRING) USING iceberg")
     session.sql(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
     assert same(session, conf, table, ["id", "name"]) == {(1, "a"), (2, "b")}
 
 
-def test_files_of_hive(session, conf, made):
+def test_the_worker_reads_hive_files_added_to_an_iceberg_table(session, conf, made):
     """The files name no column by its number, and have no values of the partition."""
     session.sql(
         "CREATE TABLE small.other (v INT, s STRING) PARTITIONED BY (p INT) STORED AS PARQUET"
@@ -175,7 +175,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("reason", LEFT)
-def test_what_is_left_to_spark(session, conf, made, reason):
+def test_iceberg_tables_that_the_worker_leaves_to_spark(session, conf, made, reason):
     table = made(LEFT[reason].replace("{ROWS}", ROWS.format(3)))
     with pytest.raises(Unanswered, match=f"(?i){reason}"):
         keys_of(conf, table, ["d"])
@@ -207,7 +207,7 @@ def small(request, session):
     session.sql(f"DROP TABLE {owner}.{short} PURGE")
 
 
-def test_a_join(tasks, conf, small):
+def test_the_workers_keys_of_an_iceberg_table_prune_a_join(tasks, conf, small):
     handed = hand_over(tasks, JOIN.format(small), conf={**conf, **SESSION})
     assert (handed.reader, handed.partitions_fetched) == ("worker", 4)
     assert values_of(handed.descriptor) == [("1",), ("2",), ("4",), ("5",)]
@@ -215,7 +215,9 @@ def test_a_join(tasks, conf, small):
     assert snapshot.table in (small, f"spark_catalog.{small}")
 
 
-def test_a_change_while_spark_starts(tasks, conf, small, caplog):
+def test_spark_reads_the_keys_if_an_iceberg_table_changes_while_it_starts(
+    tasks, conf, small, caplog
+):
     row = f"CAST(11 AS INT), l, m, 's1', d, b, t, f, n FROM {small} LIMIT 1"
     change = f"INSERT INTO {small} SELECT {row}"
     with caplog.at_level("INFO"):
@@ -231,7 +233,9 @@ def test_a_change_while_spark_starts(tasks, conf, small, caplog):
     assert ("11", "11") in handed.outcome.rows
 
 
-def test_another_table_of_the_name(tasks, conf, session, tmp_path, caplog):
+def test_spark_reads_the_keys_if_its_table_of_that_name_lies_elsewhere(
+    tasks, conf, session, tmp_path, caplog
+):
     """Its files lie elsewhere."""
     made = "CREATE TABLE hms.small.moved USING iceberg {} AS " + ROWS.format(9)
     session.sql(made.format(""))
@@ -258,13 +262,13 @@ def test_another_table_of_the_name(tasks, conf, session, tmp_path, caplog):
         ("spark.sql.catalog.spark_catalog.uri", "thrift://nowhere:1", "may change values"),
     ],
 )
-def test_settings(tasks, conf, made, setting, value, reason):
+def test_settings_that_leave_iceberg_tables_to_spark(tasks, conf, made, setting, value, reason):
     made(f"CREATE TABLE {{t}} USING iceberg AS {ROWS.format(2)}")
     job = worker_job(tasks, JOIN.format("lake.small.t"))
     assert reason in why(job, conf={**conf, setting: value})
 
 
-def test_a_session_that_reads_no_iceberg(tasks, conf, session):
+def test_an_iceberg_table_is_left_to_spark_if_the_session_has_no_iceberg(tasks, conf, session):
     session.sql(f"CREATE TABLE hms.small.keys USING iceberg AS {ROWS.format(2)}")
     try:
         job = worker_job(tasks, JOIN.format("small.keys"))
@@ -273,7 +277,7 @@ def test_a_session_that_reads_no_iceberg(tasks, conf, session):
         session.sql("DROP TABLE hms.small.keys PURGE")
 
 
-def test_other_names(tasks, conf, made):
+def test_missing_tables_metadata_tables_and_versions_are_left_to_spark(tasks, conf, made):
     table = made(f"CREATE TABLE {{t}} USING iceberg AS {ROWS.format(2)}")
     for name in ("lake.small.none", f"{table}.snapshots", f"{table}.branch_b"):
         assert "no version of" in why(worker_job(tasks, JOIN.format(name)), conf=conf)
@@ -281,13 +285,13 @@ def test_other_names(tasks, conf, made):
     assert "a version of" in why(versioned, conf=conf)
 
 
-def test_a_big_table(tasks, conf, made):
+def test_a_big_iceberg_table_is_left_to_spark(tasks, conf, made):
     made(f"CREATE TABLE {{t}} USING iceberg PARTITIONED BY (i) AS {ROWS.format(2)}")
     sql = "SELECT k.s FROM lake.small.t k JOIN small.fact f ON f.p = k.i AND f.v < 3"
     assert "is a table of iceberg" in why(worker_job(tasks, sql), conf=conf)
 
 
-def test_held_snapshots(tasks, conf, made):
+def test_a_task_that_holds_snapshots_is_left_to_spark(tasks, conf, made):
     made(f"CREATE TABLE {{t}} USING iceberg AS {ROWS.format(2)}")
     job = worker_job(tasks, JOIN.format("lake.small.t"), hold_snapshots=True)
     assert "held to the snapshots" in why(job, conf=conf)

@@ -51,17 +51,17 @@ def catalog(tmp_path) -> dict[str, str]:
     }
 
 
-def test_no_runtime(runtime, tmp_path):
+def test_a_missing_iceberg_jar_is_one_clear_line(runtime, tmp_path):
     (line,) = said(tmp_path, MERGE, catalog(tmp_path))
     assert "Cannot find catalog plugin class for catalog 'lake'" in line
 
 
-def test_a_catalog_that_is_not_there(tmp_path):
+def test_a_missing_catalog_is_one_clear_line(tmp_path):
     (line,) = said(tmp_path, "SELECT * FROM lake.dw.t", {})
     assert "there is no table lake.dw.t" in line
 
 
-def test_spark_changes_rows_without_the_extensions(runtime, tmp_path):
+def test_a_delete_runs_without_icebergs_extensions(runtime, tmp_path):
     conf = {**catalog(tmp_path), "spark.jars": runtime}
     days = "SELECT * FROM VALUES (DATE'2024-01-01'), (DATE'2024-01-02') AS d(day)"
     made = run(
@@ -75,7 +75,7 @@ def test_spark_changes_rows_without_the_extensions(runtime, tmp_path):
     assert left.stdout.splitlines() == ["day", "2024-01-02"]
 
 
-def test_the_runtime_of_another_line(runtime, tmp_path):
+def test_an_iceberg_jar_for_another_spark_is_one_clear_line(runtime, tmp_path):
     (wrong,) = jars("iceberg-4.0" if SPARK == "3.5" else "iceberg-3.5")
     conf = {**catalog(tmp_path), "spark.jars": str(wrong), "spark.sql.extensions": EXTENSIONS}
     (line,) = said(tmp_path, MERGE, conf)
@@ -93,7 +93,9 @@ def of_a_newer_format(file: Path):
 
 
 @pytest.mark.parametrize("catalog", ["lake", "db"])
-def test_a_table_newer_than_its_reader(lake, postgres_server, tmp_path, catalog):
+def test_a_table_of_a_newer_format_version_is_one_clear_line(
+    lake, postgres_server, tmp_path, catalog
+):
     """Spark reads the one of a folder, because Iceberg tries others for more than a minute."""
     lake.sql(f"CREATE NAMESPACE {catalog}.newer")
     lake.sql(f"CREATE TABLE {catalog}.newer.t USING iceberg AS SELECT 1 AS n")
