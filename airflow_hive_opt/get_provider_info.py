@@ -1,4 +1,4 @@
-"""What Airflow needs to know of this provider: a dictionary, with nothing heavy imported."""
+"""The dictionary by which Airflow knows this provider; imports no large library."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def get_provider_info() -> dict[str, Any]:
 
 
 def _is_installed(provider: str) -> bool:
-    """Whether a provider of Airflow's brings the connection type; then it stays that provider's.
+    """Whether another installed provider has the connection type, which then stays with it.
 
     Of two providers with one type Airflow takes the first by name, which would be this one, and
     warns. ``Connection.get_hook`` would then give that provider's users another hook.

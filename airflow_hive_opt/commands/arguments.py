@@ -54,7 +54,7 @@ def add_verbose(command: argparse.ArgumentParser) -> None:
 
 
 def whole_log(options: argparse.Namespace) -> dict[str, str]:
-    """The setting that leaves out no line of Spark's log, if the user wants to see them."""
+    """The setting of Spark that logs every line, if the user asks for it; else no setting."""
     return {LOG_LEVEL: "WARN"} if options.verbose else {}
 
 

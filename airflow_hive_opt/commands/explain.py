@@ -204,7 +204,7 @@ def stage_by_rule(script: str, catalog: Catalog, overrides: Mapping[str, object]
 
 
 def explain_batch(lines: Iterable[str], out: TextIO) -> bool:
-    """Explains one case per line and prints a JSON object for each; false if a line is invalid."""
+    """Explains one case per line as a JSON object each; returns false if a line is invalid."""
     sound = True
     for number, line in enumerate(lines, 1):
         if not line.strip():

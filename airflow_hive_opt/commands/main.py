@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _set_up_logs(options: argparse.Namespace) -> None:
-    """Shows warnings alone, and none of Spark's, unless the user asks for more."""
+    """Logs only warnings, and none of Spark's, unless the user asks for more."""
     asked = options.verbose or any(LOG_LEVEL in each for each in getattr(options, "conf", ()))
     logging.basicConfig(
         level=logging.WARNING,

@@ -55,7 +55,7 @@ def check_explained(script: str, warehouse: Path) -> None:
 
 
 def _is_parsed(sql: str) -> bool:
-    """Whether the planner can parse it; true if it is nested too deeply to know."""
+    """Whether the planner can parse the statement; also true if it is nested too deeply."""
     try:
         parse(sql)
     except PlanError:

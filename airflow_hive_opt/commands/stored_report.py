@@ -67,7 +67,7 @@ def _report(at: StoragePath) -> StoredReport | None:
 def _place(at: StoragePath) -> tuple[InstanceKey, int]:
     """The ids and the try in an attempt's path, ``dag/run/task/map index/try.json``.
 
-    Of another path only its name. Characters that paths forbid have been replaced in the ids.
+    For any other path, only its name. Characters that paths forbid have been replaced in the ids.
     """
     *_, index, _ = ("", *at.parts)
     if len(at.parts) >= 5 and at.stem.isdigit() and index.lstrip("-").isdigit():

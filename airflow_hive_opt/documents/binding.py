@@ -45,16 +45,16 @@ class Binding:
     """How one session interprets a statement; part of the descriptor.
 
     ``catalog`` and ``database`` are the current ones. ``metastore`` is the location of the
-    metastore's default database, since one metastore may have several addresses. ``tables`` has
-    the resolved name of each table that the statement reads, with its location; a view has
-    :data:`VIEW` or :data:`TEMPORARY_VIEW` and the SHA-256 of its definition. A table that is not
-    found is left out. ``settings`` are the Spark settings that may change values or names.
-    ``functions`` are those that the statement may call, but for Spark's own, each with the SHA-256
-    of its definition, or ``None`` for a function of Python or Java. ``variables`` has the SHA-256
-    of the value of each session variable. Names in views and functions count too.
+    metastore's default database, since one metastore may have several addresses. ``tables`` has the
+    resolved name of each table that the statement reads, with its location; a view has :data:`VIEW`
+    or :data:`TEMPORARY_VIEW` and the SHA-256 of its definition. A table that is not found is left
+    out. ``settings`` are the Spark settings that may change values or names. ``functions`` are
+    those that the statement may call, except Spark's own, each with the SHA-256 of its definition,
+    or ``None`` for a function of Python or Java. ``variables`` has the SHA-256 of the value of each
+    session variable. Names in views and functions count too.
 
     ``reader`` is what has read the keys. :data:`WORKER` has evaluated Spark's own functions in
-    ``calls``, and nothing else that a session may read differently.
+    ``calls``, but nothing else that another session may read differently.
     """
 
     catalog: str

@@ -26,7 +26,7 @@ class Clock:
 
     @contextmanager
     def phase(self, name: str, work: Callable[[], Work | None]) -> Iterator[None]:
-        """Measures the block and stores the figures under ``name``; ``work`` counts so far."""
+        """Measures the block under ``name``; ``work`` returns the metastore work so far."""
         began, before = time.monotonic(), work()
         try:
             yield

@@ -41,8 +41,8 @@ class NewPartitions:
 
     They match all ``keys`` and are not in ``left_out``, the values of those that existed and did
     not fulfil the other conditions. Some keys may come from the partition names of other tables.
-    They do not belong to ``keys``, and ``left_out_by_names`` are the partitions that they left out.
-    ``names`` has the digest of each such table's partitions: if it is another at the map join,
+    Such keys do not belong to ``keys``, and ``left_out_by_names`` are the partitions that they left
+    out. ``names`` has the digest of each such table's partitions: if it differs at the map join,
     these partitions are read too.
     """
 
@@ -146,7 +146,8 @@ class Snapshot:
 class Insertion:
     """A clause of MERGE that inserts rows.
 
-    ``at`` is the position at which a condition can begin, ``condition`` that of its condition.
+    ``at`` is the position at which a condition can begin, ``condition`` the position of the
+    clause's own condition.
     """
 
     at: int
@@ -158,8 +159,9 @@ class Changes:
     """Where MERGE, UPDATE or DELETE takes conditions on the rows of its target.
 
     ``target`` is the position of the target's name in the SQL text, start and stop in characters,
-    ``condition`` that of the condition in ON or WHERE. ``source`` is the position of MERGE's source
-    with its alias ``source_alias``, ``inserts`` are MERGE's clauses that insert rows.
+    ``condition`` the position of the condition in ON or WHERE. ``source`` is the position of
+    MERGE's source with its alias ``source_alias``, ``inserts`` are MERGE's clauses that insert
+    rows.
     """
 
     target: tuple[int, int]

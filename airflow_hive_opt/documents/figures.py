@@ -36,7 +36,7 @@ class Figures:
 
     @property
     def has_joined(self) -> bool:
-        """Whether the statement ran: a local task alone spares nothing."""
+        """Whether the statement ran: a local task alone saves nothing."""
         return MAP_JOIN in self.seconds
 
     def to_json(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class OnNoPrune(StrEnum):
 class JoinStopped(Exception):
     """The join must not run, according to ``descriptor``; the message says why.
 
-    ``short`` is the same in few words, for lists of runs.
+    ``short`` is the message in few words, for lists of runs.
     """
 
     def __init__(self, message: str, descriptor: Descriptor, short: str = "") -> None:

@@ -32,7 +32,7 @@ MAX_KEY_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class KeyBounds:
-    """What the keys of one small table may be.
+    """The limits on the keys of one small table.
 
     The maximum number of distinct keys, their maximum total bytes, and whether they may depend on
     Python functions.
@@ -73,7 +73,7 @@ class Job:
     - ``show_rows`` is how many rows of a SELECT the run returns; with 0 Spark only plans a SELECT.
     - ``hold_snapshots`` says that the statement reads small Iceberg tables at the snapshots from
       which their keys come.
-    - ``skipped_keys`` is what the last run of this task found out; see
+    - ``skipped_keys`` are keys that the last run of this task found not worth reading; see
       :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`.
     - ``columns`` limits the partition columns of :attr:`Stages.KEYS`.
     - ``token`` marks the job's outcome and the list that :attr:`Stages.KEYS` writes. Readers
@@ -133,7 +133,7 @@ class Job:
 
     @property
     def bounds(self) -> KeyBounds:
-        """What the keys of one small table may be."""
+        """The limits on the keys of one small table."""
         allowed = self.settings.switches.python_functions
         return KeyBounds(self.max_keys, self.max_key_bytes, allowed)
 

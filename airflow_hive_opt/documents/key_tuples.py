@@ -1,4 +1,4 @@
-"""Key tuples as a document has them: texts, which the columns' types turn into values again."""
+"""Key tuples in a document: texts, which become values by the types of their columns."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class KeyTuples:
 
     @classmethod
     def of(cls, columns: Iterable[str], tuples: Iterable[Sequence[Value]]) -> KeyTuples:
-        """The tuples in their order; a set's are sorted, so that a document is reproducible."""
+        """The given tuples in order; those of a set are sorted, so a document is reproducible."""
         names = tuple(columns)
         rows = sorted(tuples) if isinstance(tuples, frozenset) else list(tuples)
         values = zip(*rows) if rows else ((),) * len(names)
         return cls(names, tuple(tuple(map(str, column)) for column in values))
 
     def tuples(self, types: Sequence[str], of_lake: bool = False) -> tuple[tuple[Value, ...], ...]:
-        """The tuples as values of ``types``, those of ``columns``.
+        """The tuples as values of ``types``, the types of ``columns``.
 
         ``of_lake`` says that the table keeps its own list of files. Raises ``ValueError`` for a
         text that is no such value.

@@ -47,7 +47,7 @@ class StageSummary:
 
 @dataclass(frozen=True)
 class TableRead:
-    """What Spark read of a table in all scans, and the table's size; ``None``: not known."""
+    """What Spark read of a table in all scans, and its size; ``None`` if it is not known."""
 
     table: str
     partitions: int | None

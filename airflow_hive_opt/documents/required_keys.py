@@ -64,7 +64,7 @@ class ScanKeys:
 
 @dataclass(frozen=True)
 class FoundKeys:
-    """All keys of a statement that a sensor can wait for, and sentences about those it can't."""
+    """All keys that a sensor can wait for, and a sentence for each scan that has none."""
 
     scans: tuple[ScanKeys, ...]
     notes: tuple[str, ...]

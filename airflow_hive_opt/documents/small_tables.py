@@ -23,7 +23,7 @@ class SmallTable:
 
 
 def digest_of_files(files: Iterable[tuple[str, int, int]]) -> str:
-    """SHA-256 of files in any order: name, bytes, and whole seconds since 1970 of the last change.
+    """SHA-256 of the files' names, bytes and last changes (seconds since 1970), in any order.
 
     Hidden and empty files have no rows and do not count.
 

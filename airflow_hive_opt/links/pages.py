@@ -43,7 +43,7 @@ def base_path() -> str:
 
 
 def reason_page(code: str) -> str:
-    """The address of what to do about a reason code, below ``[api] base_url`` if it is set."""
+    """The address of the page about a reason code, below ``[api] base_url`` if it is set."""
     base = str(airflow_conf.get("api", "base_url", fallback="")).rstrip("/")
     return f"{base}{PREFIX}/pages/reasons#{code}" if HAS_PAGES else "docs/guides/troubleshooting.md"
 

@@ -1,7 +1,7 @@
-"""The first stage: collects keys and finds the partitions, files or rows that they call for.
+"""The first stage: collects keys and finds the partitions, files or rows that match them.
 
-- ``local_task`` runs the stage. ``scan_kinds`` says what a kind of scan is; ``partitioned_scans``
-  is one, and an ``engine`` has the others. They share a ``context``.
+- ``local_task`` runs the stage. ``scan_kinds`` defines the kinds of scans; ``partitioned_scans`` is
+  one, and an ``engine`` has the others. They share a ``context``.
 - ``engine`` says what reads the keys: Spark (``spark/local_task/engine.py``).
 - ``key_sets`` has the keys of all scans, and ``earlier_runs`` says which of them are not worth
   reading. ``required_keys`` keeps them for sensors.

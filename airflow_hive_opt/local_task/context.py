@@ -54,14 +54,14 @@ class LocalTaskContext:
         return self._names[table.name]
 
     def total(self, table: Table, beyond: int = 1) -> int:
-        """The number of partitions, or a smaller one that is greater than ``beyond``."""
+        """The number of partitions; any smaller number above ``beyond`` may stand for it."""
         known = self._totals.get(table.name)
         if known is None or (known <= beyond and not self.metastore.names_are_cheap):
             self._totals[table.name] = self.metastore.partition_count(table, beyond)
         return self._totals[table.name]
 
     def failed(self, what: str, error: Exception) -> Reason:
-        """Logs why something can't be done; after a failed metastore no scan asks it again."""
+        """Logs why a scan is not pruned; after an error of the metastore no scan calls it again."""
         self.metastore_failed |= isinstance(error, MetastoreError)
         return failed(what, error)
 
@@ -72,7 +72,7 @@ class LocalTaskContext:
     def skipped_keys(
         self, decision: ScanDecision, outcome: Reason, for_nothing: bool
     ) -> SkippedKeys | None:
-        """The keys that the next run need not read, as it was ``for_nothing``; else ``None``."""
+        """The keys that the next run need not read if this was ``for_nothing``; else ``None``."""
         if not for_nothing and outcome is not Reason.NOT_ASKED_AGAIN:
             return None
         digest = self._digest(decision)

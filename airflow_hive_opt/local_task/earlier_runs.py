@@ -26,7 +26,7 @@ _NEARLY_ALL = 0.9
 
 @dataclass(frozen=True)
 class EarlierRuns:
-    """What the last run found out.
+    """What the last run found out about its keys.
 
     ``skipped_keys`` has the keys that matched nearly all partitions, by digest, with the number of
     runs in a row that have not read them.
@@ -49,9 +49,10 @@ def is_for_nothing(kept: int, total: int) -> bool:
 
 
 def digest_of(decision: ScanDecision, parameters: Mapping[str, object]) -> str:
-    """SHA-256 of all that decides which partitions the scan reads, but for the tables' rows.
+    """SHA-256 of all that decides which partitions the scan reads, except the tables' rows.
 
-    Two scans with the same keys have different digests: the keys may save only one of them a join.
+    Two scans of one statement differ in it even if their keys are equal, because the keys may
+    remove the join of only one of them.
     """
     keys = [
         (

@@ -1,4 +1,4 @@
-"""What the local task asks of the engine that reads keys: Spark, or the worker itself."""
+"""The protocol of the engine that reads keys for the local task: Spark, or the worker."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Keys(Protocol):
         """Whether every key belongs to one row of the source."""
 
     def of(self, source: KeySource) -> Keys:
-        """The same keys for a source that asks the same."""
+        """The same keys for another source with the same key query."""
 
     def tuples(self, types: Sequence[str]) -> frozenset[tuple[Value, ...]] | None:
         """The keys as typed tuples; ``None`` if they can't be compared without a cast.
@@ -48,7 +48,7 @@ class Keys(Protocol):
         """
 
     def column(self, at: int, type_: str) -> frozenset[int | str | date] | None:
-        """The values of one column that a column of ``type_`` can have, without NULL.
+        """The values of one key column that fit a column of ``type_``, without NULL.
 
         ``None`` if they can't be compared without a cast.
         """
@@ -60,9 +60,9 @@ class Keys(Protocol):
         """
 
     def tuples_of(self, types: Mapping[int, str]) -> frozenset[tuple[Value, ...]] | None:
-        """The keys as :meth:`tuples` gives them, of some columns only, which may be TIMESTAMP.
+        """Like :meth:`tuples`, but of some columns only, which may be TIMESTAMP columns.
 
-        ``types`` has the types of the scan's columns by position of the key's column. A TIMESTAMP
+        ``types`` maps the position of a key's column to the type of the scan's column. A TIMESTAMP
         is the number of microseconds since 1970 in UTC.
         """
 
@@ -72,15 +72,15 @@ class Engine(Protocol):
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
-        """Errors that only cost the pruning."""
+        """The errors after which a scan is only not pruned."""
 
     def collect(self, source: KeySource, names: NamesOf) -> Keys | Reason:
-        """The source's keys, or why they can't be used; raises :attr:`failures`."""
+        """The source's keys, or the reason why they can't be used; raises :attr:`failures`."""
 
     def collect_together(
         self, sources: Sequence[KeySource], names: NamesOf
     ) -> Sequence[Keys | Reason | Exception]:
-        """The keys of several sources, read at the same time; a failure in its place."""
+        """The keys of several sources, read at the same time; a failed source has its error."""
 
     def fulfilling(
         self,
@@ -93,5 +93,6 @@ class Engine(Protocol):
         """The partitions for which all ``conditions`` are true, with ``keys`` for at least one key.
 
         Includes every partition whose name does not determine its value. Returns ``None`` if the
-        conditions are not deterministic. This engine has read the keys. Raises :attr:`failures`.
+        conditions are not deterministic. The keys must be this engine's own. Raises
+        :attr:`failures`.
         """

@@ -14,10 +14,10 @@ log = logging.getLogger(__name__)
 
 
 def only_identified(plan: Plan, unidentified: Callable[[Iterator[str]], frozenset[str]]) -> Plan:
-    """The plan without the keys and conditions that name something unidentified.
+    """The plan without keys and conditions that depend on unidentified views or functions.
 
-    ``unidentified`` says which views and functions in some texts another session can't recognize.
-    The texts also contain those of the layers between a scan and its conditions.
+    ``unidentified`` returns those views and functions in some texts that another session can't
+    recognize. The texts also contain those of the layers between a scan and its conditions.
     """
     return replace(
         plan,

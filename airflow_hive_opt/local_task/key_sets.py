@@ -42,7 +42,7 @@ class KeySets:
             )
 
     def of(self, source: KeySource) -> Keys | Reason:
-        """The source's keys, or why they can't be used; does not ask a failed source again."""
+        """The source's keys, or why they can't be used; does not query a failed source again."""
         asked = _asked(source)
         if asked not in self._found:
             try:
@@ -67,13 +67,13 @@ class KeySets:
 
 
 def failed(what: str, error: Exception) -> Reason:
-    """Logs why something can't be done for pruning; returns the reason code."""
+    """Logs why keys can't be used for pruning; returns the reason code."""
     log.warning("%s: %s", what, in_words(error))
     return Reason.KEY_SOURCE_FAILED
 
 
 def _asked(source: KeySource) -> _Asked:
-    """What a key query reads; the same view name may be another table."""
+    """What identifies a key query: one view name may stand for different tables."""
     return source.sql, source.metadata_sql, source.skeletons
 
 

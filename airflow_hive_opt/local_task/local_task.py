@@ -1,4 +1,4 @@
-"""The local task: keys, metastore, descriptor (HIVE-5119, execution, the local work)."""
+"""The local task: from keys and a metastore to a descriptor (HIVE-5119, the local work)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LocalTaskResult:
-    """The descriptor, and what else the keys tell.
+    """The descriptor, the joins that the keys make redundant, and the keys for sensors.
 
     - ``redundant`` are the joins that the keys decide completely. They may be left out only as long
       as the small tables do not change.

@@ -1,4 +1,4 @@
-"""Finds joins that the local task's keys decide completely, and removes them."""
+"""Finds joins that pruning has made redundant, and removes them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def redundant_joins(
     found: Sequence[tuple[Keys, frozenset[tuple[Value, ...]]]],
     way: Way,
 ) -> Iterator[RedundantJoin]:
-    """The joins of a pruned scan that need no join any more, because the partitions decide them.
+    """The joins of a pruned scan that are redundant, because its partitions decide them.
 
     ``found`` are the scan's keys with their tuples, ``way`` is how Spark finds the partitions. Two
     conditions hold for such a join: the restricted scan reads only partitions of these keys, and

@@ -15,7 +15,7 @@ from airflow_hive_opt.pruning.reasons import Reason
 
 
 class _NotCollected(Exception):
-    """The local task has not read all keys of a source, or perhaps some more."""
+    """The local task has not read all keys of a source, or may have read too many."""
 
 
 def collected_keys(plan: Plan, key_sets: KeySets) -> FoundKeys | None:

@@ -40,7 +40,7 @@ class RestrictedScan(Protocol):
         """The sources whose keys are worth reading. Those of all scans are read together."""
 
     def entry(self) -> Entry:
-        """The scan's entry; an error only costs its pruning."""
+        """The scan's entry; after an error, the scan is only not pruned."""
 
 
 class OtherScans(Protocol):

@@ -10,7 +10,7 @@ from airflow_hive_opt.documents.report import Report, headline
 def stopped(stop: JoinStopped, report: Report, digest: str | None = None) -> Outcome:
     """The outcome with all that the local task has found.
 
-    ``digest`` is the descriptor's as another task has written it, if it has.
+    ``digest`` is that of the descriptor if another task has written one.
     """
     status = Status.NOTHING_TO_DO if isinstance(stop, NothingToDo) else Status.REFUSED
     found = {"stopped": stop.short, "headline": headline(stop.descriptor)}

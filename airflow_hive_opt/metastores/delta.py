@@ -47,7 +47,7 @@ class DeltaTables:
         self._earlier: dict[Required, tuple[tuple[str, int], Absent]] = {}
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Does nothing: no connection stays open."""
 
     def absent(self, required: Required) -> Absent:
         """The required tuples for which no file of the current version has the partition.
@@ -81,7 +81,7 @@ class DeltaTables:
 
 
 def _missing(table: DeltaTable, required: Required) -> Tuples:
-    """Raises ``ValueError`` if the table is not as it was when the keys were collected."""
+    """The required tuples that the log lacks; ``ValueError`` if the table's columns changed."""
     names = [_stored_name(table, required, at) for at in range(len(required.columns))]
     files = table.get_add_actions(flatten=True)
     if not files.num_rows:

@@ -152,8 +152,8 @@ def storage_of(hive: Any) -> Storage | None:
 def storage_of_partition(table: Storage, hive: Any) -> Storage:
     """How the files of a Thrift ``Partition`` of a table are read.
 
-    Spark's own reader takes every partition for one of the table's format. A partition of another
-    format therefore has none here.
+    Spark's own reader reads every partition in the table's format. So a partition of another format
+    has no format here.
     """
     storage = hive.sd
     located = replace(table, location=normal(storage.location or ""))
@@ -193,7 +193,7 @@ def _is_view(hive: Any) -> bool:
 def _columns(
     hive: Any, parameters: Mapping[str, str], provider: str, is_view: bool
 ) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
-    """Data columns and partition columns; Hive's if a table of Hive's was altered without Spark."""
+    """Data columns and partition columns; Hive's if a Hive table was altered without Spark."""
     columns = tuple(_of_serde(_column(field), _serde(hive.sd)) for field in hive.sd.cols or ())
     keys = tuple(_column(field) for field in hive.partitionKeys or ())
     own = columns_of(parameters)

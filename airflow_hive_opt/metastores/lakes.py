@@ -1,4 +1,4 @@
-"""What clients of tables that keep their own list of files answer: which tuples are not there."""
+"""The protocol of clients that tell which required partitions a lake table lacks."""
 
 from __future__ import annotations
 

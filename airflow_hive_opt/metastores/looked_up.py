@@ -1,4 +1,4 @@
-"""What a metastore of Hive's tables has told so far: each table and each list of functions once."""
+"""Caches what a metastore of Hive tables has returned: tables and names of functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow_hive_opt.statement.catalog import Table
 class LookedUp(ABC):
     """The tables and functions of a metastore; unqualified names are in ``database``.
 
-    What the abstract methods give has the fields of Thrift's objects.
+    The abstract methods return objects with the fields of Thrift's.
     """
 
     def __init__(self, database: str) -> None:
@@ -85,11 +85,11 @@ class LookedUp(ABC):
 
     @abstractmethod
     def _told_tables(self, database: str, names: Sequence[str]) -> Iterable[Any]:
-        """Those of several tables of a database that can be told together."""
+        """Those of the given tables of one database that a single call returns."""
 
     @abstractmethod
     def _told_partitions(self, table: Table, partitions: Sequence[Partition]) -> Iterable[Any]:
-        """Those of the partitions that exist."""
+        """Those of the given partitions that exist."""
 
     @abstractmethod
     def _told_functions(self, database: str) -> Iterable[str]:

@@ -34,7 +34,7 @@ class PartitionCatalog(Protocol):
 
     @property
     def names_are_cheap(self) -> bool:
-        """Whether all names cost a call or two; if not, each one costs as much as a partition."""
+        """Whether all names cost a call or two; if not, each name costs as much as a partition."""
 
     def partition_count(self, table: Table, beyond: int = 1) -> int:
         """The number of the table's partitions.
@@ -94,7 +94,7 @@ class Remote(Metastore, Protocol):
         """Looks up tables for later calls of ``table``, in as few round trips as it can."""
 
     def storage(self, table: Table) -> Storage | None:
-        """How the files of a table that was looked up here are read; ``None`` for a view."""
+        """How the files of a table that this client looked up are read; ``None`` for a view."""
 
     def partition_storages(
         self, table: Table, partitions: Sequence[Partition]

@@ -29,7 +29,6 @@ class Required:
     columns and ``types`` their Hive types, in order.
 
     ``provider`` is the format of a table that keeps its own list of files, such as ``iceberg``, and
-    ``provider`` is the format of a table that keeps its own list of files, such as ``iceberg``, and
     ``location`` the URI of its data, if known. Both are empty for a table whose partitions are in a
     metastore. Iceberg's partition columns are the columns from whose values it makes its
     partitions. A TIMESTAMP is the number of microseconds since 1970 in UTC.

@@ -59,7 +59,7 @@ def check_rendered(sql: object, **mappings: object) -> None:
 
 
 def check_local_task(choice: str | None, called: str = "local_task") -> None:
-    """Raises ``ValueError`` unless it is ``auto``, ``spark``, ``worker`` or ``None``."""
+    """Raises ``ValueError`` unless the value is ``auto``, ``spark``, ``worker`` or ``None``."""
     if choice not in (None, *_WHERE):
         raise ValueError(
             f"{called} must be {', '.join(_WHERE[:-1])} or {_WHERE[-1]}, not {choice!r}"

@@ -58,10 +58,11 @@ class LocalTaskOperator(StatementOperator):
         which their keys come, also if the map join is another task and runs later. Default: it
         reads their current snapshots.
     :param local_task: where the local task runs. ``worker``: in the task's own process, without a
-        JVM, which fails if it can't. ``spark``: on Spark. ``auto``: in the worker if it can answer,
-        else on Spark; the log says why. Default: ``[hive_opt] local_task``, else ``auto``.
+        JVM; if that is not possible, the task fails. ``spark``: on Spark. ``auto``: in the task's
+        process if possible, else on Spark; the log says why. Default: ``[hive_opt] local_task``,
+        else ``auto``.
     :param storage_conn_id: the connection for the small tables' files if the worker reads them.
-        Default: none; then the storage's own credentials count.
+        Default: none; then the storage's client finds credentials itself.
     :param prune_only: if true, the map join is skipped. May be a template that renders to ``true``
         or ``false``, for example from the trigger form. Its old name ``dry`` still works, with a
         ``DeprecationWarning``. (templated)

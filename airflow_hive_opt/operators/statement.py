@@ -174,7 +174,7 @@ class StatementOperator(SparkSubmitOperator):
     def job(self, context: Context, **fields: Any) -> Job:
         """The attempt's work; only this method turns arguments into a job.
 
-        ``fields`` are those that a subclass adds.
+        ``fields`` are further fields of the job, which a subclass sets.
         """
         from airflow_hive_opt.documents.job import Job, Stages  # late: it loads PySpark
 

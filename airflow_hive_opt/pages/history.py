@@ -16,7 +16,7 @@ from airflow_hive_opt.pruning.reasons import Reason
 def overview(days: int, sums: Iterable[TaskSums], last: Mapping[InstanceKey, TaskRun]) -> Overview:
     """All tasks; those that read most come first.
 
-    ``last`` has the last task instance of each. A task whose last one is gone is left out.
+    ``last`` has the last task instance of each. A task whose last instance is gone is left out.
     """
     found = (
         _summary(of_task, last[of_task.last.key])
@@ -115,6 +115,6 @@ def _change(run: TaskRun, before: BriefRun | None) -> str | None:
 
 
 def _reads(task: TaskSummary) -> tuple[float, int]:
-    """The bytes; a task that does not know them may read everything."""
+    """The bytes and partitions that the last run read, to sort by; unknown bytes sort as most."""
     read = task.read_bytes
     return math.inf if read is None else read, task.last.kept

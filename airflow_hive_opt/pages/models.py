@@ -82,7 +82,7 @@ class Scan(BaseModel):
 
 
 class KeyPredicate(BaseModel):
-    """Keys that became a condition on a data column; ``range`` if only their bounds did."""
+    """Keys as a condition on a data column; with ``range``, only the lowest and the highest."""
 
     scan: str
     alias: str

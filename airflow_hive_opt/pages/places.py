@@ -16,10 +16,10 @@ Reference = tuple[int, int]
 
 
 def places_of(script: str, scans: Sequence[tuple[str, Reference | None]]) -> list[Place | None]:
-    r"""The places of scans, each with its alias and, if known, its reference in the script.
+    r"""The places of scans; each scan has its alias and, if known, its reference in the script.
 
-    A scan without a reference there has a place only if the script and the scans have its alias
-    once. ``None`` stands for those not found.
+    Without a usable reference the alias decides, if it occurs once in the script and once among the
+    scans. A scan whose place is not found has ``None``.
 
     >>> script = "SET a=b;\nSELECT 1 FROM f, d, f"
     >>> [place and place.column for place in places_of(script, [("f", (29, 30)), ("d", None)])]

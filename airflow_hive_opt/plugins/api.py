@@ -196,7 +196,7 @@ def _teams(dag_ids: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def _safe(value: str | None) -> str:
-    """The value, or nothing; a spreadsheet would run a text that begins like a formula."""
+    """The value, empty for NULL; a quote precedes text that a spreadsheet would run."""
     text = value or ""
     is_formula = text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER.fullmatch(text)
     return f"'{text}" if is_formula else text

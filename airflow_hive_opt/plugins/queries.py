@@ -55,10 +55,10 @@ def _task_runs() -> Select[Any]:
 
 
 def runs_since(session: Session, since: datetime, dag_ids: Collection[str]) -> Iterator[BriefRun]:
-    """The figures of the task instances of these DAGs that started since a date, in that order.
+    """The figures of task instances of these DAGs that started since a date, oldest first.
 
     A backfill's runs have old dates, so the dates of DAG runs say nothing here. An XCom is never
-    older than the start of its task instance, and its own date spares most of the joins. There may
+    older than the start of its task instance, and its own date saves most of the joins. There may
     be many thousands, so this reads as little as possible and keeps no row.
     """
     found = (
@@ -128,7 +128,7 @@ def run_of(
 def operator_of(
     session: Session, dag_id: str, task_id: str, run_id: str | None = None, map_index: int = -1
 ) -> tuple[str, str | None] | None:
-    """The operator and the state of a task instance, or without a run of any one of the task.
+    """The operator and state of a task instance; without a run ID, of any one of the task.
 
     ``None`` if Airflow has no such task instance.
     """

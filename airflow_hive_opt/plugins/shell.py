@@ -64,7 +64,7 @@ def of_a_dag(dag_id: str) -> Response:  # noqa: ARG001 - the permission depends 
 
 @router.get("/static/{name}")
 def static(name: str) -> Response:
-    """A file of the script, which has no data of anyone."""
+    """A file of the pages' script; it contains no data of users."""
     if name not in _FILES or not (STATIC / name).exists():
         raise HTTPException(status.HTTP_404_NOT_FOUND, "there is no such file")
     return FileResponse(

@@ -18,8 +18,8 @@ def skipped_keys_of(context: Context) -> dict[str, int]:
     """The keys that need not be read, for the job's ``skipped_keys``.
 
     Empty if the task has no earlier run, or if its summary can't be read: then all are read. About
-    one run in ten reads them whatever an earlier run says: Airflow may name a run as the last one
-    that is not, if runs have no logical date, and then nobody would count.
+    one run in ten reads them whatever an earlier run says: if runs have no logical date, Airflow
+    may return another run as the last one, whose count of runs would never grow.
     """
     instance: Any = context["ti"]
     if hashlib.sha256(str(instance.run_id).encode()).digest()[0] < _ONE_IN_TEN:

@@ -9,9 +9,9 @@ from airflow_hive_opt.provider.airflow_compat import AirflowFailException, Airfl
 
 
 def check_local_task(found: Any, not_done: str) -> Mapping[str, Any]:
-    """The output, if it is one; skips the task if the run only prunes.
+    """The output of a local task; skips the task if the run only prunes.
 
-    ``not_done`` says what the task does not do then. Raises ``AirflowFailException`` and
+    ``not_done`` says what a skipped task does not do. Raises ``AirflowFailException`` and
     ``AirflowSkipException``.
     """
     if not isinstance(found, Mapping) or not {"uri", "digest"} <= found.keys():

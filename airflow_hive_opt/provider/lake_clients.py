@@ -48,7 +48,7 @@ def _options(connection: Connection) -> dict[str, str]:
 
 
 def in_words(error: Exception, *conn_ids: str | None) -> str:
-    """The error of a client, with the connections that it may be of.
+    """A client's error as text, with the connections that may have caused it.
 
     >>> in_words(ValueError("no answer"), None, "lake")
     "connection 'lake': no answer"

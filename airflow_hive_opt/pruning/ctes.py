@@ -15,7 +15,7 @@ from airflow_hive_opt.statement.parse import span_of
 
 
 class CommonTables:
-    """CTEs by name; not known are inner and recursive ones, and those that share a name."""
+    """CTEs by name. Inner and recursive CTEs, and those that share a name, are not known."""
 
     def __init__(self, sql: str, tree: exp.Expr, every: Sequence[exp.Expr]) -> None:
         """``every`` has each CTE and each table of the tree."""

@@ -45,7 +45,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class PartitionCondition:
-    """A condition of the statement that reads only columns of the last of ``layers``."""
+    """A condition on partition columns. ``layers`` lead from the scan to the query that has it."""
 
     sql: str
     layers: tuple[Layer, ...]
@@ -109,7 +109,7 @@ class KeySource:
 
 @dataclass(frozen=True)
 class Alternative:
-    """Key sources and conditions that a partition must all fulfil, on these ``columns``."""
+    """Key sources and conditions on ``columns``; a partition must fulfil all of them."""
 
     sources: tuple[KeySource, ...]
     conditions: tuple[PartitionCondition, ...]

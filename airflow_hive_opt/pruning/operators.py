@@ -75,7 +75,7 @@ class Join:
 
     @cached_property
     def leaves(self) -> Mapping[str, Operator]:
-        """See :func:`relations`; a chain of joins would ask for them again and again."""
+        """See :func:`relations`; cached, because a chain of joins needs them again and again."""
         return {**relations(self.left), **relations(self.right)}
 
     @cached_property

@@ -44,7 +44,7 @@ _NO_RIGHT_SIDE = (JoinKind.LEFT_SEMI, JoinKind.LEFT_ANTI)
 def output_name(node: exp.Expr) -> str:
     """The name of a select list's column in lower case.
 
-    It is ``()`` if Spark makes the name of the expression's text. It is ``*`` if the name or the
+    It is ``()`` if Spark makes the name from the expression's text. It is ``*`` if the name or the
     number of columns is not known.
     """
     if isinstance(node, (exp.Alias, exp.Subquery)) and node.alias:
@@ -78,7 +78,7 @@ def _aliases(column: exp.Expr) -> set[str]:
 
 
 def may_be_generated(name: str, columns: Collection[str]) -> bool:
-    """Whether ``name`` may be one of the ``columns`` that Spark calls by their expressions."""
+    """Whether ``name`` may be one of the ``columns`` that Spark names after expressions."""
     return not is_plain(name) and GENERATED in columns
 
 

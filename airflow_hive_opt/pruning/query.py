@@ -29,7 +29,7 @@ Pieces = tuple[Union[str, ColumnRef], ...]
 
 
 def pieces_of(parts: Iterable[str | ColumnRef]) -> Pieces:
-    """The parts in order, with the texts between two columns put together."""
+    """The parts in order; adjacent texts become one text."""
     found: list[str | ColumnRef] = []
     for part in parts:
         if isinstance(part, str) and found and isinstance(found[-1], str):

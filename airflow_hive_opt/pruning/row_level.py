@@ -63,7 +63,7 @@ class RowLevel:
 
 
 def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
-    """The statement ``sql``, and a query that reads its target as it does.
+    """The parts of the statement ``sql``, and a query that reads its target in the same way.
 
     ``None`` for other statements, for a statement without a condition, and for one whose parts have
     no known position. The query's nodes keep their positions in the statement.
@@ -99,7 +99,7 @@ def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
 
 
 def _others(tree: exp.Expr) -> bool:
-    """Whether it has parts that other dialects know: joins, several tables, RETURNING."""
+    """Whether it has parts that other dialects allow: joins, several tables, RETURNING."""
     known = {"this", "using", "on", "whens", "expressions", "where"}
     if not isinstance(tree, exp.Merge):
         known -= {"using"}

@@ -47,9 +47,9 @@ class Scope:
         """The column to which ``column`` refers, and whether it is that column itself.
 
         The reference is ``None`` for a column of an outer query, for one that NATURAL or USING of a
-        full join may merge, for one that Spark calls by its expression, and for one of a relation
-        that the planner can't analyze. The second value is ``False`` also for a field inside a
-        struct column. Raises :class:`PlanError` for an unknown or ambiguous name.
+        full join may merge, for one that Spark names after its expression, and for one of a
+        relation that the planner can't analyze. The second value is ``False`` also for a field
+        inside a struct column. Raises :class:`PlanError` for an unknown or ambiguous name.
         """
         name = column.name.lower()
         qualifier = column.table.lower()

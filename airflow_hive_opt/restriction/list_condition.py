@@ -64,7 +64,7 @@ def cheapest_way(
 
 
 def _filter_bytes(columns: Sequence[str], rows: Iterable[Sequence[Value | None]]) -> int:
-    """At most so long is the filter that Spark makes: ``((a = "x" and b = 1) or ...)``."""
+    """The greatest length of the filter that Spark makes: ``((a = "x" and b = 1) or ...)``."""
     return sum(
         len(name.encode()) + len(literal(value).encode()) + len("(  =  and )")
         for row in rows

@@ -64,7 +64,7 @@ def change_edits(changes: Changes, filters: Sequence[RowFilter]) -> Iterator[Edi
 
 
 def _guard(found: RowFilter) -> str:
-    """True for every row; fails for a row that could match and has another value."""
+    """A condition that is always true, but fails for a matching row with another value."""
     listed = values_condition(str(found.guard), found)
     asked = [f"({condition})" for condition in found.guarded]
     missing = " AND ".join([*asked, f"NOT ({listed})"])

@@ -112,7 +112,7 @@ def _found(
 def _answers(
     block: Block, reading: Sequence[exp.Expr], join: RedundantJoin, scan: str, table: str
 ) -> list[exp.Expr]:
-    """Those conjuncts of ``reading``, which read the table, that the keys fulfil.
+    """The conjuncts of ``reading`` (all of them read the table) that the keys fulfil.
 
     Raises :class:`Refused` if the keys do not fulfil one of them, or if the block lacks the
     equality for a key.

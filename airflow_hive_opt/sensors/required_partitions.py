@@ -247,7 +247,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     def _take_keys(
         self, output: Mapping[str, Any], wanted: RequiredPartitions, path: ObjectStoragePath
     ) -> bool:
-        """Writes the list by the keys of the local task; returns whether it has left them."""
+        """Writes the list from the local task's keys; returns whether there are any."""
         try:
             uri = ObjectStoragePath(output["uri"])
             found = read_keys(uri, wanted.query_digest, output["digest"])
@@ -268,7 +268,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         return True
 
     def _collect_keys(self, context: Context) -> None:
-        """Writes the list by keys that a Spark application reads now."""
+        """Writes the list from keys that a Spark application reads now."""
         outcome = self.run(context, self.job(context))
         raise_unless_done(self.log, outcome)
         self.log.info("%s", outcome.message)

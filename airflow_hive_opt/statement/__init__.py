@@ -1,4 +1,4 @@
-"""The reading of a statement, shared by pruning, rewriting and Hive's compiler.
+"""Reads a statement; shared by pruning, rewriting and Hive's compiler.
 
 - ``script`` splits ``SET`` lines from the statement. ``settings`` holds Hive's settings,
   ``switches`` the planner's own.

@@ -117,7 +117,7 @@ class Mentions:
 
 
 def mentions(tree: exp.Expr) -> Mentions:
-    """Finds them in one walk: the trees of long statements have many nodes."""
+    """Finds the mentions in one walk: the trees of long statements have many nodes."""
     nodes = list(tree.find_all(exp.Table, exp.With, *_WRITING, *_CHANGING, bfs=False))
     targets = tuple(_targets(node for node in nodes if isinstance(node, _WRITING)))
     changed = tuple(node.this for node in nodes if isinstance(node, _CHANGING))

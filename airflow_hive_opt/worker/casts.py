@@ -1,4 +1,4 @@
-"""Casts of texts to types, of those texts alone that all readers take for the same value."""
+"""Casts texts to types, but only texts that all readers convert to the same value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A database in memory for one question."""
+"""A DuckDB database in memory for one query."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_SECONDS = 30
 
 @contextmanager
 def database() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to an empty database, for the block; an error of DuckDB is unanswered."""
+    """A connection to an empty database, for the block; its errors become ``Unanswered``."""
     import duckdb
 
     try:
@@ -54,7 +54,7 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def load(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table, selected: str) -> None:
-    """Makes a table of DuckDB of the rows; ``selected`` has its columns as SQL over the rows'.
+    """Loads the rows into a table; ``selected`` has its columns as SQL over the rows' columns.
 
     DuckDB gets them as a stream in Arrow's C interface: for a table of PyArrow's, it would load
     pandas, which takes a quarter of a second, and would pass filters on to PyArrow.

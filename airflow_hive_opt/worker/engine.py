@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class WorkerEngine:
     """An :class:`~airflow_hive_opt.local_task.engine.Engine` in this process.
 
-    Every error is :class:`~airflow_hive_opt.worker.unanswered.Unanswered`: one scan that Spark has
-    to prune makes Spark do the whole local task, as it starts anyway.
+    Every error is :class:`~airflow_hive_opt.worker.unanswered.Unanswered`: if Spark has to prune
+    one scan, it runs the whole local task, because it starts anyway.
     """
 
     failures: tuple[type[Exception], ...] = ()
@@ -47,7 +47,7 @@ class WorkerEngine:
 
     @property
     def calls(self) -> tuple[str, ...]:
-        """Spark's own functions that this engine has evaluated, in lower case."""
+        """The functions of Spark that this engine has evaluated, in lower case."""
         return tuple(sorted(self._calls))
 
     @property
@@ -57,7 +57,7 @@ class WorkerEngine:
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """Those of the Iceberg tables that this engine has read."""
+        """The snapshots of the Iceberg tables that this engine has read."""
         return tuple(self._tables.snapshots.values())
 
     def collect(

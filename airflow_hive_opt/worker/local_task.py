@@ -157,7 +157,7 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
 
 
 def _check_pruned(descriptor: Descriptor) -> None:
-    """Leaves a statement to Spark that may prune a scan by a condition that was left out."""
+    """Leaves a statement to Spark if Spark may prune a scan by a left-out condition."""
     for decision in descriptor.decisions:
         if decision.reason in _DOUBTFUL:
             raise Unanswered(f"the worker leaves out conditions that {decision.scan.name} needs")

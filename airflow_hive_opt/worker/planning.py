@@ -68,7 +68,7 @@ def _check_tables(sql: str, catalog: StatementTables) -> None:
 
 
 def _check_not_rewritten(job: Job, catalog: StatementTables) -> None:
-    """Leaves a statement to Spark that the Correlation Optimizer may rewrite: its sizes decide."""
+    """Leaves a statement to Spark that Spark's sizes may cause to be rewritten."""
     if job.settings.number(MAP_JOIN_SIZE) > int(DEFAULTS[MAP_JOIN_SIZE]):
         raise Unanswered(f"{MAP_JOIN_SIZE} adds broadcast hints")
     found = rewrite(job.statement, catalog, job.settings)

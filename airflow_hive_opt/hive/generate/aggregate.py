@@ -33,7 +33,7 @@ def group_keys(body: syntax.Body, operator: ops.Operator) -> tuple[syntax.Expres
 def aggregates_of(body: syntax.Body) -> tuple[syntax.Call, ...]:
     """Returns the aggregate calls of the SELECT list and of HAVING, each once.
 
-    An aggregate beside IN and a subquery does not count: Hive does not look for it there.
+    An aggregate that IN compares with a subquery does not count: Hive does not look for it there.
     """
     found = [call for item in body.items for call in aggregates_in(item.expression)]
     if body.having is not None:

@@ -33,7 +33,7 @@ class Generation:
 
 @dataclass(frozen=True)
 class BlockContext:
-    """What the clauses of a block know of it: the inputs by alias, and the path of aliases.
+    """What the clauses of a block need: its inputs by alias, and its path of aliases.
 
     ``sink`` is true if its bodies write files, ``nested`` if it is a subquery in a condition.
     """

@@ -11,7 +11,7 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
 def lateral_views(sql: str, source: Source | None, below: ops.Operator) -> ops.Operator:
-    """Makes the LVF, its Select, its table function, and the LVJ that joins both branches."""
+    """Adds a LATERAL VIEW: a Select and a table function side by side, and their join."""
     if not isinstance(source, LateralView):
         return below
     below = lateral_views(sql, source.source, below)

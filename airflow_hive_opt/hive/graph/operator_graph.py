@@ -136,7 +136,7 @@ class ReduceSink(Operator):
 
 @dataclass(frozen=True)
 class JoinCondition:
-    """How input ``right`` joins input ``left``. Both are tags."""
+    """How the input with tag ``right`` joins the input with tag ``left``."""
 
     kind: str
     left: int

@@ -44,9 +44,9 @@ class RequestRefused(MetastoreError):
 
 @dataclass(frozen=True)
 class GlueSettings:
-    """Where the Data Catalog is. ``None``: as boto3 finds it; ``catalog_id``: the account's own.
+    """Where the Data Catalog is, without credentials.
 
-    It has no credentials.
+    boto3 finds a setting that is ``None``. Without ``catalog_id`` it is the account's own catalog.
     """
 
     region: Optional[str] = None
@@ -55,7 +55,7 @@ class GlueSettings:
 
 
 class GlueConnection:
-    """A client of the Data Catalog, for several threads.
+    """A client of the Data Catalog, which several threads may use.
 
     ``session`` is a ``boto3.session.Session`` with credentials; by default boto3's own chain finds
     them. ``timeout`` limits a single read, in seconds. Throttled calls, server errors and broken
@@ -146,7 +146,7 @@ class GlueConnection:
 
 
 def together(function: Callable[[_In], _Out], inputs: Sequence[_In]) -> list[_Out]:
-    """The results in order, of up to ten calls at once; the first error ends all."""
+    """The results in order; makes up to ten calls at once, and the first error ends all."""
     if len(inputs) < 2:
         return [function(one) for one in inputs]
     with ThreadPoolExecutor(min(AT_ONCE, len(inputs)), "glue") as threads:

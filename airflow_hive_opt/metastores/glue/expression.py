@@ -113,7 +113,7 @@ def _fitting(columns: Sequence[Column], rows: Sequence[_Row], room: int) -> str 
 def _condition(columns: Sequence[Column], rows: Sequence[_Row]) -> str | None:
     """A condition that holds for all rows; ``None`` if it holds for every partition.
 
-    First values with the same rows behind them are one IN list.
+    First values whose rows are otherwise the same become one IN list.
     """
     name = columns[0].name
     if len(columns) == 1:
@@ -153,7 +153,7 @@ def _row(columns: Sequence[Column], values: Sequence[Value]) -> _Row:
 def _literal(column: Column, value: Value) -> str | None:
     """The value in an expression, or ``None`` if the column can't be compared with it.
 
-    A decimal or a timestamp equals more texts in Glue than the one that is wanted.
+    A decimal or a timestamp has none: in Glue it equals other texts too.
     """
     if not _NAME.fullmatch(column.name) or _KEYWORD.fullmatch(column.name):
         return None

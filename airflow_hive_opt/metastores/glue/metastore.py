@@ -45,8 +45,8 @@ class GlueMetastore(LookedUp):
     :class:`~airflow_hive_opt.metastores.glue.connection.GlueConnection`. It is a context manager
     that closes the client at the end.
 
-    Glue has no call for names or for their number: every partition that it tells is fetched, with
-    its location. So lookups are by keys, and counting stops after the first thousand.
+    Glue has no call for names or for their number: it returns partitions only whole, with their
+    locations. So lookups are by keys, and counting stops after the first thousand.
     """
 
     names_are_cheap = False
@@ -268,7 +268,7 @@ class GlueMetastore(LookedUp):
             return None
 
     def _found(self, table: Table, texts: Sequence[str | None]) -> list[Partition]:
-        """All partitions for all expressions; what takes several pages is asked in segments."""
+        """All partitions for all expressions; answers of several pages are read in segments."""
         first = together(lambda text: self._page(table, _request(text), None), texts)
         self._fetched += sum(len(page) for page, _ in first)
         found = [part for page, token in first if token is None for part in page]

@@ -177,7 +177,7 @@ def _transforms(spec: PartitionSpec) -> dict[int, set[str]]:
 
 
 def _determines(own: set[str] | None, current: set[str] | None) -> bool:
-    """Whether partition values by the first transforms tell those by the second ones."""
+    """Whether partition values by the first transforms determine those by the second ones."""
     if not own:
         return False
     return "identity" in own or (current is not None and current <= own)

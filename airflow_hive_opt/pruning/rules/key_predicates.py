@@ -92,7 +92,7 @@ def _is_bare(link: Condition, place: VisibleBlock) -> bool:
 
 
 def _data_columns(block: Operator, scan: TableScan) -> VisibleBlock:
-    """A place with the scan's data columns instead of its partition columns."""
+    """A visible block with the scan's data columns instead of its partition columns."""
     alias = scan.relation.alias
     columns = {
         column.name: itself(alias, column.name, column) for column in scan.relation.table.columns

@@ -1,6 +1,6 @@
 """The distinct values of partition columns from a table's own metadata, not from its rows.
 
-Iceberg lists the partitions of a table's files in a table of its own. To read it takes a fraction
+Iceberg lists the partitions of a table's files in a table of its own. Reading it takes a fraction
 of the time. A partition stays in the list as long as it has files, even if all of their rows are
 deleted. A key too many only lets a scan read more, so this holds for keys that become conditions on
 a scan.

@@ -207,7 +207,7 @@ def _asked(sources: Iterable[KeySource]) -> tuple[KeySource, ...]:
 
 
 def _evaluated(conditions: Iterable[PartitionCondition]) -> tuple[PartitionCondition, ...]:
-    """The conditions that Spark evaluates: those of one place in one question."""
+    """The conditions that Spark evaluates: those of the first layers, one query for each."""
     places = list(dict.fromkeys(condition.layers for condition in conditions))[:_MOST_QUESTIONS]
     return tuple(condition for condition in conditions if condition.layers in places)
 

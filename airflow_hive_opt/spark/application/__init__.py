@@ -1,8 +1,8 @@
-"""Runs a job: ``run`` has the stages in their order, ``job`` describes the work as plain data.
+"""Runs a :class:`~airflow_hive_opt.documents.job.Job`: ``run`` has the stages in their order.
 
-- ``planning`` makes the statement that is pruned, ``passed_through`` the descriptor of one that is
-  not. ``required_partitions`` is what a sensor waits for.
-- ``session_binding`` records how a session reads a statement, and compares.
-- ``completion`` makes report and outcome once the statement has run.
+- ``planning`` makes the statement that is pruned. ``required_partitions`` finds what a sensor waits
+  for.
+- ``session_binding`` records how a session reads a statement, and compares two sessions.
+- ``completion`` makes the report and the outcome once the statement has run.
 - ``shipping`` and ``submitted`` are the two ends of ``spark-submit``.
 """

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 class Result:
     """A run's report, a SELECT's first rows, and the statement that Spark ran.
 
-    ``plan`` gives the JVM's plan that has run; it is ``None`` if the plan is not known.
+    ``plan`` returns the JVM's plan that has run; it is ``None`` if the plan is not known.
     """
 
     report: Report

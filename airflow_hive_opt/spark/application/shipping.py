@@ -1,9 +1,9 @@
 """The package as a zip for ``--py-files``: what a driver needs, without Airflow.
 
-Cluster machines have PySpark. The package needs one release of sqlglot, so the shipped sqlglot
-takes precedence over the cluster's. The cluster's file system libraries take precedence over the
-shipped ones, because they must match its storage drivers. The same holds for the metastore's
-Thrift client.
+Cluster machines have PySpark. The package works with certain releases of sqlglot only, so the
+shipped one takes precedence over the cluster's. The cluster's file system libraries take precedence
+over the shipped ones, because they must match its storage drivers. The same holds for the
+metastore's Thrift client.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Definitions(Protocol):
         """
 
     def functions(self, words: Collection[str], database: str) -> Iterator[tuple[str, Definition]]:
-        """The functions that ``words`` may name, but for Spark's own; raises Spark's errors.
+        """The functions that ``words`` may name, except Spark's own; raises Spark's errors.
 
         They are the temporary functions, those of ``database``, and those of every database that
         ``words`` name: which of them Spark takes depends on where a name stands. A function of

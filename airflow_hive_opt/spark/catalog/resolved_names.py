@@ -42,7 +42,8 @@ class ResolvedNames:
 
     ``tables`` has locations and, for views, digests; a value is ``None`` if the lookup fails or the
     table has no location. ``functions`` and ``variables`` have digests. ``unidentified`` has the
-    views and functions by which another session may mean something else without a difference here.
+    views and functions that may mean something else in another session without a visible
+    difference.
     """
 
     tables: Mapping[str, str | None]
@@ -53,9 +54,10 @@ class ResolvedNames:
 
 @dataclass(frozen=True)
 class _Text:
-    """A text whose names are looked up in ``database``, and the view or function that it defines.
+    """A piece of SQL, and the database of its unqualified names.
 
-    ``arguments`` is the declaration of a function's arguments.
+    ``of`` is the view or function whose body it is, and ``arguments`` declares that function's
+    arguments.
     """
 
     query: str
@@ -121,7 +123,7 @@ class Names:
             return []
 
     def _of_the_session(self, names: frozenset[str]) -> dict[str, str]:
-        """Digests of what some functions of Spark's own say of the session, if ``names`` has them.
+        """Digests of what Spark's functions about the session return, for those in ``names``.
 
         They may be called without a parenthesis.
         """

@@ -24,7 +24,7 @@ Range = tuple[Bound, Bound]
 def key_ends(
     session: SparkSession, source: KeySource, parameters: Mapping[str, object]
 ) -> list[Optional[Range]]:
-    """For each column of the source; ``None`` without a key, for long texts, and for other types.
+    """The ends of each column; ``None`` without a key, for long texts, and for other types.
 
     The source must return the same rows each time. Raises Spark's errors.
     """

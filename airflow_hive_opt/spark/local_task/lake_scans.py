@@ -73,7 +73,7 @@ class LakeScan:
         return _why_for_nothing(planned) or (filters, planned)
 
     def _keys_of(self, source: KeySource) -> Keys | Reason:
-        """The source's keys, unless partitions that are added before the map join may be more."""
+        """The source's keys, unless partitions added before the map join may bring more keys."""
         if self._context.hand_over and source.skeletons:
             return Reason.NOT_HANDED_OVER
         return self._context.keys.of(source)

@@ -1,4 +1,4 @@
-"""Whether a table's own list of partitions is that of the rows that a statement reads."""
+"""Whether a table's own list of partitions describes the rows that a statement reads."""
 
 from __future__ import annotations
 

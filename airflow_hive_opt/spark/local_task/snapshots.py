@@ -52,8 +52,7 @@ class Holding:
 def key_snapshots(session: SparkSession, catalog: Catalog, plan: Plan) -> tuple[Snapshot, ...]:
     """The current snapshot of each lake table that gives keys to a restricted scan.
 
-    A table has none that is empty, that is a view or a branch, or whose version the statement
-    names.
+    These have none: empty tables, views, branches, and tables whose version the statement names.
     """
     if not any(_lake_tables(plan)):
         return ()

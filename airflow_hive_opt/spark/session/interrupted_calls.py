@@ -1,4 +1,4 @@
-"""Lets a task's timeout end a call of the JVM at once, and what comes after the call too.
+"""Lets a task's timeout end a call of the JVM at once, and the calls after it too.
 
 Airflow's ``execution_timeout`` raises an exception wherever the task is, mostly in a call that
 waits for Spark's answer. Py4J would send the next call of the thread through the same connection,

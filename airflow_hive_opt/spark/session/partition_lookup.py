@@ -1,6 +1,6 @@
 """Sets how Spark looks up the partitions of a scan.
 
-:mod:`~airflow_hive_opt.restriction.list_condition` tells the ways.
+:mod:`~airflow_hive_opt.restriction.list_condition` describes the ways of lookup.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class SharedSession:
     left: threading.Event
 
     def why_failed(self) -> str | None:
-        """What a task says whose shared Spark has ended; ``None`` while it is alive."""
+        """The error text after the shared Spark has ended; ``None`` while it is alive."""
         with suppress(Exception):
             context: Any = self.session.sparkContext._jsc
             if self.folder.is_alive() and not context.sc().isStopped():
@@ -154,9 +154,9 @@ def _place(
 def _running(folder: SharedFolder, stopped: threading.Event) -> Address | None:
     """The address of the shared Spark, if it runs; waits while one starts or ends.
 
-    One starts although nobody holds the folder's lock if the task that began it was killed. One
-    that neither starts nor ends in time is ended. Raises ``SparkStartError`` if that is not
-    possible.
+    A Spark may be starting although nobody holds the folder's lock, if the task that started it was
+    killed. A Spark that neither starts nor ends in time is ended. Raises ``SparkStartError`` if
+    that is not possible.
     """
     until = time.monotonic() + _PATIENCE_TO_START
     while folder.is_alive():

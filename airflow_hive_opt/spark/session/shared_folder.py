@@ -94,7 +94,7 @@ class SharedFolder:
 
     @contextmanager
     def locked(self, stopped: threading.Event) -> Iterator[None]:
-        """No other task starts this Spark, ends it when idle, or begins to use it, in the block.
+        """In the block, no other task starts this Spark, ends it when idle, or begins to use it.
 
         Raises ``SparkStartError`` if ``stopped`` is set while this process waits for its turn.
         """

@@ -92,7 +92,7 @@ class SparkLog:
             self._writing = None
 
     def last_words(self) -> str:
-        """What a JVM has said that could not start; closes the log."""
+        """The lines of a JVM that could not start; closes the log."""
         self.close()
         return "; ".join(self._last)
 

@@ -1,4 +1,4 @@
-"""The columns of a file: by which names they are found, and as which types they are read."""
+"""Finds the columns of a file by name, and converts them to the types of the table."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def arrow_type(type_: SqlType) -> pa.DataType:
 def gathered(
     parts: Iterable[Mapping[str, pa.Array]], types: Mapping[str, SqlType], most: int
 ) -> Mapping[str, pa.ChunkedArray]:
-    """The parts of a file's columns as columns of the ``types``.
+    """Joins the parts of a file's columns into columns of ``types``.
 
     A small file may have values of any size, as equal ones need no space in it. So this raises
     :class:`Unanswered` once they take more than ``most`` bytes of memory.

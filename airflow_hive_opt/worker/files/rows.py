@@ -43,7 +43,7 @@ MOST_SECONDS = 30
 class Part:
     """The table's folder, or that of a partition with its values in column order.
 
-    ``files`` are those of them that count; ``None`` for all files of the folder.
+    ``files`` are the files to read; ``None`` for all files of the folder.
     """
 
     storage: Storage
@@ -66,7 +66,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads the columns ``names`` of a table; ``most`` bytes of all files."""
+    """Reads the columns ``names`` of a table, and at most ``most`` bytes of its files."""
 
     table: Table
     names: Sequence[str]
@@ -133,7 +133,7 @@ class Reader:
     def _file(
         self, part: Part, file: DataFile, schema: pa.Schema, room: int
     ) -> tuple[pa.Table, int]:
-        """The columns of one file, and its rows; in memory, they have ``room`` bytes."""
+        """The columns of one file, and its number of rows; ``room`` is memory, in bytes."""
         import pyarrow as pa
 
         storage = part.storage

@@ -143,9 +143,9 @@ def _check(data: bytes, by: Separators) -> None:
 
 
 def text_of_null(hive: str) -> str:
-    """A regular expression of texts that Hive reads as NULL in a column of the type.
+    """A regular expression for texts that Hive reads as NULL in a column of the type.
 
-    Letters are no number. There are more such texts, and some that Hive reads leniently.
+    For example, letters are no number. It does not match all such texts.
     """
     if hive == "string" or "char" in hive:
         return ""

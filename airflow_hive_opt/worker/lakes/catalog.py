@@ -70,7 +70,7 @@ class StatementTables:
         return self._in_metastore(found).described
 
     def lake(self, table: Table) -> LakeTable:
-        """What has described the table; raises ``NotUnderstood`` if nothing here has."""
+        """The lake table that described ``table``; raises ``NotUnderstood`` if there is none."""
         found = self._lakes.get(table.name.lower())
         if found is None:
             raise NotUnderstood(f"{table.name} is a table of {table.provider or 'files'}")

@@ -1,7 +1,7 @@
 """Delta tables: the log is read with deltalake, and the files as those of any Parquet table.
 
-The log is copied first. So the connection's own file system reads it, and nothing is added to it
-between two looks.
+The log is copied first. So the connection's own file system reads it, and nothing is added to the
+copy between two reads.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _described(folder: str) -> _Log:
 
 
 def _check(table: Any) -> None:
-    """Raises ``Unanswered`` for a table of which the files have not the rows, or other columns."""
+    """Raises ``Unanswered`` for a table whose files have other rows or columns than it has."""
     unknown = set(table.protocol().reader_features or ()) - _UNDERSTOOD
     if unknown:
         raise Unanswered(f"the feature {min(unknown)} of its protocol")

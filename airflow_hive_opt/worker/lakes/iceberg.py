@@ -56,7 +56,7 @@ def at_metadata(name: str, location: str, open_path: Callable[[str], StoragePath
 def in_folder(name: str, folder: str, open_path: Callable[[str], StoragePath]) -> IcebergTable:
     """The table in a folder of a Hadoop catalog; raises ``Unanswered``.
 
-    The hint of the version may be old: the current one is the last of those that follow it.
+    The hint may name an old version: the current one is the last that follows it.
     """
     metadata = f"{folder}/metadata"
     try:

@@ -27,7 +27,7 @@ class Conditions:
         self._monotone = monotone
 
     def of(self, node: exp.Expr | None) -> list[str]:
-        """The conjuncts of WHERE, ON or HAVING."""
+        """Translates the conjuncts of WHERE, ON or HAVING."""
         if node is None:
             return []
         if not self._monotone:

@@ -215,7 +215,7 @@ class Expressions:
         return self.cases(tests, values)
 
     def cases(self, tests: list[str], values: list[Typed]) -> Typed:
-        """CASE with a value for each test and one more; all have one type."""
+        """CASE with a value for each test and one for ELSE, all of one type."""
         (*chosen, default), type_ = self.same(values)
         branches = " ".join(
             f"WHEN {test} THEN {value}" for test, value in zip(tests, chosen, strict=True)
@@ -223,7 +223,7 @@ class Expressions:
         return Typed(f"CAST(CASE {branches} ELSE {default} END AS {type_.duckdb})", type_)
 
     def same(self, values: list[Typed]) -> tuple[list[str], SqlType]:
-        """Values of which one is chosen: all of one type, integers of any."""
+        """Values of which one is chosen: all of one type, but integers of any size."""
         plain = [Typed(value.sql, value.type) for value in values]  # no text counts as a date
         found, type_ = alike(plain)
         if type_.is_decimal and {value.type for value in values} - {type_, VOID}:
@@ -261,7 +261,7 @@ class Expressions:
         return self.moved(found, -by if isinstance(node, exp.Sub) else by, unit)
 
     def moved(self, value: Typed, by: int, unit: str) -> Typed:
-        """A date that is later by so many units; an error if it leaves Spark's calendar."""
+        """A date plus a number of units; an error if it leaves Spark's calendar."""
         if abs(by) > 999_999 or value.sql.count(_ERROR) > _MOST_MOVES:  # each repeats its value
             raise NotUnderstood("a long or nested interval")
         later = f"CAST({value.sql} + to_{unit.lower()}s({by}) AS DATE)"

@@ -1,7 +1,7 @@
 """Comparisons of texts with numbers or dates, which Spark casts as its settings say.
 
-A text in the usual form has the same value under all settings. Any other one may fulfil the
-condition, so that more rows do. Such a text in a partition's name or in a small table is rare.
+A text in the usual form has the same value under all settings. Any other text counts as fulfilling
+the condition, so that more rows do. Such a text in a partition's name or in a small table is rare.
 
 >>> text_as(Typed("s", STRING), INT)[:60]
 "CASE WHEN regexp_full_match(s, '0|-?[1-9][0-9]{0,8}') THEN T"

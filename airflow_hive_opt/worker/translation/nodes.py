@@ -1,4 +1,4 @@
-"""Reads sqlglot's nodes strictly: a part that is not expected is not understood."""
+"""Reads sqlglot's nodes strictly: an unexpected part raises ``NotUnderstood``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of a translation ask of each other."""
+"""The protocols by which the parts of a translation call each other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Subqueries(Protocol):
 
     @property
     def work(self) -> Work:
-        """What was found out so far."""
+        """The state of the translation."""
 
     def query(self, node: exp.Expr, outer: Scope | None, monotone: bool) -> Query:
         """A query of any form."""
@@ -51,10 +51,10 @@ class Arguments(Protocol):
         """A condition."""
 
     def cases(self, tests: list[str], values: list[Typed]) -> Typed:
-        """CASE with a value for each test and one more; all have one type."""
+        """CASE with a value for each test and one for ELSE, all of one type."""
 
     def same(self, values: list[Typed]) -> tuple[list[str], SqlType]:
         """Values of which one is chosen, as one type."""
 
     def moved(self, value: Typed, by: int, unit: str) -> Typed:
-        """A date that is later by so many units."""
+        """A date plus a number of units."""

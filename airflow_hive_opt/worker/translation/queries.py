@@ -1,4 +1,4 @@
-"""Queries: SELECT, UNION, and the names that their FROM reads."""
+"""Translates queries: SELECT, UNION, and the names that their FROM reads."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Query(Protocol):
         """The output columns in lower case; empty for one without a certain name."""
 
     def type_of(self, at: int) -> SqlType:
-        """The type of an output column, which the text will have from now on."""
+        """The type of an output column; from now on the query's text includes the column."""
 
     def sql(self) -> str:
         """The query in DuckDB; its columns are named ``c0``, ``c1``, ... by their positions."""

@@ -1,4 +1,4 @@
-"""An expression of DuckDB with its type in Spark, and literals as such expressions."""
+"""``Typed``, a DuckDB expression with its Spark type, and functions that make literals."""
 
 from __future__ import annotations
 

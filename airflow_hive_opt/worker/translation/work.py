@@ -1,4 +1,4 @@
-"""What one translation has found out so far."""
+"""The state of one translation: what it uses, and what it has left out."""
 
 from __future__ import annotations
 

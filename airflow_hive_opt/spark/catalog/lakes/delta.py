@@ -43,11 +43,11 @@ class Delta:
     reads_paths = True
 
     def is_entry(self, metadata: Any) -> bool:
-        """By the provider."""
+        """Whether the entry's provider is Delta."""
         return provider_of(metadata) == DELTA
 
     def is_loaded(self, session: SparkSession, loaded: Any) -> bool:  # noqa: ARG002
-        """By the class of Spark's table."""
+        """Whether the class of Spark's table is Delta's."""
         return str(loaded.getClass().getName()) == _TABLE
 
     def described(
@@ -57,7 +57,7 @@ class Delta:
         table: Table,
         loaded: Any,
     ) -> Table | None:
-        """The columns of liquid clustering count as Iceberg's sort order does."""
+        """The columns of liquid clustering count as ``clustered_by``, like Iceberg's sort order."""
         if not loaded.tableExists():  # a path without a table
             return None
         snapshot = loaded.initialSnapshot()
@@ -91,13 +91,13 @@ class Delta:
         table: Table,  # noqa: ARG002
         filters: Sequence[tuple[str, RowFilter]],
     ) -> str | None:
-        """SQL."""
+        """The conditions as SQL."""
         return " AND ".join(f"({values_condition(quote(name), found)})" for name, found in filters)
 
     def counted(
         self, session: SparkSession, loaded: Any, found: PlannedFiles
     ) -> PlannedFiles | None:
-        """With the plan that Delta makes of a query with the condition."""
+        """The files in the plan that Delta makes for a query with the condition."""
         if found.expression is None:
             return None
         snapshot = loaded.initialSnapshot()
@@ -129,17 +129,17 @@ class Delta:
         place: Place,  # noqa: ARG002
         loaded: Any,
     ) -> str | None:
-        """The number of the version; none if the name is that of a version."""
+        """The number of the version; ``None`` if the name itself selects a version."""
         if loaded.timeTravelOpt().isDefined() or _VERSION.search(str(loaded.path())):
             return None
         return str(loaded.initialSnapshot().version())
 
     def as_of(self, version: str) -> str:
-        """By the number of the version."""
+        """The clause with the number of the version."""
         return f"VERSION AS OF {version}"
 
     def has_columns_of(self, session: SparkSession, loaded: Any, version: str) -> bool:  # noqa: ARG002
-        """A table has the columns of its current version."""
+        """Always true: a table has the columns of its current version."""
         return str(loaded.initialSnapshot().version()) == version
 
 

@@ -42,7 +42,7 @@ class Hudi:
     reads_paths = False
 
     def is_entry(self, metadata: Any) -> bool:
-        """By the provider."""
+        """Whether the entry's provider is Hudi."""
         return provider_of(metadata) == HUDI
 
     def is_loaded(self, session: SparkSession, loaded: Any) -> bool:  # noqa: ARG002
@@ -53,7 +53,7 @@ class Hudi:
         )
 
     def described(self, session: SparkSession, place: Place, table: Table, loaded: Any) -> Table:  # noqa: ARG002
-        """By the table's own properties and its index of column statistics, if it has one.
+        """Reads the table's own properties and its index of column statistics, if there is one.
 
         The size of a partitioned table is not known: Hudi would have to list every partition.
         """
@@ -102,13 +102,13 @@ class Hudi:
         table: Table,  # noqa: ARG002
         filters: Sequence[tuple[str, RowFilter]],
     ) -> str | None:
-        """SQL."""
+        """The conditions as SQL."""
         return " AND ".join(f"({values_condition(quote(name), found)})" for name, found in filters)
 
     def counted(
         self, session: SparkSession, loaded: Any, found: PlannedFiles
     ) -> PlannedFiles | None:
-        """With the scans that Spark plans of the table, with the condition and without.
+        """The files in the scans that Spark plans for the table, with and without the condition.
 
         A file group of a merge-on-read table is one file, and its log files have no size.
         """
@@ -129,15 +129,15 @@ class Hudi:
         )
 
     def version(self, session: SparkSession, place: Place, loaded: Any) -> str | None:  # noqa: ARG002
-        """It is not held to a version."""
+        """Hudi's tables are not held to a version."""
         return None
 
     def as_of(self, version: str) -> str:
-        """By the instant."""
+        """The clause with the instant."""
         return f"TIMESTAMP AS OF '{version}'"
 
     def has_columns_of(self, session: SparkSession, loaded: Any, version: str) -> bool:  # noqa: ARG002
-        """It is not held to a version."""
+        """Hudi's tables are not held to a version."""
         return False
 
 

@@ -43,7 +43,7 @@ class Iceberg:
         return bool(kind.isDefined()) and str(kind.get()).lower() == ICEBERG
 
     def is_loaded(self, session: SparkSession, loaded: Any) -> bool:  # noqa: ARG002
-        """By the class of Spark's table."""
+        """Whether the class of Spark's table is Iceberg's."""
         return str(loaded.getClass().getName()) == "org.apache.iceberg.spark.source.SparkTable"
 
     def described(self, session: SparkSession, place: Place, table: Table, loaded: Any) -> Table:
@@ -68,11 +68,11 @@ class Iceberg:
         )
 
     def of_entry(self, session: SparkSession, table: Table) -> Table:  # noqa: ARG002
-        """Spark can't read it as Iceberg's."""
+        """Without Iceberg's catalog Spark can't read the table, so it stays as it is."""
         return table
 
     def most_values(self, table: Table, column: str) -> int:
-        """It compares a list of more than 200 values with partition values only."""
+        """Iceberg compares a list of more than 200 values with partition values only."""
         return _MOST_PARTITION_VALUES if column.lower() in table.partitioned_by else 200
 
     def expression(
@@ -80,13 +80,13 @@ class Iceberg:
         table: Table,  # noqa: ARG002
         filters: Sequence[tuple[str, RowFilter]],
     ) -> str | None:
-        """Iceberg's JSON."""
+        """The conditions in Iceberg's JSON."""
         return expression_of(filters)
 
     def counted(
         self, session: SparkSession, loaded: Any, found: PlannedFiles
     ) -> PlannedFiles | None:
-        """With Iceberg's own planning, of the current snapshot alone."""
+        """The files by Iceberg's own planning, of the current snapshot only."""
         if _reads_a_version(session, Place.of(found.scan.table), loaded):
             return None  # its name is that of a snapshot or branch
         return planned_files(session._jvm, loaded.table(), found)
@@ -99,7 +99,7 @@ class Iceberg:
         return None if snapshot is None else str(snapshot.snapshotId())
 
     def as_of(self, version: str) -> str:
-        """By the snapshot's ID."""
+        """The clause with the snapshot's ID."""
         return f"VERSION AS OF {version}"
 
     def has_columns_of(self, session: SparkSession, loaded: Any, version: str) -> bool:  # noqa: ARG002

@@ -40,7 +40,7 @@ class LakeFormat(Protocol):
         """
 
     def of_entry(self, session: SparkSession, table: Table) -> Table:
-        """A table whose entry in the metastore names the format, but which it did not load."""
+        """A table whose metastore entry names the format, but which the format did not load."""
 
     def most_values(self, table: Table, column: str) -> int:
         """The length of a list up to which the format compares each value with a file's values.

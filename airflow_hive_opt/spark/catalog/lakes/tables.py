@@ -59,7 +59,7 @@ class LakeTables:
         return found if found is not None and found.provider else None
 
     def of_entry(self, table: Table, metadata: Any) -> Table:
-        """A table of the metastore, described as the format does that its entry names, if any."""
+        """A table of the metastore, described by the format that its entry names, if any."""
         format_ = entry_format(metadata)
         return table if format_ is None else format_.of_entry(self._session, table)
 
