@@ -39,7 +39,7 @@ def session_status() -> int:
 
 
 def session_stop(force: bool) -> int:
-    """Ends the shared Sparks, those in use only with ``force``, and says how many.
+    """Ends idle shared Sparks (with ``force`` also used ones) and prints how many.
 
     Returns 1 if one still runs.
     """

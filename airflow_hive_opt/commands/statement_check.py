@@ -1,4 +1,4 @@
-"""What the command line says of a wrong statement, most of it before Spark starts."""
+"""Errors of the command line for a wrong statement, mostly before Spark starts."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class _MapJoinPruneDecoratedOperator(DecoratedOperator, MapJoinPruneOperator):
 def map_join_prune_task(
     python_callable: Callable[..., str] | None = None, **kwargs: Any
 ) -> TaskDecorator:
-    """Makes a task of a function that returns the statement; takes the operator's arguments."""
+    """Turns a function that returns a statement into a task; takes the operator's arguments."""
     return task_decorator_factory(
         python_callable=python_callable,
         decorated_operator_class=_MapJoinPruneDecoratedOperator,

@@ -145,7 +145,7 @@ def differences(local_task: Binding, map_join: Binding) -> Iterator[str]:
 def _difference(
     name: str, there: Mapping[str, str | None], here: Mapping[str, str | None]
 ) -> Iterator[str]:
-    """How a table or view differs; Spark itself reports one that is only missing here."""
+    """How a table or view differs. One that is only missing here is left to Spark's error."""
     if name not in here:
         if _kind(there[name]) == _TEMPORARY:
             yield f"{name} is a temporary view there and not here"

@@ -1,4 +1,4 @@
-"""A descriptor as readable text: what each scan reads, by which keys, and the reason."""
+"""A descriptor as text for people: what each scan reads, its keys, and the reason."""
 
 from __future__ import annotations
 

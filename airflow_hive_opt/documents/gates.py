@@ -127,7 +127,7 @@ def _check_limit(
     kept: int,
     of_files: Sequence[int | None],
 ) -> None:
-    """Checks a limit of what is read; one that can't be verified counts as exceeded."""
+    """Checks a limit on what is read; a limit that can't be verified counts as exceeded."""
     known = kept + sum(count for count in of_files if count is not None)
     if known > allowed:
         raise GateClosed(

@@ -143,7 +143,7 @@ class Job:
         return query_digest(self.statement, self.parameters)
 
     def digest_of_work(self) -> str:
-        """SHA-256 of the work, without what differs between the attempts of a task.
+        """SHA-256 of the work, without fields that differ between the attempts of a task.
 
         Raises ``ValueError`` for a parameter that JSON can't represent.
         """

@@ -294,7 +294,7 @@ def _target(target: Target) -> str:
 
 
 def _conditions(descriptor: Descriptor) -> Iterator[str]:
-    """What is restricted by a condition: a scan with its files, or else a scan's rows."""
+    """The scans with a condition: each with its files, or else with its restricted rows."""
     files = {found.scan: found for found in descriptor.planned_files}
     by_scan: dict[ScanRef, list[RowFilter]] = {}
     for found in descriptor.row_filters:

@@ -109,7 +109,7 @@ def _write_local(data: bytes, path: Path) -> None:
 
 
 def _make_folder(folder: Path) -> None:
-    """Makes the folder and those above it for their owner alone: their names show DAGs and runs.
+    """Makes the folder and its parents for their owner alone: their names show DAGs and runs.
 
     ``Path.mkdir`` gives the mode to the last folder only.
     """

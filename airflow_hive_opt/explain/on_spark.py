@@ -1,4 +1,4 @@
-"""How Spark, which makes a plan of its own, runs Hive's joins and hints.
+"""How Spark, which makes its own plan, runs the joins and hints of Hive's plan.
 
 A map join becomes a broadcast join. Adaptive execution replaces a Conditional. A join needs no
 shuffle if Spark itself wrote both tables with the same buckets. Spark can't use the buckets that

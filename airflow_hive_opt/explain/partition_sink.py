@@ -67,5 +67,5 @@ def _sources(job: Task, decision: ScanDecision) -> tuple[KeySource, ...]:
 
 
 def _names(scan: TableScan) -> set[str]:
-    """Returns the aliases of a scan: its own and those of the subqueries around it."""
+    """Returns the aliases of a scan: its own alias and the aliases of subqueries around it."""
     return set(scan.path.split(":")) | {scan.alias}

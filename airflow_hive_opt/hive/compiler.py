@@ -56,7 +56,7 @@ def compile_statement(
 
 
 def _placed(error: PlanError, sql: str) -> PlanError:
-    """Adds a position to an error that has none: that of the hint or that of the statement."""
+    """Adds the position of the hint or of the statement to an error that has no position."""
     if error.line is not None:
         return error
     hint = sql.find("/*+") if error.number in _HINT_ERRORS else -1

@@ -19,7 +19,7 @@ _Show = Callable[[OperatorGraph], str]
 def before_and_after(
     rule: _Rule, sql: str, settings: dict[str, str], show: _Show = graph_text.draw
 ) -> tuple[str, str]:
-    """Returns what ``show`` makes of the graph right before and right after ``rule``.
+    """Returns the results of ``show`` for the graph right before and right after ``rule``.
 
     A rule that runs twice is shown where it first changes something.
     """

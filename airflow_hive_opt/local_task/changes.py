@@ -1,4 +1,4 @@
-"""What the map join must know of a statement that changes rows."""
+"""Where a statement that changes rows takes conditions, for the map join."""
 
 from __future__ import annotations
 

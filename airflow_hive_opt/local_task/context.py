@@ -1,4 +1,4 @@
-"""What the scans of a statement share while the local task decides on them."""
+"""The state that the scans of a statement share while the local task decides on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_hive_opt.statement.catalog import Table
 
 
 class LocalTaskContext:
-    """One engine and its metastore; runs no key query twice and lists no table's names twice.
+    """One engine and its metastore; runs each key query and lists each table's names once.
 
     ``is_on_glue`` says that Spark's metastore is AWS Glue, and ``hand_over`` that other
     applications read the results.

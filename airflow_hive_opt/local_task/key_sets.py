@@ -73,7 +73,7 @@ def failed(what: str, error: Exception) -> Reason:
 
 
 def _asked(source: KeySource) -> _Asked:
-    """What identifies a key query: one view name may stand for different tables."""
+    """What identifies a key query: its SQL, and the tables behind its view names."""
     return source.sql, source.metadata_sql, source.skeletons
 
 

@@ -66,7 +66,7 @@ def without_joins(
     answered: Sequence[RedundantJoin],
     ways: Mapping[ScanRef, Way],
 ) -> EliminatedJoins | None:
-    """``sql`` with restricted scans and without the answered joins; ``None`` if there are none.
+    """``sql`` with restricted scans and without redundant joins; ``None`` if there are none.
 
     The descriptor is the one that the local task has just made for ``sql``.
     """

@@ -1,4 +1,4 @@
-"""The keys of a statement's scans by which a sensor can wait for partitions."""
+"""Collects the keys of a statement's scans, so that a sensor can wait for partitions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def required_keys(
 
 
 def is_target(decision: ScanDecision, plan: Plan) -> bool:
-    """Whether the scan is that of the table whose rows the statement changes."""
+    """Whether the scan reads the table whose rows the statement changes."""
     if plan.row_level is None or decision.relation is None:
         return False
     return decision.relation.reference == plan.row_level.target

@@ -37,7 +37,7 @@ class RestrictedScan(Protocol):
     """One scan that keys may restrict."""
 
     def key_sources(self) -> Sequence[KeySource]:
-        """The sources whose keys are worth reading. Those of all scans are read together."""
+        """The sources whose keys are worth reading. The keys of all scans are read together."""
 
     def entry(self) -> Entry:
         """The scan's entry; after an error, the scan is only not pruned."""

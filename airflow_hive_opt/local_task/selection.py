@@ -96,13 +96,13 @@ class Selection:
         return [value for _, tuples in self.tuples for row in tuples for value in row]
 
     def asked(self, partitions: list[Partition], keys: Sequence[Keys]) -> None:
-        """Stores the partitions found so far and adds the keys that found them."""
+        """Stores the found partitions, and the keys that were used to find them."""
         self.partitions = partitions
         self.used.extend(keys)
         self.answered = True
 
     def leave_out_by_names(self, before: list[Partition], after: list[Partition]) -> None:
-        """Stores what growing keys have left out."""
+        """Stores the partitions that growing keys have left out."""
         kept = {part.values for part in after}
         self._left_out_by_names += (part for part in before if part.values not in kept)
 

@@ -92,7 +92,7 @@ def _missing(table: DeltaTable, required: Required) -> Tuples:
 
 
 def _stored_name(table: DeltaTable, required: Required, at: int) -> str:
-    """The name in the log of a required column, whose case may differ, and which may be mapped."""
+    """The name that a required column has in the log: in another case, or by column mapping."""
     name, type_ = required.columns[at], required.types_of_columns[at]
     fields: Sequence[Any] = table.schema().fields
     field = next((each for each in fields if each.name.lower() == name), None)

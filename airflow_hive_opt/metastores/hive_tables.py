@@ -1,4 +1,4 @@
-"""Converts Thrift tables and partitions to those of the planner and the local task."""
+"""Converts Thrift's tables and partitions to the planner's and the local task's."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def _columns(
 
 
 def _alike(columns: Iterable[Column]) -> list[tuple[str, str]]:
-    """The columns without what Spark does not compare: collations, and the length of texts."""
+    """The columns without collations and lengths of texts, which Spark does not compare."""
     return [(column.name, _ALIKE.sub("string", column.type)) for column in columns]
 
 

@@ -85,7 +85,7 @@ class LookedUp(ABC):
 
     @abstractmethod
     def _told_tables(self, database: str, names: Sequence[str]) -> Iterable[Any]:
-        """Those of the given tables of one database that a single call returns."""
+        """Those of the given tables of one database that one call for all of them returns."""
 
     @abstractmethod
     def _told_partitions(self, table: Table, partitions: Sequence[Partition]) -> Iterable[Any]:

@@ -66,7 +66,7 @@ class Metastore(Catalog, PartitionCatalog, Protocol):
     def existing(
         self, table: Table, partitions: Iterable[Partition]
     ) -> frozenset[tuple[str | None, ...]]:
-        """The values of those given partitions that the metastore has.
+        """The values of the given partitions that exist in the metastore.
 
         One call for up to 1,000 partitions.
         """

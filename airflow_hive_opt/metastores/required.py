@@ -1,4 +1,4 @@
-"""The partitions that keys require, and those of them that a table does not have yet."""
+"""The partitions that keys require, and which of them a table does not have yet."""
 
 from __future__ import annotations
 

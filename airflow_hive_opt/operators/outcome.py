@@ -96,7 +96,7 @@ def _push_for_pages(instance: Any, summary: Mapping[str, Any], status: Status) -
 
 
 def _log_decisions(log: Any, decisions: Sequence[Mapping[str, Any]]) -> None:
-    """Logs a summary's decisions as a table, then what to do about each reason not to prune."""
+    """Logs a summary's decisions as a table, then advice on each reason not to prune."""
     # late: the DAG file imports this module, and only a run needs the advice
     from airflow_hive_opt.pruning.advice import advice_on
 

@@ -219,7 +219,7 @@ class StatementOperator(SparkSubmitOperator):
         return self._run_here(context, lambda _: known, place)
 
     def prepared(self, context: Context, job: Job, place: Deployment) -> Prepared:  # noqa: ARG002
-        """Starts what can be done before Spark runs, and returns a function that waits for it."""
+        """Starts work that needs no Spark, and returns a function that waits for the job."""
         return lambda _: job
 
     def summary_of(self, outcome: Outcome) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def _run(run: TaskRun, before: BriefRun | None) -> Run:
 
 
 def _change(run: TaskRun, before: BriefRun | None) -> str | None:
-    """How the reasons differ from those of the run before, in words; ``None`` if they do not."""
+    """The changes of the reasons since the run before, in words; ``None`` without changes."""
     if before is None or run.figures.scans == before.figures.scans:
         return None
     was, now = dict(before.figures.scans), dict(run.figures.scans)

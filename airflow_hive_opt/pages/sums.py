@@ -75,7 +75,7 @@ def sums_of(runs: Iterable[BriefRun]) -> dict[tuple[str, str], TaskSums]:
 
 
 def plus(one: int | None, other: int | None) -> int | None:
-    """The sum of what is known.
+    """The sum of the numbers that are known; ``None`` if none is.
 
     >>> plus(1, None), plus(None, None), plus(1, 2)
     (1, None, 3)

@@ -1,4 +1,4 @@
-"""What a request names, or the answer 404 with the reason."""
+"""Finds the objects that a request names, or answers 404 with the reason."""
 
 from __future__ import annotations
 

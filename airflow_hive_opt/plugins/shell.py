@@ -50,7 +50,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/pages/", dependencies=LOGIN)
 @router.get("/pages/reasons", dependencies=LOGIN)
 def of_no_dag() -> Response:
-    """The page of all tasks, and that of the reason codes."""
+    """The page of all tasks, and the page of the reason codes."""
     return _shell()
 
 

@@ -1,4 +1,4 @@
-"""Writes a condition over other columns: those below a SELECT, or equal ones elsewhere."""
+"""Rewrites a condition for other columns: columns below a SELECT, or equal columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The condition for a scan's partitions, in the form by which Spark finds them cheapest.
+"""Writes the condition for a scan's partitions so that Spark finds them most cheaply.
 
 Spark asks its metastore for the partitions of a scan by the conditions on partition columns. By
 default it turns an IN list above ``spark.sql.hive.metastorePartitionPruningInSetThreshold`` into a
@@ -43,7 +43,7 @@ def cheapest_way(
     on_glue: bool = False,
     usual: bool = True,
 ) -> Way:
-    """How to find the partitions with these values; the table has ``total`` partitions.
+    """The cheapest way to find these partitions of a table with ``total`` partitions.
 
     ``on_glue`` says that the metastore is AWS Glue. ``usual`` says that the partitions' names have
     the values as Spark writes them: a filter of a Hive 4 metastore does not find others.

@@ -33,7 +33,7 @@ def values_condition(column: str, found: RowFilter) -> str:
 
 
 def _literal(text: str, type_: str) -> str:
-    """A value as SQL; a timestamp's microseconds mean the same in every time zone."""
+    """A value as SQL; a timestamp is written in microseconds, whatever the time zone."""
     return f"timestamp_micros({text})" if type_ == TIMESTAMP else literal(typed(text, type_))
 
 

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RedundantJoin:
-    """A join with a small table whose keys, each of which occurs once, chose all partitions.
+    """A join with a small table whose keys, each of which occurs once, selected all partitions.
 
     ``scan`` is the pruned scan, ``table`` that of the small table. ``keys`` has pairs of a column
     of the small table and the partition column that equals it. ``asked`` are the statement's

@@ -1,4 +1,4 @@
-"""What a statement's text shows to be wrong, before Spark starts.
+"""Finds mistakes in a statement's text before Spark starts.
 
 Only what is certainly wrong is an error here: Spark knows more statements than the planner.
 """
@@ -62,7 +62,7 @@ def parameters_of(sql: str) -> tuple[str, ...]:
 
 
 def with_values(sql: str, parameters: Mapping[str, str]) -> str:
-    r"""The statement with literals of text in the place of its ``:name`` markers.
+    r"""The statement with string literals instead of its ``:name`` markers.
 
     >>> with_values("SELECT ':n' WHERE a = :n", {"n": "it's"})
     "SELECT ':n' WHERE a = 'it\\'s'"

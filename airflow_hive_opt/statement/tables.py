@@ -25,7 +25,7 @@ _COMMANDS = ("ALTER", "COMMENT", "GRANT", "MSCK", "REFRESH", "REVOKE", "SHOW")
 
 @dataclass(frozen=True)
 class Tables:
-    """What a statement reads and writes: sorted ``[catalog.]database.table`` in lower case."""
+    """The tables that a statement reads and writes: ``[catalog.]database.table``, sorted."""
 
     reads: tuple[str, ...]
     writes: tuple[str, ...]

@@ -69,7 +69,7 @@ def collect(
 
 
 def _too_much(reason: Reason, left_out: Sequence[str]) -> Reason:
-    """The reason; raises :class:`Unanswered` if left-out conditions may leave fewer keys."""
+    """Returns ``reason``; raises :class:`Unanswered` if left-out conditions may exclude keys."""
     if left_out:
         raise Unanswered(f"{reason} without {left_out[0]}")
     return reason

@@ -111,7 +111,7 @@ def fulfilling(
 
 
 def _conjuncts(work: Work, condition: str, relations: Sequence[Relation]) -> list[str]:
-    """What is understood of a condition."""
+    """The conjuncts of a condition that can be evaluated."""
     try:
         own, where = _parsed(work, f"SELECT 1 FROM t WHERE {condition}")
     except NotUnderstood as why:
@@ -127,7 +127,7 @@ def _no_table(name: str) -> Source:
 
 
 def _parsed(work: Work, sql: str) -> tuple[Work, exp.Select]:
-    """The tree of a text, and the work on it, which shares what is found out."""
+    """The tree of a text, and a :class:`Work` that shares the state of ``work``."""
     try:
         tree = tree_of(sql)
     except Unanswered as error:

@@ -31,7 +31,7 @@ MOST_BYTES = 64 << 20
 
 
 class SmallTables(Protocol):
-    """What a catalog knows of tables; it may raise errors of its own."""
+    """The protocol of a catalog of small tables; it may raise its own errors."""
 
     def table(self, name: str) -> Table | None:
         """The table of a name as in the statement, in lower case."""

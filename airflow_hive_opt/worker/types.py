@@ -1,4 +1,4 @@
-"""The types of which the worker compares values exactly as Spark does.
+"""The types whose values the worker compares exactly as Spark does.
 
 There is no timestamp, whose value depends on a time zone; no float or double, which have NaN and
 two zeros; and no char, which is padded. A varchar is a string for Spark too.

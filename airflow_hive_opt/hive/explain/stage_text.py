@@ -75,7 +75,7 @@ def _stage(task: Task) -> list[str]:
 
 
 def _tree(operator: ops.Operator, indent: int, stop: str, seen: set[int]) -> list[str]:
-    """Returns an operator and those after it in the same phase.
+    """Returns an operator and the operators after it in the same phase.
 
     If ``stop`` is not empty, the tree ends at a map join, which prints as ``stop``.
     """

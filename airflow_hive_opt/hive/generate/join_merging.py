@@ -48,7 +48,7 @@ def _kind(node: JoinTree) -> str:
 
 
 def _filters_late(node: JoinTree) -> bool:
-    """Tells whether a node must run on its own: an outer join with conditions over both sides."""
+    """Tells whether a node can't be merged: an outer join with conditions over both sides."""
     return node.outer and bool(node.residual)
 
 

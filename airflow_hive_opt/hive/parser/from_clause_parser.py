@@ -29,7 +29,7 @@ _JOINS = {
 class FromClauseParser(ExpressionParser):
     """Parses FROM clauses.
 
-    The class is between the parsers of expressions and of queries, which call each other.
+    It extends the parser of expressions; the parser of queries extends it.
     """
 
     def source(self) -> syntax.Source:

@@ -199,7 +199,7 @@ Query = typing.Union[Block, Union]
 
 
 def with_views(query: Query, views: tuple[tuple[str, Query], ...]) -> Query:
-    """Gives a block without WITH queries of its own those around it."""
+    """Gives a block that has no WITH queries the WITH queries of the query around it."""
     return replace(query, views=views) if isinstance(query, Block) and not query.views else query
 
 

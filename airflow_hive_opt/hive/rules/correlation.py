@@ -171,7 +171,7 @@ def _through_join(
     inner: list[Expression],
     partition: list[Expression],
 ) -> list[ops.ReduceSink]:
-    """Returns the inputs of a join if each key is, at its place, a key of the input it is from."""
+    """Returns the inputs of a join if each key is a key of its input at the same position."""
     tags = [join.sources[key.name] for key in keys if isinstance(key, Column)]
     parents = [join.parents[tag] for tag in tags]
     sinks = [parent for parent in parents if isinstance(parent, ops.ReduceSink)]

@@ -1,4 +1,4 @@
-"""Removes a shuffle by keys by which the rows are already shuffled.
+"""Removes a shuffle whose rows are already shuffled by the same keys.
 
     >>> from airflow_hive_opt.hive.example import stages
     >>> inner = "SELECT key, count(1) c FROM src GROUP BY key"

@@ -159,7 +159,7 @@ class GlueMetastore(LookedUp):
         return hive_table(answer["Table"])
 
     def _told_tables(self, database: str, names: Sequence[str]) -> Iterable[Any]:
-        """One call for each table, ten at once."""
+        """The tables, by one call for each, ten at once."""
         return filter(None, together(lambda name: self._told_table(database, name), names))
 
     def _told_partitions(self, table: Table, partitions: Sequence[Partition]) -> Iterable[Any]:

@@ -123,7 +123,7 @@ class IcebergTables:
 
 
 def _why(error: Exception) -> str:
-    r"""What a validation of PyIceberg's says, without the text that it has validated.
+    r"""The message of an error, without the validated text that PyIceberg's errors quote.
 
     >>> _why(ValueError("1 validation error\n  no type 'x' [type=value_error, input_value='...'"))
     "no type 'x'"

@@ -1,4 +1,4 @@
-"""What follows a statement that has run: its report and its outcome.
+"""Makes the report and the outcome of a statement that has run.
 
 No error here may cause a retry.
 """
@@ -49,7 +49,7 @@ def outcome_of(
     catalog: SessionCatalog,
     clock: Clock,
 ) -> Outcome:
-    """Writes the report next to ``path``; ``digest`` is the one that the local task returned."""
+    """Writes the report next to ``path``; ``digest`` is the descriptor's, from the local task."""
     report = completed(job, result, catalog, clock)
     if report.descriptor.digest != digest:
         report = _with_own_descriptor(report, path)

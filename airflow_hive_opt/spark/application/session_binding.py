@@ -1,4 +1,4 @@
-"""How a session reads a statement; a descriptor is bound to it."""
+"""Records how a session reads a statement; a descriptor is valid only for that reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package as a zip for ``--py-files``: what a driver needs, without Airflow.
+"""Packs the files that a driver needs, without Airflow, into a zip for ``--py-files``.
 
 Cluster machines have PySpark. The package works with certain releases of sqlglot only, so the
 shipped one takes precedence over the cluster's. The cluster's file system libraries take precedence

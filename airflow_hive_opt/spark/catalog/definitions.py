@@ -1,4 +1,4 @@
-"""What the names of a session stand for: functions, views and variables, by their definitions."""
+"""The definitions of a session's functions, views and variables, by their names."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Names:
         self._definitions = catalog.definitions()
 
     def resolve(self, texts: Iterable[str]) -> ResolvedNames:
-        """What the names in the texts stand for; a table that does not exist is left out.
+        """Everything that the names in the texts stand for, except tables that do not exist.
 
         If functions can't be looked up, all that may be one are unidentified.
         """

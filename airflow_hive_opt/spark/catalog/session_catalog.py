@@ -1,4 +1,4 @@
-"""The catalog of a session: what it answers, and which class answers it."""
+"""The protocol of a session's catalog, and the choice of its class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the local task does on Spark alone.
+"""The parts of the local task that only Spark can do.
 
 - ``engine`` reads keys and evaluates conditions on Spark. ``lake_scans`` and ``data_columns`` are
   its kinds of scans.

@@ -232,7 +232,7 @@ def reuses_an_aggregate(lines: Sequence[str]) -> bool:
 
 
 def _depth(line: str) -> int:
-    """How deep an operator of a plan's text is."""
+    """The depth of an operator in the tree of a plan's text."""
     return len(line) - len(line.lstrip(" :+-"))
 
 

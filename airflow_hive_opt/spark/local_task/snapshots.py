@@ -118,7 +118,7 @@ def current(session: SparkSession, table: str) -> Snapshot | None:
 
 
 def _why_free(session: SparkSession, plan: Plan, found: Snapshot) -> str | None:
-    """Why the statement can't read the table at its snapshot, as far as its own scans tell."""
+    """Why the statement can't read the table at its snapshot; ``None`` if it can."""
     for decision in plan.decisions:
         if decision.pruned and decision.table.name == found.table:
             return "keys restrict its own scan"

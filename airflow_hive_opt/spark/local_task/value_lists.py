@@ -73,7 +73,7 @@ def _equalities(
     types: dict[str, str],
     failures: list[Reason],
 ) -> dict[str, _Equal]:
-    """By column of the scan, the key column that it equals; the one with the fewest keys."""
+    """For each column of the scan, an equal key column: the one with the fewest keys."""
     found: dict[str, _Equal] = {}
     for source in alternative.sources:
         keys = keys_of(source)

@@ -19,7 +19,7 @@ def open_private(path: Path) -> IO[str]:
 
 
 def try_lock(file: IO[str], kind: int = fcntl.LOCK_EX) -> bool:
-    """Locks the file unless another process uses it; those that only ask take a shared lock."""
+    """Locks the file unless another process holds it; a mere check takes a shared lock."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -47,7 +47,7 @@ class Address:
 
 
 def sessions_root() -> Path:
-    """``$AIRFLOW_HIVE_OPT_SESSIONS``, or a folder in the user's home."""
+    """The folder of all shared Sparks: ``$AIRFLOW_HIVE_OPT_SESSIONS``, else in the home folder."""
     named = os.environ.get(FOLDER_VARIABLE)
     return Path(named) if named else Path.home() / ".airflow-hive-opt" / "sessions"
 
@@ -117,7 +117,7 @@ class SharedFolder:
             return False
 
     def hold(self) -> IO[str] | None:
-        """A file that stays locked while this process is the Spark; ``None`` if another one is."""
+        """A locked file, which marks this process as the Spark; ``None`` if another one is it."""
         file = self._file("alive")
         for _ in range(_TRIES):  # a process that asks has the lock for a moment
             if try_lock(file):

@@ -140,7 +140,7 @@ def active(session: SparkSession) -> Iterator[None]:
 
 
 class _NumpyIfLoaded:
-    """PySpark's converter of NumPy values; asks it only about these, so it imports nothing."""
+    """Calls PySpark's converter for NumPy values only, so that it does not import pandas."""
 
     def __init__(self, converter: Any) -> None:
         self._converter = converter

@@ -24,7 +24,7 @@ _OPENED: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 @dataclass(frozen=True)
 class Separators:
-    """How a file is split: the bytes between columns, what NULL is, and the escape if any."""
+    """How a file is split: the bytes between columns, the text for NULL, and the escape, if any."""
 
     field: bytes
     null: str
@@ -129,7 +129,7 @@ def _content(file: Any, path: str, most: int) -> bytes:
 
 
 def _check(data: bytes, by: Separators) -> None:
-    """Raises :class:`Unanswered` for bytes that readers take differently."""
+    """Raises :class:`Unanswered` for bytes that Hive and Spark may read differently."""
     if data.startswith(b"\xef\xbb\xbf"):
         raise Unanswered("a byte order mark")
     if data.count(b"\r") != data.count(b"\r\n"):

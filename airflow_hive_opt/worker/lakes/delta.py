@@ -102,7 +102,7 @@ def in_folder(name: str, location: str, open_path: Callable[[str], StoragePath])
 
 @dataclass(frozen=True)
 class _Log:
-    """What a log says: ``files`` are paths in the table's folder, with bytes and partition."""
+    """The content of a log: ``files`` are paths in the table's folder, with bytes and partition."""
 
     columns: tuple[Column, ...]
     partitioned_by: tuple[str, ...]

@@ -178,7 +178,7 @@ class IcebergTable:
         return Snapshot(self.name, str(snapshot.snapshot_id))
 
     def _actual(self, names: Sequence[str]) -> dict[str, str]:
-        """The table's own names of columns, by those in lower case."""
+        """The table's column names as written, by their names in lower case."""
         found: dict[str, list[str]] = {}
         for field in self.loaded.schema().fields:
             found.setdefault(field.name.lower(), []).append(field.name)

@@ -91,7 +91,7 @@ class Conditions:
         return f"EXISTS (SELECT 1 FROM ({query.sql()}) AS q WHERE {' AND '.join(pairs)})"
 
     def _count(self, node: exp.Expr) -> None:
-        """Counts a condition that says more than that columns equal each other or have values."""
+        """Counts a condition, except equalities of columns and ``IS NOT NULL``."""
         bare = node.unnest()
         if isinstance(bare, exp.EQ):
             sides = bare.this.unnest(), bare.expression.unnest()

@@ -101,7 +101,7 @@ class Queries:
         return Queries(self.work, {**self.ctes, **found})
 
     def _before(self, cte: exp.CTE) -> Queries:
-        """What the CTE itself can read: those before it."""
+        """The CTEs that this CTE can read: the ones before it."""
         names = list(self.ctes)
         before = names[: names.index(cte.alias.lower())]
         return Queries(self.work, {name: self.ctes[name] for name in before})

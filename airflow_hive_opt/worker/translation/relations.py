@@ -26,10 +26,10 @@ class Relation(Protocol):
         """The columns in order."""
 
     def column(self, name: str, /) -> Typed:
-        """One of ``names``; raises :class:`NotUnderstood`."""
+        """The column of that name, one of ``names``; raises :class:`NotUnderstood`."""
 
     def sql(self) -> str:
-        """The item in DuckDB; it has the columns that were asked for."""
+        """The item as SQL of DuckDB, with the columns that were requested."""
 
 
 class Query(Protocol):
@@ -124,7 +124,7 @@ class LeftOut:
 
 
 class Scope:
-    """The relations in which a name is looked up; then ``outer``, those of the query around it."""
+    """The relations in which a name is looked up; then ``outer``, the enclosing query's."""
 
     def __init__(self, relations: Sequence[Relation], outer: Scope | None = None) -> None:
         self.relations = list(relations)

@@ -55,7 +55,7 @@ def identifier(name: str) -> str:
 
 
 def text(value: str) -> Typed:
-    """A string literal; raises :class:`NotUnderstood` for what SQL text can't have."""
+    """A string literal; raises :class:`NotUnderstood` for characters that SQL can't have."""
     if "\0" in value or not value.isprintable():
         code = value.encode("utf-8", "surrogatepass").hex()
         try:

@@ -69,7 +69,7 @@ class Work:
 
     @contextmanager
     def attempt(self) -> Iterator[Notes]:
-        """If the block raises :class:`NotUnderstood`, what it used is forgotten.
+        """Forgets what the block used if the block raises :class:`NotUnderstood`.
 
         Otherwise the yielded notes have it after the block.
         """

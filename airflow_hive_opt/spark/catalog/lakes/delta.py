@@ -57,7 +57,7 @@ class Delta:
         table: Table,
         loaded: Any,
     ) -> Table | None:
-        """The columns of liquid clustering count as ``clustered_by``, like Iceberg's sort order."""
+        """The table; columns of liquid clustering are in ``clustered_by``, like sort columns."""
         if not loaded.tableExists():  # a path without a table
             return None
         snapshot = loaded.initialSnapshot()

@@ -1,4 +1,4 @@
-"""Counts the files that a condition leaves of a table, before the statement reads them."""
+"""Counts the files of a table that a condition leaves, before the statement runs."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Hudi:
         )
 
     def of_entry(self, session: SparkSession, table: Table) -> Table:  # noqa: ARG002
-        """Without Hudi's catalog the partition columns can't be told from the entry alone."""
+        """The table unchanged, and a warning: without Hudi's catalog it is read whole."""
         log.warning(
             "%s is a Hudi table, but spark.sql.catalog.spark_catalog is not Hudi's catalog, so "
             "it is read whole: set it to org.apache.spark.sql.hudi.catalog.HoodieCatalog",
@@ -155,7 +155,7 @@ def _frame(session: SparkSession, loaded: Any) -> DataFrame:
 
 
 def _indexed(client: Any) -> Iterator[str]:
-    """The columns of which the metadata table has each file's lowest and highest value."""
+    """The columns for which the metadata table has each file's lowest and highest value."""
     if not client.getTableConfig().getMetadataPartitions().contains(_COLUMN_STATS):
         return
     index = client.getIndexForMetadataPartition(_COLUMN_STATS)
@@ -165,7 +165,7 @@ def _indexed(client: Any) -> Iterator[str]:
 
 
 def _scanned(frame: DataFrame) -> dict[str, int] | None:
-    """What the frame's scan will read; ``None`` if it has none. The files are listed for it."""
+    """The files that the frame's scan will read, which this lists; ``None`` without a scan."""
     for kind, operator in operators_of(frame):
         if kind == "FileSourceScanExec":
             operator.inputRDD()  # lists the files, and reads none

@@ -47,7 +47,7 @@ class Iceberg:
         return str(loaded.getClass().getName()) == "org.apache.iceberg.spark.source.SparkTable"
 
     def described(self, session: SparkSession, place: Place, table: Table, loaded: Any) -> Table:
-        """Tables such as ``snapshots`` and ``files`` have no data files, so they stay whole."""
+        """The table; metadata tables such as ``snapshots`` have no data files, so stay whole."""
         iceberg = loaded.table()
         gateway: Any = session.sparkContext._gateway
         if place.is_dotted or is_instance_of(
@@ -68,7 +68,7 @@ class Iceberg:
         )
 
     def of_entry(self, session: SparkSession, table: Table) -> Table:  # noqa: ARG002
-        """Without Iceberg's catalog Spark can't read the table, so it stays as it is."""
+        """The table unchanged: without Iceberg's catalog Spark can't read it."""
         return table
 
     def most_values(self, table: Table, column: str) -> int:

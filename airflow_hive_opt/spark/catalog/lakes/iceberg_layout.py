@@ -33,9 +33,9 @@ def layout_of(jvm: Any, iceberg: Any) -> Layout:
 
 
 def _check_defaults(version: str, table: str) -> None:
-    """Raises ``PlanError`` for a version that skips files without a column that has a default.
+    """Raises ``PlanError`` for an Iceberg that ignores column defaults when it skips files.
 
-    A condition is then not true for their rows, although the column has the default there.
+    It skips files without the column, although their rows have its default.
 
     >>> _check_defaults("1.12.0", "lake.shop.orders")
     """

@@ -1,4 +1,4 @@
-"""What a table format that keeps its own list of files does in its own way."""
+"""The protocol of a table format that keeps its own list of files."""
 
 from __future__ import annotations
 
