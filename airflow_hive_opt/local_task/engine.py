@@ -90,7 +90,7 @@ class Engine(Protocol):
         conditions: Sequence[str],
         keys: Keys | None = None,
     ) -> list[Partition] | None:
-        """The partitions for which all ``conditions`` are true, with ``keys`` for at least one key.
+        """The partitions for which all ``conditions`` are true, together with one of the ``keys``.
 
         Includes every partition whose name does not determine its value. Returns ``None`` if the
         conditions are not deterministic. The keys must be this engine's own. Raises

@@ -38,9 +38,9 @@ def required_keys(
 ) -> FoundKeys:
     """The keys of every scan that keys prune, with one entry for each of its alternatives.
 
-    Only keys that a plain equality compares with a partition column count. ``only`` names partition
-    columns; keys of no such column are left out. The target of MERGE, UPDATE and DELETE has no
-    entry: the statement may itself add what is missing there.
+    Only keys are used that a plain equality compares with a partition column. ``only`` names
+    partition columns; keys of other columns are left out. The target of MERGE, UPDATE and DELETE
+    has no entry: the statement may itself add what is missing there.
     """
     scans: list[ScanKeys] = []
     notes: dict[str, None] = {}

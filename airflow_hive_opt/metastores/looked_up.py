@@ -85,11 +85,11 @@ class LookedUp(ABC):
 
     @abstractmethod
     def _told_tables(self, database: str, names: Sequence[str]) -> Iterable[Any]:
-        """Those of the given tables of one database that one call for all of them returns."""
+        """The given tables of one database, as far as one call for all of them returns them."""
 
     @abstractmethod
     def _told_partitions(self, table: Table, partitions: Sequence[Partition]) -> Iterable[Any]:
-        """Those of the given partitions that exist."""
+        """The given partitions, without those that do not exist."""
 
     @abstractmethod
     def _told_functions(self, database: str) -> Iterable[str]:

@@ -67,7 +67,7 @@ def check_local_task(choice: str | None, called: str = "local_task") -> None:
 
 
 def where_local_task_runs(given: str | None) -> str:
-    """The argument, else ``[hive_opt] local_task``; raises ``AirflowFailException``."""
+    """The operator's ``local_task``, else Airflow's; raises ``AirflowFailException``."""
     configured = str(airflow_conf.get("hive_opt", "local_task", fallback="") or _WHERE[0])
     try:
         check_local_task(configured, "[hive_opt] local_task")
@@ -81,7 +81,7 @@ def _is_template(text: str) -> bool:
 
 
 def rows_to_show(given: int | None) -> int:
-    """The argument, else ``[hive_opt] show_rows``; raises ``AirflowFailException``."""
+    """The operator's ``show_rows``, else Airflow's; raises ``AirflowFailException``."""
     if given is not None:
         return given
     configured: Any = airflow_conf.get("hive_opt", "show_rows", fallback="") or SHOW_ROWS

@@ -125,7 +125,7 @@ def joined(
 
 
 def sole(columns: Sequence[Projection], name: str) -> Projection | None:
-    """The column ``name``; ``None`` if there may be another of that name.
+    """The column ``name``; ``None`` if another column may have that name.
 
     Of several columns of that name, USING takes the first.
     """

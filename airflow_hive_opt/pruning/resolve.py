@@ -105,7 +105,7 @@ class _Resolver:
         yield from self._cte_bodies(query)
 
     def _cte_bodies(self, node: exp.Expr) -> Iterator[QueryBlock]:
-        """Blocks of CTEs in no relation; the last first, because it may read the others."""
+        """The blocks of CTEs that are in no relation; the last CTE first, as it may read others."""
         ctes = node.args["with_"].expressions if node.args.get("with_") else ()
         for cte in reversed(ctes):
             if not self.relations.holds(cte):

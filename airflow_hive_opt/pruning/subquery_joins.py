@@ -131,13 +131,13 @@ class SubqueryJoins:
 
 
 def _single_row(relation: SubqueryRelation) -> SubqueryRelation:
-    """The relation of a scalar subquery: no condition moves into it, as for LIMIT."""
+    """The relation of a scalar subquery, into which no condition moves, as below LIMIT."""
     branches = tuple(replace(branch, limited=True) for branch in relation.branches)
     return replace(relation, branches=branches, single_row=True)
 
 
 def _own(column: exp.Column, right: Relation, scope: Scope) -> ColumnRef | None:
-    """The column of the subquery's own relation, or ``None`` if that is not certain."""
+    """The column, if it is certainly of the subquery's own relation; otherwise ``None``."""
     if relation_columns(right) is None and column.table.lower() != right.alias:
         return None
     ref, itself = scope.resolve(column)

@@ -45,7 +45,7 @@ class Anchor:
 
     @property
     def present(self) -> str:
-        """A condition that no part of the key is NULL."""
+        """A condition: no part of the key is NULL."""
         return " AND ".join(f"{self.key(at)} IS NOT NULL" for at in range(len(self.keys)))
 
 

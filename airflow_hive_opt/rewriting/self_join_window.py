@@ -164,7 +164,7 @@ def _window(lookup: Lookup, function: str) -> str:
 
 
 def _passing(lookup: Lookup, windows: NewColumns) -> list[str]:
-    """A condition that a row of the key passes the filters; none without filters."""
+    """A condition: some row of the key passes the filters. No condition without filters."""
     if not lookup.filters:
         return []
     window = _window(lookup, f"max(CASE WHEN {lookup.condition} THEN 1 END)")
@@ -210,7 +210,7 @@ def _conjunct(lookup: Lookup, anchor: Anchor, windows: NewColumns) -> Edit:
 
 
 def _differs(lookup: Lookup, comparison: Comparison, windows: NewColumns) -> str:
-    """A condition that some row of the key fulfils the comparison, by its minimum or maximum."""
+    """A condition: some row of the key fulfils the comparison, by its minimum or maximum."""
     column, condition = quote(comparison.column), lookup.condition
     value = f"CASE WHEN {condition} THEN {column} END" if condition else column
     names = {"<>": ("min", "max"), "<": ("min",), "<=": ("min",), ">": ("max",), ">=": ("max",)}

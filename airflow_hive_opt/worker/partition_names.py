@@ -60,7 +60,7 @@ def fulfilling(
     parameters: Mapping[str, object],
     keys: Keys | None = None,
 ) -> Fulfilling | None:
-    """The partitions for which all ``conditions`` are true, with ``keys`` for at least one key.
+    """The partitions for which all ``conditions`` are true, together with one of the ``keys``.
 
     Includes every partition whose name does not determine its values, of columns of types that the
     worker evaluates. A condition that can't be evaluated exactly is left out. ``None`` if the

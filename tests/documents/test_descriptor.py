@@ -1,3 +1,5 @@
+"""The partition descriptor as a document: written, read, or refused."""
+
 import dataclasses
 import gzip
 import json

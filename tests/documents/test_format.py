@@ -1,3 +1,5 @@
+"""The common format of documents: what is written, read and refused."""
+
 import gzip
 import hashlib
 import json

@@ -1,3 +1,5 @@
+"""The gates between the local task and the map join."""
+
 import dataclasses
 
 import pytest

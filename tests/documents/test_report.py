@@ -1,3 +1,5 @@
+"""The report of a run: its headline, its summary and its file."""
+
 import dataclasses
 import json
 

@@ -1,3 +1,5 @@
+"""The list of required partitions as a document."""
+
 import dataclasses
 from datetime import date
 

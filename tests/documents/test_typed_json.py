@@ -1,3 +1,5 @@
+"""JSON values are converted to the types of data classes, or refused."""
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,3 +1,5 @@
+"""EXPLAIN's decisions of partition pruning, as JSON and as text."""
+
 import json
 
 from airflow_hive_opt.explain.plan_text import to_json, to_text

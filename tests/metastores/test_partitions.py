@@ -1,3 +1,5 @@
+"""Partition names, and the values in them by their types."""
+
 from datetime import date
 
 import pytest

@@ -1,3 +1,5 @@
+"""The partition keys of asset events."""
+
 from __future__ import annotations
 
 from dataclasses import replace

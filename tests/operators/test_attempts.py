@@ -1,3 +1,5 @@
+"""The descriptor path of each attempt of a task."""
+
 from types import SimpleNamespace
 from uuid import UUID
 

@@ -1,3 +1,5 @@
+"""Which scans are pruned, by which key queries, and why others are not."""
+
 import pytest
 
 from airflow_hive_opt.pruning.plan import plan

@@ -1,3 +1,5 @@
+"""Names in a statement are resolved, or rejected with their position."""
+
 import pytest
 
 from airflow_hive_opt.pruning.plan import plan

@@ -1,3 +1,5 @@
+"""The progress of a statement, in the log."""
+
 import logging
 import threading
 

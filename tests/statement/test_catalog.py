@@ -1,3 +1,5 @@
+"""The catalog that is read from a ``TABLES.json`` file."""
+
 import json
 
 import pytest

@@ -1,3 +1,5 @@
+"""Parsing: the text of conditions, and errors with their position."""
+
 import pytest
 from sqlglot import exp
 

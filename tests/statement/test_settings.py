@@ -1,3 +1,5 @@
+"""Hive's settings: defaults, values and warnings."""
+
 import pytest
 
 from airflow_hive_opt.statement.settings import SMALL_TABLE_FILESIZE, Settings

@@ -1,3 +1,5 @@
+"""The tables that a statement names, from its text alone."""
+
 from __future__ import annotations
 
 import pytest

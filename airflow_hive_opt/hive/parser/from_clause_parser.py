@@ -102,7 +102,7 @@ class FromClauseParser(ExpressionParser):
         return syntax.TableSource(name, alias, at, sample)
 
     def at_alias(self) -> bool:
-        """Tells whether the current token is a name that no clause begins with."""
+        """Tells whether the current token is an alias: a name with which no clause begins."""
         here = self.peek()
         return here.kind == "quoted" or (here.kind == "word" and here.lower not in _NO_ALIAS)
 

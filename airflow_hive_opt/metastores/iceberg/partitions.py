@@ -88,7 +88,7 @@ def missing_from(table: Table, required: Required) -> Tuples:
 
 
 class _Layout:
-    """The required rows as the files of one partition spec show them."""
+    """The required rows as the partition values that files of one partition spec have."""
 
     def __init__(
         self,

@@ -26,9 +26,9 @@ def required_partitions(
 ) -> list[Required]:
     """Returns the required partitions of every scan that keys prune, one entry for each scan.
 
-    Only keys that a plain equality compares with a partition column count. If several small tables
-    prune a scan, it requires every combination of their keys, because the join may read each of
-    them. ``only`` names partition columns and limits the entries to the values of these columns.
+    Only keys are used that a plain equality compares with a partition column. If several small
+    tables prune a scan, it requires every combination of their keys, because the join may read each
+    of them. ``only`` names partition columns and limits the entries to the values of these columns.
     A scan whose keys can't be used has no entry, and the log says why. Neither has the target of
     MERGE, UPDATE and DELETE: the statement may itself add what is missing there.
 

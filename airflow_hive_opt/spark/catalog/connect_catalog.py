@@ -211,7 +211,7 @@ class ConnectCatalog(ListedPartitions):
         )
 
     def _elsewhere(self, name: str) -> Table | None:
-        """The columns of another catalog's table; what finds its files is not asked for."""
+        """Another catalog's table with its columns only, without what its format knows of files."""
         try:
             columns = columns_in(self._session.table(quote_table(name)).schema)
         except AnalysisException as error:

@@ -137,7 +137,7 @@ class Names:
         return found
 
     def _view(self, name: str, located: dict[str, str | None]) -> Iterator[tuple[str, Definition]]:
-        """Notes where the table or view is; gives the definition of a view."""
+        """Stores the location of a table or the digest of a view; returns a view's definition."""
         try:
             if (view := self._definitions.temporary_view(name)) is not None:
                 located[name] = f"{TEMPORARY_VIEW}{view.digest or ''}"

@@ -94,7 +94,7 @@ def fulfilling(
     parameters: Mapping[str, object],
     keys: Keys | None = None,
 ) -> list[Partition] | None:
-    """The partitions for which all ``conditions`` are true, with ``keys`` for at least one key.
+    """The partitions for which all ``conditions`` are true, together with one of the ``keys``.
 
     Includes every ``__odd`` partition; see :func:`skeleton_view`. Returns ``None`` if Spark finds
     that the conditions are not deterministic.

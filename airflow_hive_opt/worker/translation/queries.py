@@ -200,7 +200,7 @@ class SelectQuery:
     def _expanded(
         self, node: exp.Select, visible: Sequence[Relation]
     ) -> Iterator[tuple[str, _Projection]]:
-        """The output columns: their names, and an expression or a relation with a column."""
+        """The output columns: each name with its expression, or with the relation that has it."""
         for part in node.expressions:
             star = part if isinstance(part, exp.Star) else part.this
             if isinstance(star, exp.Star) and isinstance(part, (exp.Star, exp.Column)):
