@@ -51,11 +51,11 @@ def planned(sql):
         ("sales s JOIN acid_days a ON s.day = a.day JOIN days d ON s.day = d.day", ["PRUNED"]),
     ],
 )
-def test_reasons(sql, reasons):
+def test_scans_of_transactional_tables_are_whole_and_give_no_keys(sql, reasons):
     assert [found.reason.value for found in planned(f"SELECT s.id FROM {sql}").decisions] == reasons
 
 
-def test_conditions_on_data_columns():
+def test_transactional_tables_have_no_key_predicates():
     sql = "SELECT s.day FROM {} s JOIN {} d ON s.id = d.id"
     assert len(planned(sql.format("sales", "days")).predicates) == 1
     assert planned(sql.format("acid_sales", "days")).predicates == ()

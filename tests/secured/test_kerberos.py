@@ -40,14 +40,14 @@ def refused(secured, security):
     return str(raised.value).replace(f"the metastore at {secured.address}", "M")
 
 
-def test_a_keytab(with_kerberos, realm):
+def test_a_client_with_a_keytab_is_accepted(with_kerberos, realm):
     own = with_kerberos.security.identity
     assert greeting(with_kerberos, with_kerberos.security) == FOUND
     first = replace(own, service=f"hive/_HOST@{REALM}", client="")
     assert greeting(with_kerberos, Security(first)) == FOUND
 
 
-def test_a_cache_of_tickets(with_kerberos, realm, tmp_path, monkeypatch):
+def test_a_client_with_a_ticket_cache_is_accepted(with_kerberos, realm, tmp_path, monkeypatch):
     realm.kinit(CLIENT, tmp_path / "tickets")
     named = Kerberos(cache=f"FILE:{tmp_path}/tickets")
     assert greeting(with_kerberos, Security(named)) == FOUND
@@ -55,7 +55,7 @@ def test_a_cache_of_tickets(with_kerberos, realm, tmp_path, monkeypatch):
     assert greeting(with_kerberos, Security(Kerberos())) == FOUND
 
 
-def test_no_ticket(with_kerberos, monkeypatch):
+def test_the_error_without_a_ticket_says_how_to_get_one(with_kerberos, monkeypatch):
     monkeypatch.setenv("KRB5CCNAME", "/no tickets")
     assert refused(with_kerberos, Security(Kerberos())) == (
         "M: Kerberos gives no ticket for hive/localhost: No Kerberos credentials available "
@@ -63,7 +63,9 @@ def test_no_ticket(with_kerberos, monkeypatch):
     )
 
 
-def test_a_ticket_that_lapses(with_kerberos, realm, tmp_path):
+def test_a_renewed_ticket_in_the_cache_is_used_at_the_next_connection(
+    with_kerberos, realm, tmp_path
+):
     """The cache is read again at every connection, as ``airflow kerberos`` writes it."""
     cache = tmp_path / "tickets"
     realm.kinit(CLIENT, cache, "-l", "1s")
@@ -78,7 +80,7 @@ def test_a_ticket_that_lapses(with_kerberos, realm, tmp_path):
 
 
 @pytest.mark.parametrize("layer", ["none", "integrity", "privacy"])
-def test_a_connection_outlives_its_ticket(request, realm, layer):
+def test_a_connection_stays_open_after_its_ticket_has_expired(request, realm, layer):
     """It stays open, and the next one has another ticket from the keytab."""
     secured = request.getfixturevalue(f"with_{layer}" if layer != "none" else "with_kerberos")
     principal = f"brief-{layer}@{REALM}"
@@ -96,7 +98,7 @@ def test_a_connection_outlives_its_ticket(request, realm, layer):
     connection.close()
 
 
-def test_what_kerberos_does_not_know(with_kerberos, realm, tmp_path):
+def test_unknown_principals_and_services_are_errors_of_one_line(with_kerberos, realm, tmp_path):
     own = with_kerberos.security.identity
 
     def line(**changed):
@@ -118,7 +120,7 @@ def test_what_kerberos_does_not_know(with_kerberos, realm, tmp_path):
     )
 
 
-def test_a_kdc_that_is_down(with_kerberos, tmp_path, monkeypatch):
+def test_a_kdc_that_does_not_answer_is_an_error_of_one_line(with_kerberos, tmp_path, monkeypatch):
     monkeypatch.setenv("KRB5_CONFIG", str(tmp_path / "krb5.conf"))
     own = replace(with_kerberos.security.identity, cache=f"MEMORY:{tmp_path}")
     (tmp_path / "krb5.conf").write_text(client_config(free_port()))
@@ -135,7 +137,7 @@ def test_a_kdc_that_is_down(with_kerberos, tmp_path, monkeypatch):
         )
 
 
-def test_the_other_side_does_not_speak_sasl(with_kerberos, with_tls, metastore_service):
+def test_a_server_or_a_client_without_sasl_is_an_error(with_kerberos, with_tls, metastore_service):
     assert re.fullmatch(
         "no answer from M to get_databases, after 1 attempts: (it closes the connection|its answer "
         r"is none of Thrift's \(.+\))\. Is it running, can this machine connect to it, does it "
@@ -149,7 +151,7 @@ def test_the_other_side_does_not_speak_sasl(with_kerberos, with_tls, metastore_s
     assert "it closes the connection after GSSAPI, so it may expect plain Thrift or TLS" in said
 
 
-def test_a_proxy_user(with_kerberos):
+def test_a_client_may_act_as_an_allowed_proxy_user_only(with_kerberos):
     own = with_kerberos.security.identity
     as_ann = Security(replace(own, proxy_user="ann"))
     assert greeting(with_kerberos, as_ann) == FOUND
@@ -164,7 +166,7 @@ def test_a_proxy_user(with_kerberos):
     )
 
 
-def test_a_token_that_the_server_does_not_know(with_kerberos):
+def test_a_token_that_the_server_does_not_know_is_replaced(with_kerberos):
     """The client asks for another one, by its own ticket."""
     opener = Opener(Security(replace(with_kerberos.security.identity, proxy_user="ann")))
     opener._token = Token(b"old", b"older")
@@ -173,7 +175,7 @@ def test_a_token_that_the_server_does_not_know(with_kerberos):
     assert opener._token.identifier != b"old"
 
 
-def test_the_connections_button(with_kerberos, monkeypatch):
+def test_the_test_button_of_a_connection_with_kerberos(with_kerberos, monkeypatch):
     def said(**changed):
         monkeypatch.setenv("AIRFLOW_CONN_SECURED", with_kerberos.connection(**changed))
         good, text = HiveMetastoreHook("secured").test_connection()

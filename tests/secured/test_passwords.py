@@ -38,7 +38,7 @@ def greeting(secured, password):
         return metastore.greet(20)
 
 
-def test_a_password(with_passwords):
+def test_a_right_password_is_accepted_and_a_wrong_one_refused(with_passwords):
     assert greeting(with_passwords, "hers") == "the database default"
     with pytest.raises(MetastoreError) as raised:
         greeting(with_passwords, "another")
@@ -46,7 +46,7 @@ def test_a_password(with_passwords):
     assert "another" not in str(raised.value)
 
 
-def test_the_connection(with_passwords, monkeypatch):
+def test_the_password_of_a_connection_is_used_and_not_given_to_spark(with_passwords, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_SECURED", with_passwords.connection(password="hers"))
     good, said = HiveMetastoreHook("secured").test_connection()
     assert good, said

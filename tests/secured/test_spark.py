@@ -45,7 +45,7 @@ def made(with_kerberos, realm, tmp_path_factory):
 
 
 @pytest.mark.parametrize("local_task", ["worker", "spark"])
-def test_a_run_is_pruned_and_right(made, local_task):
+def test_a_run_on_a_metastore_with_kerberos_is_pruned_and_has_plain_rows(made, local_task):
     found = made[local_task]
     assert found["rows"] == made["plain"] == [[0], [1], [2]]
     summary = found["summary"]

@@ -50,7 +50,9 @@ def land(client, *days):
     add_partitions(client, "tasks.fact", [("id", "int")], parts)
 
 
-def test_local_task_and_sensor(with_kerberos, client, tmp_path, monkeypatch):
+def test_a_local_task_and_its_sensor_use_a_metastore_with_kerberos(
+    with_kerberos, client, tmp_path, monkeypatch
+):
     monkeypatch.setenv("AIRFLOW_CONN_METASTORE", with_kerberos.connection())
     tasks = Tasks(None, tmp_path)
     sql = SQL.replace("{{ params.n }}", "3")
@@ -64,7 +66,7 @@ def test_local_task_and_sensor(with_kerberos, client, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("by", ["keytab", "cache"])
-def test_a_deferred_sensor_outlives_its_ticket(
+def test_a_deferred_sensor_goes_on_after_its_ticket_has_expired(
     with_kerberos, client, realm, tmp_path, monkeypatch, by
 ):
     """Its connection is closed too, as a server closes one that is idle."""

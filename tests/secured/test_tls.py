@@ -30,11 +30,11 @@ def refused(uri, security, patience=20):
     return str(raised.value).replace(f"the metastore at {address}", "M")
 
 
-def test_a_certificate_of_the_authority(with_tls):
+def test_a_certificate_of_the_given_authority_is_accepted(with_tls):
     assert greeting(with_tls.service.uri, with_tls.security) == FOUND
 
 
-def test_certificates_that_are_not_accepted(with_tls, tmp_path, caplog):
+def test_certificates_of_other_authorities_are_refused(with_tls, tmp_path, caplog):
     other = authority(tmp_path, "another")
     for tls in (Tls(str(other.ca_file)), Tls()):
         assert refused(with_tls.service.uri, Security(None, tls)) == (
@@ -43,7 +43,7 @@ def test_certificates_that_are_not_accepted(with_tls, tmp_path, caplog):
     assert caplog.text == ""
 
 
-def test_another_host(with_tls):
+def test_a_certificate_for_another_host_is_refused_unless_unchecked(with_tls):
     uri = f"thrift://127.0.0.1:{with_tls.service.port}"
     assert refused(uri, with_tls.security) == (
         "the certificate of M is not accepted: IP address mismatch, certificate is not valid for "
@@ -53,13 +53,13 @@ def test_another_host(with_tls):
     assert greeting(uri, unchecked) == FOUND
 
 
-def test_a_file_that_is_none(with_tls, tmp_path):
+def test_a_ca_file_that_can_not_be_read_is_an_error(with_tls, tmp_path):
     for file in (tmp_path / "none.pem", tmp_path):
         with pytest.raises(ValueError, match="can't be read"):
             ThriftMetastore(with_tls.service.uri, security=Security(None, Tls(str(file))))
 
 
-def test_tls_and_plain_thrift(with_tls, metastore_service):
+def test_a_mix_of_tls_and_plain_thrift_is_an_error_that_says_so(with_tls, metastore_service):
     ends = "Is it running, can this machine connect to it, does it require Kerberos or TLS?"
     assert refused(metastore_service.uri, with_tls.security) == (
         "no answer from M to get_databases, after 1 attempts: it closes the connection after TLS' "
@@ -70,7 +70,7 @@ def test_tls_and_plain_thrift(with_tls, metastore_service):
     assert said.endswith(ends)
 
 
-def test_a_server_that_says_nothing(with_tls):
+def test_a_silent_server_with_tls_is_given_up_after_the_timeout(with_tls):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         uri = f"thrift://127.0.0.1:{silent.getsockname()[1]}"
         assert refused(uri, with_tls.security, 1) == (
@@ -78,7 +78,7 @@ def test_a_server_that_says_nothing(with_tls):
         )
 
 
-def test_the_connections_button(with_tls, monkeypatch):
+def test_the_test_button_of_a_connection_with_tls(with_tls, monkeypatch):
     def said(**changed):
         monkeypatch.setenv("AIRFLOW_CONN_SECURED", with_tls.connection(**changed))
         return HiveMetastoreHook("secured").test_connection()

@@ -203,7 +203,7 @@ def test_the_test_button_of_a_catalog_connection(place, monkeypatch):
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_the_connections_button_without_a_catalog(monkeypatch, scheme):
+def test_the_test_button_says_that_no_catalog_answers(monkeypatch, scheme):
     """Nobody listens, or what listens speaks no TLS."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -218,7 +218,7 @@ def test_the_connections_button_without_a_catalog(monkeypatch, scheme):
     assert "\n" not in said
 
 
-def test_secrets_stay_in_the_connection(tmp_path, monkeypatch, capsys):
+def test_secrets_of_the_connection_are_not_in_errors_events_or_files(tmp_path, monkeypatch, capsys):
     fields = {
         "host": "postgresql+psycopg://127.0.0.1:1/iceberg",
         "login": "me",

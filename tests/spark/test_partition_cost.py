@@ -193,7 +193,7 @@ def test_a_metastore_that_fails_for_one_scan_is_not_called_for_the_next(
     assert len(calls) == 1
 
 
-def test_a_metastore_that_is_embedded_or_not_understood_is_sparks(spark, asked):
+def test_spark_calls_a_metastore_that_is_embedded_or_not_supported(spark, asked):
     assert remote_of(spark) is None
     uris = {"hive.metastore.uris": "thrift://m:9083"}
     with hadoop_settings(spark, **uris):

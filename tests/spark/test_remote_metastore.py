@@ -14,7 +14,7 @@ from airflow_hive_opt.statement.catalog import Column, Table
 TABLE = Table("default.f", (Column("v", "int"),), (Column("p", "int"),))
 
 
-def test_a_failure_to_connect_is_told_where_an_answer_is_needed(monkeypatch):
+def test_an_unexpected_connection_error_is_raised_at_the_first_call(monkeypatch):
     def fails(uris, security):
         raise RuntimeError(f"no way to {uris}")
 

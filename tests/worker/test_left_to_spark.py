@@ -115,7 +115,7 @@ def test_a_task_on_spark_connect_is_left_to_spark(tasks):
     assert "a Spark Connect server has its own metastore" in why(worker_job(tasks, OF_KEYS), place)
 
 
-def test_a_secured_metastore(tasks, monkeypatch):
+def test_a_metastore_with_an_unsupported_login_is_left_to_spark(tasks, monkeypatch):
     document = {"conn_type": "hive_metastore", "host": "h", "extra": {"auth_mechanism": "SCRAM"}}
     monkeypatch.setenv("AIRFLOW_CONN_SECURED", json.dumps(document))
     assert "requires SCRAM" in why(worker_job(tasks, OF_KEYS), conn_id="secured")

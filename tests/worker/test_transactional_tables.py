@@ -77,7 +77,7 @@ def outcome(session, sql):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_client_recognizes_them(tables, metastore_service, kind):
+def test_the_client_recognizes_transactional_tables(tables, metastore_service, kind):
     names = [f"transactional.{kind}_{part}" for part in ("fact", "keys")]
     for together in (True, False):
         with ThriftMetastore(metastore_service.uri) as metastore:
@@ -91,7 +91,7 @@ def test_the_client_recognizes_them(tables, metastore_service, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_spark_recognizes_them(tables, kind):
+def test_spark_catalog_recognizes_transactional_tables(tables, kind):
     for part in ("fact", "keys"):
         name = f"transactional.{kind}_{part}"
         # it takes no folder of a transaction for a part of the table
@@ -108,7 +108,7 @@ def test_spark_recognizes_them(tables, kind):
 @pytest.mark.parametrize(
     ("sql", "reason"), [(BIG, "TRANSACTIONAL_TABLE"), (SMALL, "KEY_SOURCE_TRANSACTIONAL")]
 )
-def test_they_are_left_whole(tasks, tables, sql, reason, kind, local_task):
+def test_transactional_tables_are_read_whole(tasks, tables, sql, reason, kind, local_task):
     sql = sql.format(f"{kind}_fact" if sql is BIG else f"{kind}_keys")
     pruned = tasks.prune(sql, local_task)
     assert pruned["local_task"] == local_task
@@ -120,7 +120,7 @@ def test_they_are_left_whole(tasks, tables, sql, reason, kind, local_task):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sql", [BIG, SMALL])
-def test_a_run_makes_what_plain_spark_makes(tasks, tables, sql, kind):
+def test_a_run_with_a_transactional_table_has_plain_sparks_rows(tasks, tables, sql, kind):
     sql = sql.format(f"{kind}_fact" if sql is BIG else f"{kind}_keys")
     plain = outcome(tables, sql)
     made = f"CREATE TABLE worker_it.made STORED AS PARQUET AS {sql}"
@@ -137,14 +137,14 @@ def test_a_run_makes_what_plain_spark_makes(tasks, tables, sql, kind):
         tables.sql("DROP TABLE worker_it.made")
 
 
-def test_an_overwritten_partition_is_sparks_work(tables):
+def test_an_overwrite_of_a_transactional_partition_is_left_to_spark(tables):
     sql = "INSERT OVERWRITE TABLE {} PARTITION (day = '2026-01-01') SELECT 7"
     names = ["worker_it.fact", "transactional.acid_fact"]
     found = [Command(tables, sql.format(name), {}).overwrites_one_partition() for name in names]
     assert found == [True, False]
 
 
-def test_a_sensor_requires_nothing_of_them(tasks, tables, caplog):
+def test_a_sensor_requires_no_partitions_of_transactional_tables(tasks, tables, caplog):
     found = tasks.context("wait")
     made = tasks.made(RequiredPartitionsSensor, BIG.format("acid_fact"), deferrable=False)
     made.render_template_fields(found)
