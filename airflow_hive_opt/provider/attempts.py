@@ -53,7 +53,7 @@ def instance_path(
 
 
 def checked_attempt_path(root: str, context: Context) -> ObjectStoragePath:
-    """:func:`attempt_path`; raises ``AirflowFailException`` for a root that can't be used."""
+    """Like :func:`attempt_path`; raises ``AirflowFailException`` for an unusable root."""
     try:
         return attempt_path(root, context)
     except (ValueError, ImportError) as error:

@@ -45,7 +45,7 @@ def glue_metastore(connection: Connection, timeout: float) -> GlueMetastore:
 
 
 def glue_spark_conf(connection: Connection) -> dict[str, str]:
-    """Spark's settings for a connection, without credentials: Spark has its machine's role."""
+    """Spark's settings for a connection, without credentials: Spark uses its machine's role."""
     settings = _settings(connection)
     conf = {
         "spark.hadoop.hive.metastore.client.factory.class": _FACTORY,

@@ -40,7 +40,7 @@ def security_of(connection: Connection) -> Security:
 
 
 def security_for_spark(security: Security) -> dict[str, str]:
-    """The settings by which Spark's own client of Hive does the same, without secrets."""
+    """Spark's settings for the same security in its own Hive client, without secrets."""
     from airflow_hive_opt.metastores.thrift.security import Kerberos, Password
 
     found = {}
@@ -94,7 +94,7 @@ def _text(extra: dict[str, Any], name: str) -> str:
 
 
 def _flag(extra: dict[str, Any], name: str, *, default: bool) -> bool:
-    """A switch, which is a text in a connection that was made from a URI."""
+    """A boolean of the extra, which is text if the connection was made from a URI."""
     given = str(extra.get(name, default)).strip().lower()
     if given not in ("true", "false", "1", "0", ""):
         raise ValueError(f"{name} in its extra must be true or false, not {given!r}")

@@ -38,7 +38,7 @@ def _literal(text: str, type_: str) -> str:
 
 
 def change_edits(changes: Changes, filters: Sequence[RowFilter]) -> Iterator[Edit]:
-    """The edits for ``filters``, which are those of the statement's target."""
+    """The edits for ``filters``, which are all of the statement's target."""
     start, stop = changes.condition
     conditions = (
         values_condition(f"{quote(found.scan.alias)}.{quote(found.column)}", found)

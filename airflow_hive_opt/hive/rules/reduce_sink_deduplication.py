@@ -162,7 +162,7 @@ def _at_parent(
     child: ops.ReduceSink,
     parent: ops.ReduceSink,
 ) -> tuple[Expression, ...] | None:
-    """Returns the child's keys over the parent's output, ``None`` if the parent's are others."""
+    """Returns the child's keys over the parent's output; ``None`` if the parent has other keys."""
     below = [backtrack(key, child, parent) for key in child_keys]
     if None in below or any(own != other for own, other in zip(below, parent_keys)):
         return None

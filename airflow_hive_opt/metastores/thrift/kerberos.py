@@ -80,12 +80,12 @@ class GssapiMechanism:
         return bytes(found.message)
 
     def _ended(self, error: Any) -> Exception:
-        """A failure of a connection that was open; another one has another ticket."""
+        """The error for a connection that was open; a new connection gets a new ticket."""
         ended: Exception = TTransportException(message=f"Kerberos ends it: {_words(error)}")
         return ended
 
     def _begin(self) -> tuple[Any, bytes]:
-        """The context and what it says first, with a ticket that Kerberos gives now.
+        """The context and its first message, with a ticket that Kerberos gives now.
 
         An error becomes words here, because another thread does not know what Kerberos has said.
         """
@@ -141,14 +141,14 @@ class GssapiMechanism:
 
 
 def _gssapi() -> Any:
-    """The package, without its types, which are there only if it is."""
+    """The module ``gssapi``, untyped, because its types exist only where it is installed."""
     import gssapi
 
     return gssapi
 
 
 def _words(error: Any) -> str:
-    """What Kerberos says is wrong, without GSSAPI's own words if it says more."""
+    """The message of Kerberos; GSSAPI's own message only if Kerberos has none."""
     said = error.get_all_statuses(error.min_code, False) or error.get_all_statuses(
         error.maj_code, True
     )
@@ -165,7 +165,7 @@ def _name_of(service: str) -> Any:
 
 
 def _credentials(kerberos: Kerberos) -> Any:
-    """Those of the keytab or of the cache, which are read now."""
+    """The credentials in the keytab or the cache, which are read now."""
     gssapi = _gssapi()
     name, store = None, {}
     if kerberos.client:

@@ -26,7 +26,7 @@ class Mechanism(Protocol):
         """The answer to a challenge of the server; ``None`` is before its first one."""
 
     def finish(self, last: bytes) -> None:
-        """Checks what the server says with its consent."""
+        """Checks the data that the server sends when it accepts the client."""
 
     def wrap(self, data: bytes) -> bytes:
         """A frame for the server."""
@@ -118,7 +118,7 @@ class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc] #
 
     @property
     def cstringio_buf(self) -> BytesIO:
-        """What Thrift's C code reads."""
+        """The buffer that Thrift's C code reads."""
         return self._to_read
 
     def cstringio_refill(self, partial: bytes, needed: int) -> BytesIO:

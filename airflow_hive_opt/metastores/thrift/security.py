@@ -52,7 +52,7 @@ class Tls:
 
 @dataclass(frozen=True)
 class Security:
-    """What a client does before its first call; nothing by default."""
+    """The identity and TLS that a client uses before its first call; none by default."""
 
     identity: Kerberos | Password | None = None
     tls: Tls | None = None

@@ -103,7 +103,7 @@ def _fields(challenge: bytes) -> dict[bytes, bytes]:
 
 
 def _counted(data: bytes) -> tuple[bytes, bytes]:
-    """The bytes after Hadoop's number of them, and the rest."""
+    """The bytes whose number Hadoop writes before them, and the rest."""
     first = data[0] - 256 if data[0] > 127 else data[0]
     if first >= -112:
         size, start = first, 1

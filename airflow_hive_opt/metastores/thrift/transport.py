@@ -134,7 +134,7 @@ def _context(security: Security) -> ssl.SSLContext:
 
 
 def _raise_of_tls(error: TTransportException, server: Address, seconds: float) -> NoReturn:
-    """Says what failed before the socket was open: certificate, handshake, or the socket."""
+    """Raises an error that names what failed: the certificate, the handshake or the socket."""
     cause = error.inner
     if isinstance(cause, ssl.SSLCertVerificationError):
         raise SecurityError(

@@ -80,7 +80,7 @@ def prune_partitions(plan: Plan, settings: Settings) -> Plan:
 
 
 def _for_all_readers(decided: Sequence[ScanDecision]) -> ScanDecision:
-    """The decision for one scan; ``decided`` are those for its readers."""
+    """The decision for one scan; ``decided`` are the decisions for its readers."""
     whole = next((decision for decision in decided if not decision.pruned), None)
     if whole is not None:
         return whole

@@ -116,7 +116,7 @@ class PartitionsOf:
         return spark + own if own and spark else spark
 
     def _answering(self, table: Table) -> Metastore:
-        """The metastore to call, once the background thread is idle: a client is for one thread."""
+        """The metastore to call; waits for the background thread, as a client is for one thread."""
         wait(self._prefetched.values())
         remote = self._remote.result()
         if remote is None or (self._is_glue and not _is_same_table(remote, table)):

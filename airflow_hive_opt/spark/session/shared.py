@@ -173,7 +173,7 @@ def _start(
 ) -> Address:
     """Starts the process and waits until Spark is ready.
 
-    The caller holds the folder's lock, and the one of all starts.
+    The caller holds the folder's lock, and the lock under which all Sparks start.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for other in SharedFolder.all():

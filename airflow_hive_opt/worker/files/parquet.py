@@ -44,7 +44,7 @@ def read_parquet(file: Any, wanted: Mapping[str, SqlType], most: int) -> FileCol
 
 
 def _readable(leaf: Any, type_: SqlType) -> bool:
-    """Whether a column of the file holds values of the type, or integers that it can widen."""
+    """Whether a column of the file has the type, or an integer type that fits into it."""
     logical = leaf.logical_type.type
     if type_.is_integer:
         if leaf.physical_type not in ("INT32", "INT64"):

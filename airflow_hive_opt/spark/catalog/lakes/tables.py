@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LakeTables:
-    """The tables of all catalogs but the session's; looks up each table once."""
+    """The tables of all catalogs except the session catalog; looks up each table once."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
