@@ -37,7 +37,7 @@ class NotBuiltError(Exception):
 def html_file(
     instance: Instance, partitions: Sequence[PartitionPage], kind: Literal["instance", "plan"]
 ) -> str:
-    """The file's text. Its script runs by its hash alone, so no value can become a script.
+    """The file's text. A browser runs only the script with the known hash, so no value can run.
 
     ``kind`` says whether the statement has run. Raises :class:`NotBuiltError`.
     """

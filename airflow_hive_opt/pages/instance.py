@@ -58,7 +58,7 @@ class Known:
 
 
 def instance_of(known: Known) -> Instance:
-    """The answer for one task instance."""
+    """The API's answer for one task instance."""
     run, figures = known.run, known.run.figures
     summary = _summary(known)
     statement = _statement(known.rendered)

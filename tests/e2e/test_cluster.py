@@ -99,7 +99,7 @@ def test_one_task_prunes_and_joins_on_a_standalone_cluster(warehouse, cluster, t
     assert finished[summary["application_id"]] == "FINISHED"
 
 
-def test_two_tasks_and_gates_on_a_standalone_cluster(warehouse, tmp_path):
+def test_two_tasks_prune_and_join_and_gates_close_on_a_standalone_cluster(warehouse, tmp_path):
     pruned = run(LocalTaskOperator, warehouse, tmp_path)
     joined = run(MapJoinOperator, warehouse, tmp_path, context("join"), descriptor=pruned)
     assert joined["uri"] == pruned["uri"]

@@ -57,7 +57,7 @@ def test_a_scan_that_is_read_whole_has_advice():
     assert (shown["reason"], shown["advice"]) == ("PRESERVED_SIDE", advice)
 
 
-def test_the_text_explanation_of_a_statement_that_passes_through():
+def test_the_text_explanation_says_that_a_statement_passes_through():
     text = to_text(plan("SHOW TABLES", STAR))
     assert "passes through" in text
     assert "none: the statement is not planned" in text

@@ -38,7 +38,7 @@ def test_a_small_subquery_is_a_source_of_the_partition_sink():
         ("SELECT 1 FROM sales s JOIN src x ON s.item = x.key", {}),
     ],
 )
-def test_statements_without_a_partition_sink(sql, settings):
+def test_statements_that_prune_no_partitions_have_no_partition_sink(sql, settings):
     assert sinks(sql, **settings) == []
 
 

@@ -137,7 +137,7 @@ def test_filters_are_shown_as_hive_reads_them(where, shown):
         "select key from src where " + " and ".join(["key = 'a'"] * 2000),
     ],
 )
-def test_set_operations_and_other_forms_that_hive_plans(sql):
+def test_forms_of_queries_that_hive_plans_are_planned(sql):
     assert explanation_to_json(explain(sql, CATALOG))["verdict"] == "ok"
 
 

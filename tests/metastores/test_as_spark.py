@@ -98,7 +98,7 @@ def test_tables_that_hive_made_are_the_same_without_spark(seen, thrift):
     assert catalog.table("view").view.startswith("SELECT `sized`.`k`")
 
 
-def test_sizes_and_lake_formats_that_only_spark_knows(seen, thrift):
+def test_some_sizes_and_lake_formats_are_known_to_spark_only(seen, thrift):
     """Sizes that nobody has counted, and tables that list their own files."""
     counted = {
         name

@@ -59,7 +59,7 @@ def hive_table(columns=(("id", "bigint"),), **parameters):
     )
 
 
-def test_statistics_and_buckets_of_a_hive_table():
+def test_a_hive_table_has_its_statistics_and_buckets():
     hive = hive_table(totalSize="12", numRows="-1", numFiles="0")
     hive.sd.bucketCols, hive.sd.numBuckets = ["Id"], 4
     hive.sd.sortCols = [Order("Id", 1), Order("v", 0)]
@@ -118,7 +118,7 @@ def test_a_view_has_its_query_and_no_location():
     assert (table_of(hive).view, table_of(hive).location) == ("SELECT 1", None)
 
 
-def test_statistics_of_a_partition():
+def test_a_partition_has_its_statistics():
     found = Partition(
         values=["__HIVE_DEFAULT_PARTITION__", "8"],
         sd=storage([], "file:/t/p"),

@@ -330,7 +330,7 @@ def test_secrets_in_an_error_are_masked(properties):
     assert hidden == "*** and ***"
 
 
-def test_secrets_in_a_uri_and_in_the_text_of_a_request(properties):
+def test_secrets_in_a_uri_and_in_the_text_of_a_request_are_masked(properties):
     uri = "postgresql+psycopg://db/ice?user=a&password=hunter%2022"
     tables = IcebergTables({**properties, "uri": uri, "credential": "me:a/b+c=="})
     for text in ("a:hunter%2022", "a:hunter 22", "a:a%2Fb%2Bc%3D%3D", "a:a/b+c=="):

@@ -27,7 +27,7 @@ ON_SPARK: tuple[Noticed, ...] = (
         "own.lower() != place.name.lower()",
         "own.lower() == place.name.lower()",
         "a tag has other files than the table, and can't be named with a second version",
-        "test_versions_of_tables.py::test_a_join_with_a_branch_or_tag",
+        "test_versions_of_tables.py::test_a_join_with_a_branch_or_tag_is_restricted",
     ),
     _edit(
         f"{_LAKES}/iceberg.py",

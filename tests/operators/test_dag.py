@@ -274,7 +274,7 @@ def test_the_example_dag_sales_by_state_maps_over_states(spark, run):
 
 
 @pytest.mark.parametrize("path", sorted(DAGS.glob("*.py")), ids=lambda path: path.stem)
-def test_examples_import_without_a_database(path):
+def test_example_dags_are_imported_without_a_database(path):
     from tests.operators.dag_bags import DagBag
 
     assert DagBag(path).import_errors == {}

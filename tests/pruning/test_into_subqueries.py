@@ -131,7 +131,7 @@ SCALAR = "(SELECT max(e.year) FROM days e)"
         ("d.year > (SELECT max(e.year) FROM days e WHERE e.ds = s.ds) + 1", False),
     ],
 )
-def test_which_scalar_subqueries_may_select_keys(condition, used):
+def test_only_some_scalar_subqueries_may_select_keys(condition, used):
     assert ("max(e.year)" in keys_of(f"SELECT * {INNER} WHERE {condition}")) is used
 
 

@@ -76,7 +76,7 @@ DAYS = "SELECT DISTINCT `d`.`ds` FROM days AS `d` WHERE "
         ("JOIN items i ON s.item = i.item LEFT JOIN days d ON s.ds = d.ds", "PRESERVED_SIDE"),
     ],
 )
-def test_decisions_of_each_step_in_the_document(joined, reason):
+def test_each_step_of_the_document_has_its_decision(joined, reason):
     expected = {"s": reason}
     found = reasons(f"SELECT s.item FROM sales s {joined}")
     found.pop("r", None)
@@ -146,7 +146,7 @@ def test_a_changed_partition_value_is_not_pruned(inside, reason):
         ),
     ],
 )
-def test_which_conditions_the_key_query_has(sql, expected):
+def test_the_key_query_has_the_conditions_on_its_tables(sql, expected):
     assert sources(sql) == expected
 
 
@@ -231,7 +231,7 @@ def test_only_deterministic_predicates_on_partition_columns_are_static():
         ("WITH sales AS (SELECT * FROM days) SELECT * FROM sales s JOIN days d ON s.ds = d.ds", {}),
     ],
 )
-def test_decisions_for_each_form_of_statement(sql, expected):
+def test_each_form_of_statement_has_its_decisions(sql, expected):
     assert reasons(sql) == expected
 
 

@@ -54,7 +54,7 @@ def after(sql: str) -> str:
         ),
     ],
 )
-def test_where_predicate_pushdown_places_a_condition(join, expected):
+def test_conditions_are_pushed_down_as_the_outer_join_document_says(join, expected):
     assert expected in after(f"SELECT a.key FROM src a {join}")
 
 

@@ -64,7 +64,7 @@ def test_an_or_that_nulls_may_fulfil_gives_no_keys():
         ("(q.y = 1 AND i.category = 'a') OR (q.item = 2 AND i.category = 'b')", "PRESERVED_SIDE"),
     ],
 )
-def test_conditions_on_null_supplied_columns_of_a_subquery(condition, reason):
+def test_a_condition_on_a_subquery_prunes_unless_nulls_may_fulfil_it(condition, reason):
     inner = (
         "SELECT s.item, d.year AS y, coalesce(d.year, 2000) AS filled "
         "FROM sales s LEFT JOIN days d ON s.ds = d.ds"
@@ -250,7 +250,7 @@ ONCE = (
         ("sum(a.qty) AS s", "", " ORDER BY a.part"),
     ],
 )
-def test_aggregates_that_can_not_be_computed_before_the_join(given, joined, group):
+def test_unsuitable_aggregates_are_not_computed_before_the_join(given, joined, group):
     assert "aggregate_once" not in outcome(ONCE.format(given, joined, group)).applied
 
 

@@ -175,7 +175,7 @@ def test_a_token_that_the_server_does_not_know_is_replaced(with_kerberos):
     assert opener._token.identifier != b"old"
 
 
-def test_the_test_button_of_a_connection_with_kerberos(with_kerberos, monkeypatch):
+def test_the_test_button_checks_a_connection_with_kerberos(with_kerberos, monkeypatch):
     def said(**changed):
         monkeypatch.setenv("AIRFLOW_CONN_SECURED", with_kerberos.connection(**changed))
         good, text = HiveMetastoreHook("secured").test_connection()

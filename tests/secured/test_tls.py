@@ -78,7 +78,7 @@ def test_a_silent_server_with_tls_is_given_up_after_the_timeout(with_tls):
         )
 
 
-def test_the_test_button_of_a_connection_with_tls(with_tls, monkeypatch):
+def test_the_test_button_checks_a_connection_with_tls(with_tls, monkeypatch):
     def said(**changed):
         monkeypatch.setenv("AIRFLOW_CONN_SECURED", with_tls.connection(**changed))
         return HiveMetastoreHook("secured").test_connection()

@@ -198,7 +198,7 @@ def test_the_fields_of_a_connection_become_catalog_properties(monkeypatch, field
     assert IcebergCatalogHook("lake").get_conn()._properties == properties
 
 
-def test_the_test_button_of_a_catalog_connection(place, monkeypatch):
+def test_the_test_button_checks_a_catalog_connection(place, monkeypatch):
     assert IcebergCatalogHook("lake").test_connection() == (True, "the catalog answers")
 
 

@@ -246,7 +246,7 @@ def test_a_poke_ignores_lists_that_this_attempt_did_not_write(spark, service, tm
     assert "it belongs to another attempt" in capsys.readouterr().out
 
 
-def test_the_test_button_of_a_metastore_connection(service, monkeypatch):
+def test_the_test_button_checks_a_metastore_connection(service, monkeypatch):
     assert HiveMetastoreHook().test_connection() == (
         True,
         f"the metastore at {service.uri} answers, and has the database default",

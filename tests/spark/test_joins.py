@@ -303,7 +303,7 @@ def test_a_python_function_of_the_partition_column_does_not_prevent_pruning(spar
     assert (answer.target.kept, bool(answer.rows)) == (7, True)
 
 
-def test_a_comment_that_spark_continues_on_the_next_line(spark, tmp_path):
+def test_a_comment_that_spark_continues_on_the_next_line_changes_no_rows(spark, tmp_path):
     sql = "SELECT f.id FROM fact f JOIN days d ON f.ds = d.ds -- and so on \\\n AND d.week = 1"
     assert len(ask(spark, tmp_path, sql).rows) > 50
 

@@ -201,7 +201,7 @@ def test_joins_that_need_unmatched_rows_get_no_row_filter(spark, tmp_path, sql):
         "JOIN sorted_parquet b ON b.item = i.item WHERE i.kind = 'few'",
     ],
 )
-def test_statements_whose_scans_get_a_row_filter(spark, tmp_path, sql):
+def test_statements_that_allow_a_row_filter_get_one(spark, tmp_path, sql):
     answer = ask(spark, tmp_path, sql, settings=ON)
     assert answer.descriptor.row_filters
     assert answer.scanned.rows_scanned < answer.plain.rows_scanned

@@ -40,7 +40,7 @@ def tables(spark):
         ("INSERT INTO refused.t VALUES (1, '1 ')", False),
     ],
 )
-def test_which_errors_of_spark_a_retry_can_not_mend(spark, sql, refused):
+def test_errors_of_spark_that_a_retry_can_not_mend_are_refusals(spark, sql, refused):
     with pytest.raises((PySparkException, Py4JJavaError)) as failed:
         spark.sql(sql).collect()
     assert is_refusal(failed.value) is refused
@@ -50,5 +50,5 @@ def test_which_errors_of_spark_a_retry_can_not_mend(spark, sql, refused):
     ("sql", "accepted"),
     [("SELECT x FROM refused.t", True), ("SELECT nope FROM refused.t", False), ("SELEC", False)],
 )
-def test_which_statements_spark_accepts(spark, sql, accepted):
+def test_statements_that_spark_accepts_are_recognized(spark, sql, accepted):
     assert accepts(spark, sql, {}) is accepted

@@ -365,7 +365,7 @@ def test_an_overwrite_writes_the_values_that_plain_spark_writes(
         ("CREATE TABLE staged.made AS SELECT 1 AS a", False),
     ],
 )
-def test_which_statements_overwrite_one_partition(spark, make, sql, own):
+def test_only_some_statements_overwrite_one_partition(spark, make, sql, own):
     make()
     spark.sql("CREATE TABLE IF NOT EXISTS staged.whole (amount INT) USING parquet")
     assert Command(spark.newSession(), sql, {}).overwrites_one_partition() is own
@@ -396,7 +396,7 @@ OLD = [(1, "a", 1), (2, "b", 1)]
     ],
     ids=["one partition", "some partitions", "all partitions", "no partitions"],
 )
-def test_rows_that_a_failed_overwrite_leaves(
+def test_a_failed_overwrite_of_one_partition_leaves_the_old_rows(
     spark, tmp_path, layout, target, others, by_us, by_spark
 ):
     """Spark deletes the old rows first; only one partition goes through a staging folder."""

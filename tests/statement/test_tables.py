@@ -29,7 +29,7 @@ from airflow_hive_opt.statement.tables import tables_of
         ("SELECT 1 FROM (WITH a AS (SELECT 1) SELECT 1 FROM a) s JOIN a", ["a"], []),
     ],
 )
-def test_tables_that_a_statement_reads_and_writes(sql, reads, writes):
+def test_the_tables_that_a_statement_reads_and_writes_are_found(sql, reads, writes):
     def named(names):
         return tuple(name if "." in name else f"default.{name}" for name in names)
 

@@ -149,7 +149,7 @@ def refused(known, condition, **how):
         ("1 = 1", [1, 2, 3, 4, 5, 6]),
     ],
 )
-def test_conditions_that_are_evaluated_exactly(known, condition, expected):
+def test_supported_conditions_are_evaluated_exactly(known, condition, expected):
     assert exactly(known, condition) == expected
 
 
@@ -248,7 +248,7 @@ def test_a_key_query_without_usable_conditions_or_with_an_error_is_left_to_spark
         ("(SELECT f AS g, k FROM d ORDER BY f) AS `x`", [1, 2, 3, 4, 5, 6]),
     ],
 )
-def test_queries_in_from_that_are_evaluated_exactly(known, from_, expected):
+def test_supported_queries_in_from_are_evaluated_exactly(known, from_, expected):
     assert exactly(known, "x.k > 0", from_=from_) == expected
 
 
@@ -289,7 +289,7 @@ def test_queries_in_from_that_are_left_to_spark(known, from_):
         ("(SELECT DISTINCT k, f FROM d) AS `x`", [1, 2, 3, 4, 5, 6]),
     ],
 )
-def test_queries_in_from_whose_conditions_are_left_out(known, from_, expected):
+def test_queries_in_from_may_lose_conditions_and_return_more_rows(known, from_, expected):
     assert weaker(known, "x.k < 7", from_=from_) == expected
 
 
@@ -298,7 +298,7 @@ def test_a_column_first_named_in_a_left_out_condition_is_still_read(known):
     assert weaker(known, "x.y = my.f(1) AND x.y = 2020", from_=from_) == [1, 2, 5]
 
 
-def test_key_queries_with_parameters(known):
+def test_key_queries_bind_parameters(known):
     values = {"a": 2, "b": date(2020, 1, 31), "c": "Ab", "n": None, "l": [1]}
     condition = "d.k = :a OR d.dt = :b OR d.s = :c OR d.k = :n"
     assert exactly(known, condition, **values) == [1, 2, 3]

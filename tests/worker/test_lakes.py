@@ -156,7 +156,7 @@ def test_the_newest_metadata_file_is_read_if_the_hint_is_older(written, tmp_path
         known.table("lake.DB.t")
 
 
-def test_iceberg_tables_that_the_worker_leaves_to_spark(catalog, written):
+def test_unsupported_iceberg_tables_are_left_to_spark(catalog, written):
     empty = catalog.create_table("db.empty", ROWS.schema)
     with pytest.raises(Unanswered, match="has no snapshot"):
         keys_of(read(empty))
@@ -297,7 +297,7 @@ def test_delta_partitions_with_special_characters_are_read(tmp_path):
     assert delta_keys(tmp_path / "t", ["k", "p"]) == expected
 
 
-def test_removed_files_and_added_columns_of_a_delta_table(tmp_path):
+def test_removed_files_and_added_columns_of_a_delta_table_are_respected(tmp_path):
     place = tmp_path / "t"
     write_deltalake(place, ROWS.select(["k", "b"]))
     write_deltalake(place, ROWS.slice(2).select(["k", "b"]), mode="overwrite")
@@ -351,7 +351,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("reason", LEFT)
-def test_delta_tables_that_the_worker_leaves_to_spark(tmp_path, reason):
+def test_unsupported_delta_tables_are_left_to_spark(tmp_path, reason):
     write_deltalake(tmp_path / "t", ROWS)
     name, fields = LEFT[reason]
     _change(tmp_path / "t", name, **fields)

@@ -58,7 +58,7 @@ def why(job, place=HERE, conf=None, conn_id="metastore"):
         ("none", "worker_it.none is no table of the metastore"),
     ],
 )
-def test_small_tables_that_the_worker_leaves_to_spark(tasks, small, reason):
+def test_unsupported_small_tables_are_left_to_spark(tasks, small, reason):
     assert reason in why(worker_job(tasks, OF_KEYS.replace("worker_it.keys", f"worker_it.{small}")))
 
 
@@ -77,7 +77,7 @@ def test_small_tables_that_the_worker_leaves_to_spark(tasks, small, reason):
         ({"spark.sql.parser.escapedStringLiterals": "true"}, "changes how the statement is read"),
     ],
 )
-def test_settings_that_leave_the_local_task_to_spark(tasks, conf, reason):
+def test_some_settings_leave_the_local_task_to_spark(tasks, conf, reason):
     job = worker_job(tasks, f"{OF_KEYS} AND concat(k.id, '\\\\d') <> 'x'")
     assert reason in why(job, conf=conf)
 

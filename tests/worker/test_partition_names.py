@@ -51,7 +51,7 @@ def keys(rows, *columns):
         (["s.hr = = 1"], [0, 1, 2, 3, 4]),
     ],
 )
-def test_partitions_that_fulfil_conditions_on_their_values(conditions, expected):
+def test_partitions_are_found_by_conditions_on_their_values(conditions, expected):
     assert kept(*conditions, h=3) == expected
 
 
@@ -77,7 +77,7 @@ def test_conditions_on_columns_of_nested_queries_are_evaluated():
     assert kept("q.hr = 1 AND q.m = 1", layers=layers[:2]) == [0, 1, 3]
 
 
-def test_partitions_that_match_keys():
+def test_partitions_are_found_by_keys():
     some = keys([(1, "x"), (3, None)], "d.k int", "d.t string")
     assert kept("s.hr = d.k", keys=some) == [0, 1, 3, 4]
     assert kept("s.hr <= d.k", "d.t IS NOT NULL", keys=some) == [0, 1, 3]
@@ -87,7 +87,7 @@ def test_partitions_that_match_keys():
     assert kept("s.x = d.k", keys=none) == [1, 3]
 
 
-def test_text_partitions_compared_with_keys_of_numbers_and_dates():
+def test_text_partitions_are_compared_with_keys_of_numbers_and_dates():
     """A text in another form may be any number or date."""
     from datetime import date
 
@@ -107,7 +107,7 @@ def test_text_partitions_compared_with_keys_of_numbers_and_dates():
     assert kept("s.hr = d.t", keys=odd) == [0, 1, 3, 4]
 
 
-def test_partitions_that_match_keys_of_several_relations():
+def test_partitions_are_found_by_keys_of_several_relations():
     from datetime import date
     from decimal import Decimal
 
@@ -117,7 +117,7 @@ def test_partitions_that_match_keys_of_several_relations():
     assert kept("s.hr = d.k", "e.k", keys=other) == [1, 3, 4]
 
 
-def test_conditions_on_thousands_of_text_partitions():
+def test_conditions_are_evaluated_on_thousands_of_text_partitions():
     table = Table("s", (), (Column("p", "string"),))
     texts = ["", "it's", "é😀", "a\tb", *(str(number) for number in range(5000))]
     partitions = [Partition((text,)) for text in texts]

@@ -190,7 +190,9 @@ def moving(tasks):
 @pytest.mark.parametrize(
     ("condition", "new"), [("", 1), ("WHERE f.p + k.id < 20", 2)], ids=["by filter", "by names"]
 )
-def test_partitions_that_come_and_go_after_the_workers_list(tasks, moving, condition, new):
+def test_partitions_that_come_and_go_after_the_workers_list_are_noticed(
+    tasks, moving, condition, new
+):
     """With a condition on keys and partitions, no key leaves out a new partition."""
     handed = hand_over(
         tasks,

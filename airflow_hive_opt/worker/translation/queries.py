@@ -258,7 +258,7 @@ class UnionQuery:
 def _ask(query: Query, at: int, monotone: bool, work: Work) -> None:
     """Translates a column that DISTINCT compares, or leaves it out if that loses no key.
 
-    Without it, DISTINCT returns fewer rows, but the same values of the other columns.
+    Without the column, DISTINCT returns fewer rows, but the same values of the other columns.
     """
     try:
         query.type_of(at)

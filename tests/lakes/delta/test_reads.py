@@ -71,7 +71,7 @@ def path_of(session, table: str) -> str:
         ("SELECT b.v FROM dw.by_name b JOIN picked p ON b.name = p.name AND b.v = p.v", 6),
     ],
 )
-def test_rows_and_files_of_joins_with_delta_tables(tables, tmp_path, sql, files):
+def test_rows_and_files_of_joins_are_those_of_the_keys(tables, tmp_path, sql, files):
     found = run(tables, sql, tmp_path)
     assert found.rows == rows_of(tables, sql)
     assert "RESTRICTED" in found.reasons.values()
@@ -204,7 +204,7 @@ def test_scattered_keys_of_a_data_column_are_ranges(tables, tmp_path):
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/St_Johns"])
-def test_timestamp_keys_in_each_time_zone(tables, tmp_path, zone):
+def test_timestamp_keys_find_their_files_in_each_time_zone(tables, tmp_path, zone):
     tables.conf.set("spark.sql.session.timeZone", zone)
     try:
         sql = (

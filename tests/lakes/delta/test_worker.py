@@ -132,7 +132,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("reason", LEFT)
-def test_delta_tables_that_the_worker_leaves_to_spark(session, conf, made, reason):
+def test_unsupported_delta_tables_are_left_to_spark(session, conf, made, reason):
     table = made(*LEFT[reason])
     with pytest.raises(Unanswered, match=reason):
         keys_of(conf, table, ["d"])

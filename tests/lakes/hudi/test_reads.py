@@ -65,7 +65,7 @@ def planned(outcome):
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "whole"])
-def test_rows_and_files_of_a_join_by_a_partition_column(tables, tmp_path, name):
+def test_rows_and_files_of_a_join_are_those_of_the_partition_keys(tables, tmp_path, name):
     sql = f"SELECT b.id, b.v, b.day, b.kind FROM {name} b JOIN picked p ON b.day = p.day"
     found = run(tables, sql, tmp_path)
     assert found.rows == rows_of(tables, sql) == rows_of(tables, literals(sql))
@@ -94,7 +94,7 @@ def test_rows_and_files_of_a_join_by_a_partition_column(tables, tmp_path, name):
         ),
     ],
 )
-def test_statements_in_which_hudi_tables_are_restricted(tables, tmp_path, sql, files):
+def test_statements_with_keys_restrict_hudi_tables(tables, tmp_path, sql, files):
     found = run(tables, sql, tmp_path)
     assert found.rows == rows_of(tables, sql)
     assert "RESTRICTED" in found.reasons.values()
@@ -116,7 +116,7 @@ def test_statements_in_which_hudi_tables_are_restricted(tables, tmp_path, sql, f
         ),
     ],
 )
-def test_scans_of_hudi_tables_that_are_read_whole(tables, tmp_path, sql, reason):
+def test_scans_of_hudi_tables_that_are_read_whole_have_a_reason(tables, tmp_path, sql, reason):
     instant = tables.sql("SELECT max(_hoodie_commit_time) FROM by_day").head()[0]
     sql = sql.format(instant=instant)
     found = run(tables, sql, tmp_path)

@@ -157,7 +157,9 @@ def test_merge_update_and_delete_leave_the_table_that_plain_spark_leaves(pair, t
         ("DELETE FROM {t}", {"the statement": "PASSED_THROUGH"}),
     ],
 )
-def test_changes_of_iceberg_tables_that_are_not_restricted(source, tmp_path, sql, reasons):
+def test_changes_of_iceberg_tables_that_are_not_restricted_have_a_reason(
+    source, tmp_path, sql, reasons
+):
     plain, ours = fresh(source, "plain"), fresh(source, "ours")
     source.sql(sql.format(t=plain))
     found = run(source, sql.format(t=ours), tmp_path)

@@ -107,7 +107,7 @@ def test_joins_have_plain_sparks_rows_and_read_only_files_of_the_keys(tables, tm
         ),
     ],
 )
-def test_scans_of_iceberg_tables_that_are_read_whole(tables, tmp_path, sql, reason):
+def test_scans_of_iceberg_tables_that_are_read_whole_have_a_reason(tables, tmp_path, sql, reason):
     snapshot = tables.sql("SELECT snapshot_id FROM lake.dw.by_day.snapshots").head()[0]
     sql = sql.format(snapshot=snapshot)
     found = run(tables, sql, tmp_path)
@@ -175,7 +175,7 @@ def test_many_keys_are_a_list_for_partition_columns_and_else_a_range(tables, tmp
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/St_Johns"])
-def test_timestamp_keys_in_each_time_zone(tables, tmp_path, zone):
+def test_timestamp_keys_find_their_files_in_each_time_zone(tables, tmp_path, zone):
     tables.conf.set("spark.sql.session.timeZone", zone)
     try:
         sql = (

@@ -42,7 +42,7 @@ def pair(changed):
 
 
 @pytest.mark.parametrize("version", ["branch_audit", "tag_before"])
-def test_a_join_with_a_branch_or_tag(pair, tmp_path, version):
+def test_a_join_with_a_branch_or_tag_is_restricted(pair, tmp_path, version):
     session, _, ours = pair
     sql = JOIN.format(f"{ours}.{version}")
     found = run(session, sql, tmp_path)

@@ -203,7 +203,7 @@ def test_columns_of_the_sort_order_have_no_partitions(tables, make, catalog, cap
         required_partitions(tables, job_of(sql), ["id"])
 
 
-def test_combinations_of_keys_of_several_partition_columns(tables, make, catalog):
+def test_the_sensor_waits_for_combinations_of_keys_of_several_columns(tables, make, catalog):
     make("PARTITIONED BY (days(at), truncate(2, name), n)")
     condition = "k.id IN (-50, -49, 149)"
     required = required_by(tables, joined("at", "name", condition=condition))
@@ -216,7 +216,7 @@ def test_combinations_of_keys_of_several_partition_columns(tables, make, catalog
     assert catalog.absent(required).tuples == ()
 
 
-def test_required_partitions_after_the_partition_spec_changes(tables, make, catalog):
+def test_required_partitions_are_found_after_the_partition_spec_changes(tables, make, catalog):
     rows = "SELECT id, date_add(DATE'2024-01-01', CAST(id AS INT)) AS day FROM range({}, {})"
     make("PARTITIONED BY (months(day))", rows.format(0, 10))
     make("", rows.format(0, 20), name="wanted")

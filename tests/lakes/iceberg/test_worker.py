@@ -175,7 +175,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("reason", LEFT)
-def test_iceberg_tables_that_the_worker_leaves_to_spark(session, conf, made, reason):
+def test_unsupported_iceberg_tables_are_left_to_spark(session, conf, made, reason):
     table = made(LEFT[reason].replace("{ROWS}", ROWS.format(3)))
     with pytest.raises(Unanswered, match=f"(?i){reason}"):
         keys_of(conf, table, ["d"])
@@ -262,7 +262,7 @@ def test_spark_reads_the_keys_if_its_table_of_that_name_lies_elsewhere(
         ("spark.sql.catalog.spark_catalog.uri", "thrift://nowhere:1", "may change values"),
     ],
 )
-def test_settings_that_leave_iceberg_tables_to_spark(tasks, conf, made, setting, value, reason):
+def test_some_settings_leave_iceberg_tables_to_spark(tasks, conf, made, setting, value, reason):
     made(f"CREATE TABLE {{t}} USING iceberg AS {ROWS.format(2)}")
     job = worker_job(tasks, JOIN.format("lake.small.t"))
     assert reason in why(job, conf={**conf, setting: value})
