@@ -81,7 +81,7 @@ class DeltaTables:
 
 
 def _missing(table: DeltaTable, required: Required) -> Tuples:
-    """The required tuples that the log lacks; ``ValueError`` if the table's columns changed."""
+    """The required tuples that the log lacks; raises ``ValueError`` for changed columns."""
     names = [_stored_name(table, required, at) for at in range(len(required.columns))]
     files = table.get_add_actions(flatten=True)
     if not files.num_rows:

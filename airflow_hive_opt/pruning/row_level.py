@@ -49,7 +49,7 @@ class RowLevel:
     - ``condition`` is the position of the condition in ON or WHERE.
     - ``source`` is the position of MERGE's source with its alias, ``None`` for the others, and
       ``source_alias`` its alias. ``inserts`` are MERGE's clauses that insert rows.
-    - ``reads_whole_target`` says that also rows that match nothing are changed.
+    - ``reads_whole_target`` says that the statement also changes rows that match nothing.
     """
 
     kind: str
