@@ -60,7 +60,7 @@ def ui_field_behaviour(connection_type: str) -> dict[str, Any]:
 
 
 def get_provider_info() -> dict[str, Any]:
-    """The provider's entry point, after Airflow's ``provider_info.schema.json``."""
+    """The provider's entry point, in the form of Airflow's ``provider_info.schema.json``."""
     return {
         "package-name": "airflow-hive-opt",
         "name": "Hive Opt",

@@ -279,7 +279,7 @@ def read(path: StoragePath, expected_query: str, expected_digest: str | None = N
 
 
 def _check(descriptor: Descriptor) -> None:
-    """Raises ``ValueError`` if its fields contradict each other."""
+    """Raises ``ValueError`` if the descriptor's fields contradict each other."""
     for kind, scans in (
         ("targets", [target.scan for target in descriptor.targets]),
         ("planned files", [found.scan for found in descriptor.planned_files]),

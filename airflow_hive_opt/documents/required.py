@@ -90,7 +90,7 @@ def _as_values(entry: _RequiredTable) -> Required:
 
 
 def _check(found: _Document) -> None:
-    """Raises ``ValueError`` if its fields contradict each other."""
+    """Raises ``ValueError`` if the list's fields contradict each other."""
     for entry in found.tables:
         if len(entry.types) != len(entry.all_columns):
             raise ValueError(f"{entry.table} does not have one type for each column")

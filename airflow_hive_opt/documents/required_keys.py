@@ -126,7 +126,7 @@ def read_keys(path: StoragePath, query_digest: str, digest: str) -> FoundKeys:
 
 
 def _check(found: _Document) -> None:
-    """Raises ``ValueError`` if its fields contradict each other."""
+    """Raises ``ValueError`` if the document's fields contradict each other."""
     for scan in found.scans:
         if len(scan.types) != len(scan.all_columns):
             raise ValueError(f"{scan.table} does not have one type for each column")

@@ -54,7 +54,7 @@ def test_using_columns_come_first_in_a_star(column):
     }
 
 
-def test_a_using_column_of_three_tables_prunes_all_but_after_a_full_join():
+def test_a_using_column_of_three_tables_does_not_prune_after_a_full_join():
     found = reasons("SELECT 1 FROM sales s JOIN days d USING (ds) JOIN returns r USING (ds)")
     assert found == {"s": "PRUNED", "r": "PRUNED"}
     found = reasons("SELECT 1 FROM sales s FULL JOIN days d USING (ds) JOIN returns r USING (ds)")

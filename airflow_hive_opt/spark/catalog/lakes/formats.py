@@ -1,4 +1,4 @@
-"""The formats, and which of them a table has."""
+"""The list of lake formats, and which of them a table has."""
 
 from __future__ import annotations
 
