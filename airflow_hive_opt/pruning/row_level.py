@@ -99,7 +99,7 @@ def as_query(sql: str, tree: exp.Expr) -> tuple[RowLevel, exp.Select] | None:
 
 
 def _others(tree: exp.Expr) -> bool:
-    """Whether it has parts that other dialects allow: joins, several tables, RETURNING."""
+    """Whether the statement has parts of other dialects: joins, several tables, RETURNING."""
     known = {"this", "using", "on", "whens", "expressions", "where"}
     if not isinstance(tree, exp.Merge):
         known -= {"using"}

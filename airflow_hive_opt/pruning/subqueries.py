@@ -170,7 +170,7 @@ def is_closed(query: exp.Expr) -> bool:
 
 
 def has_positions(node: exp.Expr) -> bool:
-    """Whether it has ``?`` markers, whose values depend on their position in the statement."""
+    """Whether the node has ``?`` markers, whose values depend on their position."""
     return any(isinstance(mark, exp.Placeholder) and mark.this is None for mark in nodes(node))
 
 
@@ -189,7 +189,7 @@ def query_in(node: exp.Expr) -> exp.Query:
 
 
 def _is_more(expression: exp.Expr) -> bool:
-    """Whether it may be more than one value for each row: an aggregate, a window, a generator."""
+    """Whether the node is an aggregate, a window or a generator, not one value for each row."""
     return any(not isinstance(part, _VALUES) for part in expression.walk())
 
 

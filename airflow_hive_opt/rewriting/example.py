@@ -35,7 +35,7 @@ def rewritten(
 
 
 def without_join(sql: str, asked: str) -> str:
-    """``sql`` without its join of ``days`` d by the day, whose keys fulfil ``asked``."""
+    """``sql`` without its join with ``days`` as ``d``, whose keys fulfil ``asked``."""
     text = Text(sql, parse(sql), CATALOG)
     scans = {
         alias: ScanRef(alias, factor.table.name, (at.start, at.stop), alias)

@@ -65,7 +65,7 @@ def _kinds(block: Block, node: exp.Expr) -> Iterator[str]:
 
 
 def _is_constant(node: exp.Expr) -> bool:
-    """Whether it is a typed literal such as ``DATE'2020-01-01'``."""
+    """Whether the node is a typed literal such as ``DATE'2020-01-01'``."""
     return isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)
 
 

@@ -47,12 +47,12 @@ class SqlType:
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is tinyint, smallint, int or bigint."""
+        """Whether the type is tinyint, smallint, int or bigint."""
         return self.name in INTEGER_BITS
 
     @property
     def is_decimal(self) -> bool:
-        """Whether it is a decimal."""
+        """Whether the type is a decimal."""
         return self.precision > 0
 
 

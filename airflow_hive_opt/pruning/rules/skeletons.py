@@ -68,7 +68,7 @@ class VisibleBlock:
         return self.supplied or null_supplied(self.tree, self.relation)
 
     def followed(self, column: ColumnRef) -> VisibleColumn | None:
-        """The column, or ``None`` unless it derives from partition columns only."""
+        """The column if it derives from partition columns only; otherwise ``None``."""
         seen = self.columns.get(column.name) if column.alias == self.alias else None
         return seen if seen is not None and seen.sql else None
 

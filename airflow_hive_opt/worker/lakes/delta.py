@@ -147,7 +147,7 @@ def _described(folder: str) -> _Log:
 
 
 def _check(table: Any) -> None:
-    """Raises ``Unanswered`` for a table whose files have other rows or columns than it has."""
+    """Raises ``Unanswered`` if the files have other rows or columns than the table."""
     unknown = set(table.protocol().reader_features or ()) - _UNDERSTOOD
     if unknown:
         raise Unanswered(f"the feature {min(unknown)} of its protocol")
