@@ -189,7 +189,7 @@ def query_in(node: exp.Expr) -> exp.Query:
 
 
 def _is_more(expression: exp.Expr) -> bool:
-    """Whether the node is an aggregate, a window or a generator, not one value for each row."""
+    """Whether the expression is not one value for each row: an aggregate, window or generator."""
     return any(not isinstance(part, _VALUES) for part in expression.walk())
 
 
