@@ -97,5 +97,7 @@ def test_gates_and_sizes(tasks):
 @pytest.mark.parametrize("fault", ["denied", "expired"])
 def test_without_permission(tasks, glue, fault):
     glue.fault = lambda number, action: fault
-    with pytest.raises(AirflowFailException, match="can't run the local task: the metastore: AWS"):
+    with pytest.raises(
+        AirflowFailException, match="can't run the local task: the metastore fails: AWS"
+    ):
         tasks.prune(SQL.format("< 3"))

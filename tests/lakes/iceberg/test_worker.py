@@ -250,11 +250,11 @@ def test_another_table_of_the_name(tasks, conf, session, tmp_path, caplog):
 @pytest.mark.parametrize(
     ("setting", "value", "reason"),
     [
-        ("spark.wap.branch", "b", "spark.wap selects"),
-        ("spark.sql.catalog.lake", "org.example.Other", "only Spark can ask"),
-        ("spark.sql.catalog.lake.type", "jdbc", "only Spark can ask"),
-        ("spark.sql.catalog.lake.catalog-impl", "org.example.Other", "only Spark can ask"),
-        ("spark.sql.catalog.lake.table-override.x", "y", "only Spark can ask"),
+        ("spark.wap.branch", "b", "spark.wap.branch is set"),
+        ("spark.sql.catalog.lake", "org.example.Other", "only Spark can read"),
+        ("spark.sql.catalog.lake.type", "jdbc", "only Spark can read"),
+        ("spark.sql.catalog.lake.catalog-impl", "org.example.Other", "only Spark can read"),
+        ("spark.sql.catalog.lake.table-override.x", "y", "only Spark can read"),
         ("spark.sql.catalog.spark_catalog.uri", "thrift://nowhere:1", "may change values"),
     ],
 )
@@ -290,4 +290,4 @@ def test_a_big_table(tasks, conf, made):
 def test_held_snapshots(tasks, conf, made):
     made(f"CREATE TABLE {{t}} USING iceberg AS {ROWS.format(2)}")
     job = worker_job(tasks, JOIN.format("lake.small.t"), hold_snapshots=True)
-    assert "held to the snapshots" in why(job, conf=conf)
+    assert "reads tables at their snapshots" in why(job, conf=conf)
