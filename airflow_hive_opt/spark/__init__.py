@@ -4,7 +4,6 @@ Each package imports only the packages above it:
 
 - ``session``: opens a session, embedded or on Spark Connect. It also holds settings, errors and
   progress. ``session.spark_compat`` holds the differences between versions of Spark.
-- ``restriction``: restricts each pruned scan in the statement's text to its partitions.
 - ``keys``: the key set of a small table, and partition names as a relation.
 - ``catalog``: Spark's catalog as the planner's catalog and as a metastore.
 - ``local_task``: the first stage. ``map_join``: the second stage.

@@ -1,7 +1,18 @@
 """A Spark session: in this process, shared by a machine's tasks, or on a Spark Connect server.
 
-``shared`` opens a session in the process of ``shared_server``, which it finds by ``shared_folder``.
-``shared_settings`` says which tasks share a Spark. ``spark_log`` starts the JVM of the embedded
-Spark and logs what it writes. ``derby`` reads the names of the embedded warehouse's tables without
-Spark. Only ``spark_compat`` handles the differences between versions of Spark.
+- ``session`` opens the embedded Spark, with the Java that ``java`` finds. ``spark_log`` starts its
+  JVM and logs what it writes. ``derby`` reads the names of the embedded warehouse's tables without
+  Spark.
+- ``shared`` opens a session in the process of ``shared_server``, which it finds by
+  ``shared_folder``. ``shared_settings`` says which tasks share a Spark, ``file_locks`` lets them
+  wait.
+- ``connect`` opens a session on a Spark Connect server, with ``connect_retries``;
+  ``connect_frames`` reads its data frames.
+- Settings: ``session_conf`` sets them for a block, ``dialect`` finds those that change how a
+  statement is read, ``partition_lookup`` says how Spark finds partitions, ``glue`` whether the
+  metastore is AWS Glue.
+- While a statement runs: ``progress`` logs stages, ``interrupted_calls`` ends calls of the JVM,
+  ``threads`` runs calls side by side, ``driver_memory`` measures. ``physical_operators`` reads
+  plans, ``statement_errors`` tells which errors a retry would repeat.
+- Only ``spark_compat`` handles the differences between versions of Spark.
 """
