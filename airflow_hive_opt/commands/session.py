@@ -30,7 +30,7 @@ def session_status() -> int:
 
     running = [found for found in SharedFolder.all() if found.is_alive()]
     if not running:
-        print(f"no shared Spark runs, by {sessions_root()}")
+        print(f"no shared Spark runs: none is listed in {sessions_root()}")
     for found in running:
         process = f"process {found.pid() or 'on another machine'}"
         state = _tasks(found.tasks()) if found.address() else "not ready"
@@ -61,14 +61,14 @@ def session_stop(force: bool) -> int:
 
 def _why(found: SharedFolder, force: bool) -> str:
     if found.pid() is None:
-        return "it runs on another machine"
+        return "this shared Spark runs on another machine"
     if force:
         return f"its process does not end, see {found.log}"
     if found.address() is None:
-        return "it is starting or ending. Wait, or use --force"
+        return "this shared Spark is starting or ending. Wait, or use --force"
     if found.tasks():
         return f"in use by {_tasks(found.tasks())}. Wait, or use --force"
-    return "a task is about to use it. Try again"
+    return "a task is about to use this shared Spark. Try again"
 
 
 def _tasks(count: int) -> str:

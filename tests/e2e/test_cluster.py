@@ -129,7 +129,7 @@ def test_what_the_planner_does_not_read_runs_as_it_is(warehouse, tmp_path, capsy
     assert (summary["reason"], summary["kept"]) == ("PASSED_THROUGH", 0)
     log = capsys.readouterr().out
     assert re.search(r"\s2400\s", log)  # 20 items on 60 days, twice
-    assert "it is written with pipes" in log
+    assert "the statement is written with pipes" in log
 
 
 def test_spark_itself_has_no_cluster_mode_for_python_here(cluster, tmp_path):

@@ -42,7 +42,7 @@ def read_again(tasks, caplog, why, session=None, between=(), sql=SQL):
         handed = hand_over(tasks, sql, session, between)
     assert handed.descriptor.kept == 3
     assert handed.reader == "spark"
-    assert "the keys are read again, on Spark: " in caplog.text
+    assert "Spark reads the keys of the worker again: " in caplog.text
     assert why in caplog.text
     return handed
 
@@ -91,13 +91,14 @@ def test_a_big_table_that_is_made_elsewhere(tasks, caplog, tmp_path, session):
 
 def test_a_temporary_view(tasks, caplog, other):
     other.sql("SELECT 1 AS id, 9 AS p, 'ab' AS s").createOrReplaceTempView("worker_keys")
-    handed = read_again(tasks, caplog, "worker_keys is a temporary view here and not there", other)
+    said = "worker_keys is a temporary view in the map join and not in the local task"
+    handed = read_again(tasks, caplog, said, other)
     assert handed.outcome.rows == (("9", "9"),)
 
 
 def test_a_function_of_the_users_own(tasks, caplog, other):
     other.udf.register("length", lambda text: 7, "int")
-    read_again(tasks, caplog, "the function length is defined here and not there", other)
+    read_again(tasks, caplog, "the function length is defined in the map join", other)
 
 
 def test_a_function_that_the_worker_did_not_evaluate(tasks, other):
@@ -115,7 +116,10 @@ def test_another_database(tasks, caplog, other, session, tmp_path):
         session.sql("CREATE TABLE worker_other.worker_fact AS SELECT * FROM worker_fact")
         other.sql("USE worker_other")
         handed = read_again(
-            tasks, caplog, "the current database is default there and worker_other here", other
+            tasks,
+            caplog,
+            "the current database was default in the local task and is worker_other",
+            other,
         )
         assert sorted(handed.outcome.rows) == [("7", "7"), ("8", "8"), ("9", "9")]
     finally:
@@ -156,5 +160,5 @@ def test_settings_that_change_nothing_for_the_worker(tasks, other, name, value):
 def test_several_differences(tasks, caplog, other):
     other.conf.set("spark.sql.caseSensitive", "true")
     other.sql("SELECT 1 AS id, 9 AS p, 'ab' AS s").createOrReplaceTempView("worker_keys")
-    read_again(tasks, caplog, "spark.sql.caseSensitive is false there and true here", other)
+    read_again(tasks, caplog, "spark.sql.caseSensitive was false in the local task", other)
     assert "worker_keys is a temporary view here" in caplog.text

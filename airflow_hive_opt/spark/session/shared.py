@@ -146,7 +146,7 @@ def _place(
         if place is not None:
             return place, address
         if not told:
-            log.info("the shared Spark is full, its bound is [hive_opt] session_tasks: waiting")
+            log.info("the shared Spark is full ([hive_opt] session_tasks): this task waits")
             told = True
         wait_or_stop(1, stopped)
 
