@@ -20,7 +20,7 @@ DATES = Required(
 )
 
 
-def test_values_are_compared_as_the_table_types_them():
+def test_partition_values_are_compared_by_column_type():
     present = [Partition(("2026-01-01", "7")), Partition((None, "7")), Partition(("odd", "7"))]
     assert missing(DATES, present) == ((date(2026, 1, 2),),)
     assert name_of(DATES, (date(2026, 1, 2),)) == "ds=2026-01-02"

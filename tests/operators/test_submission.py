@@ -223,7 +223,9 @@ def test_an_outcome_that_lies_there_already_is_removed(submitted, monkeypatch, t
     assert not path.exists()
 
 
-def test_one_that_can_not_be_removed_stops_the_submission(submitted, monkeypatch, tmp_path):
+def test_an_old_outcome_that_can_not_be_removed_stops_the_submission(
+    submitted, monkeypatch, tmp_path
+):
     outcome_at(tmp_path).mkdir()
     made = operator(monkeypatch, tmp_path, {"host": "spark://m:7077"})
     with pytest.raises(AirflowException, match=r"can't remove .*1\.outcome\.json"):

@@ -181,7 +181,7 @@ def test_a_budget_ends_the_planning_in_the_middle(shape):
 
 
 @pytest.mark.parametrize("action", [plan, rewrite])
-def test_no_time_at_all(action):
+def test_a_budget_of_zero_seconds_ends_planning_and_rewriting(action):
     sql = "SELECT a.id FROM fact a WHERE a.p IN (SELECT max(b.p) FROM fact b WHERE a.id = b.id)"
     with pytest.raises(OverBudget, match="takes more than 0 s"), Budget(0):
         action(sql, CATALOG, SETTINGS)

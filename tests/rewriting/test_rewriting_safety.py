@@ -151,7 +151,7 @@ def test_two_reads_keep_the_join_that_holds_them_together():
 @pytest.mark.parametrize(
     "head", ["CREATE VIEW v AS ", "CREATE OR REPLACE TEMPORARY VIEW v AS ", "CREATE TABLE v AS "]
 )
-def test_what_is_kept_as_text_stays_the_users(head):
+def test_the_statement_of_a_view_is_not_rewritten(head):
     found = outcome(head + SCALAR)
     assert bool(found.applied) == ("TABLE" in head)
     settings = Settings.of({"hive.auto.convert.join.noconditionaltask.size": 2 * 10**8})

@@ -110,7 +110,7 @@ def test_situation(remote, tmp_path, situation):
     assert (target.kept if target else situation.total) == situation.kept
 
 
-def test_three_answers_and_what_the_server_read(remote, tmp_path):
+def test_pruned_plain_and_literal_list_give_the_same_rows_and_scans(remote, tmp_path):
     plain = "SELECT s.id, s.ds FROM sales s JOIN days d ON s.ds = d.ds WHERE d.week = :week"
     parameters = {"week": 1}
     before = settings_of(remote)

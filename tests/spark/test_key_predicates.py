@@ -141,7 +141,7 @@ def test_partitions_that_lie_elsewhere(spark, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["quotes", "bytes"])
-def test_odd_characters_stay_with_the_join(spark, tmp_path, kind):
+def test_keys_with_special_characters_make_no_row_filter(spark, tmp_path, kind):
     answer = asked(spark, tmp_path, "sorted_parquet", kind, "name")
     assert answer.descriptor.row_filters == ()
 

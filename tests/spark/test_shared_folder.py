@@ -197,7 +197,7 @@ def test_configuration_files_are_compared(monkeypatch, tmp_path):
     assert SharedFolder.of(CONF, Bounds()).folder != before
 
 
-def test_those_who_ask_do_not_look_like_tasks_or_sparks():
+def test_checking_the_locks_is_not_counted_as_a_task_or_a_spark():
     """Several processes may ask at the same moment."""
     shared = SharedFolder.of(CONF, Bounds())
     place = shared.claim(1, "a")

@@ -128,7 +128,7 @@ def test_the_partition_says_more_than_the_file(catalog, tmp_path):
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_the_current_version_in_a_folder(written, tmp_path, compressed):
+def test_the_newest_metadata_file_is_read_if_the_hint_is_older(written, tmp_path, compressed):
     """The hint is written after the version, and may be an older one."""
     import gzip
 

@@ -53,9 +53,10 @@ class ResolvedNames:
 
 @dataclass(frozen=True)
 class _Text:
-    """A text whose names are looked up in ``database``, and the view or function that it defines.
+    """A piece of SQL, and the database of its unqualified names.
 
-    ``arguments`` is the declaration of a function's arguments.
+    ``of`` is the view or function whose body it is, empty for the statement itself. ``arguments``
+    is the declaration of a function's arguments.
     """
 
     query: str

@@ -1,4 +1,4 @@
-"""An expression of DuckDB with its type in Spark, and literals as such expressions."""
+"""``Typed``, a DuckDB expression with its Spark type, and functions that make one of a literal."""
 
 from __future__ import annotations
 

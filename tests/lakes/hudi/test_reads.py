@@ -263,7 +263,7 @@ def test_types_of_partition_columns(tables, tmp_path, type_, values):
         tables.sql("DROP VIEW listed")
 
 
-def test_a_key_generator_that_changes_the_value(tables, tmp_path, tmp_path_factory, caplog):
+def test_a_timestamp_key_generator_prevents_restriction(tables, tmp_path, tmp_path_factory, caplog):
     folder = tmp_path_factory.mktemp("by_time") / "table"
     frame = tables.sql("SELECT id, id * 86400000 AS at, 1 AS v FROM range(5)")
     options = {

@@ -154,7 +154,7 @@ def test_names_in_another_case(session, conf, made):
     assert same(session, conf, table, ["id", "name"]) == {(1, "a"), (2, "b")}
 
 
-def test_files_of_hive(session, conf, made):
+def test_hive_files_added_to_an_iceberg_table(session, conf, made):
     """The files name no column by its number, and have no values of the partition."""
     session.sql(
         "CREATE TABLE small.other (v INT, s STRING) PARTITIONED BY (p INT) STORED AS PARQUET"
