@@ -15,9 +15,11 @@ def add(commands: Any) -> None:
     """Adds the command to the subparsers."""
     session = commands.add_parser("session", help="the Spark that the tasks of a machine share")
     actions = session.add_subparsers(required=True, metavar="COMMAND")
-    status = actions.add_parser("status", help="show what runs, for the current user")
-    stop = actions.add_parser("stop", help="end those that no task uses")
-    stop.add_argument("--force", action="store_true", help="also those in use: their tasks fail")
+    status = actions.add_parser("status", help="show the shared Sparks of the current user")
+    stop = actions.add_parser("stop", help="end the shared Sparks that no task uses")
+    stop.add_argument(
+        "--force", action="store_true", help="also end those in use: their tasks fail"
+    )
     for action in (status, stop):
         add_verbose(action)
     status.set_defaults(run=lambda _: session_status())

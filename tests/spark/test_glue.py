@@ -155,7 +155,7 @@ def test_another_table_of_the_same_name_is_not_asked(spark, glue, caplog, place,
         fact = catalog.table("lake.fact")
         assert metastore.partition_count(fact) == 300
     assert glue.calls == {"GetTable": 1}
-    assert "lake.fact is another table for Spark" in caplog.text
+    assert "other partition columns of lake.fact than Spark" in caplog.text
 
 
 def test_a_projected_table_is_left_whole(spark, tmp_path):

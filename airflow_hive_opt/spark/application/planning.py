@@ -126,7 +126,8 @@ def rewritten_on_spark(session: SparkSession, catalog: SessionCatalog, job: Job)
         log.warning("the Correlation Optimizer fails on this statement", exc_info=True)
         return None
     if found.applied:
-        log.info("rewritten by the Correlation Optimizer: %s", ", ".join(found.applied))
+        rules = ", ".join(found.applied)
+        log.info("the statement is rewritten by the Correlation Optimizer: %s", rules)
     for name, reason in found.refused:
         log.debug("the rule %s did not rewrite the statement: %s", name, reason.sentence)
     return rewritten if rewritten != sql else None

@@ -49,7 +49,7 @@ def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
             try:
                 session.conf.set(name, value)
             except AnalysisException:
-                log.warning("conf: the Spark Connect server sets %s, so a task can't", name)
+                log.warning("conf: the Spark Connect server lets no session change %s", name)
             except PySparkException as error:
                 raise WrongSettingError(f"conf: {in_words(error)}") from None
         yield session

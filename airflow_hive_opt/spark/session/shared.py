@@ -77,7 +77,7 @@ class SharedSession:
                 context: Any = self.session.sparkContext._jsc
                 context.sc().cancelJobsWithTag(self.tag)
             except Exception as error:  # noqa: BLE001 - the shared Spark may have ended
-                log.warning("the jobs could not be cancelled: %s", in_words(error))
+                log.warning("the task's jobs could not be cancelled: %s", in_words(error))
                 return
             self.left.wait(_BETWEEN_CANCELS)
 
