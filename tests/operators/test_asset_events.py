@@ -59,7 +59,7 @@ def test_airflows_mappers_read_the_keys():
         ((replace(FACT, partitions=(Partition(("x" * 250, "1")),)),), "1 to 250 characters"),
         (
             (replace(FACT, partitions=tuple(Partition((str(n), "1")) for n in range(1001))),),
-            f"1,001 partitions of fact would create as many asset events, but the limit is {MOST_KEYS:,}",
+            f"1,001 partitions of fact would create .* events, but the limit is {MOST_KEYS:,}",
         ),
     ],
 )
