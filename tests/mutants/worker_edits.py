@@ -168,7 +168,7 @@ WORKER_EDITS = (
     ),
     WrongEdit(
         "worker/files/folder.py",
-        '            raise Unanswered(f"a folder inside a table\'s or partition\'s folder: {path}")',
+        '            raise Unanswered(f"the folder of a table has a folder inside: {path}")',
         "            continue",
         "Spark may read the rows of a folder inside",
     ),

@@ -80,7 +80,7 @@ def _data(file_system: Any, folder: StoragePath, entries: list[Any]) -> Iterator
         if name.startswith(("_", ".")):
             continue
         if entry["type"] != "file":
-            raise Unanswered(f"a folder inside a table's or partition's folder: {path}")
+            raise Unanswered(f"the folder of a table has a folder inside: {path}")
         if size:
             yield DataFile(file_system, path, size, _changed(file_system, entry))
 
