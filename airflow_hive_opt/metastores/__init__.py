@@ -2,7 +2,7 @@
 
 - ``metastore`` is the protocol, and the choice of the cheapest call. ``partitions`` and
   ``partition_names`` convert between a partition's name and its values. ``required`` tells which
-  required partitions are missing. ``work`` counts calls.
+  required partitions are missing. ``work`` counts calls, ``time_limit`` ends them.
 - ``thrift`` is a Hive Metastore, ``glue`` is AWS Glue. ``json_file`` is a file for planning
   offline: a ``Metastore``, but no ``Remote``.
 - ``looked_up`` is what the first two share: each table once. ``hive_tables`` converts Hive's
