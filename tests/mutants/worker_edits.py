@@ -168,7 +168,7 @@ WORKER_EDITS = (
     ),
     WrongEdit(
         "worker/files/folder.py",
-        '            raise Unanswered(f"the folder of a table has a folder inside: {path}")',
+        '            raise Unanswered(f"the worker does not read {what}")',
         "            continue",
         "Spark may read the rows of a folder inside",
     ),

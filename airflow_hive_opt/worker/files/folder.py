@@ -80,7 +80,8 @@ def _data(file_system: Any, folder: StoragePath, entries: list[Any]) -> Iterator
         if name.startswith(("_", ".")):
             continue
         if entry["type"] != "file":
-            raise Unanswered(f"the folder of a table has a folder inside: {path}")
+            what = f"a folder inside a table's: {name} in {folder}"
+            raise Unanswered(f"the worker does not read {what}")
         if size:
             yield DataFile(file_system, path, size, _changed(file_system, entry))
 
