@@ -1,15 +1,17 @@
-"""Prunes the partitions of star joins before they start: HIVE-5119 in Airflow, on Spark.
+"""Prunes the partitions of star joins on Spark before the join starts, from Airflow.
 
-- ``statement`` parses a statement. ``pruning`` decides which scans the keys of small tables prune,
-  ``restriction`` writes the found partitions into it, ``rewriting`` rewrites correlated queries.
-- ``hive`` makes Hive's plan, and ``explain`` prints it with the decisions.
-- ``metastores`` looks up tables and partitions without Spark.
-- ``local_task`` collects keys and finds partitions, in the Airflow ``worker`` or on ``spark``,
-  which also runs the join. ``documents`` are the files that these stages exchange.
-- ``operators``, ``sensors``, ``triggers``, ``hooks``, ``links``, ``decorators`` and ``task_groups``
-  are Airflow's parts, and ``provider`` is what they share. ``plugins`` serves the ``pages`` of
-  runs.
-- ``commands`` is the command line.
+Each package imports only those before it; ``docs/how-it-works/architecture.md`` follows a run:
+
+- ``statement`` reads a statement, ``pruning`` decides which of its scans keys can prune,
+  ``rewriting`` makes it cheaper, and ``hive`` compiles it as Hive does.
+- ``metastores`` finds partitions. ``documents`` has the files that the stages exchange, and
+  ``restriction`` puts partition lists into a statement.
+- ``local_task`` is the first stage. It runs in the Airflow worker (``worker``) or on Spark.
+- ``explain`` prints plans, ``pages`` makes what the pages of a run show.
+- ``spark`` runs both stages. :func:`airflow_hive_opt.spark.application.run.run_job` is its entry.
+- Airflow's surface: ``operators``, ``task_groups``, ``decorators``, ``sensors``, ``triggers``,
+  ``hooks``, ``links`` and ``plugins``, with ``provider``, which they share. ``get_provider_info``
+  registers it. ``commands`` is the command line, without Airflow.
 """
 
 __version__ = "0.1.0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -234,7 +235,21 @@ def test_importing_an_operator_loads_few_modules(module, most):
     assert not [name for name in loaded if name.startswith("airflow_hive_opt.hive.")]
 
 
-def test_files_have_at_most_350_lines():
+def test_the_docstring_of_a_package_names_its_modules():
+    missing = []
+    for path in PACKAGE.rglob("__init__.py"):
+        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        modules = {found.stem for found in path.parent.glob("*.py")} - {"__init__"}
+        packages = {found.parent.name for found in path.parent.glob("*/__init__.py")}
+        missing += [
+            f"{path.parent.relative_to(PACKAGE)}: {name}"
+            for name in sorted(modules | packages)
+            if not re.search(rf"``([a-z_]+\.)*{name}\b", text)
+        ]
+    assert missing == []
+
+
+def test_files_stay_short():
     long = {
         path.name: count
         for path in PACKAGE.rglob("*.py")

@@ -15,8 +15,10 @@ def add(commands: Any) -> None:
     kinds = descriptors.add_subparsers(required=True, metavar="COMMAND")
     old = kinds.add_parser("delete", help="delete old descriptors")
     old.add_argument("root", metavar="PATH", help="the descriptor_path: a folder or URI")
-    old.add_argument("--older-than", required=True, metavar="AGE", help="such as 30d, 36h or 2w")
-    old.add_argument("--dry-run", action="store_true", help="only list them")
+    old.add_argument(
+        "--older-than", required=True, metavar="AGE", help="the least age, such as 30d, 36h or 2w"
+    )
+    old.add_argument("--dry-run", action="store_true", help="only list the descriptors")
     add_verbose(old)
     old.set_defaults(run=_delete)
 

@@ -212,14 +212,14 @@ def explain_batch(lines: Iterable[str], out: TextIO) -> bool:
         try:
             case = json.loads(line)
             if not isinstance(case, dict) or not isinstance(case.get("sql"), str):
-                raise TypeError("an object with a text for sql is expected")
+                raise TypeError("the line must be a JSON object with a text for sql")
             overrides, switches = (dict(case.get(name) or {}) for name in ("set", "switches"))
             Switches.of(switches)
             catalog = JsonCatalog.of_documents(case.get("tables") or ())
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             sound = False
             found = case.get("id") if isinstance(case := _loaded(line), dict) else None
-            message = f"line {number} of the batch is no case: {error}"
+            message = f"line {number} of the batch can't be read: {error}"
             answer = {"id": found, **error_to_json(PlanError("INPUT", message))}
         else:
             answer = {"id": case.get("id"), **_answer(case["sql"], catalog, overrides, switches)}

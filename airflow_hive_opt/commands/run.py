@@ -22,7 +22,7 @@ from airflow_hive_opt.statement.errors import PlanError
 def add(commands: Any) -> None:
     """Adds the two commands to the subparsers."""
     prune = commands.add_parser("prune", help="collect keys, write the partition descriptor")
-    prune.add_argument("--descriptor", metavar="URI", help="where to write it")
+    prune.add_argument("--descriptor", metavar="URI", help="where to write the descriptor")
     prune.set_defaults(run=partial(_run, stages="local task"), rows=0)
     run = commands.add_parser("run", help="prune, then run the statement")
     run.add_argument("--descriptor", metavar="URI", help="where to write the descriptor")
@@ -38,7 +38,9 @@ def add(commands: Any) -> None:
             help="use keys that depend on Python functions (off)",
         )
         command.add_argument(
-            "--planning-seconds", metavar="N", help="pass through if planning takes longer (2)"
+            "--planning-seconds",
+            metavar="N",
+            help="seconds of planning after which the statement passes through (2)",
         )
         command.add_argument(
             "--hold-snapshots",

@@ -15,9 +15,11 @@ def add(commands: Any) -> None:
     """Adds the command to the subparsers."""
     session = commands.add_parser("session", help="the Spark that the tasks of a machine share")
     actions = session.add_subparsers(required=True, metavar="COMMAND")
-    status = actions.add_parser("status", help="show what runs, for the current user")
-    stop = actions.add_parser("stop", help="end those that no task uses")
-    stop.add_argument("--force", action="store_true", help="also those in use: their tasks fail")
+    status = actions.add_parser("status", help="show the shared Sparks of the current user")
+    stop = actions.add_parser("stop", help="end the shared Sparks that no task uses")
+    stop.add_argument(
+        "--force", action="store_true", help="also end those in use: their tasks fail"
+    )
     for action in (status, stop):
         add_verbose(action)
     status.set_defaults(run=lambda _: session_status())
@@ -30,7 +32,7 @@ def session_status() -> int:
 
     running = [found for found in SharedFolder.all() if found.is_alive()]
     if not running:
-        print(f"no shared Spark runs, by {sessions_root()}")
+        print(f"no shared Spark runs: none is listed in {sessions_root()}")
     for found in running:
         process = f"process {found.pid() or 'on another machine'}"
         state = _tasks(found.tasks()) if found.address() else "not ready"
@@ -61,14 +63,14 @@ def session_stop(force: bool) -> int:
 
 def _why(found: SharedFolder, force: bool) -> str:
     if found.pid() is None:
-        return "it runs on another machine"
+        return "this shared Spark runs on another machine"
     if force:
         return f"its process does not end, see {found.log}"
     if found.address() is None:
-        return "it is starting or ending. Wait, or use --force"
+        return "this shared Spark is starting or ending. Wait, or use --force"
     if found.tasks():
         return f"in use by {_tasks(found.tasks())}. Wait, or use --force"
-    return "a task is about to use it. Try again"
+    return "a task is about to use this shared Spark. Try again"
 
 
 def _tasks(count: int) -> str:

@@ -1,17 +1,17 @@
 """The documents that the stages, the sensors and the pages exchange.
 
+- ``job`` is the work of one application and its outcome.
 - ``descriptor`` is the partition list, ``binding`` the tables and settings for which it is valid,
-  ``gates`` the limits before the join. ``descriptor_text`` shows a descriptor as text.
+  ``small_tables`` the files from which a worker read keys, ``gates`` the limits before the join.
+  ``descriptor_text`` shows a descriptor as text.
 - ``report`` is a run's summary, ``figures`` its short form for lists of runs, and
-  ``partitions_read`` the partitions that a run reads.
-- ``job`` is one application's work and its outcome. ``small_tables`` are those that a worker has
-  read.
+  ``partitions_read`` the partitions that a run reads. ``clock`` measures its phases, and
+  ``best_effort`` reads figures without failing the run.
 - ``required`` is what sensors wait for, ``required_keys`` the keys that a local task leaves for
   them, ``key_tuples`` how documents write keys.
 - ``format`` is the common format of these files, ``typed_json`` checks their types, ``storage``
   writes them, ``cleaning`` deletes them. ``log_text`` escapes values in log lines, ``error_text``
-  words Spark's errors.
-- ``clock`` measures the phases of a run. ``best_effort`` reads figures that must not fail a run.
+  shortens Spark's errors.
 
 This package needs neither Spark, nor Airflow, nor Hive's compiler.
 """

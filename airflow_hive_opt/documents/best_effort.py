@@ -18,5 +18,9 @@ def best_effort(ask: Callable[[], T]) -> T | None:
     try:
         return ask()
     except Exception as error:
-        log.warning("a figure of the report is missing: %s", error, exc_info=log.isEnabledFor(10))
+        log.warning(
+            "the report lacks a figure, because a call has failed: %s",
+            error,
+            exc_info=log.isEnabledFor(10),
+        )
         return None

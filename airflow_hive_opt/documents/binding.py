@@ -110,18 +110,18 @@ def differences(local_task: Binding, map_join: Binding) -> Iterator[str]:
     >>> zone = {"spark.sql.session.timeZone": "Asia/Tokyo"}
     >>> tokyo = Binding("spark_catalog", "dw", None, settings=zone)
     >>> list(differences(utc, tokyo))
-    ['spark.sql.session.timeZone is UTC there and Asia/Tokyo here']
+    ['spark.sql.session.timeZone was UTC in the local task and is Asia/Tokyo in the map join']
     """
     if local_task.catalog != map_join.catalog:
-        yield f"the current catalog is {local_task.catalog} there and {map_join.catalog} here"
+        yield _changed("the current catalog", local_task.catalog, map_join.catalog)
     if local_task.database != map_join.database:
-        yield f"the current database is {local_task.database} there and {map_join.database} here"
+        yield _changed("the current database", local_task.database, map_join.database)
     if None not in (local_task.metastore, map_join.metastore) and (
         _same_form(local_task.metastore) != _same_form(map_join.metastore)
     ):
         yield (
-            "the metastore is another: its default database lies in "
-            f"{local_task.metastore} there and in {map_join.metastore} here"
+            "the metastore is another: the location of its default database was "
+            f"{local_task.metastore} in the local task and is {map_join.metastore} in the map join"
         )
     for name in sorted({*local_task.tables, *map_join.tables}):
         yield from _difference(name, local_task.tables, map_join.tables)
@@ -131,15 +131,19 @@ def differences(local_task: Binding, map_join: Binding) -> Iterator[str]:
     ):
         for name in sorted({*there, *here}):
             if name not in here:
-                yield f"the {kind} {name} is defined there and not here"
+                yield f"the {kind} {name} is defined in the local task and not in the map join"
             elif name not in there:
-                yield f"the {kind} {name} is defined here and not there"
+                yield f"the {kind} {name} is defined in the map join and not in the local task"
             elif there[name] != here[name]:
-                yield f"the {kind} {name} is defined differently there and here"
+                yield f"the {kind} {name} is defined differently in the local task and the map join"
     for name in sorted({*local_task.settings, *map_join.settings}):
         setting, other = local_task.settings.get(name), map_join.settings.get(name)
         if _same_form(setting) != _same_form(other):
-            yield f"{name} is {_shown(setting)} there and {_shown(other)} here"
+            yield _changed(name, _shown(setting), _shown(other))
+
+
+def _changed(what: str, before: str, now: str) -> str:
+    return f"{what} was {before} in the local task and is {now} in the map join"
 
 
 def _difference(
@@ -148,15 +152,18 @@ def _difference(
     """How a table or view differs. One that is only missing here is left to Spark's error."""
     if name not in here:
         if _kind(there[name]) == _TEMPORARY:
-            yield f"{name} is a temporary view there and not here"
+            yield f"{name} is a temporary view in the local task and not in the map join"
     elif name not in there:
         what = "a temporary view" if _kind(here[name]) == _TEMPORARY else "read"
-        yield f"{name} is {what} here and not there"
+        yield f"{name} is {what} in the map join and not in the local task"
     elif _same_form(there[name]) != _same_form(here[name]):
         if _kind(there[name]) == _kind(here[name]) != _TABLE:
-            yield f"{name} is {_kind(here[name])}, and its definition there is not the one here"
+            yield f"the definition of {name}, {_kind(here[name])}, has changed since the local task"
         else:
-            yield f"{name} {_described(there[name])} there and {_described(here[name])} here"
+            yield (
+                f"{name} {_described(there[name])} in the local task and {_described(here[name])} "
+                "in the map join"
+            )
 
 
 _UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "etc/zulu", "utc+0", "+00:00"})

@@ -113,8 +113,8 @@ class Gates:
         if unknown := sizes.count(None):
             raise GateClosed(
                 f"max_bytes can't be checked: the metastore does not know the size of {unknown:,} "
-                f"of {len(sizes):,} partitions. ANALYZE TABLE ... PARTITION (...) COMPUTE "
-                "STATISTICS NOSCAN tells it; max_partitions needs no sizes",
+                f"of {len(sizes):,} partitions. Run ANALYZE TABLE ... PARTITION (...) COMPUTE "
+                "STATISTICS NOSCAN, or use max_partitions, which needs no sizes",
                 descriptor,
             )
 
@@ -139,7 +139,7 @@ def _check_limit(
     if unknown := [found.scan.table for count, found in scans if count is None]:
         raise GateClosed(
             f"max_{unit}s can't be checked: the metadata of {', '.join(unknown)} does not tell how "
-            "much of it the statement would read. Leave the limit out",
+            f"much of it the statement would read. Leave max_{unit}s out",
             descriptor,
         )
 

@@ -93,11 +93,11 @@ def _check(found: _Document) -> None:
     """Raises ``ValueError`` if the list's fields contradict each other."""
     for entry in found.tables:
         if len(entry.types) != len(entry.all_columns):
-            raise ValueError(f"{entry.table} does not have one type for each column")
+            raise ValueError(f"{entry.table} has not as many types as columns")
         if not set(entry.all_columns).issuperset(entry.columns):
             raise ValueError(f"{entry.table} does not have all the requested columns")
         if any(len(row) != len(entry.columns) for row in entry.tuples):
-            raise ValueError(f"{entry.table} does not have one value for each column")
+            raise ValueError(f"a row of {entry.table} has not as many values as there are columns")
         _as_values(entry)
 
 

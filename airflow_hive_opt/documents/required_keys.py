@@ -104,7 +104,7 @@ def keep_keys(found: FoundKeys, query_digest: str, digest: str, path: StoragePat
         document = _Document(query_digest, digest, found.scans, found.notes)
         _FORMAT.write(document, keys_path(path))
     except Exception as error:  # noqa: BLE001 - whatever it is
-        log.warning("a sensor will have to read the keys again: %s", error)
+        log.warning("the keys are not stored, so a sensor will read them again: %s", error)
 
 
 def read_keys(path: StoragePath, query_digest: str, digest: str) -> FoundKeys:
@@ -129,7 +129,7 @@ def _check(found: _Document) -> None:
     """Raises ``ValueError`` if the document's fields contradict each other."""
     for scan in found.scans:
         if len(scan.types) != len(scan.all_columns):
-            raise ValueError(f"{scan.table} does not have one type for each column")
+            raise ValueError(f"{scan.table} has not as many types as columns")
         types = dict(zip_strict(scan.all_columns, scan.types))
         for keys in scan.keys:
             if not types.keys() >= set(keys.columns):

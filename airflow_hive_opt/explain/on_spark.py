@@ -25,9 +25,8 @@ _HINT_COMMENT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 _HINTS = {
     "mapjoin": "Spark broadcasts the tables, whatever their size and hive.ignore.mapjoin.hint say",
     "broadcastjoin": "Spark broadcasts the tables, whatever their size",
-    "streamtable": "Spark does not know it and needs none: a sort-merge join streams both sides, "
-    "and keeps of one only the rows of the key at hand",
-    "hold_ddltime": "Spark does not know it; it changes no rows",
+    "streamtable": "Spark ignores this hint: its sort-merge join streams both sides",
+    "hold_ddltime": "Spark ignores this hint, which changes no rows",
 }
 
 
@@ -46,10 +45,9 @@ _SENTENCES = {
         "(unless spark.sql.autoBroadcastJoinThreshold is -1)"
     ),
     Strategy.ADAPTIVE: (
-        "adaptive execution in place of the conditional task: a sort-merge join, which becomes a "
-        "broadcast join if a side turns out to be within "
-        "spark.sql.adaptive.autoBroadcastJoinThreshold when its shuffle has been counted; the "
-        "sort-merge join is the backup, so that nothing is started again"
+        "adaptive execution in place of Hive's conditional task: a sort-merge join, which becomes "
+        "a broadcast join if the shuffle of a side turns out to be within "
+        "spark.sql.adaptive.autoBroadcastJoinThreshold"
     ),
     Strategy.BUCKETED: "a sort-merge join without a shuffle: Spark bucketed the tables alike",
     Strategy.SORT_MERGE: "a sort-merge join: both sides are shuffled by the key",

@@ -12,4 +12,5 @@ Each step follows one step of Hive's own compiler and rejects what Hive rejects.
 5. ``rules.TASK_RULES``: ``automatic_map_join`` finds that b is small, so the JOIN becomes a MAPJOIN
    and the job needs no reducer. A LocalWork reads b before the job.
 6. ``compiler`` runs these steps, adds the fetch and numbers the stages. ``explain`` prints them.
+   ``example`` has functions for doctests.
 """

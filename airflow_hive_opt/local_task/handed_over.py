@@ -35,7 +35,7 @@ def _handed_over(
     if not names:
         return decision
     log.warning(
-        "%s is not pruned, because the task that runs the join may have another %s",
+        "%s is not pruned: its keys depend on %s, which may be another in the map join's task",
         decision.scan.name,
         " or ".join(sorted(names)),
     )

@@ -51,7 +51,7 @@ class KeySets:
                 self._found[asked] = _unreadable(source, error)
         found = self._found[asked]
         if isinstance(found, Reason):
-            log.info("the keys of %s are not used, %s", source.name, found)
+            log.info("the keys of %s are not used: %s, %s", source.name, found, found.sentence)
             return found
         log.info("%s gives %d keys", source.name, found.count)
         return found.of(source)

@@ -77,5 +77,5 @@ def _keys_for_sensors(context: LocalTaskContext, plan: Plan) -> FoundKeys | None
     try:
         return collected_keys(plan, context.keys)
     except context.engine.failures as error:
-        log.info("a sensor will have to read the keys again: %s", in_words(error))
+        log.info("the keys are not stored, so a sensor will read them again: %s", in_words(error))
         return None

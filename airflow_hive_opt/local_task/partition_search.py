@@ -64,7 +64,10 @@ class PartitionSearch:
                 table, engine = decision.table, self._context.engine
                 answer = [] if nothing else engine.fulfilling(table, layers, kept, texts, keys)
             except self._context.engine.failures as error:
-                selection.failure = failed(f"{decision.scan.name} can't be pruned by this", error)
+                selection.failure = failed(
+                    f"a condition on the partitions of {decision.scan.name} can't be evaluated",
+                    error,
+                )
                 filters = False  # the filter would fail in the map join stage too
                 continue
             if answer is None and keys is None and len(texts) > 1:

@@ -84,12 +84,15 @@ def _scan_keys(
     for source in decision.sources:
         names = source.partition_columns
         if not names or source.skeletons:  # its keys alone do not determine the partitions
-            note(f"the keys of {source.name} are not waited for: no bare equalities")
+            note(
+                f"the keys of {source.name} are not waited for: no condition is an equality of a "
+                "key with a bare partition column"
+            )
             continue
         if only and set(only).isdisjoint(names):
             continue
         if sorted_by := [name for name in names if name not in types]:
-            what = f"{decision.scan.name} only sorts by it, and has no partitions of it"
+            what = f"{decision.scan.name} is sorted by the column, but has no partitions by it"
             note(f"{', '.join(sorted_by)} is not waited for: {what}")
         if len(sorted_by) == len(names):
             continue

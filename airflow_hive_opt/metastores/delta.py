@@ -19,7 +19,7 @@ from airflow_hive_opt.statement.types import family
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-NO_DELTALAKE = "Delta tables need deltalake to be waited for: pip install 'airflow-hive-opt[delta]'"
+NO_DELTALAKE = "to wait for Delta tables, install deltalake: pip install 'airflow-hive-opt[delta]'"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 # What the log calls the types that keys can have.
 _TYPES = {

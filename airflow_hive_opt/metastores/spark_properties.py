@@ -127,7 +127,9 @@ def _numbered(parameters: Mapping[str, str], count: str, prefix: str) -> list[st
     try:
         return [parameters[f"{prefix}.{at}"] for at in range(int(parameters.get(count) or 0))]
     except KeyError as error:
-        raise MetastoreError(f"Spark's properties of a table lack {error}") from None
+        raise MetastoreError(
+            f"the properties that Spark stores of a table or view lack {error}"
+        ) from None
 
 
 def _number(parameters: Mapping[str, str], name: str) -> int | None:

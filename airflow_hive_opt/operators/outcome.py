@@ -55,7 +55,7 @@ def log_outcome(log: Any, outcome: Outcome) -> None:
     summary = outcome.summary or {}
     for phase, seconds in summary.get("seconds", {}).items():
         if (work := summary["work"][phase]) is None:
-            log.info("%s: %.1f s, its work is not counted", phase, seconds)
+            log.info("%s: %.1f s; metastore calls and files are not counted", phase, seconds)
             continue
         log.info(
             "%s: %.1f s, %d metastore calls, %d partitions fetched, %d files listed",

@@ -25,7 +25,7 @@ def why_nothing(operator: str, state: str | None) -> str:
         )
     if state in _ENDED:
         return (
-            "this run has left no figures: it ended before its local task had, or Airflow has "
-            "deleted its XComs. See the task's log"
+            "this run has left no figures: it ended before the end of its local task, or Airflow "
+            "has deleted its XComs. See the task's log"
         )
     return "there is nothing to show yet: the figures of a run appear when its local task has ended"

@@ -16,10 +16,11 @@ Reference = tuple[int, int]
 
 
 def places_of(script: str, scans: Sequence[tuple[str, Reference | None]]) -> list[Place | None]:
-    r"""The places of scans; each scan has its alias and, if known, its reference in the script.
+    r"""Where each scan stands in the script; ``None`` if it is not found.
 
-    Without a usable reference the alias decides, if it occurs once in the script and once among the
-    scans. A scan whose place is not found has ``None``.
+    A scan is an alias and, if known, its (start, stop) in the script. If that is not known, or no
+    table is there, the alias decides, provided it occurs once in the script and once among the
+    scans.
 
     >>> script = "SET a=b;\nSELECT 1 FROM f, d, f"
     >>> [place and place.column for place in places_of(script, [("f", (29, 30)), ("d", None)])]

@@ -27,8 +27,8 @@ def _descriptor(
     xcoms = queries.xcoms_of(session, dag_id, run_id, task_id, map_index)
     if DESCRIPTOR_KEY not in xcoms:
         raise missing(
-            "this task instance has written no partition list: it ended before its local task "
-            "had, it is another kind of task, or Airflow has deleted its XComs"
+            "this task instance has written no partition list: it ended before the end of its "
+            "local task, it is another kind of task, or Airflow has deleted its XComs"
         )
     try:
         return descriptor_at(str(xcoms[DESCRIPTOR_KEY]), dag_id, run_id)
@@ -47,7 +47,7 @@ def _target(
     for target in descriptor.targets:
         if target.scan.position[0] == scan:
             return target
-    raise missing(f"the run pruned no scan whose reference starts at {scan}")
+    raise missing(f"no pruned scan of this run starts at character {scan} of the statement")
 
 
 FoundTarget = Annotated[Target, Depends(_target)]

@@ -47,7 +47,7 @@ def descriptor_at(uri: str, dag_id: str, run_id: str) -> Descriptor:
     except NothingThereError:
         raise _not_there() from None
     except (DescriptorError, ValueError, ImportError):
-        log.warning("a descriptor of %s can't be shown", dag_id, exc_info=True)
+        log.warning("a descriptor of the DAG %s can't be shown", dag_id, exc_info=True)
         raise NotShownError(
             "unreadable",
             "the partition list can't be read: it was changed or another version of this "
@@ -64,7 +64,7 @@ def report_of(
         at: Any = instance_path(default_root(), dag_id, run_id, task_id, map_index, try_number)
         return read_report(report_path(at))
     except (DescriptorError, ValueError, ImportError) as error:
-        log.debug("a report of %s can't be shown: %s", dag_id, error)
+        log.debug("a report of the DAG %s can't be shown: %s", dag_id, error)
         return None
 
 

@@ -70,17 +70,20 @@ def partition_keys_in(descriptor: Descriptor, table: str) -> list[str]:
         if name == wanted or name.endswith(f".{wanted}")
     ]
     if len(found) != 1:
-        many = "tables of this name were" if found else "its scan was not"
-        raise NoPartitionKeysError(f"no partition keys of {table}: {many} pruned")
+        raise NoPartitionKeysError(
+            f"the run pruned several tables named {table}"
+            if found
+            else f"the run pruned no scan of {table}"
+        )
     keys = ["|".join(value.translate(_ESCAPED) for value in values) for values in found[0].values]
     if len(keys) > MOST_KEYS:
         raise NoPartitionKeysError(
-            f"no partition keys of {table}: {len(keys):,} partitions would create as many asset "
-            f"events, but the limit is {MOST_KEYS:,}"
+            f"{len(keys):,} partitions of {table} would create as many asset events, but the limit "
+            f"is {MOST_KEYS:,}"
         )
     if odd := [key for key in keys if not key.strip() or len(key) > MOST_CHARACTERS]:
         raise NoPartitionKeysError(
-            f"no partition keys of {table}: Airflow requires keys of 1 to {MOST_CHARACTERS} "
-            f"characters, not {odd[0][:80]!r}"
+            f"Airflow requires partition keys of 1 to {MOST_CHARACTERS} characters, and a "
+            f"partition of {table} has {odd[0][:80]!r}"
         )
     return keys

@@ -112,7 +112,11 @@ def _subsets(uri: str) -> dict[str, PartitionsRead]:
     try:
         return partitions_read(load(ObjectStoragePath(uri)))
     except (DescriptorError, ValueError, ImportError) as error:
-        log.warning("lineage events have no partitions: the descriptor %s: %s", uri, error)
+        log.warning(
+            "lineage events have no partitions, because the descriptor %s can't be read: %s",
+            uri,
+            error,
+        )
         return {}
 
 

@@ -46,7 +46,7 @@ _SECURED = (
 # Hadoop's names of a scheme, and fsspec's.
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 _LONGEST = 300  # seconds; a store that does not answer must not stop the task
-_INSTALL = "the extra airflow-hive-opt[worker] is not installed"
+_INSTALL = "DuckDB or PyArrow is not installed: pip install 'airflow-hive-opt[worker]'"
 
 
 class WorkerLocalTask:
@@ -78,7 +78,7 @@ class WorkerLocalTask:
 
         def work() -> None:
             if place.kind == "connect":
-                found: Found | str = "a Spark Connect server has its own metastore"
+                found: Found | str = "the worker can't use the metastore of a Spark Connect server"
             else:
                 found = _found(job, conf, connection, storage_conn_id)
             self._answer.set_result(found)
@@ -100,7 +100,7 @@ class WorkerLocalTask:
             waits = _LONGEST if patience is None or self._is_required else patience
             found = self._answer.result(waits)
         except StillRunning:
-            found = "it is not done when Spark could begin"
+            found = "the worker has not finished, and Spark is ready"
         if isinstance(found, str):
             if self._is_required:
                 message = f"the worker can't run the local task: {found}. Set local_task to 'auto'"
@@ -139,7 +139,7 @@ def _found(
     except AirflowFailException as error:
         return str(error)
     except Exception as error:
-        log.warning("the local task fails in the worker", exc_info=True)
+        log.warning("the local task has failed in the worker", exc_info=True)
         return f"{type(error).__name__}: {error}"
 
 
@@ -154,7 +154,7 @@ def _metastore(connection: Connection | None, settings: Mapping[str, str]) -> tu
     from airflow_hive_opt.worker.unanswered import Unanswered
 
     if settings.get("spark.sql.catalogImplementation", "hive") != "hive":
-        raise Unanswered("the session has no Hive metastore")
+        raise Unanswered("spark.sql.catalogImplementation is not hive: there is no Hive metastore")
     by_glue = connection is not None and is_glue(connection)
     own = {} if connection is None or by_glue else spark_conf_for(connection)
     for name in _SECURED:

@@ -45,7 +45,11 @@ class Layer:
 
 @dataclass(frozen=True)
 class PartitionCondition:
-    """A condition on partition columns. ``layers`` lead from the scan to the query that has it."""
+    """A condition on partition columns.
+
+    ``layers`` lead from the scan (first) to the query that has the condition (last). The condition
+    reads only columns of the last layer.
+    """
 
     sql: str
     layers: tuple[Layer, ...]

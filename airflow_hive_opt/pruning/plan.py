@@ -67,7 +67,7 @@ def _plan(sql: str, catalog: Catalog, settings: Settings) -> Plan:
     row_level, query = as_query(sql, tree) or (None, tree)
     statement = resolve(sql, query, catalog)
     if statement.kind is None:
-        return passing_through(sql, "statements of this kind, or of this form, are not planned")
+        return passing_through(sql, "the planner does not support the statement's kind or form")
     if row_level is not None and (why := _not_planned(row_level, statement)):
         return passing_through(sql, why)
     planned = Plan(

@@ -61,7 +61,8 @@ _SENTENCES = {
         "the scan has a condition with the keys, by which the table's own metadata skips files"
     ),
     Reason.OWN_CONDITION: (
-        "the statement's own condition selects the scan's files, and Spark passes it on"
+        "the statement's own condition selects the scan's files, and Spark gives the table this "
+        "condition"
     ),
     Reason.DISABLED: "partition_pruning is False",
     Reason.PASSED_THROUGH: (
@@ -105,8 +106,8 @@ _SENTENCES = {
         "WHEN NOT MATCHED BY SOURCE reads every row of the target, whatever the keys are"
     ),
     Reason.KEYS_OF_THE_TARGET: (
-        "the keys would come from the table that the statement changes, which another run may "
-        "change before"
+        "the keys would come from the table that the statement changes, and another run may "
+        "change that table first"
     ),
     Reason.PRESERVED_SIDE: (
         "the table is on the preserved side of an outer join, which returns all its rows"
@@ -166,14 +167,14 @@ _SENTENCES = {
         "nearly all of the table's partitions match the keys, so a partition list would cost "
         "more than it saves"
     ),
-    Reason.ALL_FILES_MATCH: "the table's metadata finds the keys in all of its files",
+    Reason.ALL_FILES_MATCH: "by the table's metadata, each of its files may contain the keys",
     Reason.MOST_FILES_MATCH: (
-        "the table's metadata finds the keys in nearly all of its files, so a condition would cost "
-        "more than it saves"
+        "by the table's metadata, nearly all of its files may contain the keys, so a condition "
+        "would cost more than it saves"
     ),
     Reason.SOURCE_CHANGED: (
-        "a row of MERGE's source has a key that was not there when the keys were read, or that its "
-        "query drops, so the statement ran without keys"
+        "MERGE's source has a row whose key was not among those that were read, so the statement "
+        "ran without keys"
     ),
     Reason.KEYS_IN_MOST_ROW_GROUPS: (
         "a condition on the key would skip too little: the files are not clustered by the key, "

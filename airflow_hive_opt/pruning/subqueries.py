@@ -114,7 +114,7 @@ def values_for(
 
 
 def plain_subquery(query: exp.Expr) -> PlainSubquery | None:
-    """The parts of ``SELECT ... FROM one relation WHERE ...``; ``None`` for other queries."""
+    """The parts of ``SELECT ... FROM one relation WHERE ...``; ``None`` for any other query."""
     if not isinstance(query, exp.Select) or {k for k, v in query.args.items() if v} - _PLAIN:
         return None
     factor = query.args["from_"].this if query.args.get("from_") else None

@@ -17,8 +17,11 @@ of its part:
    the window's value in the subquery's place. Both edits change the user's text.
 
 The other rules are ``aggregate_once``, ``merged_aggregates`` and ``shared_scan``; ``rewrite`` has
-their order. ``join_below``, ``windowed_read`` and ``dropping`` are steps of rules.
-``join_elimination`` is separate: it removes joins that only pruned partitions.
+their order. ``whole_statement`` checks the statement before any rule. ``join_below``,
+``windowed_read`` and ``dropping`` are steps of rules, and ``expressions`` says which expressions
+they may move. Two modules are separate: ``join_elimination`` removes joins that only pruned
+partitions, and ``broadcast_hints`` adds hints by Hive's size settings. ``example`` has a function
+for doctests.
 
 A rule rewrites only what it fully understands. For a shape that it found and did not rewrite, it
 returns a reason from ``refusals``.

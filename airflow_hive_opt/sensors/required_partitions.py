@@ -234,7 +234,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         except NothingThereError:
             pass
         except DescriptorError as error:
-            self.log.info("the list is made again: %s", error)
+            self.log.info("the list of required partitions is made again: %s", error)
         try:
             if keys_of is None or not self._take_keys(
                 keys_of, RequiredPartitions(*whose, ()), path
@@ -252,10 +252,13 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
             uri = ObjectStoragePath(output["uri"])
             found = read_keys(uri, wanted.query_digest, output["digest"])
         except (DescriptorError, ValueError, ImportError) as error:
-            self.log.info("the keys are read on Spark, because there are none to take: %s", error)
+            self.log.info(
+                "the keys are read on Spark, because those of the local task can't be read: %s",
+                error,
+            )
             return False
         if not found.has_columns(self.columns):
-            self.log.info("the keys are read on Spark, because columns names one without keys")
+            self.log.info("the keys are read on Spark, because columns names a column without keys")
             return False
         for note in found.notes:
             self.log.info("%s", plain(note))
@@ -264,7 +267,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         except TooManyRequiredPartitions as error:
             raise AirflowFailException(str(error)) from None
         required.write(wanted, path)
-        self.log.info("%s, by the local task", plain(wanted.in_words))
+        self.log.info("%s; the local task has read the keys", plain(wanted.in_words))
         return True
 
     def _collect_keys(self, context: Context) -> None:

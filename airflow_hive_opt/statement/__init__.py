@@ -14,5 +14,7 @@
 - ``scan_ref`` identifies the scans of a statement, also those that share an alias.
 - ``arguments`` checks what users pass, ``lake_formats`` names formats that list their own files.
 - ``errors`` has the error that these packages raise for a statement, with line and column.
-- ``text_enum`` and ``zip_strict`` provide features that Python 3.9 lacks.
+- ``dialect`` finds settings of Spark under which it reads a statement differently.
+- ``text_enum`` and ``zip_strict`` provide features that Python 3.9 lacks. ``example_catalog`` is
+  for doctests.
 """

@@ -74,10 +74,10 @@ class _SparkWithSpans(Spark):
 
 # Features of Spark that change the text or refer to names in ways that the planner can't follow.
 _UNSUPPORTED = (
-    (re.compile(r"\$\{"), "it has a ${variable}"),
-    (re.compile(r"\|>"), "it is written with pipes"),
-    (re.compile(r"\\\r?\n"), "it has a line that ends in a backslash"),
-    (re.compile(r"\bidentifier\s*\(", re.IGNORECASE), "it names things through IDENTIFIER()"),
+    (re.compile(r"\$\{"), "the statement has a ${variable}"),
+    (re.compile(r"\|>"), "the statement is written with pipes (|>)"),
+    (re.compile(r"\\\r?\n"), "the statement has a line that ends in a backslash"),
+    (re.compile(r"\bidentifier\s*\(", re.IGNORECASE), "the statement calls IDENTIFIER()"),
 )
 # The start of a statement that has a query; used where sqlglot could not parse it.
 _HAS_QUERY = re.compile(r"\s*(select|with|from|insert|create\s.*\bas\s+select)\b", re.I | re.S)
@@ -160,7 +160,7 @@ def _tree(sql: str) -> exp.Expr:
     ]
     if len(trees) != 1:
         found = error_at(sql, trees[1], "") if trees else PlanError("PARSE", "")
-        message = f"one SQL statement is expected, here are {len(trees)}"
+        message = f"one SQL statement is expected, not {len(trees)}"
         raise PlanError("PARSE", message, found.line, found.column)
     if isinstance(trees[0], exp.Command) and _HAS_QUERY.match(sql):
         raise PlanError("PARSE", "the statement can't be parsed")
@@ -195,7 +195,7 @@ def _parse_error(sql: str, error: ParseError | TokenError) -> PlanError:
         if missing:
             at = position(sql, int(missing[2]))
             return PlanError("PARSE", f"{missing[1]} is never closed", *at)
-        return PlanError("PARSE", "the SQL holds characters that can't be read")
+        return PlanError("PARSE", "the statement contains characters that can't be read")
     first = error.errors[0]
     word = first.get("highlight") or ""
     column = max(1, first["col"] - max(len(word) - 1, 0))

@@ -97,7 +97,7 @@ class Settings:
             for name, value in given.items():
                 key = _key(name)
                 if mistake := _mistake(name, value):
-                    kept = f": using {DEFAULTS[key] or 'none'}" if key in DEFAULTS else ""
+                    kept = f", so it is {DEFAULTS[key] or 'not set'}" if key in DEFAULTS else ""
                     warnings.append(mistake + kept)
                 elif key in OLD_NAMES:
                     chosen[OLD_NAMES[key]], old[OLD_NAMES[key]] = value, key

@@ -1,1 +1,1 @@
-"""Airflow triggers."""
+"""Airflow triggers: ``partitions`` waits in the triggerer for what the sensors wait for."""

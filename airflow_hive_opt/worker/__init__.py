@@ -5,13 +5,13 @@ DuckDB. Its one rule: keys may be too many, never too few. A condition that Duck
 exactly as Spark, whatever Spark's settings are, is left out. If too little is left to choose keys,
 it raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered`, and Spark does the local task.
 
-- ``local_task``: the steps. ``planning`` plans the statement, ``engine`` reads the keys, ``sizes``
-  finds sizes, ``settings`` names settings under which Spark reads other values.
-- ``files``: the rows of a table's files, as Spark reads them.
-- ``lakes``: tables that keep their own list of files.
-- ``translation``: a key source's SQL as SQL of DuckDB.
-- ``tables``: the tables of a query, loaded into DuckDB.
-- ``key_query``: the ``keys`` of a source, read in a ``database`` of DuckDB.
-- ``partition_names``: the partitions that fulfil conditions.
-- ``types``, ``casts``: the types whose values compare as in Spark, and casts to them.
+1. ``local_task`` runs the stage. ``planning`` plans the statement, if no setting (``settings``)
+   changes its values; ``sizes`` measures small tables.
+2. ``engine`` collects keys (``key_query``, ``keys``) and finds the partitions that fulfil
+   conditions (``partition_names``).
+3. Both translate a key source's SQL to DuckDB's (``translation``), load its tables (``tables``)
+   into a ``database`` in memory, and evaluate it there.
+4. ``files`` has the rows of a table's files, as Spark reads them; ``lakes`` those of tables that
+   keep their own list of files. ``types`` and ``casts`` say which values compare exactly.
+   ``unanswered`` has the errors that say what the worker does not support.
 """

@@ -50,7 +50,7 @@ def canonical(name: str, hive: str, null: str = "") -> str:
     value = value_of_text(column, hive)
     if value == column:
         return column
-    wrong = f"error('a text of {hive} in an unusual form')"
+    wrong = f"error('a text for the type {hive} has an unusual form')"
     other = f"WHEN regexp_full_match({column}, '{null}') THEN NULL " if null else ""
     type_ = sql_type(hive)
     assert type_ is not None
@@ -64,4 +64,4 @@ def in_calendar(name: str) -> str:
     """A column of dates under the same name; an error for days on which calendars differ."""
     column = identifier(name)
     within = f"{column} IS NULL OR {column} BETWEEN {FIRST} AND {LAST}"
-    return f"CASE WHEN {within} THEN {column} ELSE error('a date out of range') END AS {column}"
+    return f"CASE WHEN {within} THEN {column} ELSE error('a date is out of range') END AS {column}"

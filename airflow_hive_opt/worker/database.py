@@ -50,7 +50,7 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
             finally:
                 clock.cancel()
     except duckdb.Error as error:
-        raise Unanswered(f"DuckDB: {error}") from error
+        raise Unanswered(f"DuckDB fails: {error}") from error
 
 
 def load(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table, selected: str) -> None:

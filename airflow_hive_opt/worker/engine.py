@@ -142,7 +142,9 @@ class OtherScans:
         plan: Plan,  # noqa: ARG002
     ) -> RestrictedScan:
         """Raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered`."""
-        raise Unanswered(f"{decision.scan.name} is a table of {decision.table.provider}")
+        raise Unanswered(
+            f"{decision.scan.name} is a table of {decision.table.provider}, which only Spark prunes"
+        )
 
     def data_column(
         self,
@@ -151,4 +153,4 @@ class OtherScans:
         target: Target | None,  # noqa: ARG002
     ) -> RestrictedScan:
         """Raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered`."""
-        raise Unanswered(f"the files of {predicate.relation.scan.name} are sampled by Spark")
+        raise Unanswered(f"only Spark can sample the files of {predicate.relation.scan.name}")

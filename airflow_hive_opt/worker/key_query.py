@@ -57,7 +57,7 @@ def collect(
         rows = connection.execute("SELECT * FROM keys").fetchall()
     dates = [at for at, type_ in enumerate(found.types) if type_ == DATE]
     if any(not isinstance(row[at], (date, type(None))) for row in rows for at in dates):
-        raise Unanswered("a date that Python can't represent")
+        raise Unanswered("a key is a date that Python can't represent")
     return Keys(
         source,
         tuple(row[:-1] for row in rows),
@@ -71,5 +71,5 @@ def collect(
 def _too_much(reason: Reason, left_out: Sequence[str]) -> Reason:
     """Returns ``reason``; raises :class:`Unanswered` if left-out conditions may exclude keys."""
     if left_out:
-        raise Unanswered(f"{reason} without {left_out[0]}")
+        raise Unanswered(f"{reason}, because the worker does not support {left_out[0]}")
     return reason

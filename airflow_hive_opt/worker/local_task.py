@@ -87,7 +87,7 @@ def find(job: Job, place: Place) -> Found:
         with place.metastore, clock.phase(LOCAL_TASK, place.metastore.work):
             descriptor, keys = _descriptor(job, place)
     except MetastoreError as error:
-        raise Unanswered(f"the metastore: {error}") from error
+        raise Unanswered(f"the metastore fails: {error}") from error
     return Found(descriptor, keys, clock)
 
 
@@ -126,9 +126,9 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     )
     found = run_local_task(context, plan, OtherScans())
     if context.metastore_failed:
-        raise Unanswered("the metastore does not answer")
+        raise Unanswered("a metastore call failed; a line above says which")
     if engine.snapshots and job.hold_snapshots:
-        raise Unanswered("the statement is to be held to the snapshots of its small tables")
+        raise Unanswered("hold_snapshots is True, and only Spark reads tables at their snapshots")
     if engine.leaves_out:
         _check_pruned(found.descriptor)
     session = Binding(
@@ -160,4 +160,6 @@ def _check_pruned(descriptor: Descriptor) -> None:
     """Leaves a statement to Spark if Spark may prune a scan by a left-out condition."""
     for decision in descriptor.decisions:
         if decision.reason in _DOUBTFUL:
-            raise Unanswered(f"the worker leaves out conditions that {decision.scan.name} needs")
+            raise Unanswered(
+                f"the worker leaves out conditions that may prune {decision.scan.name}"
+            )

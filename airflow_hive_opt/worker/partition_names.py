@@ -90,7 +90,7 @@ def fulfilling(
         condition = " AND ".join(translated) or "true"
         skeleton = seen.sql()
     except RecursionError:
-        raise Unanswered("the conditions are too complex") from None
+        raise Unanswered("a condition on partition columns is nested too deeply") from None
     staying = " OR ".join(["__odd", *kept])
     if keys is None:
         sql = f"SELECT __row FROM {skeleton} WHERE {staying} OR ({condition})"
@@ -131,9 +131,9 @@ def _parsed(work: Work, sql: str) -> tuple[Work, exp.Select]:
     try:
         tree = tree_of(sql)
     except Unanswered as error:
-        raise NotUnderstood(str(error)) from error
+        raise NotUnderstood(f"a condition on partition columns: {error}") from error
     if not isinstance(tree, exp.Select):
-        raise NotUnderstood("a condition of another form")
+        raise NotUnderstood("the form of a condition on partition columns")
     return replace(work, sql=sql, doubtful=doubtful_texts(sql)), tree
 
 

@@ -30,9 +30,9 @@ def planned(job: Job, catalog: StatementTables, settings: Mapping[str, str]) -> 
     sql = job.statement
     # before Spark 4.0 every session joins literals, and the session's version is not known
     if found := setting_that_differs(sql, settings.get, joins_literals=True):
-        raise Unanswered(f"{found} changes how the statement is read")
+        raise Unanswered(f"the setting {found} changes how the statement is read")
     if found := setting_that_changes_values(settings):
-        raise Unanswered(f"{found} may change values")
+        raise Unanswered(f"the setting {found} may change values")
     try:
         with Budget(job.settings.switches.planning_seconds):
             catalog.look_up_together(sql)
@@ -42,7 +42,7 @@ def planned(job: Job, catalog: StatementTables, settings: Mapping[str, str]) -> 
     except OverBudget:
         return passing_through(sql, Reason.PLANNING_TOO_LONG.sentence)
     except PlanError as error:  # Spark may accept it, and says better what is wrong
-        raise Unanswered(f"the planner says {error}") from None
+        raise Unanswered(f"the planner rejects the statement: {error}") from None
     for warning in found_plan.warnings:
         log.warning("%s", warning)
     return found_plan
@@ -59,22 +59,22 @@ def _check_tables(sql: str, catalog: StatementTables) -> None:
     """Leaves a statement to Spark that reads anything but the metastore's own tables."""
     for reference in references(sql):
         if reference.versioned:
-            raise Unanswered(f"a version of {reference.name} is read")
+            raise Unanswered(f"the statement reads a version of {reference.name}")
         table = catalog.table(reference.name)
         if table is None:
             raise Unanswered(f"{reference.name} is no table of the metastore")
         if table.view is not None or table.definition is not None:
-            raise Unanswered(f"{reference.name} is a view")
+            raise Unanswered(f"{reference.name} is a view, which only Spark can read")
 
 
 def _check_not_rewritten(job: Job, catalog: StatementTables) -> None:
     """Leaves a statement to Spark that Spark's sizes may cause to be rewritten."""
     if job.settings.number(MAP_JOIN_SIZE) > int(DEFAULTS[MAP_JOIN_SIZE]):
-        raise Unanswered(f"{MAP_JOIN_SIZE} adds broadcast hints")
+        raise Unanswered(f"{MAP_JOIN_SIZE} is raised, and only Spark adds the broadcast hints")
     found = rewrite(job.statement, catalog, job.settings)
     not_known = any(reason is Refusal.SIZE_NOT_KNOWN for _, reason in found.refused)
     if found.applied or (not_known and _spark_may_know_more(job.statement, catalog)):
-        raise Unanswered("the statement may be rewritten, which Spark's statistics decide")
+        raise Unanswered("Spark's statistics decide whether the statement is rewritten")
 
 
 def _spark_may_know_more(sql: str, catalog: StatementTables) -> bool:

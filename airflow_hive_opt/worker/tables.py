@@ -47,7 +47,7 @@ class SmallTables(Protocol):
 
 
 def _no_lake(table: Table) -> LakeTable:
-    raise NotUnderstood(f"{table.name} is a table of {table.provider}")
+    raise NotUnderstood(f"{table.name}, a table of {table.provider}")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Tables:
             return Source(name, {column.name: column.type for column in columns})
         table = self.known.table(name)
         if table is None:
-            raise NotUnderstood(f"no table {name}")
+            raise NotUnderstood(f"{name}, which is no table of the metastore")
         types = {column.name: column.type for column in table.all_columns}
         try:
             _ = self.lake(table) if table.provider else self._storage(table)
@@ -96,13 +96,13 @@ class Tables:
 
     def _storage(self, table: Table) -> Storage:
         if table.definition is not None or table.view is not None:
-            raise NotUnderstood(f"{table.name} is no table of files")
+            raise NotUnderstood(f"{table.name}, which has no files of its own")
         if not table.partitions_in_metastore:  # Spark then finds folders, or has no partitions
-            raise NotUnderstood(f"the metastore does not have the partitions of {table.name}")
+            raise NotUnderstood(f"{table.name}, whose partitions are not in the metastore")
         storage = self.known.storage(table)
         if storage is None:
-            raise NotUnderstood(f"the files of {table.name} are not known")
-        check_readable(storage)
+            raise NotUnderstood(f"{table.name}, whose files are not known")
+        check_readable(table.name, storage)
         return storage
 
     def _load_rows(
@@ -110,7 +110,7 @@ class Tables:
     ) -> None:
         table = self.known.table(key)
         if table is None:
-            raise Unanswered(f"no table {key}")
+            raise Unanswered(f"the metastore has no table {key}")
         columns = [column for column in table.all_columns if column.name in names]
         listed = [column.name for column in columns]
         read = self._lake_rows if table.provider else self._rows
@@ -136,7 +136,7 @@ class Tables:
         partitions = self.known.stored_partitions(table) if table.partition_columns else ()
         for _, own in partitions:
             if (own.format, own.serde) != (storage.format, storage.serde):
-                raise Unanswered(f"{table.name} has partitions of another format")
+                raise Unanswered(f"{table.name} has partitions of another format than its own")
         reader = Reader(table, listed, self.open_path, self.most_bytes)
         rows = reader.rows(parts_of(table, storage, partitions))
         names = digest_of_values([part for part, _ in partitions])
@@ -160,7 +160,7 @@ class Tables:
         load_names(connection, key, table, partitions)
         odd = f"SELECT 1 FROM {identifier(key)} WHERE __odd LIMIT 1"
         if connection.execute(odd).fetchone():
-            raise Unanswered(f"a partition of {table.name} has no readable value")
+            raise Unanswered(f"the name of a partition of {table.name} has no readable value")
 
 
 def load_names(

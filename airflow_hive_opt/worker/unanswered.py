@@ -8,8 +8,12 @@ class Unanswered(Exception):
 
 
 class NotUnderstood(Unanswered):
-    """A part of a statement that the worker does not evaluate.
+    """A ``part`` of a statement, or a table, that the worker does not support; a noun.
 
     The smallest condition around it that may be left out is left out. If there is none, the
     statement is unanswered.
     """
+
+    def __init__(self, part: str) -> None:
+        super().__init__(f"the worker does not support {part}")
+        self.part = part

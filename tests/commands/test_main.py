@@ -119,7 +119,7 @@ def no_spark(monkeypatch):
          "SELECT?\n  SELEC 1\n  ^"),
         ("run", "SET a.b=1;\nSLECT 1", "line 2, column 1: no statement begins with SLECT, did you "
          "mean SELECT?\n  SLECT 1\n  ^"),
-        ("explain", "SELECT a\n  FROM", "line 2, column 7: Hive misses something at the end\n"
+        ("explain", "SELECT a\n  FROM", "line 2, column 7: Hive expects more at the end\n"
          "  FROM\n      ^"),
         ("run", "SELECT :a", "the parameter :a has no value: add --param a=VALUE"),
         ("prune", "SELECT :a", "the parameter :a has no value: add --param a=VALUE"),
@@ -292,7 +292,7 @@ def test_run_says_that_there_are_more_rows_than_it_prints(tables, tmp_path, caps
 
 def test_explain_says_that_a_statement_passes_through(tables, tmp_path, capsys):
     assert main(["explain", "--warehouse", str(tmp_path), "FROM cli.fact |> LIMIT 1"]) == 0
-    assert "it is written with pipes" in capsys.readouterr().out
+    assert "the statement is written with pipes" in capsys.readouterr().out
 
 
 def test_run_reports_failures_in_one_line(tables, tmp_path, capsys):

@@ -129,7 +129,7 @@ def test_a_statement_that_the_planner_can_not_read_runs_unchanged(warehouse, tmp
     assert (summary["reason"], summary["kept"]) == ("PASSED_THROUGH", 0)
     log = capsys.readouterr().out
     assert re.search(r"\s2400\s", log)  # 20 items on 60 days, twice
-    assert "it is written with pipes" in log
+    assert "the statement is written with pipes" in log
 
 
 def test_spark_refuses_cluster_mode_for_python_on_a_standalone_cluster(cluster, tmp_path):

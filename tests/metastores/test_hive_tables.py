@@ -59,7 +59,7 @@ def hive_table(columns=(("id", "bigint"),), **parameters):
     )
 
 
-def test_a_hive_table_has_its_statistics_and_buckets():
+def test_statistics_and_buckets_of_a_hive_table():
     hive = hive_table(totalSize="12", numRows="-1", numFiles="0")
     hive.sd.bucketCols, hive.sd.numBuckets = ["Id"], 4
     hive.sd.sortCols = [Order("Id", 1), Order("v", 0)]

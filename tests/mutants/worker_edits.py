@@ -168,7 +168,7 @@ WORKER_EDITS = (
     ),
     WrongEdit(
         "worker/files/folder.py",
-        '            raise Unanswered(f"a folder inside a table\'s: {name}")',
+        '            raise Unanswered(f"the worker does not read {what}")',
         "            continue",
         "Spark may read the rows of a folder inside",
     ),
@@ -240,7 +240,7 @@ WORKER_EDITS = (
     ),
     WrongEdit(
         "worker/lakes/catalog.py",
-        "        if setting != _IN_SESSION.get(format_):",
+        "        if setting != _IN_SESSION[format_]:",
         "        if False:",
         "a session without the format's catalog reads the entry otherwise",
     ),

@@ -56,12 +56,12 @@ def test_airflows_partition_mappers_read_the_keys():
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        ((of_table("dw.other"),), "its scan was not pruned"),
-        ((FACT, of_table("x.fact")), "tables of this name were pruned"),
+        ((of_table("dw.other"),), "pruned no scan of fact"),
+        ((FACT, of_table("x.fact")), "pruned several tables named fact"),
         ((replace(FACT, partitions=(Partition(("x" * 250, "1")),)),), "1 to 250 characters"),
         (
             (replace(FACT, partitions=tuple(Partition((str(n), "1")) for n in range(1001))),),
-            f"1,001 partitions would create as many asset events, but the limit is {MOST_KEYS:,}",
+            f"1,001 partitions of fact would create .* events, but the limit is {MOST_KEYS:,}",
         ),
     ],
 )

@@ -68,8 +68,13 @@ def test_two_names_of_one_time_zone_are_equal_settings(spark, tmp_path):
 @pytest.mark.parametrize(
     ("sql", "there", "here", "named"),
     [
-        (TIMES, {ZONE: "UTC"}, {ZONE: "Asia/Kolkata"}, f"{ZONE} is UTC there and Asia/Kolkata"),
-        (SALES, {"database": "bound"}, {"database": "unbound"}, "current database is bound there"),
+        (
+            TIMES,
+            {ZONE: "UTC"},
+            {ZONE: "Asia/Kolkata"},
+            f"{ZONE} was UTC in the local task and is Asia/Kolkata",
+        ),
+        (SALES, {"database": "bound"}, {"database": "unbound"}, "current database was bound in"),
         (TIMES, {}, {"spark.sql.ansi.enabled": "false"}, "spark.sql.ansi.enabled is true there"),
         (
             TIMES,
@@ -81,7 +86,7 @@ def test_two_names_of_one_time_zone_are_equal_settings(spark, tmp_path):
             TIMES,
             {},
             {"spark.sql.legacy.sizeOfNull": "false"},
-            "spark.sql.legacy.sizeOfNull is not set there and false here",
+            "spark.sql.legacy.sizeOfNull was not set in the local task and is false",
         ),
         (
             TIMES,
@@ -159,9 +164,7 @@ def test_a_list_is_refused_if_a_view_has_another_definition(spark, tmp_path, rea
     spark.sql("CREATE OR REPLACE VIEW bound.changing AS SELECT id, p FROM unbound.fact")
     refused = run_job(spark, joined)
     assert refused.status is Status.REFUSED
-    assert (
-        "bound.changing is a view, and its definition there is not the one here" in refused.message
-    )
+    assert "the definition of bound.changing, a view, has changed" in refused.message
 
 
 def test_a_list_made_for_one_application_is_refused_in_another(spark, tmp_path):

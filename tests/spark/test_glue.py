@@ -155,7 +155,7 @@ def test_a_glue_table_that_differs_from_sparks_is_not_used(spark, glue, caplog, 
         fact = catalog.table("lake.fact")
         assert metastore.partition_count(fact) == 300
     assert glue.calls == {"GetTable": 1}
-    assert "lake.fact is another table for Spark" in caplog.text
+    assert "other partition columns of lake.fact than Spark" in caplog.text
 
 
 def test_a_table_with_partition_projection_is_read_whole(spark, tmp_path):

@@ -32,8 +32,8 @@ def test_conditions_keep_the_users_own_text():
         ("SELECT a FROM b WHERE", 1, 17, "incomplete WHERE"),
         ("SELECT a\nFROM b\nWHERE c = 'abc", 3, 11, "' is never closed"),
         ("SELECT a b c\nFROM t", 1, 12, "near 'c'"),
-        ("SELECT 1; SELECT 2", 1, 18, "one SQL statement is expected, here are 2"),
-        ("", None, None, "here are 0"),
+        ("SELECT 1; SELECT 2", 1, 18, "one SQL statement is expected, not 2"),
+        ("", None, None, "expected, not 0"),
         ("CREATE TABLE x AS SELECT item FRM sales s", None, None, "can't be parsed"),
     ],
 )

@@ -341,7 +341,7 @@ def test_a_key_query_above_its_limits_without_a_left_out_condition_is_unanswered
     """It is left out, so nobody knows how many keys there are."""
     sql = "SELECT DISTINCT `d`.`s` FROM d AS `d` WHERE d.k < 6 AND upper(d.s) = 'A'"
     for bounds in (KeyBounds(4, 100), KeyBounds(5, 4)):
-        with pytest.raises(Unanswered, match=r"^(TOO_MANY_KEYS|KEYS_TOO_LARGE) without upper"):
+        with pytest.raises(Unanswered, match=r"^(TOO_MANY_KEYS|KEYS_TOO_LARGE), because .* upper"):
             keys_of(known, sql, "d.s", bounds=bounds)
     assert keys_of(known, sql, "d.s", bounds=KeyBounds(5, 100)).count == 5
 

@@ -152,7 +152,7 @@ def test_the_newest_metadata_file_is_read_if_the_hint_is_older(written, tmp_path
     assert (77,) in keys_of(known.lake(known.table("lake.db.t")), ["k"])
     with pytest.raises(Unanswered, match="no version of lake.db.none"):
         known.table("lake.db.none")
-    with pytest.raises(Unanswered, match="written in two ways"):
+    with pytest.raises(Unanswered, match="in two ways, differing in case"):
         known.table("lake.DB.t")
 
 
@@ -236,7 +236,7 @@ def test_an_iceberg_table_is_found_by_its_metastore_entry(written):
                 "catalog.r.token": "secret",
             },
             "r.default.t",
-            "the catalog r: ConnectionError",
+            "the catalog r does not give r.default.t: ConnectionError",
         ),
     ],
 )
@@ -250,6 +250,12 @@ def test_tables_of_catalogs_that_only_spark_can_open_are_left_to_spark(
     with pytest.raises(Unanswered, match=reason) as raised:
         tables(full, [entry(written)]).table(name)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("settings", [{}, {SESSION_CATALOG: ICEBERG}])
+def test_an_entry_of_hudi(written, settings):
+    with pytest.raises(Unanswered, match="is a table of hudi, a format that the worker does not"):
+        tables(settings, [entry(written, "hudi")]).table("t")
 
 
 @pytest.mark.parametrize("missing", ["pyiceberg", "deltalake"])
@@ -335,7 +341,10 @@ def _change(place, name, **fields):
 
 READER = {"minReaderVersion": 3, "minWriterVersion": 7, "writerFeatures": []}
 LEFT = {
-    "columns of other names": ("metaData", {"configuration": {"delta.columnMapping.mode": "name"}}),
+    "columns have other names": (
+        "metaData",
+        {"configuration": {"delta.columnMapping.mode": "name"}},
+    ),
     "commits outside": (
         "metaData",
         {"configuration": {"delta.coordinatedCommits.commitCoordinator-preview": "x"}},

@@ -97,5 +97,7 @@ def test_max_bytes_uses_the_sizes_in_glues_catalog(tasks):
 @pytest.mark.parametrize("fault", ["denied", "expired"])
 def test_a_worker_without_permission_on_glue_fails_with_one_message(tasks, glue, fault):
     glue.fault = lambda number, action: fault
-    with pytest.raises(AirflowFailException, match="can't run the local task: the metastore: AWS"):
+    with pytest.raises(
+        AirflowFailException, match="can't run the local task: the metastore fails: AWS"
+    ):
         tasks.prune(SQL.format("< 3"))

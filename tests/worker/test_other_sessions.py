@@ -42,7 +42,7 @@ def read_again(tasks, caplog, why, session=None, between=(), sql=SQL):
         handed = hand_over(tasks, sql, session, between)
     assert handed.descriptor.kept == 3
     assert handed.reader == "spark"
-    assert "the keys are read again, on Spark: " in caplog.text
+    assert "Spark reads the keys of the worker again: " in caplog.text
     assert why in caplog.text
     return handed
 
@@ -91,13 +91,14 @@ def test_keys_are_read_again_if_the_big_table_is_another_one(tasks, caplog, tmp_
 
 def test_keys_are_read_again_if_a_temporary_view_hides_the_small_table(tasks, caplog, other):
     other.sql("SELECT 1 AS id, 9 AS p, 'ab' AS s").createOrReplaceTempView("worker_keys")
-    handed = read_again(tasks, caplog, "worker_keys is a temporary view here and not there", other)
+    said = "worker_keys is a temporary view in the map join and not in the local task"
+    handed = read_again(tasks, caplog, said, other)
     assert handed.outcome.rows == (("9", "9"),)
 
 
 def test_keys_are_read_again_if_the_user_redefines_a_function(tasks, caplog, other):
     other.udf.register("length", lambda text: 7, "int")
-    read_again(tasks, caplog, "the function length is defined here and not there", other)
+    read_again(tasks, caplog, "the function length is defined in the map join", other)
 
 
 def test_a_redefined_function_that_the_worker_left_out_does_not_matter(tasks, other):
@@ -117,7 +118,10 @@ def test_keys_are_read_again_in_a_session_with_another_database(
         session.sql("CREATE TABLE worker_other.worker_fact AS SELECT * FROM worker_fact")
         other.sql("USE worker_other")
         handed = read_again(
-            tasks, caplog, "the current database is default there and worker_other here", other
+            tasks,
+            caplog,
+            "the current database was default in the local task and is worker_other",
+            other,
         )
         assert sorted(handed.outcome.rows) == [("7", "7"), ("8", "8"), ("9", "9")]
     finally:
@@ -158,5 +162,5 @@ def test_settings_that_can_not_change_keys_do_not_matter(tasks, other, name, val
 def test_the_log_names_all_differences_of_a_session(tasks, caplog, other):
     other.conf.set("spark.sql.caseSensitive", "true")
     other.sql("SELECT 1 AS id, 9 AS p, 'ab' AS s").createOrReplaceTempView("worker_keys")
-    read_again(tasks, caplog, "spark.sql.caseSensitive is false there and true here", other)
+    read_again(tasks, caplog, "spark.sql.caseSensitive was false in the local task", other)
     assert "worker_keys is a temporary view here" in caplog.text

@@ -236,7 +236,7 @@ def test_spark_reads_the_keys_if_it_is_ready_before_the_worker(tasks, monkeypatc
     finally:
         ended.set()
     assert summary["local_task"] == "spark"
-    assert "Spark runs the local task: it is not done when Spark could begin" in caplog.text
+    assert "Spark runs the local task: the worker has not finished" in caplog.text
     assert written(tasks) == tasks.rows(OF_KEYS)
 
 

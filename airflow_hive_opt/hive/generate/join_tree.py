@@ -207,7 +207,7 @@ def _sides(
             alias = _find_alias(part, context)
         side = left if alias in tree.left_aliases else right
         if alias not in tree.left_aliases and alias not in tree.right_aliases:
-            message = f"{alias} is not joined here yet"
+            message = f"ON reads {alias}, which is joined later"
             raise error(context.sql, 10009, message, part.at)
         if alias not in side:
             side.append(alias)

@@ -11,7 +11,11 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 
 def lateral_views(sql: str, source: Source | None, below: ops.Operator) -> ops.Operator:
-    """Adds a LATERAL VIEW: a Select and a table function side by side, and their join."""
+    """Adds the LATERAL VIEWs of a FROM item above ``below``.
+
+    Each is a LateralViewForward with two branches, a Select and a table function, and the
+    LateralViewJoin that joins them.
+    """
     if not isinstance(source, LateralView):
         return below
     below = lateral_views(sql, source.source, below)

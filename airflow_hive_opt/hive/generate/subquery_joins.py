@@ -103,7 +103,9 @@ def _join(
     on = [] if operand is None else [equal(operand, _first_name(query))]
     on += [equal(outside, f"sq_corr_{at}") for at, (outside, _) in enumerate(correlations)]
     if operand is None and len(correlations) > 1 and not negated and _ends_in_one(subquery, query):
-        message = "of several equalities with the outer query, none may be EXISTS' last condition"
+        message = (
+            "the last condition of EXISTS can't be one of several equalities with the outer query"
+        )
         raise error(sql, 40000, message, subquery.at)
     joined = syntax.joined("and", on)
     if not negated:
@@ -210,7 +212,7 @@ def _group_by(
     if not correlated or not calls or any(call.name == "count" for call in calls):
         return body.group_by
     if not body.group_by and exists:
-        message = "EXISTS over an aggregate without GROUP BY is true of no row at all: add GROUP BY"
+        message = "EXISTS over an aggregate without GROUP BY is never true in Hive: add GROUP BY"
         raise error(sql, 10250, message, calls[0].at)
     if not body.group_by and len(correlated) > 1:
         return body.group_by

@@ -71,7 +71,7 @@ class ExpressionParser:
         """Raises the parse error for the token ``ahead`` places after the current one."""
         token = self.peek(ahead)
         where = position(self.sql, token.start)
-        what = f"can't read {token.text!r} here" if token.text else "misses something at the end"
+        what = f"can't read {token.text!r} here" if token.text else "expects more at the end"
         raise PlanError("PARSE", f"Hive {what}", *where)
 
     def fail_semantic(self, number: int, message: str) -> NoReturn:

@@ -1,7 +1,12 @@
 """Hive's rules, in the order of Hive's own optimizers.
 
-``GRAPH_RULES`` change the operator graph. ``TASK_RULES`` change the tasks that the graph is cut
-into. Between the two, ``fetch`` tells whether a query needs no job.
+1. ``GRAPH_RULES`` change the operator graph: ``filter_propagation``, ``constant_folding`` (with
+   ``constants``), ``operator_pushdown``, ``static_pruning``, ``sorted_group_by``,
+   ``hinted_map_join``, ``bucket_map_join``, ``join_order``, ``reduce_sink_deduplication`` and
+   ``correlation``.
+2. ``fetch`` tells whether a query needs no job.
+3. ``TASK_RULES`` change the tasks that the graph is cut into: ``automatic_map_join`` and
+   ``sort_merge_to_map_join``.
 """
 
 from __future__ import annotations

@@ -62,7 +62,10 @@ def _convert_hinted(join: ops.MapJoin, merging: bool) -> None:
     if merging and _sorted_alike(sides):
         join.kind = "SortMergeBucketMapJoin"
     elif merging and join.big not in big_table_candidates(join.conditions):
-        message = "the hinted tables are not sorted alike, so the hint must keep preserved rows out"
+        message = (
+            "the hinted tables are not sorted alike, so MAPJOIN can't name the preserved side of "
+            "an outer join"
+        )
         raise PlanError("SEMANTIC", message, number=10246)
 
 

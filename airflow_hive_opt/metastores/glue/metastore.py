@@ -226,12 +226,16 @@ class GlueMetastore(LookedUp):
         try:
             answers = together(lambda batch: self._batch(table, batch), batches)
         except RequestRefused as error:
-            log.info("%s: trying another call", error)
+            log.info("%s. The partitions are found by another call", error)
             return None
         found: list[dict[str, Any]] = []
         for answer in answers:
             if answer is None:
-                log.info("%s: Glue left keys unprocessed: trying another call", table.name)
+                log.info(
+                    "AWS Glue leaves keys of %s unprocessed: its partitions are found by another "
+                    "call",
+                    table.name,
+                )
                 return None
             found += answer
         self._fetched += len(found)
@@ -258,13 +262,15 @@ class GlueMetastore(LookedUp):
         few = sum(len(tuples) for _, tuples in keys) <= _NAMED_UP_TO
         texts = expressions(table.partition_columns, keys) if few else None
         if texts is None or len(texts) > _MOST_EXPRESSIONS:
-            log.info("%s: no few expressions find the keys: listing all partitions", table.name)
+            log.info(
+                "all partitions of %s are listed: its keys need too many expressions", table.name
+            )
             return None
         try:
             return self._found(table, texts)
         except RequestRefused as error:
             # a partition named 'x' of an int column is enough for that
-            log.info("%s: listing all partitions instead", error)
+            log.info("%s. All partitions are listed instead", error)
             return None
 
     def _found(self, table: Table, texts: Sequence[str | None]) -> list[Partition]:
@@ -295,7 +301,7 @@ class GlueMetastore(LookedUp):
             page, token = self._page(table, request, before)
             if token == before:
                 raise MetastoreError(
-                    f"{self._glue.where}: GetPartitions of {table.name} repeats a page: try again"
+                    f"{self._glue.where}: GetPartitions of {table.name} repeats a page. Try again"
                 )
             found += page
         return found

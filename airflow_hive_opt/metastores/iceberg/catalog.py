@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _Found = TypeVar("_Found")
 NO_PYICEBERG = (
-    "Iceberg tables need PyIceberg to be waited for: pip install 'airflow-hive-opt[iceberg]'"
+    "to wait for Iceberg tables, install PyIceberg: pip install 'airflow-hive-opt[iceberg]'"
 )
 # These metastores store names in lower case. PyIceberg passes them on as they are written.
 _LOWER_CASE = ("hive", "glue")
@@ -91,7 +91,8 @@ class IcebergTables:
                 return known[1]
             empty = table.current_snapshot() is None
             found = Absent(
-                missing_from(table, required), f"{required.table} is empty" if empty else ""
+                missing_from(table, required),
+                f"the Iceberg table {required.table} is empty" if empty else "",
             )
         except (NoSuchTableError, NoSuchNamespaceError):
             return Absent(

@@ -1,8 +1,10 @@
 """The rules that decide which data Spark may leave unread, in their order.
 
-Each rule gets a plan and returns a new one. The other files in this folder are steps of rules:
+Each rule gets a plan and returns a new one. ``RULES`` has the rules of ``disjunctions``,
+``predicate_pushdown``, ``partition_pruning``, ``row_level_keys`` and ``key_predicates``. The other
+modules are steps of rules:
 
-- ``transitive_conditions`` and ``into_subqueries`` are steps of ``push_down``.
+- ``transitive_conditions`` and ``into_subqueries`` are steps of ``predicate_pushdown``.
 - ``weakening`` finds the conditions that hold for the rows of a relation. ``skeletons`` finds the
   blocks in which partition columns are visible. ``key_sources``, with ``listed_partitions``, finds
   the small tables and makes their key queries. Both rules that choose keys use them.

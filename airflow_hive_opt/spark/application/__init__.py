@@ -1,8 +1,8 @@
-"""Runs a :class:`~airflow_hive_opt.documents.job.Job`: ``run`` has the stages in their order.
+"""Runs a job (``documents/job.py``): ``run`` has the stages in their order.
 
 - ``planning`` makes the statement that is pruned. ``required_partitions`` finds what a sensor waits
   for.
-- ``session_binding`` records how a session reads a statement, and compares two sessions.
-- ``completion`` makes the report and the outcome once the statement has run.
+- ``session_binding`` records how a session reads a statement, and compares.
+- ``completion`` makes report and outcome once the statement has run.
 - ``shipping`` and ``submitted`` are the two ends of ``spark-submit``.
 """

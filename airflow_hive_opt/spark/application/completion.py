@@ -90,7 +90,10 @@ def _with_own_descriptor(report: Report, path: StoragePath) -> Report:
     try:
         descriptors.write(report.descriptor, path)
     except Exception as error:  # noqa: BLE001 - whatever it is
-        log.warning("the descriptor still contains the partition list that was not used: %s", error)
+        log.warning(
+            "the descriptor can't be updated: it contains the partition list that was not used: %s",
+            error,
+        )
     return replace(report, uri=str(path))
 
 

@@ -90,7 +90,7 @@ def plan_on_spark(
     """
     sql = sql or job.statement
     if setting := why_read_differently(session, sql):
-        return passing_through(sql, f"{setting} changes how the statement is read")
+        return passing_through(sql, f"the setting {setting} changes how the statement is read")
     try:
         return plan(sql, catalog, job.settings)
     except OverBudget:
@@ -100,12 +100,12 @@ def plan_on_spark(
     except PlanError as error:
         if not accepts(session, sql, job.parameters):
             raise
-        return passing_through(sql, f"the planner says {error}, but Spark accepts it")
+        return passing_through(sql, f"Spark accepts the statement, but not the planner: {error}")
     except (PySparkException, Py4JJavaError) as error:
         return passing_through(sql, f"a table can't be looked up: {in_words(error)}")
     except Exception as error:
         log.warning("the planner fails on this statement", exc_info=True)
-        return passing_through(sql, f"the planner fails on it ({type(error).__name__})")
+        return passing_through(sql, f"the planner fails on the statement ({type(error).__name__})")
 
 
 def rewritten_on_spark(session: SparkSession, catalog: SessionCatalog, job: Job) -> str | None:
@@ -117,18 +117,19 @@ def rewritten_on_spark(session: SparkSession, catalog: SessionCatalog, job: Job)
         found = correlate(session, catalog, sql, job.settings, job.parameters)
         rewritten = broadcasting(session, catalog, found.sql, job.settings, job.parameters)
     except (PySparkException, Py4JJavaError) as error:  # a table can't be looked up
-        log.info("not rewritten: %s", in_words(error))
+        log.info("the statement is not rewritten: %s", in_words(error))
         return None
     except OverBudget as error:
-        log.info("not rewritten: %s", error)
+        log.info("the statement is not rewritten: %s", error)
         return None
     except Exception:
-        log.warning("the rewriting fails on this statement", exc_info=True)
+        log.warning("the Correlation Optimizer fails on this statement", exc_info=True)
         return None
     if found.applied:
-        log.info("rewritten by the Correlation Optimizer: %s", ", ".join(found.applied))
+        rules = ", ".join(found.applied)
+        log.info("the statement is rewritten by the Correlation Optimizer: %s", rules)
     for name, reason in found.refused:
-        log.debug("not rewritten (%s): %s", name, reason.sentence)
+        log.debug("the rule %s did not rewrite the statement: %s", name, reason.sentence)
     return rewritten if rewritten != sql else None
 
 
@@ -141,7 +142,7 @@ def _held(
 ) -> tuple[Plan, tuple[Snapshot, ...]]:
     """The plan of the statement held to ``snapshots``, and which of them are held."""
     if not snapshots:
-        log.warning("no table is held to a snapshot: no table that has snapshots gives keys")
+        log.warning("no table is held to a snapshot: the keys come from no table with snapshots")
         return plan, snapshots
     holding = hold(session, catalog, plan, snapshots)
     replanned = plan_on_spark(session, catalog, job, holding.sql)

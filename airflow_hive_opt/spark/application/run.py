@@ -194,7 +194,7 @@ class Run:
         except OtherSession as error:
             if descriptor.reader != WORKER:
                 raise
-            log.warning("the keys are read again, on Spark: %s", error)
+            log.warning("Spark reads the keys of the worker again: %s", error)
             pruned = self.local_task(hand_over=False)
             return self.map_join(pruned.descriptor, fewer_joins=pruned.fewer_joins)
         if self._job.stages is Stages.BOTH:
@@ -240,7 +240,7 @@ class Run:
             answer = execute(self._session, texts, self._job.parameters, self._job.show_rows)
         eliminated = fewer_joins.scans if fewer_joins and answer.text == fewest_joins else ()
         for scan in eliminated:
-            log.info("%s (%s) has each key once, so its join was removed", scan.name, scan.table)
+            log.info("the join with %s (%s) was removed: the keys decide it", scan.name, scan.table)
         if answer.objection and answer.text not in (fewest_joins, restricted):
             descriptor, ways = passed_through(self._job, answer.objection), {}
         report = replace(

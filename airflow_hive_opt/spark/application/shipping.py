@@ -1,9 +1,9 @@
 """Packs the files that a driver needs, without Airflow, into a zip for ``--py-files``.
 
-Cluster machines have PySpark. The package works with certain releases of sqlglot only, so the
-shipped one takes precedence over the cluster's. The cluster's file system libraries take precedence
-over the shipped ones, because they must match its storage drivers. The same holds for the
-metastore's Thrift client.
+Cluster machines have PySpark. The package works only with the releases of sqlglot that
+``pyproject.toml`` names, so the shipped sqlglot takes precedence over the cluster's. The cluster's
+file system libraries take precedence over the shipped ones, because they must match its storage
+drivers. The same holds for the metastore's Thrift client.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 Both list partitions as ``listed_partitions`` says.
 ``lakes`` is for tables that list their own files.
 ``remote_metastore`` chooses where the local task looks up partitions. ``resolved_names`` finds what
-all names of a statement stand for, with ``session_definitions`` or ``connect_definitions``.
+all names of a statement stand for (``definitions``), with ``session_definitions`` or
+``connect_definitions``. ``listed_functions`` has the functions that a statement may name.
 ``table_facts`` and ``statistics`` read descriptions of tables, ``fetched_together`` fetches several
 tables at once, ``work`` counts calls.
 """

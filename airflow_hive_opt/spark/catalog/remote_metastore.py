@@ -182,7 +182,11 @@ def _is_same_table(glue: Remote, table: Table) -> bool:
         and found.partition_columns == table.partition_columns
     ):
         return True
-    log.warning("%s is another table for Spark than for AWS Glue's API", table.name)
+    log.warning(
+        "each partition is fetched through Spark: AWS Glue's API has another location or other "
+        "partition columns of %s than Spark",
+        table.name,
+    )
     return False
 
 

@@ -56,8 +56,8 @@ class ResolvedNames:
 class _Text:
     """A piece of SQL, and the database of its unqualified names.
 
-    ``of`` is the view or function whose body it is, and ``arguments`` declares that function's
-    arguments.
+    ``of`` is the view or function whose body it is, empty for the statement itself. ``arguments``
+    is the declaration of a function's arguments.
     """
 
     query: str

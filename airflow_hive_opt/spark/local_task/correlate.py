@@ -119,7 +119,8 @@ def broadcasting(
             parsed(session, hinted)
     except (PlanError, PySparkException, Py4JJavaError) as error:  # TRANSFORM accepts no hint
         log.info(
-            "no broadcast hints: Spark does not read them in this statement: %s", in_words(error)
+            "no broadcast hints are added, because Spark rejects them in this statement: %s",
+            in_words(error),
         )
         return sql
     return hinted
@@ -168,7 +169,7 @@ def _objection(
         as_before = plain.dtypes == other.dtypes
         plan = deterministic_plan(plain)
     except (PlanError, PySparkException, Py4JJavaError) as error:
-        log.debug("a rewritten statement is not accepted: %s", error)
+        log.debug("Spark rejects the rewritten statement: %s", error)
         return Refusal.SPARK_DISAGREES
     if plan is None or "Sample " in plan or _has_limited_view(plan.splitlines()):
         return Refusal.NOT_DETERMINISTIC

@@ -75,7 +75,7 @@ class DataColumn:
         if isinstance(found, RowFilter):
             return Entry(filters=(found,))
         column = f"{self._predicate.relation.scan.name}.{self._predicate.column}"
-        log.info("the keys do not go to %s, %s: %s", column, found, found.sentence)
+        log.info("no condition with keys on %s: %s, %s", column, found, found.sentence)
         return Entry()
 
     def _row_filter(self) -> RowFilter | Reason:

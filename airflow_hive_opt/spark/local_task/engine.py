@@ -67,7 +67,9 @@ class SparkEngine:
                 view = unique_view(planned)
                 views.enter_context(skeleton_view(self._session, view, table, names(table)))
                 if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
-                    raise ValueError(f"a partition of {table.name} has no readable value")
+                    raise ValueError(
+                        f"the name of a partition of {table.name} has no readable value"
+                    )
                 asked = replace(asked, sql=asked.sql.replace(quote(planned), quote(view)))
             keys = run_alone(self._session, self._query(asked))
             return keys if isinstance(keys, Reason) else keys.of(source)
@@ -119,7 +121,11 @@ class SparkEngine:
             try:
                 query = key_query(session, listed, bounds, parameters)
             except self.failures as error:
-                log.info("%s is read for its keys: %s", source.name, in_words(error))
+                log.info(
+                    "the keys of %s are read from its rows, not from its metadata: %s",
+                    source.name,
+                    in_words(error),
+                )
             else:
                 return query if isinstance(query, Reason) else replace(query, exact=False)
         return key_query(session, source, bounds, parameters)

@@ -43,7 +43,9 @@ class Holding:
         for found in self.snapshots:
             if found.held:
                 log.info(
-                    "%s is read at its snapshot %s, as its keys are", found.table, found.snapshot
+                    "%s will be read at snapshot %s, from which its keys come",
+                    found.table,
+                    found.snapshot,
                 )
         for table, why in self.free.items():
             log.warning("%s can't be held to its snapshot: %s", table, why)
@@ -80,7 +82,7 @@ def hold(
         if table is None or _is_view(table):
             free.update(dict.fromkeys(ids, f"the statement reads the view {name}"))
         elif table.name in ids:
-            free[table.name] = "the statement reads it where no version can be named"
+            free[table.name] = "the statement reads the table at a place that can't name a version"
     held = {table: id_ for table, id_ in ids.items() if table not in free}
     return Holding(
         _at_snapshots(plan, held),
@@ -93,12 +95,14 @@ def log_newer(session: SparkSession, snapshots: Sequence[Snapshot]) -> None:
     """Logs which tables have another snapshot than the one from which their keys came."""
     for found in snapshots:
         if found.held:
-            log.info("%s is read at its snapshot %s", found.table, found.snapshot)
+            log.info(
+                "%s is read at snapshot %s, from which its keys came", found.table, found.snapshot
+            )
             continue
         now = best_effort(partial(current, session, found.table))
         if now is not None and now.snapshot != found.snapshot:
             log.info(
-                "%s is read at its snapshot %s, but its keys came from snapshot %s",
+                "%s is read at snapshot %s, but its keys came from snapshot %s",
                 found.table,
                 now.snapshot,
                 found.snapshot,
@@ -121,13 +125,13 @@ def _why_free(session: SparkSession, plan: Plan, found: Snapshot) -> str | None:
     """Why the statement can't read the table at its snapshot; ``None`` if it can."""
     for decision in plan.decisions:
         if decision.pruned and decision.table.name == found.table:
-            return "keys restrict its own scan"
+            return "keys also restrict the table's scan"
     target = plan.row_level.target if plan.row_level else None
     scans = {each.reference: each.table.name for each in _relations(plan)}
     if target is not None and scans.get(target) == found.table:
-        return "the statement changes it"
+        return "the statement changes the table"
     if not best_effort(partial(_has_same_columns, session, found)):
-        return "its columns have changed since its last snapshot"
+        return "the table's columns have changed since its last snapshot"
     return None
 
 

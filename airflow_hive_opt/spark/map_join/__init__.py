@@ -1,4 +1,6 @@
 """The second stage: ``prelaunch`` checks the descriptor, ``execution`` runs the statement once.
 
-``command`` runs a statement that writes; ``partition_folder`` replaces one partition's folder.
+``small_tables`` notices small tables that have changed since a worker read them. ``command`` runs a
+statement that writes; ``partition_folder`` replaces one partition's folder. ``table_reads`` counts
+what the statement read.
 """

@@ -1,14 +1,18 @@
 """A Spark session: in this process, shared by a machine's tasks, or on a Spark Connect server.
 
-``session`` opens the embedded Spark. ``shared`` opens a session in the process of
-``shared_server``, which it finds by ``shared_folder``. ``shared_settings`` says which tasks share a
-Spark. ``spark_log`` starts the JVM of the embedded Spark and logs what it writes. ``derby`` reads
-the names of the embedded warehouse's tables without Spark. ``connect`` opens a session on a server,
-with ``connect_frames`` and ``connect_retries``.
-
-``java`` finds a Java. ``session_conf`` and ``partition_lookup`` set settings for a block, ``glue``
-and ``dialect`` read settings. ``statement_errors`` classifies Spark's errors. ``progress`` logs
-running stages, ``driver_memory`` measures, ``physical_operators`` lists a plan. ``threads``,
-``file_locks`` and ``interrupted_calls`` are for threads, processes and timeouts. Only
-``spark_compat`` handles the differences between versions of Spark.
+- ``session`` opens the embedded Spark, with the Java that ``java`` finds. ``spark_log`` starts its
+  JVM and logs what it writes. ``derby`` reads the names of the embedded warehouse's tables without
+  Spark.
+- ``shared`` opens a session in the process of ``shared_server``, which it finds by
+  ``shared_folder``. ``shared_settings`` says which tasks share a Spark, ``file_locks`` lets them
+  wait.
+- ``connect`` opens a session on a Spark Connect server, with ``connect_retries``;
+  ``connect_frames`` reads its data frames.
+- Settings: ``session_conf`` sets them for a block, ``dialect`` finds those that change how a
+  statement is read, ``partition_lookup`` says how Spark finds partitions, ``glue`` whether the
+  metastore is AWS Glue.
+- While a statement runs: ``progress`` logs stages, ``interrupted_calls`` ends calls of the JVM,
+  ``threads`` runs calls side by side, ``driver_memory`` measures. ``physical_operators`` reads
+  plans, ``statement_errors`` tells which errors a retry would repeat.
+- Only ``spark_compat`` handles the differences between versions of Spark.
 """

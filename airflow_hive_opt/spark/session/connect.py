@@ -49,7 +49,7 @@ def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
             try:
                 session.conf.set(name, value)
             except AnalysisException:
-                log.warning("%s is set by the Spark Connect server and can't be changed", name)
+                log.warning("conf: the Spark Connect server lets no session change %s", name)
             except PySparkException as error:
                 raise WrongSettingError(f"conf: {in_words(error)}") from None
         yield session
@@ -57,7 +57,7 @@ def remote_session(url: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
         try:
             session.stop()
         except Exception as error:  # noqa: BLE001 - a statement that has run does not fail for it
-            log.warning("the session could not be closed: %s", in_words(error))
+            log.warning("the Spark Connect session could not be closed: %s", in_words(error))
 
 
 def end(session: SparkSession) -> None:
@@ -111,7 +111,7 @@ def _opened(url: str) -> Any:
     client = session.client
     try:
         client.set_retry_policies([BoundedRetries(_FIRST_RETRIES)])
-        log.info("Spark %s at %s", session.version, server)
+        log.info("connected to Spark %s at %s", session.version, server)
         client.set_retry_policies([BoundedRetries()])
     except PySparkException as error:
         client.close()
@@ -139,4 +139,4 @@ def _release(session: Any) -> None:
     try:
         session.client.release_session()
     except Exception as error:  # noqa: BLE001 - whoever waits for the server will say so
-        log.warning("the server could not be told to stop the statement: %s", in_words(error))
+        log.warning("the Spark Connect server did not stop the statement: %s", in_words(error))

@@ -38,7 +38,7 @@ def conf_set(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
                 else:
                     session.conf.set(name, old)
         except (PySparkException, Py4JError, OSError) as error:
-            log.warning("settings of the session could not be restored: %s", error)
+            log.warning("settings of the Spark session could not be restored: %s", error)
 
 
 def in_effect(session: SparkSession, name: str) -> str | None:

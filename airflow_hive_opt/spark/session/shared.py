@@ -77,7 +77,7 @@ class SharedSession:
                 context: Any = self.session.sparkContext._jsc
                 context.sc().cancelJobsWithTag(self.tag)
             except Exception as error:  # noqa: BLE001 - the shared Spark may have ended
-                log.warning("the jobs could not be cancelled: %s", in_words(error))
+                log.warning("the task's jobs could not be cancelled: %s", in_words(error))
                 return
             self.left.wait(_BETWEEN_CANCELS)
 
@@ -146,7 +146,7 @@ def _place(
         if place is not None:
             return place, address
         if not told:
-            log.info("the shared Spark is full, its bound is [hive_opt] session_tasks: waiting")
+            log.info("the shared Spark is full ([hive_opt] session_tasks): this task waits")
             told = True
         wait_or_stop(1, stopped)
 

@@ -67,7 +67,7 @@ def _serve(session: Any, shared: SharedFolder, bounds: Bounds, stopping: threadi
     abandoned: dict[str, float] = {}
     while process.poll() is None and not context.isStopped():
         if stopping.wait(_SECONDS):
-            log.info("stopped")
+            log.info("this Spark is told to stop")
             return
         if shared.address() != address:  # a task that was about to start another one removed it
             with suppress(DescriptorError):  # a full disk; the next round tries again

@@ -23,7 +23,7 @@ def position(names: Sequence[str], name: str) -> int | None:
     """
     found = [at for at, each in enumerate(names) if each.lower() == name]
     if len(found) > 1:
-        raise Unanswered(f"a file has several columns {name}")
+        raise Unanswered(f"a file has several columns named {name}")
     return found[0] if found else None
 
 
@@ -68,4 +68,4 @@ def gathered(
 def check_room(room: int) -> None:
     """Raises :class:`Unanswered` if fewer than 0 bytes of memory are left for rows."""
     if room < 0:
-        raise Unanswered("the rows of small tables take too much memory")
+        raise Unanswered("the rows of a small table take too much memory")

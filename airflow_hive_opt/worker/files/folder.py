@@ -73,14 +73,15 @@ def _data(file_system: Any, folder: StoragePath, entries: list[Any]) -> Iterator
         name = path.rstrip("/").rpartition("/")[2]
         if path.rstrip("/").endswith(itself) and name == itself.rpartition("/")[2]:
             if size:
-                raise Unanswered(f"{folder} is a file")
+                raise Unanswered(f"the place of a table or partition, {folder}, is a file")
             continue  # an object store's own mark of the folder
         if name.endswith("._COPYING_") or (name.startswith("_") and "=" in name):
-            raise Unanswered(f"readers differ on {name}")
+            raise Unanswered(f"readers differ on whether {path} is a data file")
         if name.startswith(("_", ".")):
             continue
         if entry["type"] != "file":
-            raise Unanswered(f"a folder inside a table's: {name}")
+            what = f"a folder inside a table's: {name} in {folder}"
+            raise Unanswered(f"the worker does not read {what}")
         if size:
             yield DataFile(file_system, path, size, _changed(file_system, entry))
 

@@ -33,9 +33,9 @@ def read_orc(
         if at is None and expected >= len(fields):
             continue
         if at != expected:
-            raise Unanswered(f"the column {name} has another position in an ORC file")
+            raise Unanswered(f"the column {name} has another position in the table than in a file")
         if not _readable(fields.field(at).type, type_):
-            raise Unanswered(f"the column {name} has another type in an ORC file")
+            raise Unanswered(f"the column {name} has another type in the table than in a file")
         physical[name] = at
     count = int(found.nrows)
     if not physical:
@@ -47,7 +47,7 @@ def read_orc(
     for name, values in columns.items():
         if wanted[name] == STRING and pc.any(pc.ends_with(values, " ")).as_py():
             # a CHAR of the file, whose type PyArrow does not tell; Spark removes the padding
-            raise Unanswered(f"the column {name} has texts with a space at the end in an ORC file")
+            raise Unanswered(f"a text of the column {name} ends in a space, which may be padding")
     return columns, count
 
 

@@ -31,9 +31,9 @@ def read_parquet(file: Any, wanted: Mapping[str, SqlType], most: int) -> FileCol
             continue
         leaf = by_path.get(top[at])
         if leaf is None or "." in leaf.path or leaf.max_repetition_level:
-            raise Unanswered(f"the column {name} has parts in a Parquet file")
+            raise Unanswered(f"the column {name} is nested or repeated in a Parquet file")
         if not _readable(leaf, type_):
-            raise Unanswered(f"the column {name} has another type in a Parquet file")
+            raise Unanswered(f"the column {name} has another type in the table than in a file")
         physical[name] = leaf.path
     count = int(parquet.metadata.num_rows)
     if not physical:

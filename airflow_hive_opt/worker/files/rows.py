@@ -85,7 +85,7 @@ class Reader:
             listed.append((part, self._files(part)))
         files = [(part, file) for part, found in listed for file in found]
         if sum(file.size for _, file in files) > self.most:
-            raise Unanswered(f"{self.table.name} has more than {self.most} bytes")
+            raise Unanswered(f"{self.table.name} has more than {self.most} bytes, the maximum")
         formats = {part.storage.format for part in parts}
         if len(formats) > 1:
             raise Unanswered(f"{self.table.name} has partitions of several formats")
@@ -94,16 +94,18 @@ class Reader:
             texts |= {column.name for column in data}
         schema = pa.schema([(name, self._arrow(name, name in texts)) for name in self.names])
         read, room = [], MOST_IN_MEMORY
-        try:
-            for part, file in files:
-                self._check_time(latest)
+        for part, file in files:
+            self._check_time(latest)
+            try:
                 table, count = self._file(part, file, schema, room)
-                room -= table.nbytes
-                read.append((table, count))
-        except (Unanswered, MemoryError):
-            raise
-        except Exception as error:  # of PyArrow, of drivers, of compressed files
-            raise Unanswered(f"can't read {self.table.name}: {error}") from error
+            except MemoryError:
+                raise
+            except Unanswered as why:
+                raise Unanswered(f"{why}: {file.path}") from why
+            except Exception as error:  # of PyArrow, of drivers, of compressed files
+                raise Unanswered(f"can't read {self.table.name}: {error}: {file.path}") from error
+            room -= table.nbytes
+            read.append((table, count))
         count = sum(count for _, count in read)
         table = pa.concat_tables([table for table, _ in read]) if read else schema.empty_table()
         folders = tuple(
@@ -117,7 +119,9 @@ class Reader:
 
     def _check_time(self, latest: float) -> None:
         if monotonic() > latest:
-            raise Unanswered(f"reading {self.table.name} takes more than {MOST_SECONDS} s")
+            raise Unanswered(
+                f"reading {self.table.name} takes more than {MOST_SECONDS} s, the maximum"
+            )
 
     def _files(self, part: Part) -> Sequence[DataFile]:
         if part.files is not None:
@@ -154,7 +158,7 @@ class Reader:
                 found, count = read_text(opened, file.path, list(wanted), names, by, most)
         missing = wanted.keys() - found.keys()
         if missing and has_defaults(storage.parameters):
-            raise Unanswered(f"a file without {min(missing)}, which may have a default")
+            raise Unanswered(f"a file has no column {min(missing)}, which may have a default value")
         values = dict(zip((c.name for c in self.table.partition_columns), part.values, strict=True))
         same = [values.get(field.name) or "" for field in schema if field.name not in found]
         check_room(room - count * sum(8 + len(value) for value in same))
@@ -189,26 +193,26 @@ def parts_of(
     found = []
     for partition, own in partitions:
         if len(partition.values) != len(table.partition_columns):
-            raise Unanswered(f"a partition of {table.name} with other columns")
-        check_readable(own)
+            raise Unanswered(f"a partition of {table.name} has other partition columns")
+        check_readable(table.name, own)
         if own.serde and None in partition.values:
-            raise Unanswered(f"the default partition of {table.name}")
+            raise Unanswered(f"the worker does not read the default partition of {table.name}")
         found.append(Part(own, partition.values))
     return found
 
 
-def check_readable(storage: Storage) -> None:
-    """Raises :class:`NotUnderstood` for a table that the worker does not read."""
+def check_readable(name: str, storage: Storage) -> None:
+    """Raises :class:`NotUnderstood` for a table ``name`` that the worker does not read."""
     if storage.format not in FORMATS:
-        raise NotUnderstood(f"a table of format {storage.format or 'unknown'}")
+        raise NotUnderstood(f"the format of {name}, {storage.format or 'which is unknown'}")
     parameters = {name.lower(): value for name, value in storage.parameters.items()}
     if is_transactional(parameters):
-        raise NotUnderstood("a transactional table")
+        raise NotUnderstood(f"{name}, a transactional table")
     if any("parquet.field.id" in value for value in parameters.values()):
-        raise NotUnderstood("a table with field ids")
+        raise NotUnderstood(f"{name}, whose columns have field ids")
     if "parquet.column.index.access" in parameters:
-        raise NotUnderstood("a table whose columns are found by their positions")
+        raise NotUnderstood(f"{name}, whose columns are found by their positions")
     if storage.format == "text":
         separators(storage)
     elif other := storage.properties.keys() - _WITHOUT_EFFECT:
-        raise NotUnderstood(f"the option {min(other)}")
+        raise NotUnderstood(f"the option {min(other)} of {name}")

@@ -40,15 +40,18 @@ def separators(storage: Storage) -> Separators:
     b'\x01'
     """
     if storage.serde != _SERDE:  # without one, it is Spark's own format of whole lines
-        raise NotUnderstood(f"the SerDe {storage.serde or 'of a table of text'}")
+        raise NotUnderstood(
+            f"the SerDe {storage.serde}" if storage.serde else "Spark's own text format"
+        )
     # Hive puts the table's parameters over those of the SerDe
     own = {name.lower(): value for name, value in storage.parameters.items()}
     found = {**storage.properties, **own}
     line = found.get("line.delim", "\n")
-    if line != "\n" or int(found.get("skip.header.line.count") or 0):
-        raise NotUnderstood("lines of another form")
-    if int(found.get("skip.footer.line.count") or 0):
-        raise NotUnderstood("lines of another form")
+    if line != "\n":
+        raise NotUnderstood("text files whose lines do not end in a newline (line.delim)")
+    for name in ("skip.header.line.count", "skip.footer.line.count"):
+        if int(found.get(name) or 0):
+            raise NotUnderstood(f"text files with lines to skip ({name})")
     for name in (
         "serialization.encoding",
         "serialization.last.column.takes.rest",
@@ -60,7 +63,7 @@ def separators(storage: Storage) -> Separators:
     field = _byte(found.get("field.delim") or found.get("serialization.format") or "1")
     escape = _byte(found["escape.delim"]) if found.get("escape.delim") else b""
     if field in (b"\n", b"\r", escape):
-        raise NotUnderstood("a separator that is not usual")
+        raise NotUnderstood("a newline or the escape character as field.delim")
     return Separators(field, found.get("serialization.null.format", "\\N"), escape)
 
 
@@ -72,7 +75,7 @@ def _byte(written: str) -> bytes:
             return bytes([number])
     elif written[0].isascii():
         return written[0].encode()
-    raise NotUnderstood("a separator that is no ASCII character")
+    raise NotUnderstood("a field.delim or escape.delim that is no ASCII character")
 
 
 def read_text(
@@ -120,26 +123,30 @@ def _content(file: Any, path: str, most: int) -> bytes:
     else:
         opened = _OPENED.get(codec[0])
         if opened is None:
-            raise Unanswered(f"a file compressed as {codec[0]}")
+            raise Unanswered(f"the worker does not read files compressed as {codec[0]}")
         with opened(file) as plain:
             data = plain.read(most + 1)
     if len(data) > most:
-        raise Unanswered("a text file is too large")
+        raise Unanswered(f"a text file is too large: it has more than {most} bytes")
     return bytes(data)
 
 
 def _check(data: bytes, by: Separators) -> None:
     """Raises :class:`Unanswered` for bytes that Hive and Spark may read differently."""
     if data.startswith(b"\xef\xbb\xbf"):
-        raise Unanswered("a byte order mark")
+        raise Unanswered(
+            "a text file begins with a byte order mark, which the worker does not read"
+        )
     if data.count(b"\r") != data.count(b"\r\n"):
-        raise Unanswered("a carriage return in a line")
+        raise Unanswered(
+            "a text file has a carriage return in a line, which the worker does not read"
+        )
     if by.escape and by.escape in data:
         edge = b"[\n" + re.escape(by.field) + b"]"
         null = re.escape(by.null.encode())
         whole = re.findall(b"(?:^|(?<=%b))%b(?=\r?$|\r?%b)" % (edge, null, edge), data)
         if len(whole) * by.null.encode().count(by.escape) != data.count(by.escape):
-            raise Unanswered("an escaped character")
+            raise Unanswered("a text file has escaped characters, which the worker does not decode")
 
 
 def text_of_null(hive: str) -> str:

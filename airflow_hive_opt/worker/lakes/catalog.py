@@ -73,7 +73,7 @@ class StatementTables:
         """The lake table that described ``table``; raises ``NotUnderstood`` if there is none."""
         found = self._lakes.get(table.name.lower())
         if found is None:
-            raise NotUnderstood(f"{table.name} is a table of {table.provider or 'files'}")
+            raise NotUnderstood(f"{table.name}, a table of {table.provider or 'files'}")
         return found
 
     def _other_catalogs(self) -> set[str]:
@@ -82,8 +82,15 @@ class StatementTables:
     def _in_metastore(self, table: Table) -> LakeTable:
         """A table whose entry in the metastore is of another format."""
         format_, setting = table.provider, self.settings.get(SESSION_CATALOG)
-        if setting != _IN_SESSION.get(format_):
-            raise Unanswered(f"{table.name} is a table of {format_}, and {SESSION_CATALOG} not its")
+        if format_ not in _IN_SESSION:
+            raise Unanswered(
+                f"{table.name} is a table of {format_}, a format that the worker does not read"
+            )
+        if setting != _IN_SESSION[format_]:
+            raise Unanswered(
+                f"{table.name} is a table of {format_}, and {SESSION_CATALOG} is not "
+                f"{_IN_SESSION[format_]}"
+            )
         name = f"spark_catalog.{table.name}" if format_ == ICEBERG else table.name
         if name not in self._lakes:
             _check_installed(format_, table.name)
@@ -102,7 +109,7 @@ class StatementTables:
         """A table of one of Spark's other catalogs."""
         key = name.lower()
         if self._written.setdefault(key, name) != name and key != name:
-            raise Unanswered(f"{name} is written in two ways")
+            raise Unanswered(f"the statement writes the name {name} in two ways, differing in case")
         if key not in self._lakes:
             self._lakes[key] = self._looked_up(self._written[key])
         return self._lakes[key]
@@ -119,9 +126,8 @@ class StatementTables:
         }
         kind = properties.get("type", "hive")
         if self.settings.get(prefix) != _OF_ICEBERG or "catalog-impl" in properties:
-            raise Unanswered(f"{catalog} is a catalog that only Spark can ask")
-        if any(setting.startswith("spark.wap.") for setting in self.settings):
-            raise Unanswered("spark.wap selects what is read of Iceberg tables")
+            raise Unanswered(f"only Spark can read tables of the catalog {catalog}")
+        self._check_branch()
         _check_installed(ICEBERG, name)
         own = {key: text for key, text in properties.items() if key not in _WITHOUT_EFFECT}
         if kind == "rest":
@@ -132,7 +138,14 @@ class StatementTables:
             return iceberg.in_folder(name, folder, self.open_path)
         if kind == "hive" and len(identifier) == 2 and self._is_own_metastore(own):
             return self._by_entry(name, ".".join(identifier))
-        raise Unanswered(f"{catalog} is a catalog that only Spark can ask")
+        raise Unanswered(f"only Spark can read tables of the catalog {catalog}")
+
+    def _check_branch(self) -> None:
+        for setting in self.settings:
+            if setting.startswith("spark.wap."):
+                raise Unanswered(
+                    f"{setting} is set, so Spark may read another branch of Iceberg tables"
+                )
 
     def _is_own_metastore(self, properties: Mapping[str, str]) -> bool:
         """Whether a catalog in a metastore is in the session's."""
@@ -143,8 +156,7 @@ class StatementTables:
         """An Iceberg table by its entry in the metastore, which names its current metadata."""
         from airflow_hive_opt.worker.lakes import iceberg
 
-        if any(setting.startswith("spark.wap.") for setting in self.settings):
-            raise Unanswered("spark.wap selects what is read of Iceberg tables")
+        self._check_branch()
         table = self.metastore.table(own_name)
         storage = None if table is None else self.metastore.storage(table)
         location = None if storage is None else storage.parameters.get("metadata_location")
@@ -156,4 +168,7 @@ class StatementTables:
 def _check_installed(format_: str, name: str) -> None:
     library = _LIBRARIES[format_]
     if find_spec(library) is None:
-        raise Unanswered(f"{name} is a table of {format_}: {library} is not installed")
+        raise Unanswered(
+            f"{name} is a table of {format_}, and {library} is not installed: "
+            f"pip install 'airflow-hive-opt[{format_}]'"
+        )

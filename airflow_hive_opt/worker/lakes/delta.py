@@ -85,8 +85,8 @@ def in_folder(name: str, location: str, open_path: Callable[[str], StoragePath])
         with TemporaryDirectory() as copy:
             _copy([file for file in entries if _OF_LOG.fullmatch(file.name)], Path(copy) / LOG)
             found = _described(copy)
-    except Unanswered:
-        raise
+    except Unanswered as why:
+        raise Unanswered(f"{name}: {why}") from why
     except Exception as error:  # of drivers, of deltalake
         raise Unanswered(f"can't read the log of {name}: {error}") from error
     digest = digest_of_files((file.name, file.size, file.changed) for file in entries)
@@ -114,7 +114,7 @@ def _copy(files: Sequence[DataFile], folder: Path) -> None:
     folder.mkdir()
     commits = sorted(int(each.name[:20]) for each in files if each.name.endswith(".json"))
     if not commits or commits != list(range(commits[0], commits[-1] + 1)):
-        raise Unanswered("a log with gaps")
+        raise Unanswered("the table's log is empty or has gaps")
     for file in files:
         file.file_system.get_file(file.path, str(folder / file.name))
 
@@ -128,11 +128,11 @@ def _described(folder: str) -> _Log:
     _check(table)
     schema = table.schema().to_json()
     if "parquet.field.id" in schema:
-        raise Unanswered("columns that are found by numbers")
+        raise Unanswered("the files number the table's columns by field ids")
     columns = columns_in(schema)
     names = [field["name"] for field in json.loads(schema)["fields"]]
     if len({name.lower() for name in names}) < len(names):
-        raise Unanswered("columns that differ in case alone")
+        raise Unanswered("the names of two columns differ in case alone")
     partitioned_by = list(table.metadata().partition_columns)
     added = pa.table(table.get_add_actions(flatten=True)).to_pylist()
     files = tuple(
@@ -150,14 +150,16 @@ def _check(table: Any) -> None:
     """Raises ``Unanswered`` if the files have other rows or columns than the table."""
     unknown = set(table.protocol().reader_features or ()) - _UNDERSTOOD
     if unknown:
-        raise Unanswered(f"the feature {min(unknown)} of its protocol")
+        raise Unanswered(f"the worker does not read tables with the feature {min(unknown)}")
     configuration: Mapping[str, str] = table.metadata().configuration
     if configuration.get("delta.columnMapping.mode", "none") != "none":
-        raise Unanswered("columns of other names in its files")
+        raise Unanswered(
+            "the table's columns have other names in its files (delta.columnMapping.mode)"
+        )
     if any("coordinatedcommits" in name.lower() for name in configuration):
-        raise Unanswered("commits outside its log")
+        raise Unanswered("the table has commits outside its log (coordinated commits)")
     if "deletionVectors" in (table.protocol().reader_features or ()) and _has_vectors(table):
-        raise Unanswered("deletion vectors")
+        raise Unanswered("the table has deletion vectors")
 
 
 def _has_vectors(table: Any) -> bool:
@@ -172,7 +174,7 @@ def _path(written: str) -> str:
     """The path of a data file in the table's folder; the log has it as a URI."""
     path = unquote(written)
     if path.startswith("/") or "://" in path or path.startswith("file:"):
-        raise Unanswered("files outside its folder")
+        raise Unanswered("the table has files outside its folder")
     return path
 
 

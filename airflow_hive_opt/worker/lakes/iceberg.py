@@ -68,7 +68,7 @@ def in_folder(name: str, folder: str, open_path: Callable[[str], StoragePath]) -
             for path in hint.fs.ls(open_path(metadata).path, detail=False)
         }
     except Exception as error:  # of drivers
-        raise Unanswered(f"no version of {name} in {folder}: {error}") from error
+        raise Unanswered(f"there is no version of {name} in {folder}: {error}") from error
     current = None
     for at in range(version, version + len(listed) + 1):
         names = listed.intersection((f"v{at}.metadata.json", f"v{at}.gz.metadata.json"))
@@ -76,7 +76,7 @@ def in_folder(name: str, folder: str, open_path: Callable[[str], StoragePath]) -
             break
         (current,) = names
     if current is None:
-        raise Unanswered(f"no version of {name} in {folder}")
+        raise Unanswered(f"there is no version of {name} in {folder}")
     return at_metadata(name, f"{metadata}/{current}", open_path)
 
 
@@ -98,7 +98,9 @@ def of_rest_catalog(
         client = load_catalog(catalog, **{**properties, "type": "rest"})
         loaded = client.load_table(tuple(identifier))
     except Exception as error:  # noqa: BLE001 - its text may name credentials
-        raise Unanswered(f"the catalog {catalog}: {type(error).__name__}") from None
+        raise Unanswered(
+            f"the catalog {catalog} does not give {name}: {type(error).__name__}"
+        ) from None
     if open_path is not None:
         from airflow_hive_opt.worker.lakes.path_io import PathIO
 
@@ -159,7 +161,9 @@ class IcebergTable:
                 tables.append(self._table(task, scan.projection(), actual))
                 room -= tables[-1].nbytes
                 if room < 0:
-                    raise Unanswered(f"{self.name} has more than {MOST_IN_MEMORY} bytes in memory")
+                    raise Unanswered(
+                        f"{self.name} needs more than {MOST_IN_MEMORY} bytes of memory, the maximum"
+                    )
         except (Unanswered, MemoryError):
             raise
         except Exception as error:  # of PyIceberg, of PyArrow, of drivers
@@ -184,22 +188,22 @@ class IcebergTable:
             found.setdefault(field.name.lower(), []).append(field.name)
             has_default = field.initial_default is not None
             if has_default and field.name.lower() in names:
-                raise Unanswered(f"{self.name} has a default of {field.name}")
+                raise Unanswered(f"the column {field.name} of {self.name} has a default value")
         if any(len(found[name]) > 1 for name in names):
-            raise Unanswered(f"{self.name} has columns that differ in case alone")
+            raise Unanswered(f"the names of two columns of {self.name} differ in case alone")
         return {name: found[name][0] for name in names}
 
     def _check(self, tasks: Sequence[FileScanTask], most_bytes: int) -> None:
         deletes = {each.file_path: each for task in tasks for each in task.delete_files}
         files = [*(task.file for task in tasks), *deletes.values()]
         if sum(file.file_size_in_bytes for file in files) > most_bytes:
-            raise Unanswered(f"{self.name} has more than {most_bytes} bytes")
+            raise Unanswered(f"{self.name} has more than {most_bytes} bytes, the maximum")
         if any(file.key_metadata for file in files):
             raise Unanswered(f"{self.name} is encrypted")
 
     def _count(self, tasks: Sequence[FileScanTask]) -> int:
         if any(task.delete_files for task in tasks):
-            raise Unanswered(f"rows of {self.name} are deleted and only counted")
+            raise Unanswered(f"{self.name} has deleted rows, so the worker can't count its rows")
         return sum(task.file.record_count for task in tasks)
 
     def _table(self, task: FileScanTask, schema: Schema, actual: Mapping[str, str]) -> pa.Table:

@@ -24,11 +24,11 @@ class PathIO(FileIO):
 
     def new_output(self, location: str) -> OutputFile:
         """Raises ``PermissionError``."""
-        raise PermissionError(f"{location} is only read")
+        raise PermissionError(f"the worker does not write or delete {location}")
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
         """Raises ``PermissionError``."""
-        raise PermissionError(f"{location} is only read")
+        raise PermissionError(f"the worker does not write or delete {location}")
 
 
 class _File(InputFile):

@@ -83,7 +83,7 @@ class Conditions:
         query = self._subqueries.query(node.args["query"], scope, monotone=True)
         values = [self._to.operand(part) for part in left.expressions]
         if len(values) != len(query.names):
-            raise NotUnderstood("a tuple of another length than its query")
+            raise NotUnderstood("IN with a tuple whose length differs from its query's")
         pairs = []
         for at, value in enumerate(values):
             (mine, theirs), _ = alike([value, Typed(f"q.c{at}", query.type_of(at))])

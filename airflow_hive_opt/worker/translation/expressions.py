@@ -48,7 +48,7 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "
 _PREDICATES = (*COMPARISONS, exp.Is, exp.In, exp.Between, exp.Like, exp.Not, exp.And, exp.Or)
 _UNITS = {"DAY": "DAY", "WEEK": "WEEK", "MONTH": "MONTH", "YEAR": "YEAR"}
 _LATEST = "DATE '9999-12-31'"
-_ERROR = "error('a date of another calendar')"
+_ERROR = "error('a calculated date is out of range')"
 _MOST_MOVES = 3
 
 
@@ -124,7 +124,7 @@ class Expressions:
 
     def _parameter(self, node: exp.Placeholder) -> Typed:
         if not isinstance(node.this, str) or node.this not in self.work.parameters:
-            raise NotUnderstood("a parameter without a value")
+            raise NotUnderstood(f"the parameter {node.this}, which has no value")
         return constant(self.work.parameters[node.this])
 
     def _paren(self, node: exp.Paren) -> Typed:
@@ -159,7 +159,7 @@ class Expressions:
         if node.args.get("query") is not None:
             only(node, "this", "query")
             if not is_condition(node):  # Spark's value is false where it is NULL in standard SQL
-                raise NotUnderstood("a value of IN with a query")
+                raise NotUnderstood("IN with a query as a value")
             query = self._subqueries.single_column(node.args["query"], self.scope, monotone=False)
             value = self.operand(node.this)
             return Typed(in_query(value, query), BOOLEAN)
@@ -227,7 +227,7 @@ class Expressions:
         plain = [Typed(value.sql, value.type) for value in values]  # no text counts as a date
         found, type_ = alike(plain)
         if type_.is_decimal and {value.type for value in values} - {type_, VOID}:
-            raise NotUnderstood("decimals of several types")
+            raise NotUnderstood("a choice between decimals of several types")
         return found, type_
 
     def _arithmetic(self, node: exp.Expr) -> Typed:

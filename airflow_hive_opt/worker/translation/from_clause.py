@@ -31,7 +31,7 @@ class From:
         kinds = [_kind(join) for join in joins]
         commas = any(not join.args.get("on") for join in joins)
         if commas and not {_INNER}.issuperset(kinds):
-            raise NotUnderstood("a comma beside outer joins")
+            raise NotUnderstood("a comma beside an outer join in FROM")
         # a row too many on the other side of such a join replaces a row with NULLs
         self._monotone = monotone and not {_RIGHT, _FULL}.intersection(kinds)
         # and without the left side there would be no row with NULLs
@@ -45,7 +45,7 @@ class From:
             self._add(kind, join.this, join.args.get("on"))
         aliases = [relation.alias for relation in self.visible if relation.alias]
         if len(set(aliases)) < len(aliases):
-            raise NotUnderstood("two relations of one name")
+            raise NotUnderstood("two tables with one alias in FROM")
         if not self._items:
             raise self._why or NotUnderstood("a query without tables")
 
@@ -68,7 +68,7 @@ class From:
         try:
             with work.attempt():
                 if not self._items and kind != _INNER:
-                    raise NotUnderstood("a join of a table that is left out")
+                    raise NotUnderstood("a join with a table that is not read")
                 relation = self._subqueries.relation(node, self._may_grow(kind))
                 if relation.why is not None:
                     raise relation.why
@@ -111,4 +111,4 @@ def _kind(join: exp.Join) -> str:
         return side
     if not side and kind in ("", "INNER", "CROSS"):
         return _INNER
-    raise NotUnderstood(f"a {side} {kind} join")
+    raise NotUnderstood(f"a join of the kind {f'{side} {kind}'.strip()}")

@@ -34,7 +34,7 @@ def leniently(to: Expressions, node: exp.Expr) -> str:
         found = [_compared(to, node.this, "=", part) for part in node.expressions]
         return f"({' OR '.join(found)})"
     else:
-        raise NotUnderstood("no comparison of a text")
+        raise NotUnderstood("a condition that compares no text")
     return f"({' AND '.join(_compared(to, *pair) for pair in pairs)})"
 
 
@@ -46,7 +46,7 @@ def _compared(to: Expressions, left: exp.Expr, comparison: str, right: exp.Expr)
         return f"({one} {comparison} {two})"
     (other,) = types - {STRING}
     if other != DATE and not other.is_integer:
-        raise NotUnderstood("values of unlike types are compared")
+        raise NotUnderstood("a comparison of values of unlike types")
     other = DATE if other == DATE else INT
     unknown, sides = "", []
     for value in values:

@@ -17,7 +17,7 @@ def only(node: exp.Expr, *names: str) -> None:
     """Raises :class:`NotUnderstood` if the node has other parts than ``names``."""
     other = [name for name, value in node.args.items() if value and name not in names]
     if other:
-        raise NotUnderstood(f"{other[0].strip('_')} of {type(node).__name__}")
+        raise NotUnderstood(f"the part '{other[0].strip('_')}' of {type(node).__name__}")
 
 
 def is_condition(node: exp.Expr) -> bool:
@@ -53,7 +53,7 @@ def integer_of(node: exp.Expr) -> int:
         return integer_of(node.this) * integer_of(node.expression)
     if isinstance(node, exp.Literal) and re.fullmatch(r"\d{1,9}", node.this):
         return int(node.this)
-    raise NotUnderstood("a number that is no literal")
+    raise NotUnderstood("an expression in the place of a whole number")
 
 
 def doubtful_texts(sql: str) -> frozenset[str]:

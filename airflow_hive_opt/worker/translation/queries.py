@@ -97,7 +97,7 @@ class Queries:
         found = {cte.alias.lower(): cte for cte in with_.expressions}
         # which of two of one name is meant depends on a setting
         if len(found) < len(with_.expressions) or found.keys() & self.ctes.keys():
-            raise NotUnderstood("two common table expressions of one name")
+            raise NotUnderstood("two common table expressions with one name")
         return Queries(self.work, {**self.ctes, **found})
 
     def _before(self, cte: exp.CTE) -> Queries:
@@ -208,7 +208,7 @@ class SelectQuery:
                 wanted = part.table.lower() if isinstance(part, exp.Column) else ""
                 relations = [each for each in visible if wanted in ("", each.alias)]
                 if not relations or any(each.names is None for each in relations):
-                    raise NotUnderstood("* of columns that are not known")
+                    raise NotUnderstood("* of a table whose columns are not known")
                 for each in relations:
                     yield from ((name, (each, name)) for name in each.names or ())
             elif isinstance(part, exp.Alias):
@@ -226,7 +226,7 @@ class UnionQuery:
         self._distinct = distinct
         self._types: dict[int, SqlType] = {}
         if len({len(side.names) for side in sides}) > 1:
-            raise NotUnderstood("a UNION of several widths")
+            raise NotUnderstood("a UNION of queries with different numbers of columns")
         if distinct:
             for at in range(len(self.names)):
                 _ask(self, at, monotone, work)
@@ -243,7 +243,7 @@ class UnionQuery:
                 columns = [Typed("", side.type_of(at)) for side in self._sides]
                 type_ = alike(columns)[1]
                 if type_.is_decimal and any(column.type != type_ for column in columns):
-                    raise NotUnderstood("a UNION of several types")
+                    raise NotUnderstood("a UNION of columns with different types")
                 self._types[at] = type_
         return self._types[at]
 
@@ -273,5 +273,5 @@ def _own_aggregate(node: exp.Expr) -> bool:
     walked = list(node.walk(bfs=False, prune=lambda part: isinstance(part, exp.Query)))
     for part in walked:
         if isinstance(part, exp.Anonymous) and part.name.lower() not in FUNCTIONS:
-            raise NotUnderstood(f"{part.name} may be an aggregate")
+            raise NotUnderstood(f"{part.name}, which may be an aggregate function")
     return any(isinstance(part, AGGREGATES) for part in walked)

@@ -65,7 +65,7 @@ class TableRelation:
         """See :class:`Relation`."""
         type_ = sql_type(self._source.types[name])
         if type_ is None:
-            raise NotUnderstood(f"the type {self._source.types[name]}")
+            raise NotUnderstood(f"the type {self._source.types[name]} of the column {name}")
         self._work.used.append((self._source.key, name))
         return Typed(f"{self.own}.{identifier(name)}", type_)
 
@@ -85,7 +85,7 @@ class QueryRelation:
         self._query = query
         self.own = work.new_alias()
         if listed and len(listed) != len(query.names):
-            raise NotUnderstood("a list of column names of another length")
+            raise NotUnderstood("a list of column names whose length differs from its query's")
         self._names = tuple(listed or query.names)
 
     @property
@@ -96,7 +96,7 @@ class QueryRelation:
     def column(self, name: str) -> Typed:
         """See :class:`Relation`."""
         if self._names.count(name) != 1:
-            raise NotUnderstood(f"several columns {name}")
+            raise NotUnderstood(f"several columns named {name}")
         at = self._names.index(name)
         return Typed(f"{self.own}.c{at}", self._query.type_of(at))
 
@@ -136,23 +136,23 @@ class Scope:
         if found is not None:
             return found
         if self.outer is None:
-            raise NotUnderstood(f"no column {name}")
+            raise NotUnderstood(f"the column {name}, which is in no table of the query")
         return self.outer.column(qualifier, name)
 
     def _qualified(self, qualifier: str, name: str) -> Typed | None:
         mine = [each for each in self.relations if each.alias == qualifier]
         holding = [each for each in mine if each.names is None or name in each.names]
         if len(holding) > 1:
-            raise NotUnderstood(f"several relations {qualifier}")
+            raise NotUnderstood(f"several tables with the alias {qualifier}")
         if holding:
             return holding[0].column(name)
         # the qualifier may be a column with fields
         if mine or any(each.names is None or qualifier in each.names for each in self.relations):
-            raise NotUnderstood(f"no column {qualifier}.{name}")
+            raise NotUnderstood(f"{qualifier}.{name}, which may be a field of a column")
         return None
 
     def _bare(self, name: str) -> Typed | None:
         found = [each for each in self.relations if each.names is None or name in each.names]
         if len(found) > 1 or any(each.names is None for each in found):
-            raise NotUnderstood(f"the column {name} is ambiguous")
+            raise NotUnderstood(f"the column {name}, which is ambiguous")
         return found[0].column(name) if found else None

@@ -67,9 +67,12 @@ def translate(
         types = tuple(query.type_of(at) for at in range(len(query.names)))
         text = query.sql()
     except RecursionError:
-        raise Unanswered("the statement is too complex") from None
+        raise Unanswered("a key query is nested too deeply") from None
     if work.left_out and not work.restricting:
-        raise Unanswered(f"without {work.left_out[0]}, what is left says nothing")
+        raise Unanswered(
+            f"the worker does not support {work.left_out[0]}, and no other condition restricts "
+            "the keys"
+        )
     return Translation(
         text, types, columns_by_source(work), frozenset(work.functions), tuple(work.left_out)
     )

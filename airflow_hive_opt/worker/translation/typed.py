@@ -1,4 +1,4 @@
-"""``Typed``, a DuckDB expression with its Spark type, and functions that make literals."""
+"""``Typed``, a DuckDB expression with its Spark type, and functions that make one of a literal."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def text(value: str) -> Typed:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise NotUnderstood("a text is no valid Unicode") from None
+            raise NotUnderstood("a text that is no valid Unicode") from None
         return Typed(f"decode(unhex('{code}'))", STRING, value)
     quoted = value.replace("'", "''")
     return Typed(f"CAST('{quoted}' AS VARCHAR)", STRING, value)
@@ -71,7 +71,7 @@ def integer(value: int, type_: SqlType | None = None) -> Typed:
     """An integer literal: INT or BIGINT by its size, as in Spark, or of ``type_``."""
     found = type_ or (INT if fits(value, INT) else BIGINT)
     if not fits(value, found):
-        raise NotUnderstood("a number is too large")
+        raise NotUnderstood("a number of that size")
     return Typed(f"CAST({value} AS {found.duckdb})", found, number=value)
 
 
@@ -96,7 +96,7 @@ def number(written: str, negative: bool = False) -> Typed:
     whole, fraction = found[1].lstrip("0"), found[2]
     precision = max(len(whole) + len(fraction), 1)
     if precision > MOST_DIGITS:
-        raise NotUnderstood("a number has too many digits")
+        raise NotUnderstood("a number with so many digits")
     type_ = decimal(precision, len(fraction))
     return Typed(f"CAST('{sign}{whole or '0'}.{fraction or '0'}' AS {type_.duckdb})", type_)
 
@@ -116,11 +116,11 @@ def as_date(value: Typed) -> Typed:
     if value.type in (DATE, VOID):
         return value
     if value.text is None or not _DATE.fullmatch(value.text):
-        raise NotUnderstood("a value that is no date")
+        raise NotUnderstood("a value that is no date in the place of one")
     try:
         return day(date.fromisoformat(value.text))
     except ValueError:
-        raise NotUnderstood("a text that is no date") from None
+        raise NotUnderstood("a text that is no date in the place of one") from None
 
 
 def alike(values: list[Typed]) -> tuple[list[str], SqlType]:
@@ -136,7 +136,7 @@ def alike(values: list[Typed]) -> tuple[list[str], SqlType]:
         values = [_as_integer(value, SqlType(min(others))) for value in values]
     type_ = common_type(value.type for value in values)
     if type_ is None:
-        raise NotUnderstood("values of unlike types are compared")
+        raise NotUnderstood("a comparison of values of unlike types")
     return [value.as_(type_) for value in values], type_
 
 
@@ -145,7 +145,7 @@ def _as_integer(value: Typed, type_: SqlType) -> Typed:
         return value
     canonical = _INTEGER.fullmatch(value.text) and value.text != "-0"
     if not canonical or len(value.text) > 20 or not fits(int(value.text), type_):
-        raise NotUnderstood("a text is compared with a number")
+        raise NotUnderstood("a comparison of a text with a number")
     return integer(int(value.text), type_)
 
 

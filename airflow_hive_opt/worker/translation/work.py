@@ -42,8 +42,8 @@ class Work:
     - ``source`` finds a table by name; it raises :class:`NotUnderstood` if there is none.
     - ``parameters`` are the values of named parameter markers.
     - ``doubtful`` are the texts of literals that Spark reads as its settings say.
-    - ``left_out`` has a reason for each part that was left out. ``dropped`` has only the reasons of
-      parts that were not replaced by a weaker condition.
+    - ``left_out`` has the parts that were left out. ``dropped`` has only those that were not
+      replaced by a weaker condition.
     - ``restricting`` counts the conditions that were translated.
     - ``used`` are the columns that the translated text reads, ``functions`` the functions that it
       calls, by the names in the statement.
@@ -95,6 +95,6 @@ class Work:
 
         ``weaker`` says that a weaker condition stands in its place.
         """
-        self.left_out.append(str(why))
+        self.left_out.append(why.part)
         if not weaker:
-            self.dropped.append(str(why))
+            self.dropped.append(why.part)

@@ -120,7 +120,7 @@ LEFT = {
         "AS {ROWS}",
         "DELETE FROM {t} WHERE i = 2",
     ],
-    "columns of other names": [
+    "columns have other names": [
         "CREATE TABLE {t} USING delta TBLPROPERTIES ('delta.columnMapping.mode'='name') AS {ROWS}",
         "ALTER TABLE {t} RENAME COLUMN d TO e",
         "ALTER TABLE {t} RENAME COLUMN e TO d",

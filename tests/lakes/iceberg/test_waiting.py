@@ -196,7 +196,7 @@ def test_columns_of_the_sort_order_have_no_partitions(tables, make, catalog, cap
         required = required_by(tables, sql)
     assert (required.columns, required.all_columns) == (("n",), ("n",))
     assert required.tuples == tuple((number,) for number in range(11))
-    assert "id is not waited for: f only sorts by it" in caplog.text
+    assert "id is not waited for: f is sorted by the column" in caplog.text
     assert catalog.absent(required).tuples == ()
     assert required_partitions(tables, job_of(joined("id"))) == []
     with pytest.raises(PlanError, match="id are not columns to wait for: .* prune n"):

@@ -154,7 +154,7 @@ def test_the_worker_finds_columns_in_another_case(session, conf, made):
     assert same(session, conf, table, ["id", "name"]) == {(1, "a"), (2, "b")}
 
 
-def test_the_worker_reads_hive_files_added_to_an_iceberg_table(session, conf, made):
+def test_hive_files_added_to_an_iceberg_table(session, conf, made):
     """The files name no column by its number, and have no values of the partition."""
     session.sql(
         "CREATE TABLE small.other (v INT, s STRING) PARTITIONED BY (p INT) STORED AS PARQUET"
@@ -254,11 +254,11 @@ def test_spark_reads_the_keys_if_its_table_of_that_name_lies_elsewhere(
 @pytest.mark.parametrize(
     ("setting", "value", "reason"),
     [
-        ("spark.wap.branch", "b", "spark.wap selects"),
-        ("spark.sql.catalog.lake", "org.example.Other", "only Spark can ask"),
-        ("spark.sql.catalog.lake.type", "jdbc", "only Spark can ask"),
-        ("spark.sql.catalog.lake.catalog-impl", "org.example.Other", "only Spark can ask"),
-        ("spark.sql.catalog.lake.table-override.x", "y", "only Spark can ask"),
+        ("spark.wap.branch", "b", "spark.wap.branch is set"),
+        ("spark.sql.catalog.lake", "org.example.Other", "only Spark can read"),
+        ("spark.sql.catalog.lake.type", "jdbc", "only Spark can read"),
+        ("spark.sql.catalog.lake.catalog-impl", "org.example.Other", "only Spark can read"),
+        ("spark.sql.catalog.lake.table-override.x", "y", "only Spark can read"),
         ("spark.sql.catalog.spark_catalog.uri", "thrift://nowhere:1", "may change values"),
     ],
 )
@@ -294,4 +294,4 @@ def test_a_big_iceberg_table_is_left_to_spark(tasks, conf, made):
 def test_a_task_that_holds_snapshots_is_left_to_spark(tasks, conf, made):
     made(f"CREATE TABLE {{t}} USING iceberg AS {ROWS.format(2)}")
     job = worker_job(tasks, JOIN.format("lake.small.t"), hold_snapshots=True)
-    assert "held to the snapshots" in why(job, conf=conf)
+    assert "reads tables at their snapshots" in why(job, conf=conf)
