@@ -1,12 +1,13 @@
 """A stand-in for Kubernetes' API server on loopback: it keeps objects and runs nothing.
 
-It answers what spark-submit and Airflow's Spark provider ask for: create, apply, read, watch and
-delete. It rejects what Kubernetes' schemas, as kubernetes-validate has them, or its rules of names
-reject. A test says how a pod ends.
+It answers what spark-submit and Airflow's providers ask for: create, apply, read, watch and delete.
+It rejects what Kubernetes' schemas, as kubernetes-validate has them, or its rules of names reject.
+The schema of SparkApplication is that of the Kubeflow Spark operator. A test says how a pod ends.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import threading
@@ -14,10 +15,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import jsonschema
 import kubernetes_validate
 import yaml
 
@@ -26,7 +30,9 @@ from tests.services.processes import HOST
 VERSION = "1.35"
 """The version of Kubernetes whose schemas decide."""
 
-_PATH = re.compile(r"/(?:api|apis/[^/]+)/v1/namespaces/([^/]+)/([^/]+)(?:/([^/]+))?")
+_PATH = re.compile(
+    r"/(?:api|apis/[^/]+)/v1[a-z0-9]*/namespaces/([^/]+)/([^/]+)(?:/([^/]+))?(?:/status)?"
+)
 _SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _LABEL = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _LONGEST = {"services": 63}
@@ -94,11 +100,35 @@ class KubernetesStandIn:
         }
 
 
+@cache
+def _of_spark_application() -> jsonschema.Draft202012Validator:
+    """The schema of SparkApplication; a field that it does not have is an error."""
+
+    def close(schema: Any) -> Any:
+        if isinstance(schema, list):
+            return [close(each) for each in schema]
+        if not isinstance(schema, dict):
+            return schema
+        closed = {name: close(value) for name, value in schema.items()}
+        has_fields = closed.get("type") == "object" and "properties" in closed
+        return {**closed, "additionalProperties": False} if has_fields else closed
+
+    file = Path(__file__).with_name("spark_application.json.gz")
+    schema = close(json.loads(gzip.decompress(file.read_bytes())))
+    schema["properties"]["metadata"] = {"type": "object"}
+    # Airflow's provider adds them, and an API server drops fields of an application without schema.
+    schema["properties"]["spec"]["properties"]["labels"] = {"type": "object"}
+    return jsonschema.Draft202012Validator(schema)
+
+
 def violation(kind: str, resource: dict[str, Any]) -> str | None:
     """Why an API server would reject the object; ``None`` if it would not."""
     try:
-        kubernetes_validate.validate(resource, VERSION, strict=True)
-    except kubernetes_validate.ValidationError as error:
+        if kind == "sparkapplications":
+            _of_spark_application().validate(resource)
+        else:
+            kubernetes_validate.validate(resource, VERSION, strict=True)
+    except jsonschema.ValidationError as error:
         return f"{'.'.join(map(str, error.path))}: {error.message}"
     metadata = resource["metadata"]
     name = metadata["name"]
@@ -141,9 +171,12 @@ def _handler(stand_in: KubernetesStandIn) -> type[BaseHTTPRequestHandler]:
                 self._watch(namespace, kind, query["fieldSelector"][0].partition("=")[2])
                 return
             found = stand_in.objects.get((namespace, kind, name))
-            self._answer(200, found) if found else self._refuse(
-                404, "NotFound", f"no {kind} {name}"
-            )
+            if not name and kind == "pods":  # the labels asked for are those of no pod
+                self._answer(200, {"kind": "PodList", "apiVersion": "v1", "items": []})
+            elif found is None:
+                self._refuse(404, "NotFound", f"no {kind} {name}")
+            else:
+                self._answer(200, found)
 
         def do_POST(self) -> None:
             namespace, kind, _ = self._target()
@@ -180,6 +213,8 @@ def _handler(stand_in: KubernetesStandIn) -> type[BaseHTTPRequestHandler]:
             metadata["resourceVersion"] = str(len(stand_in.requests))
             if kind == "pods":
                 resource.setdefault("status", {"phase": "Pending"})
+            if kind == "sparkapplications":
+                resource["status"] = {"applicationState": {"state": "RUNNING"}}
             stand_in.objects[key] = resource
             return True
 
