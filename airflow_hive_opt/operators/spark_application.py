@@ -34,7 +34,7 @@ def write_job(
     That is the job's ``uri``, the argument of the application, and ``path`` and ``token`` of its
     outcome. ``descriptor_path`` must be storage that the driver can reach; the default is
     ``[hive_opt] descriptor_path``. ``fields`` are others of
-    :class:`~airflow_hive_opt.documents.job.Job`, such as ``parameters``. Raises
+    ``airflow_hive_opt.documents.job.Job``, such as ``parameters``. Raises
     ``AirflowFailException`` for invalid values, and ``DescriptorError``.
     """
     from airflow_hive_opt.documents import job as documents  # late: it loads the parser

@@ -16,8 +16,6 @@ from airflow_hive_opt.operators.arguments import check_parsed, check_rendered, r
 from airflow_hive_opt.operators.outcome import log_outcome, masked, publish, raise_unless_done
 from airflow_hive_opt.provider import asset_events
 from airflow_hive_opt.provider.airflow_compat import (
-    HAS_SPARK_PROVIDER,
-    NO_SPARK_PROVIDER,
     AirflowException,
     AirflowFailException,
     ObjectStoragePath,
@@ -30,7 +28,6 @@ from airflow_hive_opt.provider.airflow_compat import (
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
 from airflow_hive_opt.provider.embedded import Prepared, embedded_settings, run_embedded
-from airflow_hive_opt.provider.kubernetes import explained, with_named_driver_pod
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import (
     SUBMIT_CONF,
@@ -285,10 +282,9 @@ class StatementOperator(SparkSubmitOperator):
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
         """Submits the job, waits for its application, and reads its outcome."""
         from airflow_hive_opt.documents.job import write_job
+        from airflow_hive_opt.provider.kubernetes import explained
         from airflow_hive_opt.spark.application.shipping import ship
 
-        if not HAS_SPARK_PROVIDER:
-            raise AirflowFailException(NO_SPARK_PROVIDER)
         path = self.attempt_path(context)
         to_cluster = for_driver(job, path)
         given_conf, given_files = self.conf, self.py_files
@@ -327,6 +323,8 @@ class StatementOperator(SparkSubmitOperator):
         return self._application.outcome_after(job, failure)
 
     def _get_hook(self) -> Any:
+        from airflow_hive_opt.provider.kubernetes import with_named_driver_pod
+
         return with_named_driver_pod(super()._get_hook())
 
     def execute_resumable(self, context: Context) -> Any:

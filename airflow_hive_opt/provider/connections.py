@@ -34,7 +34,8 @@ class Deployment:
 def deployment_of(conn_id: str | None) -> Deployment:
     """The place that a connection names; the embedded Spark if there is no connection ID.
 
-    Raises ``AirflowFailException`` for a connection that is missing or has an unsupported type.
+    Raises ``AirflowFailException`` for a connection that is missing, has an unsupported type, or
+    needs a provider that is not installed.
     """
     if conn_id is None:
         return Deployment("embedded")
@@ -49,6 +50,8 @@ def deployment_of(conn_id: str | None) -> Deployment:
     if connection.conn_type == "spark" and re.fullmatch(r"(local(\[.+\])?)?", host):
         return Deployment("embedded", host or "local[*]")
     if connection.conn_type in _SUBMITTED_TYPES:
+        if not HAS_SPARK_PROVIDER:
+            raise AirflowFailException(NO_SPARK_PROVIDER)
         if "k8s" in (connection.conn_type, host.partition(":")[0]) and not HAS_KUBERNETES_PROVIDER:
             raise AirflowFailException(NO_KUBERNETES_PROVIDER)
         return Deployment("submitted")

@@ -52,7 +52,7 @@ def with_named_driver_pod(hook: Any) -> Any:
     return hook
 
 
-def check_submission(operator: Any, hook: Any, durable_is_asked_for: bool) -> None:
+def check_on_kubernetes(operator: Any, hook: Any, durable_is_asked_for: bool) -> None:
     """Raises ``ValueError`` for a submission that could be neither stopped nor resumed."""
     if not hook._is_kubernetes:
         return

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from airflow_hive_opt.documents.storage import DescriptorError, remove
-from airflow_hive_opt.provider import kubernetes
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
@@ -62,9 +61,11 @@ def application_name(context: Context) -> str:
 
 def check_submission(operator: Any, hook: Any, durable_is_asked_for: bool) -> None:
     """Raises ``ValueError`` for a submission that can't work, or can't be stopped or resumed."""
+    from airflow_hive_opt.provider.kubernetes import check_on_kubernetes
+
     if hook._should_track_driver_status:  # a standalone cluster, in cluster mode
         raise ValueError(NO_CLUSTER_MODE)
-    kubernetes.check_submission(operator, hook, durable_is_asked_for)
+    check_on_kubernetes(operator, hook, durable_is_asked_for)
 
 
 def prepare_environment() -> None:

@@ -203,7 +203,7 @@ def test_a_kill_deletes_the_driver(cluster, monkeypatch, tmp_path):
 )
 def test_a_missing_setting_is_named(cluster, monkeypatch, tmp_path, setting, message):
     (tmp_path / "uploads").mkdir()
-    made = operator(monkeypatch, tmp_path, cluster.url, conf={f"spark.kubernetes.{setting}": None})
+    made = operator(monkeypatch, tmp_path, cluster.url, conf={setting: None})
     with pytest.raises(AirflowFailException, match=message):
         made.execute(context())
     assert cluster.created == []

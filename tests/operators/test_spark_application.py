@@ -7,6 +7,9 @@ has a cluster.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +21,12 @@ from upath import UPath
 
 from airflow_hive_opt.documents.job import Outcome, Status, read_job, write_outcome
 from airflow_hive_opt.operators.spark_application import application_spec, read_outcome, write_job
+from airflow_hive_opt.spark.application.shipping import ship
+from airflow_hive_opt.spark.session.java import ensure_java
 from tests.operators.dag_bags import DagBag
 
 pytest.importorskip("kubernetes_validate")
+from tests.services.java_options import SHORT_LIVED
 from tests.services.kubernetes_stand_in import kubernetes_stand_in, violation
 
 DAG_FILE = Path(__file__).parents[2] / "dags" / "spark_application_sales.py"
@@ -122,3 +128,30 @@ def test_a_job_that_is_wrong(tmp_path):
 def test_another_folder_of_the_image():
     spec = application_spec("s3://b/1.job.json", image="i", spark_version="4.2.0", folder="/app")
     assert spec["mainApplicationFile"] == "local:///app/main.py"
+
+
+@pytest.mark.slow
+def test_the_images_files_start_the_driver(tmp_path, monkeypatch):
+    """spark-submit as the image's entry point calls it, with the files where the spec has them."""
+    ensure_java()
+    image, work = tmp_path / "image", tmp_path / "work"
+    image.mkdir()
+    work.mkdir()
+    ship(image)
+    spec = application_spec("file:///gone.json", image="", spark_version="", folder=str(image))
+    settings = tmp_path / "spark.properties"
+    settings.write_text(
+        "spark.master=k8s://http://127.0.0.1:1\nspark.submit.deployMode=cluster\n"
+        "spark.kubernetes.submitInDriver=true\n"
+        f"spark.submit.pyFiles={','.join(spec['deps']['pyFiles'])}\n"
+    )
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", SHORT_LIVED)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    command = [
+        *("spark-submit", "--deploy-mode", "client"),
+        *("--properties-file", settings, "--class", "org.apache.spark.deploy.PythonRunner"),
+        *(spec["mainApplicationFile"], *spec["arguments"]),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=work, check=False)
+    assert "can't read the job file:///gone.json" in done.stdout
+    assert done.returncode == 1
