@@ -182,6 +182,18 @@ def check_submit_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name != "durable"}
 
 
+def why_kubernetes_cant_be_called() -> str | None:
+    """Why Airflow has no client for Kubernetes' API; ``None`` if it has one. Calls no server."""
+    from airflow.providers.cncf.kubernetes.kube_client import get_kube_client
+    from kubernetes.config import ConfigException
+
+    try:
+        get_kube_client()
+    except ConfigException as error:
+        return str(error)
+    return None
+
+
 def follows_application(operator: Any, hook: Any) -> bool:
     """Whether Airflow can follow the submitted application by its ID until it ends."""
     if not RESUMES:

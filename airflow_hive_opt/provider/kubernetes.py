@@ -10,6 +10,7 @@ from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
     follows_application,
+    why_kubernetes_cant_be_called,
 )
 
 _POD_NAME = "spark.kubernetes.driver.pod.name"
@@ -17,6 +18,10 @@ _LONGEST_NAME = 200  # Kubernetes allows 253 characters
 _NOTHING_TO_STOP = (
     "the connection names no namespace: add it to the connection's extra as 'namespace', or to "
     "conf as 'spark.kubernetes.namespace'. Without it, Airflow can't stop the driver"
+)
+_NO_CLIENT = (
+    "Airflow can't call Kubernetes' API, so it can't stop the driver. Set in_cluster and "
+    "config_file in Airflow's section [kubernetes_executor]"
 )
 _NOT_FOLLOWED = (
     "durable=True on Kubernetes needs the deploy mode 'cluster' and track_driver_via_k8s_api=True: "
@@ -58,6 +63,8 @@ def check_on_kubernetes(operator: Any, hook: Any, durable_is_asked_for: bool) ->
         return
     if in_cluster_mode(hook) and not hook._connection["namespace"]:
         raise ValueError(_NOTHING_TO_STOP)
+    if in_cluster_mode(hook) and (why := why_kubernetes_cant_be_called()) is not None:
+        raise ValueError(f"{_NO_CLIENT}: {why}")
     if durable_is_asked_for and not follows_application(operator, hook):
         raise ValueError(_NOT_FOLLOWED)
 

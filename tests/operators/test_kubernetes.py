@@ -26,7 +26,7 @@ from airflow_hive_opt.provider.airflow_compat import RESUMES
 
 pytest.importorskip("kubernetes_validate")
 from tests.services.java_options import SHORT_LIVED
-from tests.services.kubernetes_stand_in import kubernetes_stand_in
+from tests.services.kubernetes_stand_in import KubernetesStandIn, kubernetes_stand_in
 
 SUMMARY = {"uri": "file:///x", "kept": 1, "total": 2, "seconds": {}, "work": {}}
 DONE = Outcome(Status.DONE, "kept 1 of 2 partitions", SUMMARY)
@@ -44,16 +44,21 @@ def drive(pod) -> tuple[str, int]:
     return "Succeeded", 0
 
 
+def configure(stand_in, tmp_path, monkeypatch) -> None:
+    """Says to spark-submit and to Airflow where the API server is."""
+    config = tmp_path / "kube.yaml"
+    config.write_text(stand_in.kube_config())
+    monkeypatch.setenv("KUBECONFIG", str(config))
+    monkeypatch.setenv("AIRFLOW__KUBERNETES_EXECUTOR__IN_CLUSTER", "False")
+    monkeypatch.setenv("AIRFLOW__KUBERNETES_EXECUTOR__CONFIG_FILE", str(config))
+
+
 @pytest.fixture
 def cluster(tmp_path, monkeypatch):
     """A stand-in whose pods end as drivers that succeed, and clients that know it."""
     with kubernetes_stand_in() as stand_in:
         stand_in.on_pod = drive
-        config = tmp_path / "kube.yaml"
-        config.write_text(stand_in.kube_config())
-        monkeypatch.setenv("KUBECONFIG", str(config))
-        monkeypatch.setenv("AIRFLOW__KUBERNETES_EXECUTOR__IN_CLUSTER", "False")
-        monkeypatch.setenv("AIRFLOW__KUBERNETES_EXECUTOR__CONFIG_FILE", str(config))
+        configure(stand_in, tmp_path, monkeypatch)
         monkeypatch.setenv("SPARK_SUBMIT_OPTS", SHORT_LIVED)
         monkeypatch.setenv("AIRFLOW_HIVE_OPT_TASK_PID", "0")
         yield stand_in
@@ -210,7 +215,7 @@ def test_a_missing_setting_is_named(cluster, monkeypatch, tmp_path, setting, mes
 
 
 @pytest.fixture
-def submit(monkeypatch):
+def submit(monkeypatch, tmp_path):
     """spark-submit replaced: the driver fails and leaves no outcome."""
 
     def fail(hook, application="", **_):
@@ -218,6 +223,7 @@ def submit(monkeypatch):
         raise AirflowException("Kubernetes spark exit code is: 1")
 
     fail.commands = []
+    configure(KubernetesStandIn(port=1), tmp_path, monkeypatch)
     monkeypatch.setattr(
         "airflow.providers.apache.spark.hooks.spark_submit.SparkSubmitHook.submit", fail
     )
@@ -240,6 +246,11 @@ def test_a_driver_that_nothing_could_stop_is_not_started(submit, monkeypatch, tm
     made = operator(monkeypatch, tmp_path, extra={"deploy-mode": "cluster"})
     with pytest.raises(AirflowFailException, match="names no namespace: add it to"):
         made.execute(context())
+    for variable, value in (("IN_CLUSTER", "True"), ("CONFIG_FILE", str(tmp_path / "none"))):
+        with monkeypatch.context() as changed:
+            changed.setenv(f"AIRFLOW__KUBERNETES_EXECUTOR__{variable}", value)
+            with pytest.raises(AirflowFailException, match="can't stop the driver. Set in_cluster"):
+                operator(monkeypatch, tmp_path).execute(context())
     assert submit.commands == []
 
 
