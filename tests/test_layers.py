@@ -48,7 +48,7 @@ FOREIGN = {
     "commands": {"pyspark", "py4j", "upath"},
     "airflow": {
         *("airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "pydantic"),
-        *("boto3", "botocore"),
+        *("boto3", "botocore", "kubernetes"),
         *("sqlalchemy", "starlette", "structlog"),
     },
 }

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
-from uuid import uuid4
 
 from airflow_hive_opt.documents.descriptor import DescriptorError
 from airflow_hive_opt.documents.gates import Gates
@@ -18,8 +16,6 @@ from airflow_hive_opt.operators.arguments import check_parsed, check_rendered, r
 from airflow_hive_opt.operators.outcome import log_outcome, masked, publish, raise_unless_done
 from airflow_hive_opt.provider import asset_events
 from airflow_hive_opt.provider.airflow_compat import (
-    HAS_SPARK_PROVIDER,
-    NO_SPARK_PROVIDER,
     AirflowException,
     AirflowFailException,
     ObjectStoragePath,
@@ -34,10 +30,11 @@ from airflow_hive_opt.provider.connections import Deployment, deployment_of
 from airflow_hive_opt.provider.embedded import Prepared, embedded_settings, run_embedded
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import (
-    NO_CLUSTER_MODE,
     SUBMIT_CONF,
     Application,
     application_name,
+    check_submission,
+    for_driver,
     plain_uri,
     prepare_environment,
     resumption_key,
@@ -285,22 +282,17 @@ class StatementOperator(SparkSubmitOperator):
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
         """Submits the job, waits for its application, and reads its outcome."""
         from airflow_hive_opt.documents.job import write_job
+        from airflow_hive_opt.provider.kubernetes import explained
         from airflow_hive_opt.spark.application.shipping import ship
 
-        if not HAS_SPARK_PROVIDER:
-            raise AirflowFailException(NO_SPARK_PROVIDER)
         path = self.attempt_path(context)
-        to_cluster = dataclasses.replace(
-            job,
-            path=plain_uri(path),
-            descriptor=job.descriptor and plain_uri(ObjectStoragePath(job.descriptor)),
-            token=job.token or uuid4().hex,
-        )
+        to_cluster = for_driver(job, path)
         given_conf, given_files = self.conf, self.py_files
         self._own = self._application = Application(str(path), to_cluster.token)
         failure: Exception | None = None
         try:
             self.external_id_key = resumption_key(to_cluster, context)
+            self._K8S_DRIVER_STATUS_KEY = f"{self.external_id_key}_status"
             job_uri = plain_uri(write_job(to_cluster, path))
             stored = Application.stored(context, self.external_id_key)
             if stored is None or stored.path != self._own.path:
@@ -312,22 +304,17 @@ class StatementOperator(SparkSubmitOperator):
                 self.application, self.application_args = str(main), [job_uri]
                 self.py_files = ",".join([str(package), *filter(None, [given_files])])
                 self.name = application_name(context)
-                self.conf = {
-                    **SUBMIT_CONF,
-                    **spark_conf_of(self.metastore_conn_id),
-                    **(given_conf or {}),
-                }
-                self._hook = self._get_hook()
-                if self._hook._should_track_driver_status:  # a standalone cluster, in cluster mode
-                    raise ValueError(NO_CLUSTER_MODE)
-                if not follows_application(self, self._hook):
+                metastore = spark_conf_of(self.metastore_conn_id)
+                self.conf = {**SUBMIT_CONF, **metastore, **(given_conf or {})}
+                check_submission(self, hook := self._get_hook(), self._durable_is_asked_for)
+                if not follows_application(self, hook):
                     self.durable = self._durable_is_asked_for  # if True, Airflow says it can't
                 self._hook = None  # the submit operator makes a new one, with lineage in its conf
                 super().execute(context)
         except DescriptorError as error:
             raise AirflowException(str(error)) from None
         except (AirflowException, RuntimeError) as error:
-            failure = error
+            failure = explained(error, self._hook, str(path))
         except ValueError as error:
             raise AirflowFailException(str(error)) from None
         finally:
@@ -335,12 +322,23 @@ class StatementOperator(SparkSubmitOperator):
             self.conf, self.py_files = given_conf, given_files
         return self._application.outcome_after(job, failure)
 
+    def _get_hook(self) -> Any:
+        from airflow_hive_opt.provider.kubernetes import with_named_driver_pod
+
+        return with_named_driver_pod(super()._get_hook())
+
     def execute_resumable(self, context: Context) -> Any:
         """Follows an earlier attempt's application if there is one, else submits a new one."""
         if self.durable:
             stored = Application.stored(context, self.external_id_key)
             self._application = stored or self._own
         return super().execute_resumable(context)
+
+    def get_job_status(self, external_id: Any, context: Context) -> str:
+        """The earlier application's status: its outcome counts even if its pod is gone."""
+        status = str(super().get_job_status(external_id, context))
+        lost = not self.is_job_active(status) and not self.is_job_succeeded(status)
+        return "SUCCEEDED" if lost and self._application.has_finished() else status
 
     def submit_job(self, context: Context) -> str | None:
         """Submits the application and stores it for a retry that may resume it."""

@@ -93,6 +93,13 @@ __all__ = (
 HAS_SPARK_PROVIDER = find_spec("airflow.providers.apache") is not None and (
     find_spec("airflow.providers.apache.spark") is not None
 )
+HAS_KUBERNETES_PROVIDER = find_spec("airflow.providers.cncf") is not None and (
+    find_spec("airflow.providers.cncf.kubernetes") is not None
+)
+NO_KUBERNETES_PROVIDER = (
+    "Airflow's Kubernetes provider is not installed, and its Spark provider needs it for a master "
+    "k8s://...: pip install 'airflow-hive-opt[spark-submit,kubernetes]'"
+)
 HAS_AMAZON_PROVIDER = find_spec("airflow.providers.amazon") is not None
 NO_SPARK_PROVIDER = (
     "Airflow's Spark provider is not installed, and without it statements run on the embedded "
@@ -175,10 +182,27 @@ def check_submit_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name != "durable"}
 
 
+def why_kubernetes_cant_be_called() -> str | None:
+    """Why Airflow has no client for Kubernetes' API; ``None`` if it has one. Calls no server."""
+    from airflow.providers.cncf.kubernetes.kube_client import get_kube_client
+    from kubernetes.config import ConfigException
+
+    try:
+        get_kube_client()
+    except ConfigException as error:
+        return str(error)
+    return None
+
+
 def follows_application(operator: Any, hook: Any) -> bool:
     """Whether Airflow can follow the submitted application by its ID until it ends."""
+    if not RESUMES:
+        return False
+    if getattr(hook, "_is_kubernetes", False):
+        follows = getattr(hook, "_should_track_driver_via_k8s_api", None)
+        return follows is not None and bool(follows())
     on_yarn = getattr(hook, "_is_yarn_cluster_mode", False)
-    return RESUMES and (not on_yarn or bool(operator._yarn_track_via_rm_api))
+    return not on_yarn or bool(operator._yarn_track_via_rm_api)
 
 
 def store_link(context: Context, link: BaseOperatorLink, address: str | None) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from airflow_hive_opt.provider.airflow_compat import (
+    HAS_KUBERNETES_PROVIDER,
     HAS_SPARK_PROVIDER,
+    NO_KUBERNETES_PROVIDER,
     NO_SPARK_PROVIDER,
     AirflowFailException,
     AirflowNotFoundException,
@@ -15,7 +17,7 @@ from airflow_hive_opt.provider.airflow_compat import (
 )
 
 # A connection that was made from a URI has the URI's scheme as its type.
-_SUBMITTED_TYPES = ("spark", "yarn", "k8s", "kubernetes")
+_SUBMITTED_TYPES = ("spark", "yarn", "k8s")
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Deployment:
 def deployment_of(conn_id: str | None) -> Deployment:
     """The place that a connection names; the embedded Spark if there is no connection ID.
 
-    Raises ``AirflowFailException`` for a connection that is missing or has an unsupported type.
+    Raises ``AirflowFailException`` for a connection that is missing, has an unsupported type, or
+    needs a provider that is not installed.
     """
     if conn_id is None:
         return Deployment("embedded")
@@ -47,6 +50,10 @@ def deployment_of(conn_id: str | None) -> Deployment:
     if connection.conn_type == "spark" and re.fullmatch(r"(local(\[.+\])?)?", host):
         return Deployment("embedded", host or "local[*]")
     if connection.conn_type in _SUBMITTED_TYPES:
+        if not HAS_SPARK_PROVIDER:
+            raise AirflowFailException(NO_SPARK_PROVIDER)
+        if "k8s" in (connection.conn_type, host.partition(":")[0]) and not HAS_KUBERNETES_PROVIDER:
+            raise AirflowFailException(NO_KUBERNETES_PROVIDER)
         return Deployment("submitted")
     if connection.conn_type == "spark_connect":
         return Deployment("connect", _connect_url(conn_id, host))

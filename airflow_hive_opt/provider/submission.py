@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from airflow_hive_opt.documents.storage import DescriptorError, remove
 from airflow_hive_opt.provider.airflow_compat import (
@@ -26,6 +27,7 @@ NO_CLUSTER_MODE = (
     "the deploy mode is 'cluster', but a standalone cluster runs Python drivers in client mode "
     "alone: take the deploy mode out of connection and task, or submit to YARN or Kubernetes"
 )
+_LONGEST_NAME = 200  # Kubernetes' names of pods begin with it and have 253 characters
 SUBMIT_CONF = {
     "spark.log.level": "WARN",  # at INFO the driver's start alone fills a page of the task's log
     "spark.ui.showConsoleProgress": "false",
@@ -44,10 +46,26 @@ def plain_uri(path: StoragePath) -> str:
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{key}"
 
 
+def for_driver(job: Job, path: StoragePath) -> Job:
+    """The job with a token, and with URIs that a driver without Airflow can open."""
+    descriptor = job.descriptor and plain_uri(ObjectStoragePath(job.descriptor))
+    token = job.token or uuid4().hex
+    return dataclasses.replace(job, path=plain_uri(path), descriptor=descriptor, token=token)
+
+
 def application_name(context: Context) -> str:
     """The name of a task instance's application on Spark's pages."""
     instance: Any = context["ti"]
-    return f"airflow {instance.dag_id}.{instance.task_id} {instance.run_id}"
+    return f"airflow {instance.dag_id}.{instance.task_id} {instance.run_id}"[:_LONGEST_NAME]
+
+
+def check_submission(operator: Any, hook: Any, durable_is_asked_for: bool) -> None:
+    """Raises ``ValueError`` for a submission that can't work, or can't be stopped or resumed."""
+    from airflow_hive_opt.provider.kubernetes import check_on_kubernetes
+
+    if hook._should_track_driver_status:  # a standalone cluster, in cluster mode
+        raise ValueError(NO_CLUSTER_MODE)
+    check_on_kubernetes(operator, hook, durable_is_asked_for)
 
 
 def prepare_environment() -> None:
@@ -116,6 +134,8 @@ class Application:
         try:
             return self.outcome(job)
         except DescriptorError as error:
+            if isinstance(failure, AirflowFailException):
+                raise failure from None
             if failure is not None:
                 raise AirflowException(f"{failure} (it wrote no outcome: {error})") from None
             raise AirflowFailException(
@@ -123,6 +143,16 @@ class Application:
                 f"outcome: {error}. See its log. The task and the driver must both reach the "
                 "storage of descriptor_path"
             ) from None
+
+    def has_finished(self) -> bool:
+        """Whether the application wrote an outcome with which a retry must not run it again."""
+        from airflow_hive_opt.documents.job import Status, read_outcome
+
+        try:
+            found = read_outcome(ObjectStoragePath(self.path), self.token)
+        except DescriptorError:
+            return False
+        return found.status is not Status.FAILED
 
     def prepare(self) -> None:
         """Deletes the outcome of an earlier submission; raises ``DescriptorError``."""
