@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,10 +68,13 @@ def metastore(
     database: str = "metastore",
     java_options: str = SHORT_LIVED,
     version: str | None = None,
+    beside: Sequence[Path] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[MetastoreService]:
     """Runs a metastore for the block, with its tables in ``database``, created if necessary.
 
     ``version`` names a set of jars, such as ``hive-4.0``; the default are PySpark's, with Hive 2.3.
+    ``beside`` are more jars, and ``settings`` are Hive's and Hadoop's, such as those of a storage.
     Raises :class:`~tests.services.processes.ServiceError`.
     """
     ensure_java()
@@ -83,6 +86,8 @@ def metastore(
     command = compose.command(
         "metastore", HERE=compose.DOCKER, METASTORE_FOLDER=folder, METASTORE_PORT=port
     )
+    for name, value in (settings or {}).items():
+        command += ["--hiveconf", f"{name}={value}"]
     environment = {
         **os.environ,
         **compose.environment(
@@ -91,7 +96,7 @@ def metastore(
             METASTORE_DATABASE=database,
             WAREHOUSE=warehouse,
         ),
-        "METASTORE_DRIVER": str(jdbc_driver()),
+        "METASTORE_DRIVER": ":".join(map(str, (jdbc_driver(), *beside))),
         "JDK_JAVA_OPTIONS": java_options,
     }
     if version is not None:
