@@ -262,8 +262,10 @@ def write_s3(runs: list[dict[str, Any]], machine: dict[str, Any], folder: Path) 
         "Median seconds, with the range and the number of runs. Warm: one session, every contender "
         "run before, Spark's cached listings dropped before each run. Cold: a fresh JVM, whose "
         "start is not counted in seconds, but in requests. *Times as fast* is against Spark with "
-        "every switch on. The server is moto's, on the same machine, which needs about 3 ms a "
-        "request itself; *ms a request* are added to that.",
+        "every switch on. The server is moto's, in the benchmark's process, which needs some "
+        "milliseconds a request itself; *ms a request* are added to that. *Load* is the machine's, "
+        "of one minute, when a run begins: above its number of cores, other work slows all "
+        "contenders, and most of all those that wait least for the server.",
         "",
         *lines,
         "",
