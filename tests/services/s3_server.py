@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -294,5 +294,6 @@ def _read_all(environ: dict[str, Any]) -> None:
 
 
 def _hang_up(environ: Mapping[str, Any]) -> None:
-    environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+    with suppress(OSError):  # the client may be gone
+        environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
     raise ConnectionResetError("a fault")
