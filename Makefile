@@ -12,7 +12,7 @@ CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 KERBEROS := .venv/share/kerberos
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-kerberos kerberos fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker lock lock-jars clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-kerberos kerberos fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker bench-s3 lock lock-jars clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -32,12 +32,13 @@ help:
 	@echo "make bench-correlation  TPC-H's correlated queries, rewritten and plain"
 	@echo "make bench-backfill  a backfill of 30 days, with a Spark for each task and with a shared one"
 	@echo "make bench-planning  how long the planning of long statements takes"
+	@echo "make bench-s3  a join of tables on S3: time and requests; needs Maven, and is not in make bench"
 	@echo "make bench-worker  what the local task in the worker answers and costs, beside Spark's"
 	@echo "make test-lakes     tests with Iceberg, Delta and Hudi tables; LAKES=delta-3.5 for one of"
 	@echo "                    $(LAKES)"
 	@echo "make test-metastores  tests with metastores of Hive 3.1 and 4.0; METASTORES=hive-4.0 for one"
 	@echo "make test-kerberos  metastores with Kerberos, TLS and passwords, with a KDC of Debian's"
-	@echo "make test-s3        the local task in the worker with files on S3, in an environment of its own"
+	@echo "make test-s3        tables on S3 through S3A and in the worker, in an environment of its own"
 	@echo "make test-yarn      applications on a YARN cluster on this machine, and kills of their parts"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
 	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
@@ -205,14 +206,15 @@ $(KERBEROS)/ready: tests/secured/requirements.lock | $(READY)
 
 # Airflow's Amazon provider pins another boto3 than the other tests have.
 test-s3: .s3/ready
-	.s3/bin/python -m pytest tests/s3
+	.s3/bin/python -m pytest tests/s3 $(ARGUMENTS)
 
-.s3/ready: tests/s3/requirements.lock pyproject.toml | $(READY)
+.s3/ready: tests/s3/requirements.lock pyproject.toml | services
 	@echo "==> creating the environment for S3 in .s3"
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .s3
 	@$(BIN)/uv pip install --quiet --no-config --compile-bytecode --python .s3/bin/python \
 		--require-hashes -r $<
 	@$(BIN)/uv pip install --quiet --no-config --python .s3/bin/python --no-deps -e .
+	@mkdir -p .s3/share/java && cp $(JDBC_DRIVER) .s3/share/java/
 	@touch $@
 
 # The metastore of the tests needs PostgreSQL's Java driver, which no wheel contains. Debian's package
@@ -293,6 +295,9 @@ bench-planning: $(READY)
 
 bench-worker: services
 	$(BIN)/python -m benchmarks.worker $(ARGUMENTS)
+
+bench-s3: services
+	$(BIN)/python -m benchmarks.s3 $(ARGUMENTS)
 
 overhead: services
 	$(BIN)/python -m benchmarks.overhead $(ARGUMENTS)

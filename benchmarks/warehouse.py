@@ -83,25 +83,26 @@ def build(session: SparkSession, running: Servers, partitions: int) -> float:
     if session.catalog.tableExists(dimension):
         return 0.0
     session.sql(f"DROP TABLE IF EXISTS {fact}")
-    columns = "id bigint, item int, amount decimal(10,2)"
-    session.sql(f"CREATE TABLE {fact} ({columns}, ds string) USING parquet PARTITIONED BY (ds)")
-    days = [f"d{number:06}" for number in range(partitions)]
+    days = make_fact(session, fact, partitions)
     folder = Path(_location(session, fact))
-    size = _files(session, folder, days)
+    content = one_file(session, folder.with_name("model"))
+    for day in days:
+        place = folder / f"ds={day}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "part-00000.parquet").write_bytes(content)
     began = time.monotonic()
-    register(running.postgres, fact, "ds", folder, days, size)
+    register(running.postgres, fact, "ds", f"file:{folder}", days, len(content))
     seconds = time.monotonic() - began
-    ranks = list(range(partitions))
-    random.Random(partitions).shuffle(ranks)
-    rows = session.createDataFrame(list(zip(days, ranks, strict=True)), "ds string, rank int")
-    rows.coalesce(1).write.mode("overwrite").saveAsTable(dimension)
+    make_dimension(session, dimension, days)
     return seconds
 
 
 def register(
-    database: Postgres, table: str, column: str, folder: Path, values: list[str], size: int
+    database: Postgres, table: str, column: str, folder: str, values: list[str], size: int
 ) -> None:
     """Registers partitions ``folder/column=value`` of ``db.table`` in the metastore's database.
+
+    ``folder`` is the URI of the table's folder.
 
     Each partition has one file with ten rows and ``size`` bytes.
     """
@@ -136,7 +137,7 @@ def register(
             **first,
             values=values,
             column=column,
-            folder=f"file:{folder}",
+            folder=folder,
             now=int(time.time()),
             rows=10,
             bytes=size,
@@ -164,20 +165,29 @@ def register(
         connection.execute("ANALYZE")
 
 
-def _files(session: SparkSession, folder: Path, days: list[str]) -> int:
-    """Writes the same small file to each partition; returns its size in bytes."""
-    model = folder.with_name("model")
+def make_fact(session: SparkSession, table: str, partitions: int) -> list[str]:
+    """Creates the table without its partitions; returns their days."""
+    columns = "id bigint, item int, amount decimal(10,2)"
+    session.sql(f"CREATE TABLE {table} ({columns}, ds string) USING parquet PARTITIONED BY (ds)")
+    return [f"d{number:06}" for number in range(partitions)]
+
+
+def make_dimension(session: SparkSession, table: str, days: list[str]) -> None:
+    """Creates the table of the days in one file, with their ranks."""
+    ranks = list(range(len(days)))
+    random.Random(len(days)).shuffle(ranks)
+    rows = session.createDataFrame(list(zip(days, ranks, strict=True)), "ds string, rank int")
+    rows.coalesce(1).write.mode("overwrite").saveAsTable(table)
+
+
+def one_file(session: SparkSession, folder: Path) -> bytes:
+    """The file of each partition of ``fact_N``, which Spark writes to ``folder``."""
     rows = session.range(10).selectExpr(
         "id", "cast(id % 7 AS int) AS item", "cast(id + 0.25 AS decimal(10,2)) AS amount"
     )
-    rows.coalesce(1).write.mode("overwrite").parquet(str(model))
-    (file,) = model.glob("part-*.parquet")
-    content = file.read_bytes()
-    for day in days:
-        place = folder / f"ds={day}"
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "part-00000.parquet").write_bytes(content)
-    return len(content)
+    rows.coalesce(1).write.mode("overwrite").parquet(f"file:{folder}")
+    (file,) = folder.glob("part-*.parquet")
+    return file.read_bytes()
 
 
 def _location(session: SparkSession, table: str) -> str:

@@ -16,6 +16,7 @@ from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 from airflow_hive_opt.statement.scan_ref import ScanRef
 from benchmarks import correlation_report, key_predicate, overhead, planning
 from benchmarks.report import spread, write_growth
+from benchmarks.s3 import write_s3
 from benchmarks.suites import SUITES, TPCDS, TPCH, query_texts
 from benchmarks.tpc import text_of
 from benchmarks.tpc_report import write_suite
@@ -50,7 +51,7 @@ def test_partitions_registered_in_the_database_equal_added_ones(
             create_table(client, f"grown.{name}", COLUMNS, [("ds", "string")], f"{folder}/t")
         parts = [([value], f"{folder}/t/ds={value}", statistics) for value in values]
         add_partitions(client, "grown.added", COLUMNS, parts)
-        register(postgres_server, "grown.registered", "ds", tmp_path / "t", values, 77)
+        register(postgres_server, "grown.registered", "ds", f"{folder}/t", values, 77)
         # and the metastore goes on counting where the registering stopped
         add_partitions(client, "grown.registered", COLUMNS, [(["last"], f"{folder}/x", {})])
     with ThriftMetastore(metastore_service.uri, "grown") as metastore:
@@ -102,6 +103,20 @@ def test_the_growth_report_has_the_ratio_to_the_floor(tmp_path):
     ]
     assert "4.00 (3.00-5.00, 2) | 2.00 | 3 | 10 |" in line
     assert (tmp_path / "growth.png").stat().st_size > 0
+
+
+def test_requests_of_s3_are_told_by_kind(tmp_path):
+    setting = {"partitions": 100, "matching": 3, "latency": 5}
+    runs = [
+        run(name, seconds, setting=setting, start="warm", requests=requests, load=1.5)
+        for name, seconds, requests in (
+            ("Spark, every switch on", 8.0, {"LIST": 1_100, "GET": 6}),
+            ("ours", 2.0, {"LIST": 4, "GET": 7}),
+        )
+    ]
+    write_s3(runs, MACHINE, tmp_path)
+    (line,) = [line for line in (tmp_path / "s3.md").read_text().splitlines() if "| ours |" in line]
+    assert "2.00 (2.00-2.00, 1) | 4.0 | 11 | 7 | 4 | 10 |" in line
 
 
 @pytest.mark.parametrize(("differing", "word"), [([], "yes"), ([3], "NO")])

@@ -150,7 +150,7 @@ def main(port: str, folder: str, step: str, *names: str) -> None:
                 create_database(client, DATABASE, f"file:{place}/{DATABASE}")
                 for sql in SOURCES:
                     spark.sql(sql)
-            matrix = Matrix(spark, meter, Tables(client, place / "copies"), place, int(step))
+            matrix = Matrix(spark, meter, Tables(client, f"file:{place}/copies"), place, int(step))
             for kind in KINDS:
                 if kind.name in names or not names:
                     for fault in FAULTS:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -66,12 +68,33 @@ KINDS = (
 )
 
 
-class Tables:
-    """Copies of the templates, created and read over Thrift; ``client`` does not use a proxy."""
+class LocalFiles:
+    """The files of tables on a local disk, by the URIs of their folders."""
 
-    def __init__(self, client: Any, folder: Path) -> None:
+    def copy(self, source: str, target: str) -> None:
+        """Copies a table's folder."""
+        shutil.copytree(_path(source), _path(target))
+
+    def items(self, folder: str) -> tuple[int, ...]:
+        """The items in the files of a folder."""
+        files = (path for path in _path(folder).glob("*") if path.is_file())
+        return items_of(f.read_bytes() for f in files if f.name[0] not in "._")
+
+    def remove(self, folder: str) -> None:
+        """Deletes a table's folder, if it is there."""
+        shutil.rmtree(_path(folder), ignore_errors=True)
+
+
+class Tables:
+    """Copies of the templates, created and read over Thrift; ``client`` does not use a proxy.
+
+    The copies are below ``folder``, a URI.
+    """
+
+    def __init__(self, client: Any, folder: str, files: Any = None) -> None:
         self._client = client
         self._folder = folder
+        self._files = files or LocalFiles()
         self._count = 0
 
     def copy(self, template: str) -> str:
@@ -80,17 +103,17 @@ class Tables:
         name = f"t{self._count}"
         if template:
             table = self._client.get_table(DATABASE, template)
-            source, place = _path(table.sd.location), self._folder / name
-            shutil.copytree(source, place)
+            source, place = table.sd.location, f"{self._folder}/{name}"
+            self._files.copy(source, place)
             partitions = self._client.get_partitions(DATABASE, template, -1)
-            table.tableName, table.sd.location = name, f"file:{place}"
+            table.tableName, table.sd.location = name, place
             parameters = table.sd.serdeInfo.parameters
             if "path" in parameters:
-                parameters["path"] = f"file:{place}"
+                parameters["path"] = place
             self._client.create_table(table)
             for part in partitions:
                 part.tableName = name
-                part.sd.location = f"file:{place / _path(part.sd.location).relative_to(source)}"
+                part.sd.location = part.sd.location.replace(source, place)
             if partitions:
                 self._client.add_partitions(partitions)
         return name
@@ -101,26 +124,25 @@ class Tables:
             return None
         table = self._client.get_table(DATABASE, name)
         if not table.partitionKeys:
-            return {"": _items(_path(table.sd.location))}
+            return {"": self._files.items(table.sd.location)}
         return {
             "/".join(part.values): items
             for part in self._client.get_partitions(DATABASE, name, -1)
-            if (items := _items(_path(part.sd.location)))
+            if (items := self._files.items(part.sd.location))
         }
 
     def drop(self, name: str) -> None:
         """Removes the table and its files."""
         if name in self._client.get_all_tables(DATABASE):
-            place = _path(self._client.get_table(DATABASE, name).sd.location)
+            place = self._client.get_table(DATABASE, name).sd.location
             self._client.drop_table(DATABASE, name, False)
-            shutil.rmtree(place, ignore_errors=True)
+            self._files.remove(place)
 
 
-def _items(folder: Path) -> tuple[int, ...]:
-    files = (path for path in folder.glob("*") if path.is_file() and path.name[0] not in "._")
-    return tuple(
-        sorted(item for f in files for item in parquet.ParquetFile(f).read()["item"].to_pylist())
-    )
+def items_of(files: Iterable[bytes]) -> tuple[int, ...]:
+    """The items in Parquet files, sorted."""
+    tables = (parquet.ParquetFile(io.BytesIO(data)).read() for data in files)
+    return tuple(sorted(item for table in tables for item in table["item"].to_pylist()))
 
 
 def _path(location: str) -> Path:

@@ -61,7 +61,7 @@ def place(metastore_service, tmp_path_factory):
             check=False,
         )
         assert made.returncode == 0, made.stderr.decode()[-2000:]
-        yield meter, conf, Tables(client, folder / "copies"), folder
+        yield meter, conf, Tables(client, f"file:{folder}/copies"), folder
 
 
 def _pairs(conf: dict[str, str]) -> list[str]:

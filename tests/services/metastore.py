@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,13 +70,15 @@ def metastore(
     database: str = "metastore",
     java_options: str = SHORT_LIVED,
     version: str | None = None,
+    beside: Sequence[Path] = (),
     settings: Mapping[str, str] = MappingProxyType({}),
     of_hadoop: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[MetastoreService]:
     """Runs a metastore for the block, with its tables in ``database``, created if necessary.
 
     ``version`` names a set of jars, such as ``hive-4.0``; the default are PySpark's, with Hive 2.3.
-    ``settings`` are Hive's, and ``of_hadoop`` those of its ``core-site.xml``. Raises
+    ``beside`` are more jars. ``settings`` are Hive's, and Hadoop's such as those of a storage;
+    ``of_hadoop`` are those of its ``core-site.xml``. Raises
     :class:`~tests.services.processes.ServiceError`.
     """
     ensure_java()
@@ -100,7 +102,7 @@ def metastore(
             METASTORE_DATABASE=database,
             WAREHOUSE=warehouse,
         ),
-        "METASTORE_DRIVER": str(jdbc_driver()),
+        "METASTORE_DRIVER": ":".join(map(str, (jdbc_driver(), *beside))),
         "JDK_JAVA_OPTIONS": java_options,
     }
     if version is not None:

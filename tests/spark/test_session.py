@@ -12,6 +12,7 @@ import pytest
 
 from airflow_hive_opt.spark.session import java
 from airflow_hive_opt.spark.session.java import JavaNotFoundError, ensure_java
+from airflow_hive_opt.spark.session.session import make_warehouse
 
 
 def test_the_machines_java_is_used_if_it_is_new_enough(tmp_path, monkeypatch):
@@ -68,6 +69,16 @@ def fake_java(home, version: str) -> None:
     launcher.parent.mkdir()
     launcher.write_text(f"#!/bin/sh\necho '{version}' >&2\n")
     launcher.chmod(0o755)
+
+
+def test_a_warehouse_in_another_storage_makes_no_local_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("s3a://lake/warehouse", "hdfs:///warehouse", ""):
+        make_warehouse(folder)
+    assert list(tmp_path.iterdir()) == []
+    for folder in (f"file:{tmp_path}/a", f"file://{tmp_path}/b", f"{tmp_path}/c", "d"):
+        make_warehouse(folder)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c", "d"]
 
 
 SCRIPT = """

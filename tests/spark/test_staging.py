@@ -299,7 +299,7 @@ def test_an_object_store_that_refuses_the_move_keeps_the_new_rows(spark, make, o
     folder = make()
     spark.sql(OVERWRITE.format(1))
     object_store(refusal=lambda: False)
-    with pytest.raises(PySparkException, match="ds=a/n=1 is empty") as error:
+    with pytest.raises(PySparkException, match="ds=a/n=1 is incomplete") as error:
         Command(spark.newSession(), OVERWRITE.format(2), {}).overwrite()
     (kept,) = folder.glob(".hive-opt-staging-*/ds=a/n=1")
     assert str(kept) in str(error.value)

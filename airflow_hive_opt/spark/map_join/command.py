@@ -20,6 +20,7 @@ from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.catalog.table_facts import is_transactional
 from airflow_hive_opt.spark.map_join.partition_folder import PartitionFolder
+from airflow_hive_opt.spark.session.physical_operators import operators
 from airflow_hive_opt.spark.session.spark_compat import (
     active,
     execution_of,
@@ -51,6 +52,8 @@ _COMMITTERS = (
     "spark.sql.sources.outputCommitterClass",
     "spark.sql.parquet.output.committer.class",
 )
+# Hadoop's own setting for S3A. Its other committers upload the files to where they belong at once.
+_S3A, _S3A_COMMITTER, _RENAMING = "s3a", "fs.s3a.committer.name", "file"
 
 
 class Command:
@@ -91,8 +94,8 @@ class Command:
 
         Four conditions must hold. The statement gives all partition values. The partition's folder
         lies below its table's, or the partition does not exist yet. The session has Spark's default
-        committers. The table is not transactional in Hive. Raises the errors of Spark's analysis
-        and of its metastore.
+        committers, and so has S3A. The table is not transactional in Hive. Raises the errors of
+        Spark's analysis and of its metastore.
         """
         insert = self._analyzed
         if insert.getClass().getSimpleName() != _INSERT or not self._fields:
@@ -105,6 +108,7 @@ class Command:
             and not is_transactional(self._field("catalogTable").get())
             and 0 < self._field("partitionColumns").size() == self._field(_STATIC).size()
             and not any(conf.contains(name) for name in _COMMITTERS)
+            and not self._has_a_committer_of_s3a()
             and self._has_a_name()
             and self._partition_is_below_its_table()
         )
@@ -126,11 +130,19 @@ class Command:
             frame_of(self._session, self._ran).collect()
             if not folder.is_as_named():
                 return False
-            folder.replace()
+            folder.replace(self._files_written())
         finally:
             folder.remove_own()
         self._tell_the_catalog()
         return True
+
+    def _files_written(self) -> int:
+        """How many files the last run has written; 0 if Spark does not say."""
+        for kind, operator in operators(self.executed):
+            found = operator.metrics().get("numFiles")  # of a scan, it is what the scan has read
+            if kind == "DataWritingCommandExec" and found.isDefined():
+                return int(found.get().value())
+        return 0
 
     @cached_property
     def _staged(self) -> Any:
@@ -169,6 +181,15 @@ class Command:
         cached = self._java.sharedState().cacheManager()
         cached.recacheByPath(self._java, place, place.getFileSystem(self._hadoop_conf()))
         self._java.catalog().refreshTable(table.identifier().quotedString())
+
+    def _has_a_committer_of_s3a(self) -> bool:
+        conf = self._hadoop_conf()
+        files = self._field("outputPath").getFileSystem(conf)
+        if files.getScheme() != _S3A:
+            return False
+        # a bucket may have a setting of its own, which only its file system knows
+        found = (where.getTrimmed(_S3A_COMMITTER, _RENAMING) for where in (conf, files.getConf()))
+        return any(name != _RENAMING for name in found)
 
     def _has_a_name(self) -> bool:
         """Whether Spark can name the partition's folder; before 4.0 it can't for a NULL number."""

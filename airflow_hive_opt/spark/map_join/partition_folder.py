@@ -12,6 +12,8 @@ from uuid import uuid4
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from airflow_hive_opt.documents.error_text import in_words
+
 log = logging.getLogger(__name__)
 
 _PREFIX = ".hive-opt-"  # Spark and Hive ignore folders whose names begin with a dot
@@ -43,7 +45,7 @@ class PartitionFolder:
     def remove_own(self) -> None:
         """Removes the staging folder and the old folder; never fails.
 
-        Keeps the staging folder if an object store has deleted the partition but not moved the new
+        Keeps the staging folder if an object store has deleted the partition but not moved all new
         rows to it.
         """
         for folder in (self._aside,) if self._has_only_rows else (self.staging, self._aside):
@@ -68,14 +70,22 @@ class PartitionFolder:
             staged = self._path(staged, part)
         return True
 
-    def replace(self) -> None:
+    def replace(self, written: int) -> None:
         """Moves the staged folder to the partition's place; without one, deletes the old folder.
 
-        If a move fails, restores the old folder, except in an object store, where it is already
-        deleted. Raises ``Py4JJavaError``, or ``PySparkException`` from an object store.
+        ``written`` is how many files Spark has written, 0 if that is not known. If a move fails,
+        restores the old folder, except in an object store, where it is already deleted. Raises
+        ``Py4JJavaError``, or ``PySparkException`` if the storage does not list all files, before
+        anything has changed, and if an object store can't move them.
         """
         staged = self._path(self.staging, self._fragment)
-        if not self._files.exists(staged):
+        files = self._files_in(staged)
+        if (listed := len(files or ())) < written:
+            raise PySparkException(
+                f"{self._place.toString()} is as before: the storage lists only {listed} of the "
+                f"{written} files that Spark has written. Run the statement again"
+            )
+        if files is None:
             self._files.delete(self._place, True)
             return
         self._files.mkdirs(self._place.getParent())
@@ -90,6 +100,13 @@ class PartitionFolder:
                     raise
                 # without a random pause several runs may undo one another's moves again and again
                 sleep(uniform(0, _PAUSE * 2 ** (number - 1)))  # noqa: S311
+
+    def _files_in(self, folder: Any) -> list[Any] | None:
+        """The files with rows directly in the folder; ``None`` if there is no folder."""
+        if not self._files.exists(folder):
+            return None
+        found = self._files.listStatus(folder)
+        return [file for file in found if file.getPath().getName()[0] not in "._"]
 
     def _take_away(self) -> None:
         if not self._files.exists(self._place):
@@ -118,14 +135,14 @@ class PartitionFolder:
     def _copy(self, source: Any, target: Any) -> None:
         """Moves a folder in an object store; raises ``PySparkException`` if it can't."""
         self._has_only_rows = True
-        failure: object = "the store gives no reason"
+        failure = "the store gives no reason"
         try:
             if self._files.rename(source, target):
                 self._has_only_rows = False
                 return
         except Py4JJavaError as error:
-            failure = error
+            failure = in_words(error)
         raise PySparkException(
-            f"{target.toString()} is empty: its new rows could not be moved there from "
+            f"{target.toString()} is incomplete: its new rows could not all be moved there from "
             f"{source.toString()} ({failure}). Run the statement again, then delete that folder"
         )

@@ -174,6 +174,20 @@ def kill_spark() -> None:
             gateway.proc.kill()
 
 
+def make_warehouse(folder: str) -> None:
+    """Creates the folder of a warehouse on a local disk; raises :class:`SparkStartError`.
+
+    Spark itself creates one in another storage.
+    """
+    scheme, colon, _ = folder.partition(":")
+    if not folder or (colon and scheme != "file" and "/" not in scheme):
+        return
+    try:
+        Path(folder.removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SparkStartError(f"the warehouse folder can't be created: {error}") from None
+
+
 def _start(name: str, conf: Mapping[str, str], spark_log: SparkLog) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -181,11 +195,8 @@ def _start(name: str, conf: Mapping[str, str], spark_log: SparkLog) -> SparkSess
     from airflow_hive_opt.spark.session.spark_compat import root_cause
     from airflow_hive_opt.spark.session.statement_errors import is_refusal
 
-    if not any(key in conf for key in _METASTORE_URIS) and _WAREHOUSE_DIR in conf:
-        try:
-            Path(conf[_WAREHOUSE_DIR].removeprefix("file:")).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SparkStartError(f"the warehouse folder can't be created: {error}") from None
+    if not any(key in conf for key in _METASTORE_URIS):
+        make_warehouse(conf.get(_WAREHOUSE_DIR, ""))
     builder = SparkSession.builder.appName(name).enableHiveSupport()
     for key, value in conf.items():
         builder = builder.config(key, value)
