@@ -181,7 +181,7 @@ def test_a_data_column_restricts_the_scan_with_key_predicate(tables, tmp_path, t
 
 def test_many_keys_of_a_partition_column_stay_a_list(tables, tmp_path):
     tables.sql(
-        "CREATE OR REPLACE TEMPORARY VIEW many AS SELECT DATE'2023-06-01' + INTERVAL 1 day "
+        "CREATE OR REPLACE TEMPORARY VIEW many AS SELECT DATE'2023-06-01' + INTERVAL 2 day "
         "* id AS day FROM range(400)"
     )
     days = "(SELECT CAST(day AS date) AS day FROM many)"
