@@ -4,10 +4,11 @@
 - ``earlier_runs`` reads what the run before this one found out, ``handed_over`` checks the output
   of a local task in the tasks after it.
 - ``worker`` runs the local task in this process. ``embedded`` runs Spark on this machine,
-  ``submission`` and ``start_errors`` handle submitted applications.
+  ``submission`` and ``start_errors`` handle submitted applications, ``kubernetes`` the pods of
+  their drivers.
 - ``glue`` reads connections to AWS Glue, ``metastore_security`` the Kerberos, TLS and passwords of
-  others. ``waiting`` checks what sensors wait for, and
-  ``lake_clients`` makes the clients of tables that keep their own list of files.
+  others. ``waiting`` checks what sensors wait for, and ``lake_clients`` makes the clients of tables
+  that keep their own list of files.
 - ``lineage`` and ``asset_events`` publish results. ``without_stack`` shortens the log of a task
   that fails with a message.
 - Only ``airflow_compat`` handles the differences between versions of Airflow.

@@ -133,7 +133,7 @@ def test_missing_partitions_of_an_iceberg_table_are_those_without_files(catalog,
     nothing = tables.absent(required)
     assert nothing == Absent(days(1, 2, 3), "the catalog has no Iceberg table dw.t")
     table = catalog.create_table("dw.t", SCHEMA, partition_spec=spec((2, IdentityTransform())))
-    assert tables.absent(required) == Absent(days(1, 2, 3), "lake.dw.t is empty")
+    assert tables.absent(required) == Absent(days(1, 2, 3), "the Iceberg table lake.dw.t is empty")
     append(table, (DAY,), (None,))
     assert tables.absent(required) == Absent(days(2, 3))
     append(table, (DAY + 1,), (DAY + 2,), (DAY + 3,))

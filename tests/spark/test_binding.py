@@ -75,12 +75,12 @@ def test_two_names_of_one_time_zone_are_equal_settings(spark, tmp_path):
             f"{ZONE} was UTC in the local task and is Asia/Kolkata",
         ),
         (SALES, {"database": "bound"}, {"database": "unbound"}, "current database was bound in"),
-        (TIMES, {}, {"spark.sql.ansi.enabled": "false"}, "spark.sql.ansi.enabled is true there"),
+        (TIMES, {}, {"spark.sql.ansi.enabled": "false"}, "spark.sql.ansi.enabled was true"),
         (
             TIMES,
             {"spark.sql.legacy.timeParserPolicy": "LEGACY"},
             {},
-            "spark.sql.legacy.timeParserPolicy is LEGACY there",
+            "spark.sql.legacy.timeParserPolicy was LEGACY in the local task",
         ),
         (
             TIMES,
@@ -92,23 +92,28 @@ def test_two_names_of_one_time_zone_are_equal_settings(spark, tmp_path):
             TIMES,
             {},
             {"spark.sql.json.enablePartialResults": "false"},
-            "enablePartialResults is not",
+            "enablePartialResults was not set in the local task",
         ),
         (
             TIMES,
             {},
             {"spark.sql.chunkBase64String.enabled": "false"},
-            "chunkBase64String.enabled is",
+            "chunkBase64String.enabled was not set in the local task",
         ),
-        (TIMES, {}, {"spark.sql.icu.caseMappings.enabled": "false"}, "caseMappings.enabled is not"),
+        (
+            TIMES,
+            {},
+            {"spark.sql.icu.caseMappings.enabled": "false"},
+            "caseMappings.enabled was not",
+        ),
         (
             TIMES,
             {},
             {"spark.sql.columnNameOfCorruptRecord": "bad"},
-            "columnNameOfCorruptRecord is not set",
+            "columnNameOfCorruptRecord was not set",
         ),
-        (TIMES, {}, {"spark.sql.path.enabled": "true"}, "spark.sql.path.enabled is not set there"),
-        (TIMES, {}, {"spark.sql.caseSensitive": "true"}, "spark.sql.caseSensitive is false there"),
+        (TIMES, {}, {"spark.sql.path.enabled": "true"}, "spark.sql.path.enabled was not set"),
+        (TIMES, {}, {"spark.sql.caseSensitive": "true"}, "spark.sql.caseSensitive was false"),
     ],
 )
 def test_a_list_is_refused_in_a_session_with_other_settings(
@@ -147,7 +152,7 @@ def test_a_list_is_refused_if_a_view_replaced_a_table(spark, tmp_path):
     spark.sql("DROP VIEW bound.short_lived")
     assert refused.status is Status.REFUSED
     assert "bound.short_lived lies in " in refused.message
-    assert "and is a view here" in refused.message
+    assert "and is a view in the map join" in refused.message
 
 
 @pytest.mark.parametrize("read", ["changing", "above"])

@@ -66,7 +66,7 @@ def remote(metastore_service, postgres_server, tmp_path_factory):
             parts = [(row, f"file:{folder}/{name}/{at}", {}) for at, row in enumerate(rows)]
             add_partitions(client, f"cost.{name}", [("id", "int")], parts)
     values = [f"p{number}" for number in range(MANY)]
-    register(postgres_server, "cost.fact", "p", folder / "fact", values, 77)
+    register(postgres_server, "cost.fact", "p", f"file:{folder}/fact", values, 77)
     return metastore_service
 
 

@@ -140,7 +140,7 @@ def test_keys_are_read_again_in_a_session_with_another_database(
 )
 def test_keys_are_read_again_if_a_setting_may_change_values(tasks, caplog, other, name, value):
     other.conf.set(name, value)
-    handed = read_again(tasks, caplog, f"{name} is ", other)
+    handed = read_again(tasks, caplog, f"{name} was ", other)
     assert len(handed.outcome.rows) == 3
 
 
@@ -163,4 +163,4 @@ def test_the_log_names_all_differences_of_a_session(tasks, caplog, other):
     other.conf.set("spark.sql.caseSensitive", "true")
     other.sql("SELECT 1 AS id, 9 AS p, 'ab' AS s").createOrReplaceTempView("worker_keys")
     read_again(tasks, caplog, "spark.sql.caseSensitive was false in the local task", other)
-    assert "worker_keys is a temporary view here" in caplog.text
+    assert "worker_keys is a temporary view in the map join" in caplog.text

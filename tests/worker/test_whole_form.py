@@ -271,7 +271,8 @@ def test_with_local_task_worker_an_unanswered_statement_fails_the_task(
     with pytest.raises(AirflowFailException) as raised:
         getattr(tasks, stages)(UNANSWERED, local_task=None)
     assert str(raised.value) == (
-        "the worker can't run the local task: worker_it.few is a view. Set local_task to 'auto'"
+        "the worker can't run the local task: worker_it.few is a view, "
+        "which only Spark can read. Set local_task to 'auto'"
     )
     assert raised.value._message_says_all  # so Airflow logs no stack
 
