@@ -155,7 +155,7 @@ def test_a_task_that_starts_its_own_spark_uses_the_workers_keys(tasks):
     summary = json.loads(done.stdout.splitlines()[-1])
     assert (summary["local_task"], summary["kept"]) == ("worker", 3)
     assert summary["work"]["map join"]["partitions_fetched"] == 3
-    assert "the keys are read again" not in done.stdout + done.stderr
+    assert "reads the keys of the worker again" not in done.stdout + done.stderr
     assert written(tasks) == tasks.rows(OF_KEYS)
 
 
