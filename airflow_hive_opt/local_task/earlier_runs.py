@@ -28,8 +28,8 @@ _NEARLY_ALL = 0.9
 class EarlierRuns:
     """What the last run found out about its keys.
 
-    ``skipped_keys`` has the keys that matched nearly all partitions, by digest, with the number of
-    runs in a row that have not read them.
+    ``skipped_keys`` has the digest of each scan whose keys matched nearly all partitions, with the
+    number of runs in a row that have not read these keys.
     """
 
     skipped_keys: Mapping[str, int] = field(default_factory=dict)

@@ -173,7 +173,8 @@ class SubqueryRelation:
 class OpaqueRelation:
     """Anything else in FROM: VALUES, some CTEs and set operations, table functions, lateral views.
 
-    ``text`` is the FROM item with its alias; it is empty if the item can't be used elsewhere.
+    ``text`` is the FROM item with its alias; it is empty if the item can't be copied
+    into a key query, so that it gives no keys.
     ``columns`` is ``None`` if they are not known. ``tables`` are the tables that the text reads.
     """
 

@@ -32,7 +32,7 @@ def planned(job: Job, catalog: StatementTables, settings: Mapping[str, str]) -> 
     if found := setting_that_differs(sql, settings.get, joins_literals=True):
         raise Unanswered(f"the setting {found} changes how the statement is read")
     if found := setting_that_changes_values(settings):
-        raise Unanswered(f"the setting {found} may change values")
+        raise Unanswered(f"with the setting {found}, Spark may read other values than the worker")
     try:
         with Budget(job.settings.switches.planning_seconds):
             catalog.look_up_together(sql)

@@ -206,14 +206,14 @@ def test_our_partition_names_are_the_metastores(metastore, service):
     assert {partition_name(["ds"], [text]) for text in (*ODD, None)} == real
 
 
-def test_few_integer_keys_of_many_partitions_are_a_filter(metastore, asked):
+def test_few_integer_keys_of_many_partitions_are_looked_up_by_a_filter(metastore, asked):
     keys = [((0,), frozenset({(day,) for day in (5, 8, 99)}))]
     found = metastore.partitions_by_keys(metastore.table("numbers"), keys, 100_000)
     assert {part.values for part in found} == {("8",), ("08",)}
     asked_by_filter(asked[1:], 1)
 
 
-def test_few_text_keys_are_partition_names(metastore, asked):
+def test_few_text_keys_are_looked_up_by_partition_names(metastore, asked):
     keys = [((0,), frozenset({(f"d{day:03}",) for day in range(5, 8)} | {("nosuch",)}))]
     found = metastore.partitions_by_keys(metastore.table("many"), keys, 100_000)
     assert sorted(part.values for part in found) == [("d005",), ("d006",), ("d007",)]
@@ -331,7 +331,7 @@ def test_guessed_names_that_the_server_refuses_are_replaced_by_a_filter(metastor
     assert {part.values for part in found} == {("d005",)}
 
 
-def test_date_keys_are_a_filter(metastore, monkeypatch):
+def test_date_keys_are_looked_up_by_a_filter(metastore, monkeypatch):
     keys = [((0,), frozenset({(date(2020, 1, 31),), (date(2020, 2, 1),), (date(1999, 1, 1),)}))]
     found, (by_filter, *_) = every_way(metastore, monkeypatch, "days", keys)
     assert found == {("2020-01-31",), ("2020-02-01",)}

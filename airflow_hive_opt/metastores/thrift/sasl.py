@@ -132,7 +132,9 @@ class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc] #
     def _frame(self) -> bytes:
         (length,) = unpack("!I", self._socket.readAll(4))
         if length > _LONGEST_FRAME:
-            raise TTransportException(message=f"a frame of {length:,} bytes")
+            raise TTransportException(
+                message=f"its answer has a frame of {length:,} bytes: too long"
+            )
         return self._mechanism.unwrap(self._socket.readAll(length))
 
     def _send(self, status: int, message: bytes) -> None:

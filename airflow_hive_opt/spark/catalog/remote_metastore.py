@@ -116,7 +116,10 @@ class PartitionsOf:
         return spark + own if own and spark else spark
 
     def _answering(self, table: Table) -> Metastore:
-        """The metastore to call; waits for the background thread, as a client is for one thread."""
+        """The metastore to call: the client, or Spark's catalog if there is none.
+
+        Waits for the background thread first: two threads must not use a client at the same time.
+        """
         wait(self._prefetched.values())
         remote = self._remote.result()
         if remote is None or (self._is_glue and not _is_same_table(remote, table)):

@@ -91,7 +91,7 @@ def is_read_by_serde(session: SparkSession, metadata: Any) -> bool:
 
 
 def read_by_serde(session: SparkSession, serde: str) -> bool:
-    """Whether Spark reads a Hive table with this serde, not with its own reader."""
+    """Whether Spark uses the serde itself for a Hive table that has it, not its own reader."""
     own = own_format(serde)
     return not own or session.conf.get(f"spark.sql.hive.convertMetastore{own.title()}") != "true"
 

@@ -63,7 +63,7 @@ def test_a_join_that_holds_no_snapshot_reads_the_current_rows(tables, tmp_path, 
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_a_merge_reads_the_snapshot_of_its_keys_if_it_is_held(tables, tmp_path, held):
+def test_a_held_merge_ignores_later_keys_and_another_one_runs_again_plain(tables, tmp_path, held):
     outcome = run_apart(tables, MERGE, tmp_path, lambda: change(tables), hold_snapshots=held)
     changed = rows_of(tables, "SELECT id, v FROM lake.held.big WHERE v <> 0")
     # without holding the new key fails the guard, so the statement runs again as plain Spark

@@ -259,7 +259,7 @@ def test_spark_reads_the_keys_if_its_table_of_that_name_lies_elsewhere(
         ("spark.sql.catalog.lake.type", "jdbc", "only Spark can read"),
         ("spark.sql.catalog.lake.catalog-impl", "org.example.Other", "only Spark can read"),
         ("spark.sql.catalog.lake.table-override.x", "y", "only Spark can read"),
-        ("spark.sql.catalog.spark_catalog.uri", "thrift://nowhere:1", "may change values"),
+        ("spark.sql.catalog.spark_catalog.uri", "thrift://nowhere:1", "Spark may read other"),
     ],
 )
 def test_some_settings_leave_iceberg_tables_to_spark(tasks, conf, made, setting, value, reason):
