@@ -161,7 +161,7 @@ def difference(spark, asked: Case, folder, places) -> tuple[str | None, Outcome]
     ours = tables(spark) if asked.into else sorted(outcome.rows)
     plain = plainly(spark, asked)
     if outcome.status is not Status.DONE:
-        refused = outcome.status is Status.REFUSED and " there" in outcome.message
+        refused = outcome.status is Status.REFUSED and "in another session: " in outcome.message
         if not refused and plain.objection is None:
             return f"it failed: {outcome.message}", outcome
         untouched = not asked.into or ours in (before, plain.rows)
