@@ -1,8 +1,9 @@
 """The join on Kubernetes: `spark-submit` creates the driver's pod, and the task follows it.
 
-Needs `pip install airflow-hive-opt[spark-submit,kubernetes]` and a connection `spark_kubernetes` of
-the type Spark, with a master `k8s://...`, the deploy mode `cluster` and a namespace. The driver
-must reach the storage of `[hive_opt] descriptor_path`. This has never run on a cluster.
+Needs `pip install airflow-hive-opt[spark-submit,kubernetes]`, with a Spark provider that has
+`track_driver_via_k8s_api`, and a connection `spark_kubernetes` of the type Spark, with a master
+`k8s://...`, the deploy mode `cluster` and a namespace. The driver must reach the storage of
+`[hive_opt] descriptor_path`. This has never run on a cluster.
 """
 
 from __future__ import annotations
