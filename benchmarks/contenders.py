@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -109,6 +111,13 @@ def cold_run(
     texts = {FLOOR: [statement.literal], ASKED: [statement.keys, statement.literal]}
     with conf_set(session, _SETTINGS.get(contender, {})):
         return meter.run(lambda: _rows(session, texts.get(contender, [sql])))
+
+
+def check_same_rows(answers: Mapping[str, Rows], setting: object) -> None:
+    """Exits if the contenders' rows differ."""
+    texts = {name: json.dumps(rows, default=str) for name, rows in answers.items()}
+    if len(set(texts.values())) > 1:
+        sys.exit(f"the contenders disagree at {setting}: {texts}")
 
 
 def _rows(session: SparkSession, texts: list[str]) -> Rows:

@@ -10,7 +10,6 @@ contender runs once before it counts. Cold: a fresh JVM for each run. Results go
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from benchmarks.contenders import (
     CONTENDERS,
     Rows,
     Statement,
+    check_same_rows,
     phases,
     star_join,
     warm_run,
@@ -114,7 +114,7 @@ def _warm(
                 if turn or contender in too_slow:  # the first turn warms up
                     yield _said(Run(setting, contender, "warm", cost, busy))
         listings.take(0)
-        _check(answers, setting)
+        check_same_rows(answers, setting)
 
 
 def _cold(
@@ -143,14 +143,7 @@ def _cold(
                 answers[contender] = parts[-1].rows
                 starting = sum(part.session for part in parts)
                 yield _said(Run(setting, contender, "cold", cost, busy, starting))
-        _check(answers, setting)
-
-
-def _check(answers: dict[str, Rows], setting: Setting) -> None:
-    """Exits if the contenders' rows differ."""
-    texts = {name: json.dumps(rows, default=str) for name, rows in answers.items()}
-    if len(set(texts.values())) > 1:
-        sys.exit(f"the contenders disagree at {setting}: {texts}")
+        check_same_rows(answers, setting)
 
 
 def _said(done: Run) -> Run:

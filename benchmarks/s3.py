@@ -30,6 +30,7 @@ from benchmarks.contenders import (
     SWITCHED,
     Rows,
     Statement,
+    check_same_rows,
     star_join,
     warm_run,
 )
@@ -159,7 +160,7 @@ def _warm(
                 run, answers[contender] = _measured(store, setting, contender, "warm", work)
                 if turn:  # the very first turn warms up
                     yield _said(run)
-        _check(answers, setting)
+        check_same_rows(answers, setting)
 
 
 def _cold(
@@ -183,7 +184,7 @@ def _cold(
 
                 run, answers[contender] = _measured(store, setting, contender, "cold", work)
                 yield _said(run)
-        _check(answers, setting)
+        check_same_rows(answers, setting)
 
 
 def _measured(
@@ -202,13 +203,6 @@ def _measured(
     finally:
         store.forget()
     return Run(setting, contender, start, cost, requests, busy, load), rows
-
-
-def _check(answers: dict[str, Rows], setting: Setting) -> None:
-    """Exits if the contenders' rows differ."""
-    texts = {name: json.dumps(rows, default=str) for name, rows in answers.items()}
-    if len(set(texts.values())) > 1:
-        sys.exit(f"the contenders disagree at {setting}: {texts}")
 
 
 def _said(run: Run) -> Run:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -87,14 +86,11 @@ def _orders(
 
 
 def _environment(running: Servers, home: Path) -> dict[str, str]:
-    found = re.fullmatch(r"thrift://(.+):(\d+)", running.metastore.uri)
-    assert found is not None
-    connection = {"conn_type": "hive_metastore", "host": found[1], "port": int(found[2])}
     return {
         **os.environ,
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__HIVE_OPT__WAREHOUSE": str(home / "warehouse"),
-        "AIRFLOW_CONN_METASTORE": json.dumps(connection),
+        "AIRFLOW_CONN_METASTORE": running.metastore.connection,
     }
 
 

@@ -21,6 +21,7 @@ from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.attempts import safe_part
 from tests.services.standalone import standalone
+from tests.services.submit_variables import put_back
 
 SQL = """SELECT r.name, sum(s.amount) AS amount FROM shop.sales s
 JOIN shop.days d ON s.ds = d.ds JOIN shop.regions r ON s.region = r.code
@@ -38,10 +39,7 @@ FOREVER = 10**11
 def connection(cluster, monkeypatch):
     document = {"conn_type": "spark", "host": cluster.url}
     monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(document))
-    for name in ("PATH", "PYSPARK_DRIVER_PYTHON", "AIRFLOW_HIVE_OPT_TASK_PID", "JAVA_HOME"):
-        monkeypatch.setenv(name, os.environ.get(name, ""))  # put back what the task sets
-        if not os.environ[name]:
-            monkeypatch.delenv(name)
+    put_back(monkeypatch)
 
 
 def context(task_id="t", **params):

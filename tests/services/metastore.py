@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +39,12 @@ class MetastoreService:
     def uri(self) -> str:
         """``hive.metastore.uris`` for its clients."""
         return f"thrift://{self.host}:{self.port}"
+
+    @property
+    def connection(self) -> str:
+        """Airflow's connection to it, as JSON."""
+        document = {"conn_type": "hive_metastore", "host": self.host, "port": self.port}
+        return json.dumps(document)
 
     def spark_conf(self) -> dict[str, str]:
         """Spark's settings for a session on this metastore."""

@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ import pyspark
 from airflow_hive_opt.spark.session.java import ensure_java
 from tests.services.jars import jars
 from tests.services.java_options import WITHOUT_ARCHIVE
+from tests.services.metastore import site_xml
 from tests.services.processes import HOST, free_port, server
 
 QUEUES = ("default", "daily")
@@ -90,7 +91,7 @@ def yarn(folder: Path) -> Iterator[Yarn]:
     conf.mkdir(parents=True)
     address = f"http://{HOST}:{page}"
     for name, settings in _configuration(folder, page).items():
-        (conf / name).write_text(_document(settings))
+        (conf / name).write_text(site_xml({key: str(value) for key, value in settings.items()}))
     with ExitStack() as stack:
 
         def start(name: str, kind: str, ready: int) -> subprocess.Popen[bytes]:
@@ -146,11 +147,3 @@ def _configuration(folder: Path, page: int) -> dict[str, dict[str, object]]:
             f"{scheduler}.maximum-am-resource-percent": 1.0,
         },
     }
-
-
-def _document(settings: Mapping[str, object]) -> str:
-    properties = "".join(
-        f"<property><name>{name}</name><value>{value}</value></property>"
-        for name, value in settings.items()
-    )
-    return f"<configuration>{properties}</configuration>"

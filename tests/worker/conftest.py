@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-
 import pytest
 
 from tests.spark.on_metastore import spark_on
@@ -24,7 +21,5 @@ def session(spark, metastore_service):
 @pytest.fixture
 def tasks(session, metastore_service, tmp_path, monkeypatch):
     """Runs the operators, as tasks whose connection is to the metastore."""
-    host, port = re.fullmatch(r"thrift://(.+):(\d+)", metastore_service.uri).groups()
-    connection = {"conn_type": "hive_metastore", "host": host, "port": int(port)}
-    monkeypatch.setenv("AIRFLOW_CONN_METASTORE", json.dumps(connection))
+    monkeypatch.setenv("AIRFLOW_CONN_METASTORE", metastore_service.connection)
     return Tasks(session, tmp_path)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
+from tests.services.submit_variables import put_back
 from tests.spark.on_metastore import spark_on
 from tests.spark.test_bound_names import drop_database
 
@@ -37,6 +37,12 @@ def session(spark, metastore_service):
 
 
 @pytest.fixture
+def conf(cluster, metastore_service):
+    """Spark's settings for applications on the cluster."""
+    return {**metastore_service.spark_conf(), **cluster.spark_conf()}
+
+
+@pytest.fixture
 def result(session):
     """An empty table that is written."""
     session.sql("CREATE TABLE shop.result (item INT, ds INT) STORED AS PARQUET")
@@ -47,10 +53,7 @@ def result(session):
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
     """Puts back what a task sets."""
-    for name in ("PATH", "PYSPARK_DRIVER_PYTHON", "AIRFLOW_HIVE_OPT_TASK_PID", "JAVA_HOME"):
-        monkeypatch.setenv(name, os.environ.get(name, ""))
-        if not os.environ[name]:
-            monkeypatch.delenv(name)
+    put_back(monkeypatch)
 
 
 @pytest.fixture
@@ -63,10 +66,8 @@ def connect(monkeypatch, metastore_service):
             "host": "yarn",
             "extra": {"deploy-mode": mode, "queue": "daily", **extra},
         }
-        host, port = metastore_service.uri.removeprefix("thrift://").split(":")
-        metastore = {"conn_type": "hive_metastore", "host": host, "port": int(port)}
         monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(document))
-        monkeypatch.setenv("AIRFLOW_CONN_METASTORE", json.dumps(metastore))
+        monkeypatch.setenv("AIRFLOW_CONN_METASTORE", metastore_service.connection)
         monkeypatch.setenv("HADOOP_CONF_DIR", str(cluster.conf))
         monkeypatch.setenv("YARN_CONF_DIR", str(cluster.conf))
 

@@ -11,11 +11,6 @@ from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from tests.yarn.tasks import ITEMS, context, made
 
 
-@pytest.fixture
-def conf(cluster, metastore_service):
-    return {**metastore_service.spark_conf(), **cluster.spark_conf()}
-
-
 def rows(session, sql: str) -> list[tuple[int, int]]:
     session.catalog.refreshTable("shop.result")
     return sorted(map(tuple, session.sql(sql).collect()))

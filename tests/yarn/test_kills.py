@@ -21,11 +21,6 @@ from tests.yarn.tasks import FOREVER, Store, context, made, wait_until
 ENDLESS = FOREVER.format(rows=10**11)
 
 
-@pytest.fixture
-def conf(cluster, metastore_service):
-    return {**metastore_service.spark_conf(), **cluster.spark_conf()}
-
-
 def content(session) -> list[tuple[int, int]]:
     session.catalog.refreshTable("shop.result")
     return sorted(map(tuple, session.sql("SELECT * FROM shop.result").collect()))
@@ -105,7 +100,7 @@ def test_a_driver_that_dies_is_not_started_again_by_yarn(
 
 
 def test_stopping_the_task_stops_the_application(cluster, connect, session, conf, result, tmp_path):
-    connect(cluster, "cluster")
+    connect(cluster, "cluster", yarn_resourcemanager_webapp_address=cluster.address)
     before = len(cluster.applications())
     operator = made(MapJoinPruneOperator, f"INSERT INTO {result} {ENDLESS}", tmp_path, conf)
     task = Started(operator, context())

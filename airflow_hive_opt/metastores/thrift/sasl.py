@@ -35,7 +35,19 @@ class Mechanism(Protocol):
         """The data in the server's frame."""
 
 
-class PlainMechanism:
+class WithoutLayer:
+    """The half of a :class:`Mechanism` that neither signs nor encrypts frames."""
+
+    def wrap(self, data: bytes) -> bytes:
+        """See :class:`Mechanism`."""
+        return data
+
+    def unwrap(self, frame: bytes) -> bytes:
+        """See :class:`Mechanism`."""
+        return frame
+
+
+class PlainMechanism(WithoutLayer):
     """User and password, in plain text."""
 
     name = "PLAIN"
@@ -49,14 +61,6 @@ class PlainMechanism:
 
     def finish(self, last: bytes) -> None:
         """See :class:`Mechanism`."""
-
-    def wrap(self, data: bytes) -> bytes:
-        """See :class:`Mechanism`."""
-        return data
-
-    def unwrap(self, frame: bytes) -> bytes:
-        """See :class:`Mechanism`."""
-        return frame
 
 
 class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc] # Thrift has no types

@@ -9,6 +9,7 @@ import re
 import secrets
 from dataclasses import dataclass, field
 
+from airflow_hive_opt.metastores.thrift.sasl import WithoutLayer
 from airflow_hive_opt.metastores.thrift.security import SecurityError
 
 _REALM = _HOST = "default"  # Hadoop's, for every server
@@ -38,7 +39,7 @@ class Token:
         return cls(identifier, password)
 
 
-class DigestMechanism:
+class DigestMechanism(WithoutLayer):
     """A :class:`~airflow_hive_opt.metastores.thrift.sasl.Mechanism` without a layer."""
 
     name = "DIGEST-MD5"
@@ -79,14 +80,6 @@ class DigestMechanism:
         """See :class:`~airflow_hive_opt.metastores.thrift.sasl.Mechanism`."""
         if last and _fields(last).get(b"rspauth") != self._expected:
             raise SecurityError("the server does not know the token that it has given")
-
-    def wrap(self, data: bytes) -> bytes:
-        """See :class:`~airflow_hive_opt.metastores.thrift.sasl.Mechanism`."""
-        return data
-
-    def unwrap(self, frame: bytes) -> bytes:
-        """See :class:`~airflow_hive_opt.metastores.thrift.sasl.Mechanism`."""
-        return frame
 
 
 def _response(secret: bytes, middle: bytes, second: bytes) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,9 +16,7 @@ SQL = Path(__file__).parents[3] / "dags" / "sql" / "upsert_orders_delta.sql"
 
 @pytest.fixture
 def shop(lake, monkeypatch, metastore_service):
-    host, port = metastore_service.uri.removeprefix("thrift://").split(":")
-    connection = {"conn_type": "hive_metastore", "host": host, "port": int(port)}
-    monkeypatch.setenv("AIRFLOW_CONN_METASTORE_DEFAULT", json.dumps(connection))
+    monkeypatch.setenv("AIRFLOW_CONN_METASTORE_DEFAULT", metastore_service.connection)
     monkeypatch.setenv("AIRFLOW_VAR_DELTA_JARS", "the jars of the session that runs")
     lake.sql("CREATE DATABASE shop")
     for name in ("orders", "plain"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from itertools import count
 from pathlib import Path
 
@@ -148,9 +146,7 @@ def test_a_delta_log_with_gaps_is_left_to_spark(session, conf, made, metastore_s
 
 @pytest.fixture
 def tasks(session, metastore_service, tmp_path, monkeypatch):
-    host, port = re.fullmatch(r"thrift://(.+):(\d+)", metastore_service.uri).groups()
-    connection = {"conn_type": "hive_metastore", "host": host, "port": int(port)}
-    monkeypatch.setenv("AIRFLOW_CONN_METASTORE", json.dumps(connection))
+    monkeypatch.setenv("AIRFLOW_CONN_METASTORE", metastore_service.connection)
     return Tasks(session, tmp_path)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from itertools import count
 
 import pytest
@@ -183,9 +181,7 @@ def test_unsupported_iceberg_tables_are_left_to_spark(session, conf, made, reaso
 
 @pytest.fixture
 def tasks(session, metastore_service, tmp_path, monkeypatch):
-    host, port = re.fullmatch(r"thrift://(.+):(\d+)", metastore_service.uri).groups()
-    connection = {"conn_type": "hive_metastore", "host": host, "port": int(port)}
-    monkeypatch.setenv("AIRFLOW_CONN_METASTORE", json.dumps(connection))
+    monkeypatch.setenv("AIRFLOW_CONN_METASTORE", metastore_service.connection)
     return Tasks(session, tmp_path)
 
 
