@@ -14,7 +14,7 @@ from upath import UPath
 
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.descriptor import query_digest
-from airflow_hive_opt.documents.job import Job
+from airflow_hive_opt.documents.job import Job, Stages
 from airflow_hive_opt.spark.session.session_conf import conf_set
 from benchmarks.measure import Cost, Meter
 from tests.spark.stages import join, map_join, prune
@@ -141,7 +141,7 @@ def split_prune(session: SparkSession, sql: str, path: UPath) -> Rows:
 
 def split_join(session: SparkSession, sql: str, path: UPath) -> Rows:
     """Only the map join, from a descriptor that another application wrote."""
-    job = _job(sql)
+    job = replace(_job(sql), stages=Stages.MAP_JOIN)
     found = descriptors.read(path, query_digest(job.sql, job.parameters))
     return list(map_join(session, job, path, found.digest).rows)
 
