@@ -147,8 +147,12 @@ class Statements:
             return [f"{aggregate}({rng.choice(columns)})" for _ in range(width)], ""
         items = [rng.choice(columns) for _ in range(width)]
         if form == "window":
-            keys = rng.sample(columns, rng.randint(1, 2))
-            items[0] = rng.choice([items[0], keys[0]])
+            *others, days, _ = columns
+            if rng.random() < 0.6:  # windows that span partitions
+                keys, items[0] = [rng.choice(others)], days
+            else:
+                keys = rng.sample(columns, rng.randint(1, 2))
+                items[0] = rng.choice([items[0], keys[0]])
             over = f"OVER (PARTITION BY {', '.join(keys)})"
             items[-1] = f"{aggregate}({rng.choice(columns)}) {over}"
         elif form == "filled":

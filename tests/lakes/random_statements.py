@@ -30,6 +30,8 @@ SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+# How many statements change a table, one after the other, unless they leave few of its rows.
+_EACH_TABLE, _FEWEST_ROWS = 6, 10
 _FAILURES = (PySparkException, Py4JJavaError, PlanError)
 
 
@@ -81,11 +83,17 @@ def check_changes(session, path, changes: Changes) -> None:
     """Random MERGE, UPDATE and DELETE: the table has the rows that plain Spark leaves."""
     wrong, reasons, refused = [], Counter(), Counter()
     rng = random.Random(SEED)
+    name = layout = ""
+    before: list[str] = []
+    left = 0
     for number in range(WRITES):
-        name, layout = rng.choice(sorted(FACTS)), rng.choice(changes.layouts)
+        if not left:  # creating tables takes most of the time
+            name, layout = rng.choice(sorted(FACTS)), rng.choice(changes.layouts)
+            for copy in ("plain", "ours"):
+                changes.create(f"{name}_{copy}", layout, name)
+            before, left = [], _EACH_TABLE
+        left -= 1
         options = _options(rng)
-        for copy in ("plain", "ours"):
-            changes.create(f"{name}_{copy}", layout, name)
         sql = change(rng, name, f"{name}_{{}}")
         while not changes.accepts(sql) and rng.random() < 0.9:
             sql = change(rng, name, f"{name}_{{}}")
@@ -110,7 +118,11 @@ def check_changes(session, path, changes: Changes) -> None:
         kinds = {_kind(text, changes.refused) for text in failed.values()}
         refused.update(kinds)
         if contents[0] != contents[1] or len(kinds) > 1 or len(failed) == 1:
-            wrong.append(finding(ran=ran, failed=failed, **differing(*contents)))
+            wrong.append(finding(ran=ran, failed=failed, before=before, **differing(*contents)))
+            left = 0
+        if len(contents[0]) < _FEWEST_ROWS:
+            left = 0
+        before = [*before, sql]
     counted = f"{repeat(FUZZ_WRITES=WRITES)}: plain Spark refuses {dict(refused)}, {reasons}"
     print(f"{counted}, {len(wrong)} wrong")
     assert not wrong, report(wrong, FUZZ_WRITES=WRITES)
