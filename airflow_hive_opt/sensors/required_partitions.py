@@ -37,7 +37,7 @@ from airflow_hive_opt.provider.waiting import (
     statement_digest,
 )
 from airflow_hive_opt.sensors.deferring import deadline_in, is_deferrable, summary_in
-from airflow_hive_opt.statement.lake_formats import ICEBERG
+from airflow_hive_opt.statement.lake_formats import DELTA, ICEBERG
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job
@@ -217,6 +217,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         if provider == ICEBERG:
             assert self.catalog_conn_id is not None, "check_connections"
             return IcebergCatalogHook(self.catalog_conn_id).get_conn()
+        assert provider == DELTA, "a list has no tables of formats without a client"
         named = self.storage_conn_id
         return delta_tables(None if named is None else BaseHook.get_connection(named))
 
