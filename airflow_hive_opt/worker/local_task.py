@@ -1,6 +1,6 @@
 """The local task without Spark (HIVE-5119, execution, the local work): it runs in the worker.
 
-Tables, functions and partitions come from the metastore, and keys from the small tables' files. The
+Tables and partitions come from the metastore, and keys from the small tables' files. The
 descriptor is the one that Spark's local task writes, except that its list may have partitions too
 many. What the worker can't answer, it leaves to Spark.
 """
