@@ -139,8 +139,8 @@ class GlueConnection:
             return MetastoreError(f"{what}. The credentials have expired: renew them")
         if code in _DENIED:
             return MetastoreError(
-                f"{what}. The role needs glue:GetTable, glue:GetPartitions and "
-                "glue:BatchGetPartition on catalog, database and table"
+                f"{what}. The role needs glue:GetDatabase, glue:GetTable, glue:GetPartitions and "
+                "glue:BatchGetPartition on catalog, databases (also default) and tables"
             )
         return MetastoreError(what)
 
