@@ -139,7 +139,7 @@ class Delta:
         return f"VERSION AS OF {version}"
 
     def has_columns_of(self, session: SparkSession, loaded: Any, version: str) -> bool:  # noqa: ARG002
-        """Always true: a table has the columns of its current version."""
+        """Whether the version is the current one: an earlier one may have other columns."""
         return str(loaded.initialSnapshot().version()) == version
 
 
