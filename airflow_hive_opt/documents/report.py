@@ -121,7 +121,7 @@ class Report:
 
 @dataclass(frozen=True)
 class StoredReport:
-    """A report's file: the summary as in XCom, and Hive's stages."""
+    """The content of a report's file: the summary as in XCom, and Hive's stages."""
 
     summary: Mapping[str, Any]
     stages: tuple[StageSummary, ...] = ()
@@ -271,7 +271,7 @@ def headline(descriptor: Descriptor) -> str:
 
 
 def unpruned(descriptor: Descriptor) -> list[str]:
-    """One sentence for each scan of a partitioned table that is read whole."""
+    """One sentence for each scan of a partitioned table that is not pruned."""
     pruned = {target.scan for target in descriptor.targets}
     return [
         plain(f"{found.scan.name} reads all partitions, {found.reason}: {found.message}")

@@ -77,7 +77,7 @@ class Delta:
         """Without Delta's catalog Spark can't say how the table is partitioned."""
         log.warning(
             "%s is a Delta table, but spark.sql.catalog.spark_catalog is not Delta's catalog, so "
-            "it is read whole: set it to org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            "it is not pruned: set it to org.apache.spark.sql.delta.catalog.DeltaCatalog",
             table.name,
         )
         return table
