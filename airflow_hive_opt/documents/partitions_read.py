@@ -21,7 +21,7 @@ class PartitionsRead:
 
 
 def partitions_read(descriptor: Descriptor) -> dict[str, PartitionsRead]:
-    """The partitions that a run reads, by ``database.table``; only tables with pruned scans alone."""
+    """The partitions that a run reads, by ``database.table``; no table with an unpruned scan."""
     found: dict[str, tuple[tuple[str, ...], dict[tuple[str, ...], None]]] = {}
     whole = set()
     for decision, target in scans(descriptor):

@@ -68,7 +68,8 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     it has. It reads the metadata of an Iceberg table with PyIceberg, if the table has changed since
     the last poke, and the new commits of a Delta table with ``deltalake``. If several small tables
     prune one table, the sensor waits for every combination of their keys, because the join may read
-    each of them. The log says which partitions are missing.
+    each of them. The log says which partitions are missing. The sensor does not wait for partitions
+    of Hudi tables.
 
     :param sql: the statement that will run. (templated)
     :param descriptor: the output of the statement's
