@@ -256,7 +256,7 @@ def _arguments() -> argparse.Namespace:
     add("--patience", type=float, default=30, help="seconds; a slower contender runs once")
     add("--folder", type=Path, default=FOLDER)
     add("--results", type=Path, default=RESULTS)
-    add("--add", action="store_true", help="to the results that are there, instead of anew")
+    add("--add", action="store_true", help="keep the earlier results, and add to them")
     return parser.parse_args()
 
 

@@ -14,7 +14,7 @@ import yaml
 from airflow_hive_opt.documents import descriptor
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.job import Stages
-from airflow_hive_opt.documents.report import headline
+from airflow_hive_opt.documents.report import NO_PARTITIONED_TABLE, headline
 from airflow_hive_opt.get_provider_info import get_provider_info
 from airflow_hive_opt.pruning.advice import ADVICE
 from airflow_hive_opt.pruning.reasons import Reason
@@ -32,6 +32,7 @@ def test_every_reason_is_listed_with_its_sentence():
     text = (PROJECT / "docs" / "reference" / "reasons.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert rows == [f"| `{reason.value}` | {reason.sentence} |" for reason in Reason]
+    assert f"`{NO_PARTITIONED_TABLE}`" in text  # not of a scan
 
 
 def test_the_advice_on_every_reason_is_on_the_troubleshooting_page():

@@ -45,7 +45,7 @@ def add(commands: Any) -> None:
         command.add_argument(
             "--hold-snapshots",
             action="store_true",
-            help="read small Iceberg tables at the snapshots from which their keys come",
+            help="read small Iceberg and Delta tables at the snapshots from which their keys come",
         )
         command.add_argument(
             "--conf", action="append", default=[], metavar="K=V", help="a Spark setting"

@@ -149,7 +149,7 @@ def _changed(what: str, before: str, now: str) -> str:
 def _difference(
     name: str, there: Mapping[str, str | None], here: Mapping[str, str | None]
 ) -> Iterator[str]:
-    """How a table or view differs. One that is only missing here is left to Spark's error."""
+    """How a table or view differs; nothing if it is only missing here: Spark reports that."""
     if name not in here:
         if _kind(there[name]) == _TEMPORARY:
             yield f"{name} is a temporary view in the local task and not in the map join"

@@ -115,9 +115,9 @@ class RowFilter:
 class PlannedFiles:
     """The data files that one scan will read, found by the metadata of its table.
 
-    ``expression`` is the condition on an Iceberg table in Iceberg's JSON. ``partitions``, ``files``
-    and ``bytes`` are what it leaves of ``total_files`` and ``total_bytes``; a number is ``None`` if
-    it is not known.
+    ``expression`` is the condition: in Iceberg's JSON, or as SQL for tables of Delta and Hudi.
+    ``partitions``, ``files`` and ``bytes`` are what it leaves of ``total_files`` and
+    ``total_bytes``; a number is ``None`` if it is not known.
     """
 
     scan: ScanRef
@@ -131,10 +131,10 @@ class PlannedFiles:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A small Iceberg table and the snapshot that it had at the local task.
+    """A small Iceberg or Delta table and the snapshot that it had at the local task.
 
-    ``snapshot`` is its ID as text, which JavaScript does not round. ``held`` says that the
-    statement reads this snapshot.
+    ``snapshot`` is its ID, or the number of Delta's version, as text, which JavaScript does not
+    round. ``held`` says that the statement reads this snapshot.
     """
 
     table: str

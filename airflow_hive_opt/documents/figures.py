@@ -112,7 +112,7 @@ def _pruned_bytes_of(
 ) -> tuple[int | None, bool]:
     """The bytes of a table that were not read, and whether they are an estimate.
 
-    A table without a list of partitions is read whole, unless its own metadata skips files.
+    Of a table without a list of partitions everything is read, unless its own metadata skips files.
     """
     whole, part = read["total_bytes"], read["bytes"]
     if part is None:

@@ -138,7 +138,7 @@ def _check_limit(
     scans = zip(of_files, descriptor.planned_files)
     if unknown := [found.scan.table for count, found in scans if count is None]:
         raise GateClosed(
-            f"max_{unit}s can't be checked: the metadata of {', '.join(unknown)} does not tell how "
+            f"max_{unit}s can't be checked: the metadata of {', '.join(unknown)} does not say how "
             f"much of it the statement would read. Leave max_{unit}s out",
             descriptor,
         )

@@ -71,8 +71,8 @@ class Job:
     - ``max_keys`` and ``max_key_bytes`` limit the number and the total bytes of one small table's
       keys.
     - ``show_rows`` is how many rows of a SELECT the run returns; with 0 Spark only plans a SELECT.
-    - ``hold_snapshots`` says that the statement reads small Iceberg tables at the snapshots from
-      which their keys come.
+    - ``hold_snapshots`` says that the statement reads small Iceberg and Delta tables at the
+      snapshots from which their keys come.
     - ``skipped_keys`` are keys that the last run of this task found not worth reading; see
       :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`.
     - ``columns`` limits the partition columns of :attr:`Stages.KEYS`.

@@ -21,7 +21,7 @@ class PartitionsRead:
 
 
 def partitions_read(descriptor: Descriptor) -> dict[str, PartitionsRead]:
-    """The partitions that a run reads, by ``database.table``; no table that a scan reads whole."""
+    """The partitions that a run reads, by ``database.table``; no table with an unpruned scan."""
     found: dict[str, tuple[tuple[str, ...], dict[tuple[str, ...], None]]] = {}
     whole = set()
     for decision, target in scans(descriptor):

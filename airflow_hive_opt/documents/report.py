@@ -23,6 +23,8 @@ from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 log = logging.getLogger(__name__)
+NO_PARTITIONED_TABLE = "NO_PARTITIONED_TABLE"
+"""In place of a run's reason code if its statement reads no partitioned table."""
 _PRUNED = "PRUNED"
 _BY_CONDITION = ("RESTRICTED", "OWN_CONDITION")
 
@@ -119,7 +121,7 @@ class Report:
 
 @dataclass(frozen=True)
 class StoredReport:
-    """A report's file: the summary as in XCom, and Hive's stages."""
+    """The content of a report's file: the summary as in XCom, and Hive's stages."""
 
     summary: Mapping[str, Any]
     stages: tuple[StageSummary, ...] = ()
@@ -238,12 +240,12 @@ def _read(found: Mapping[str, Any]) -> str:
 
 
 def reason(descriptor: Descriptor) -> str:
-    """``PRUNED`` if any scan was; else the first scan's reason, or ``NO_PARTITIONED_TABLE``."""
+    """``PRUNED`` if any scan was; else the first scan's reason, or :data:`NO_PARTITIONED_TABLE`."""
     if descriptor.targets or descriptor.row_filters:
         return _PRUNED
     if descriptor.decisions:
         return descriptor.decisions[0].reason
-    return "NO_PARTITIONED_TABLE"
+    return NO_PARTITIONED_TABLE
 
 
 def headline(descriptor: Descriptor) -> str:
@@ -269,7 +271,7 @@ def headline(descriptor: Descriptor) -> str:
 
 
 def unpruned(descriptor: Descriptor) -> list[str]:
-    """One sentence for each scan of a partitioned table that is read whole."""
+    """One sentence for each scan of a partitioned table that is not pruned."""
     pruned = {target.scan for target in descriptor.targets}
     return [
         plain(f"{found.scan.name} reads all partitions, {found.reason}: {found.message}")

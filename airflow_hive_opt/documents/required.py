@@ -34,7 +34,7 @@ class RequiredPartitions:
     def in_words(self) -> str:
         """A line for the log."""
         tables = ", ".join(entry.table for entry in self.tables) or "no table"
-        return f"the keys call for {self.count:,} partitions of {tables}"
+        return f"the keys require {self.count:,} partitions of {tables}"
 
 
 def write(found: RequiredPartitions, path: StoragePath) -> None:
@@ -93,11 +93,16 @@ def _check(found: _Document) -> None:
     """Raises ``ValueError`` if the list's fields contradict each other."""
     for entry in found.tables:
         if len(entry.types) != len(entry.all_columns):
-            raise ValueError(f"{entry.table} has not as many types as columns")
+            count, columns = len(entry.types), len(entry.all_columns)
+            raise ValueError(f"{entry.table} has {count} types for {columns} partition columns")
         if not set(entry.all_columns).issuperset(entry.columns):
             raise ValueError(f"{entry.table} does not have all the requested columns")
-        if any(len(row) != len(entry.columns) for row in entry.tuples):
-            raise ValueError(f"a row of {entry.table} has not as many values as there are columns")
+        for row in entry.tuples:
+            if len(row) != len(entry.columns):
+                count = len(row)
+                raise ValueError(
+                    f"a tuple of {entry.table} has {count} values for {len(entry.columns)} columns"
+                )
         _as_values(entry)
 
 

@@ -129,7 +129,8 @@ def _check(found: _Document) -> None:
     """Raises ``ValueError`` if the document's fields contradict each other."""
     for scan in found.scans:
         if len(scan.types) != len(scan.all_columns):
-            raise ValueError(f"{scan.table} has not as many types as columns")
+            count, columns = len(scan.types), len(scan.all_columns)
+            raise ValueError(f"{scan.table} has {count} types for {columns} partition columns")
         types = dict(zip_strict(scan.all_columns, scan.types))
         for keys in scan.keys:
             if not types.keys() >= set(keys.columns):

@@ -1,8 +1,9 @@
 """How Spark, which makes its own plan, runs the joins and hints of Hive's plan.
 
-A map join becomes a broadcast join. Adaptive execution replaces a Conditional. A join needs no
-shuffle if Spark itself wrote both tables with the same buckets. Spark can't use the buckets that
-Hive wrote, because Hive and Spark use different hash functions.
+A map join becomes a broadcast join. In place of a conditional task, Spark's adaptive execution
+chooses the join at run time. A join needs no shuffle if Spark itself wrote both tables with the
+same buckets. Spark can't use the buckets that Hive wrote, because Hive and Spark use different hash
+functions.
 """
 
 from __future__ import annotations

@@ -16,7 +16,9 @@ from airflow_hive_opt.statement.catalog import Table
 
 
 class LocalTaskContext:
-    """One engine and its metastore; runs each key query and lists each table's names once.
+    """What the scans of a local task share: engine, metastore and results.
+
+    Runs each key query once, and lists each table's partition names once.
 
     ``is_on_glue`` says that Spark's metastore is AWS Glue, and ``hand_over`` that other
     applications read the results.

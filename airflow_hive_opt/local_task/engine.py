@@ -68,11 +68,11 @@ class Keys(Protocol):
 
 
 class Engine(Protocol):
-    """Reads keys and evaluates conditions; what it does not understand it leaves to Spark."""
+    """Reads keys and evaluates conditions."""
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
-        """The errors after which a scan is only not pruned."""
+        """The errors that leave a scan unpruned but do not fail the run."""
 
     def collect(self, source: KeySource, names: NamesOf) -> Keys | Reason:
         """The source's keys, or the reason why they can't be used; raises :attr:`failures`."""

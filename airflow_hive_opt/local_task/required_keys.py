@@ -12,6 +12,7 @@ from airflow_hive_opt.metastores.partitions import Value
 from airflow_hive_opt.pruning.decisions import KeySource, ScanDecision
 from airflow_hive_opt.pruning.plan import Plan
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.statement.lake_formats import LAKE_FORMATS
 
 
 class _NotCollected(Exception):
@@ -39,16 +40,14 @@ def required_keys(
     """The keys of every scan that keys prune, with one entry for each of its alternatives.
 
     Only keys are used that a plain equality compares with a partition column. ``only`` names
-    partition columns; keys of other columns are left out. The target of MERGE, UPDATE and DELETE
-    has no entry: the statement may itself add what is missing there.
+    partition columns; keys of other columns are left out. A scan that :func:`not_waited_for`
+    excludes has no entry.
     """
     scans: list[ScanKeys] = []
     notes: dict[str, None] = {}
     for decision in plan.decisions:
-        if is_target(decision, plan):
-            notes[
-                f"{decision.scan.name} requires no partitions: the statement changes its rows"
-            ] = None
+        if why := not_waited_for(decision, plan):
+            notes[f"{decision.scan.name} is not waited for: {why}"] = None
             continue
         if not decision.pruned:
             notes[f"{decision.scan.name} requires no partitions: {decision.reason.sentence}"] = None
@@ -57,11 +56,19 @@ def required_keys(
     return FoundKeys(tuple(scans), tuple(notes))
 
 
-def is_target(decision: ScanDecision, plan: Plan) -> bool:
-    """Whether the scan reads the table whose rows the statement changes."""
+def not_waited_for(decision: ScanDecision, plan: Plan) -> str | None:
+    """Why a sensor never waits for partitions of the scan; ``None`` if it may.
+
+    The target of MERGE, UPDATE and DELETE is one reason: the statement may itself add what is
+    missing there.
+    """
+    provider = decision.table.provider
+    if provider and not LAKE_FORMATS[provider].has_client:
+        return f"a sensor can't look up partitions of {provider} tables"
     if plan.row_level is None or decision.relation is None:
-        return False
-    return decision.relation.reference == plan.row_level.target
+        return None
+    is_target = decision.relation.reference == plan.row_level.target
+    return "the statement changes its rows" if is_target else None
 
 
 def types_of(decision: ScanDecision) -> dict[str, str]:

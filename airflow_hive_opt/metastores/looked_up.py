@@ -1,4 +1,4 @@
-"""Caches what a metastore of Hive tables has returned: tables and names of functions."""
+"""Caches the tables that a metastore of Hive tables has returned."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_hive_opt.statement.catalog import Table
 
 
 class LookedUp(ABC):
-    """The tables and functions of a metastore; unqualified names are in ``database``.
+    """The tables of a metastore; unqualified names are in ``database``.
 
     The abstract methods return objects with the fields of Thrift's.
     """
@@ -22,7 +22,6 @@ class LookedUp(ABC):
         self._database = database.lower()
         self._tables: dict[str, Table | None] = {}
         self._storages: dict[str, Storage | None] = {}
-        self._functions: dict[str, frozenset[str]] = {}
 
     def table(self, name: str) -> Table | None:
         """See :class:`~airflow_hive_opt.statement.catalog.Catalog`."""
@@ -63,14 +62,6 @@ class LookedUp(ABC):
         }
         return [found.get(part.values) for part in partitions]
 
-    def functions(self, database: str) -> frozenset[str]:
-        """See :class:`~airflow_hive_opt.metastores.metastore.Remote`."""
-        database = database.lower()
-        if database not in self._functions:
-            names = self._told_functions(database)
-            self._functions[database] = frozenset(name.lower() for name in names)
-        return self._functions[database]
-
     def _key(self, name: str) -> str:
         database, _, short = name.lower().rpartition(".")
         return f"{database or self._database}.{short}"
@@ -90,7 +81,3 @@ class LookedUp(ABC):
     @abstractmethod
     def _told_partitions(self, table: Table, partitions: Sequence[Partition]) -> Iterable[Any]:
         """The given partitions, without those that do not exist."""
-
-    @abstractmethod
-    def _told_functions(self, database: str) -> Iterable[str]:
-        """The names of a database's functions; none if the database does not exist."""

@@ -104,9 +104,6 @@ class Remote(Metastore, Protocol):
     def default_location(self) -> str | None:
         """The location of the database ``default``."""
 
-    def functions(self, database: str) -> frozenset[str]:
-        """The names of a database's functions, in lower case; none if there is no database."""
-
     def close(self) -> None:
         """Closes the connection; the next call opens another."""
 

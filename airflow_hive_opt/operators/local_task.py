@@ -54,9 +54,9 @@ class LocalTaskOperator(StatementOperator):
         (templated)
     :param planning_seconds: processor seconds of planning after which the statement passes through
         to Spark. Default: 2. (templated)
-    :param hold_snapshots: if true, the statement reads small Iceberg tables at the snapshots from
-        which their keys come, also if the map join is another task and runs later. Default: it
-        reads their current snapshots.
+    :param hold_snapshots: if true, the statement reads small Iceberg and Delta tables at the
+        snapshots from which their keys come, also if the map join is another task and runs later.
+        Default: it reads their current snapshots.
     :param local_task: where the local task runs. ``worker``: in the task's own process, without a
         JVM; if that is not possible, the task fails. ``spark``: on Spark. ``auto``: in the task's
         process if possible, else on Spark; the log says why. Default: ``[hive_opt] local_task``,

@@ -12,7 +12,14 @@ from pydantic import ValidationError
 
 from airflow_hive_opt.documents.descriptor import Descriptor, PlannedFiles, Target
 from airflow_hive_opt.documents.figures import SUMMARY_KEY
-from airflow_hive_opt.documents.report import PHASES, StageSummary, StoredReport, headline, scans
+from airflow_hive_opt.documents.report import (
+    NO_PARTITIONED_TABLE,
+    PHASES,
+    StageSummary,
+    StoredReport,
+    headline,
+    scans,
+)
 from airflow_hive_opt.metastores.partition_names import partition_name
 from airflow_hive_opt.pages.models import (
     EliminatedJoin,
@@ -241,7 +248,7 @@ def _sentence(code: str) -> str:
     try:
         return Reason(code).sentence
     except ValueError:
-        return "no partitioned table is read" if code == "NO_PARTITIONED_TABLE" else code
+        return "no partitioned table is read" if code == NO_PARTITIONED_TABLE else code
 
 
 def _phases(seconds: Mapping[str, float], work: object) -> list[Phase]:

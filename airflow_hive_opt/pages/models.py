@@ -254,7 +254,7 @@ class TaskSummary(BaseModel):
 
     ``group`` is the task group whose two tasks are one row; ``task_id`` is then the one that ran
     last. ``estimated`` says that ``pruned_bytes`` is an estimate. ``trend`` is ``worse`` if the
-    last run reads a scan whole that an earlier run pruned.
+    last run does not prune a scan that an earlier run pruned.
     """
 
     dag_id: str

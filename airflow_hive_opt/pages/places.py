@@ -49,7 +49,7 @@ def places_of(script: str, scans: Sequence[tuple[str, Reference | None]]) -> lis
 
 
 def place_at(script: str, start: int, stop: int) -> Place:
-    """The place of some characters of the script."""
+    """Line and column of the characters from ``start`` to ``stop``."""
     above = script[:start]
     return Place(
         start=start,

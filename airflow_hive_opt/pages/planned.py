@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from airflow_hive_opt.documents.report import NO_PARTITIONED_TABLE
 from airflow_hive_opt.explain.plan_text import Explanation
 from airflow_hive_opt.explain.stages import summaries
 from airflow_hive_opt.pages.models import Instance, Scan, Source, Stage, Statement
@@ -9,8 +12,6 @@ from airflow_hive_opt.pages.places import place_at
 from airflow_hive_opt.pruning.advice import advice_on
 from airflow_hive_opt.pruning.decisions import ScanDecision
 from airflow_hive_opt.pruning.reasons import Reason
-
-_NO_TABLE = "NO_PARTITIONED_TABLE"
 
 
 def instance_of_plan(found: Explanation, script: str) -> Instance:
@@ -25,7 +26,7 @@ def instance_of_plan(found: Explanation, script: str) -> Instance:
         task_id="Plan of a statement",
         map_index=-1,
         headline=f"{len(pruned)} of {len(decisions)} scans of partitioned tables will be pruned",
-        reason=Reason.PRUNED if pruned else decisions[0].reason if decisions else _NO_TABLE,
+        reason=_reason(decisions),
         kept=0,
         total=0,
         scans=scans,
@@ -41,6 +42,13 @@ def instance_of_plan(found: Explanation, script: str) -> Instance:
         appeared=0,
         descriptor="there",
     )
+
+
+def _reason(decisions: Sequence[ScanDecision]) -> str:
+    """As :func:`~airflow_hive_opt.documents.report.reason` tells it of a run."""
+    if any(decision.pruned for decision in decisions):
+        return Reason.PRUNED
+    return decisions[0].reason if decisions else NO_PARTITIONED_TABLE
 
 
 def _scan(decision: ScanDecision, script: str) -> Scan:

@@ -86,7 +86,7 @@ def plus(one: int | None, other: int | None) -> int | None:
 
 
 def _lost(before: BriefRun, after: BriefRun) -> bool:
-    """Whether a scan that was pruned is read whole now."""
+    """Whether a scan that was pruned is not pruned any more."""
     now = dict(after.figures.scans)
     return any(
         code == Reason.PRUNED

@@ -83,7 +83,7 @@ def partition_keys_in(descriptor: Descriptor, table: str) -> list[str]:
         )
     if odd := [key for key in keys if not key.strip() or len(key) > MOST_CHARACTERS]:
         raise NoPartitionKeysError(
-            f"Airflow requires partition keys of 1 to {MOST_CHARACTERS} characters, and a "
-            f"partition of {table} has {odd[0][:80]!r}"
+            f"Airflow requires partition keys of 1 to {MOST_CHARACTERS} characters, but {table} "
+            f"has a partition with the key {odd[0][:80]!r}"
         )
     return keys

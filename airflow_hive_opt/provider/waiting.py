@@ -45,7 +45,7 @@ def poll_descriptor(uri: str, query_digest: str | None) -> PollResult:
     if query_digest not in (None, found.query_digest):
         return PollResult(False, f"the descriptor at {uri} belongs to another statement")
     summary = descriptor_summary(found, uri)
-    return PollResult(True, f"a whole descriptor is at {uri}, created {found.created}", summary)
+    return PollResult(True, f"a complete descriptor is at {uri}, created {found.created}", summary)
 
 
 def statement_digest(sql: str, parameters: Mapping[str, Any] | None) -> str:

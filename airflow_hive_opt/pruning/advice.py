@@ -16,7 +16,8 @@ ADVICE = {
     Reason.PLANNING_TOO_LONG: "Put long lists into a table, or raise planning_seconds.",
     Reason.PARTITIONS_NOT_IN_METASTORE: "Nothing, because this package can't prune such a table.",
     Reason.TRANSACTIONAL_TABLE: (
-        "Copy it in Hive to a table that is not transactional: Spark may read wrong rows of it."
+        "In Hive, copy the table to one that is not transactional. Spark may return wrong rows "
+        "from a transactional table."
     ),
     Reason.SCAN_NOT_RESTRICTABLE: (
         "Read the sample, the version or the hidden columns in a separate statement, and use "
@@ -42,7 +43,8 @@ ADVICE = {
     Reason.KEY_SOURCE_NOT_PLANNED: "Write the other side as a table, a CTE or a subquery.",
     Reason.KEY_SOURCE_NOT_DETERMINISTIC: _SAME_EACH_TIME,
     Reason.KEY_SOURCE_TRANSACTIONAL: (
-        "Copy it in Hive to a table that is not transactional: Spark may read wrong rows of it."
+        "In Hive, copy the table to one that is not transactional. Spark may return wrong rows "
+        "from a transactional table."
     ),
     Reason.PYTHON_FUNCTION: (
         "Write the function in SQL, or set python_functions=True, if it always returns the same "

@@ -172,13 +172,13 @@ _SENTENCES = {
         "by the table's metadata, nearly all of its files may contain the keys, so a condition "
         "would cost more than it saves"
     ),
-    Reason.SOURCE_CHANGED: (
-        "MERGE's source has a row whose key was not among those that were read, so the statement "
-        "ran without keys"
-    ),
     Reason.KEYS_IN_MOST_ROW_GROUPS: (
         "a condition on the key would skip too little: the files are not clustered by the key, "
         "they have no usable statistics on it (not Parquet or ORC, or another type), or a key "
         "contains special characters"
+    ),
+    Reason.SOURCE_CHANGED: (
+        "MERGE's source has a row whose key was not among those that were read, so the statement "
+        "ran without keys"
     ),
 }

@@ -92,7 +92,7 @@ class Cost:
         """
         return self.share(conditions) <= (_FEW_KEYS if large else _VERY_FEW_KEYS)
 
-    def aggregates_to_much(self, table: Table, keys: Iterable[str]) -> bool:
+    def has_a_large_aggregate(self, table: Table, keys: Iterable[str]) -> bool:
         """Whether an aggregate by key is too large to broadcast, by the table's statistics."""
         groups = table.distinct_keys(keys)
         return groups is not None and groups * _GROUP_BYTES > self.settings.number(MAP_JOIN_SIZE)

@@ -73,7 +73,8 @@ _SENTENCES = {
     Refusal.SELECT_STAR: "SELECT * would return the columns that the rewriting adds or removes",
     Refusal.OTHER_FILTERS: "the two uses of the table have different filters",
     Refusal.OTHER_USES: (
-        "the statement reads the table's rows in other ways than by key and aggregate"
+        "the statement uses the table in a way that the rewriting does not support: it supports "
+        "lookups by key and aggregates by key"
     ),
     Refusal.SIZE_NOT_KNOWN: "the table's size is not known, so the gain can't be estimated",
     Refusal.TABLE_SMALL: (

@@ -147,7 +147,7 @@ def _wins(block: Block, windowed: Windowed, keys: KeyTable | None, cost: Cost) -
     ]
     if tests:
         return cost.sorts_less(share, own + sum(tests))
-    large = all(cost.aggregates_to_much(each.table, each.keys) for each, _ in windowed.lookups)
+    large = all(cost.has_a_large_aggregate(each.table, each.keys) for each, _ in windowed.lookups)
     if keys is not None:
         return cost.leaves_few(keys.conditions, large)
     names = {each.alias for each, _ in windowed.lookups}

@@ -37,7 +37,7 @@ from airflow_hive_opt.provider.waiting import (
     statement_digest,
 )
 from airflow_hive_opt.sensors.deferring import deadline_in, is_deferrable, summary_in
-from airflow_hive_opt.statement.lake_formats import ICEBERG
+from airflow_hive_opt.statement.lake_formats import DELTA, ICEBERG
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job
@@ -68,7 +68,8 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
     it has. It reads the metadata of an Iceberg table with PyIceberg, if the table has changed since
     the last poke, and the new commits of a Delta table with ``deltalake``. If several small tables
     prune one table, the sensor waits for every combination of their keys, because the join may read
-    each of them. The log says which partitions are missing.
+    each of them. The log says which partitions are missing. The sensor does not wait for partitions
+    of Hudi tables.
 
     :param sql: the statement that will run. (templated)
     :param descriptor: the output of the statement's
@@ -217,6 +218,7 @@ class RequiredPartitionsSensor(BaseSensorOperator, StatementOperator):
         if provider == ICEBERG:
             assert self.catalog_conn_id is not None, "check_connections"
             return IcebergCatalogHook(self.catalog_conn_id).get_conn()
+        assert provider == DELTA, "a list has no tables of formats without a client"
         named = self.storage_conn_id
         return delta_tables(None if named is None else BaseHook.get_connection(named))
 

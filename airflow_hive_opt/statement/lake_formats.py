@@ -16,13 +16,15 @@ HUDI = "hudi"
 
 @dataclass(frozen=True)
 class LakeRules:
-    """What the planner may do with the tables of a format.
+    """What the planner and the sensors may do with the tables of a format.
 
     ``not_planned`` has the kinds of statements that pass through, MERGE, UPDATE or DELETE, each
-    with the reason.
+    with the reason. ``has_client`` says whether a sensor can look up partitions: whether there is a
+    :class:`~airflow_hive_opt.metastores.lakes.LakeClient` of the format.
     """
 
     not_planned: Mapping[str, str] = field(default_factory=dict)
+    has_client: bool = True
 
 
 LAKE_FORMATS = {
@@ -39,5 +41,6 @@ LAKE_FORMATS = {
             "MERGE": "Hudi finds a MERGE's rows by record key with its own index, and accepts only "
             "equalities in ON, so no keys are added there"
         },
+        has_client=False,
     ),
 }

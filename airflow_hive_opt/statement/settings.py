@@ -119,7 +119,7 @@ class Settings:
     ) -> Settings:
         """The settings of a run: ``hive.optimize.correlation`` is ``auto`` unless it is set.
 
-        An unknown name in a SET line is left to Spark; an unknown name in ``hive_conf`` is a
+        An unknown name in a SET line is a setting of Spark; an unknown name in ``hive_conf`` is a
         mistake. Raises ``ValueError`` with a sentence for every mistake.
 
         >>> Settings.for_run().values[CORRELATION], Settings.of().values[CORRELATION]

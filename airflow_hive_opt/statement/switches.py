@@ -1,7 +1,7 @@
 """What users switch on and off in the planner, besides Hive's own settings.
 
 Each switch is an argument of the operators and a flag of the command line. Its value may be text,
-as templates and ``SET`` lines give it. Before, the switches were settings, with names like Hive's.
+as templates and ``SET`` lines give it. :data:`OLD_NAMES` are accepted as settings too.
 """
 
 from __future__ import annotations
@@ -35,8 +35,13 @@ class Switches:
 
 
 SWITCHES = tuple(each.name for each in fields(Switches))
-OLD_NAMES = {f"hive.optimize.mapjoin.{name.replace('_', '.')}": name for name in SWITCHES}
-"""The arguments by the names of the settings that they replace."""
+OLD_NAMES = {
+    "hive.optimize.mapjoin.partition.pruning": "partition_pruning",
+    "hive.optimize.mapjoin.key.predicate": "key_predicate",
+    "hive.optimize.mapjoin.python.functions": "python_functions",
+    "hive.optimize.mapjoin.planning.seconds": "planning_seconds",
+}
+"""The arguments by the names of the settings that they replace; a new switch gets no such name."""
 
 _KINDS = {
     bool: "true or false",

@@ -1,8 +1,8 @@
 """The local task without Spark (HIVE-5119, execution, the local work): it runs in the worker.
 
-Tables, functions and partitions come from the metastore, and keys from the small tables' files. The
+Tables and partitions come from the metastore, and keys from the small tables' files. The
 descriptor is the one that Spark's local task writes, except that its list may have partitions too
-many. What the worker can't answer, it leaves to Spark.
+many. If the worker can't do all of it, Spark runs the local task.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     )
     found = run_local_task(context, plan, OtherScans())
     if context.metastore_failed:
-        raise Unanswered("a metastore call failed; a line above says which")
+        raise Unanswered("a metastore call failed; the log says which")
     if engine.snapshots and job.hold_snapshots:
         raise Unanswered("hold_snapshots is True, and only Spark reads tables at their snapshots")
     if engine.leaves_out:

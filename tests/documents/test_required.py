@@ -85,9 +85,9 @@ def test_a_missing_list_of_required_partitions_is_an_error(path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"types": ("date",)}, "not as many types as columns"),
+        ({"types": ("date",)}, "has 1 types for 2 partition columns"),
         ({"columns": ("x",)}, "not have all the requested columns"),
-        ({"tuples": ((date(2026, 1, 1), 1),)}, "not as many values as there are columns"),
+        ({"tuples": ((date(2026, 1, 1), 1),)}, "has 2 values for 1 columns"),
         ({"tuples": (("yesterday",),)}, "a value is no date: 'yesterday'"),
         ({"types": ("timestamp", "int"), "tuples": (("1",),)}, "a value is no timestamp"),
         (

@@ -173,7 +173,7 @@ def test_a_view_that_reads_itself_is_an_error():
         "select `key` from `src` union all select `key` from src1",
     ],
 )
-def test_syntax_of_hive_alone_is_planned(sql: str):
+def test_syntax_that_only_hive_has_is_planned(sql: str):
     assert explanation_to_json(explain(sql, CATALOG))["verdict"] == "ok"
 
 

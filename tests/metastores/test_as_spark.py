@@ -213,16 +213,13 @@ def test_the_storage_of_each_partition_is_its_own(seen, thrift):
     assert thrift.partition_storages(thrift.table("view_of_one"), [gone]) == [None]
 
 
-def test_the_location_of_the_default_database_and_functions_are_found(seen, thrift):
+def test_the_location_of_the_default_database_is_found(seen, thrift):
     assert thrift.default_location() == seen["default"]
-    assert thrift.functions("FACTS") == {"my_upper", "plus_one"}
-    calls = thrift.work().metastore_calls
-    assert thrift.functions("facts")
-    assert thrift.work().metastore_calls == calls
-    assert thrift.functions("default") == thrift.functions("nosuch") == frozenset()
 
 
-def test_glue_returns_the_same_tables(seen, thrift, metastore_service, monkeypatch):
+def test_glue_returns_the_same_tables_and_storages_as_thrift(
+    seen, thrift, metastore_service, monkeypatch
+):
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
         monkeypatch.setenv(f"AWS_{name}", "x")
     with thrift_client(metastore_service) as client, glue_stand_in() as stand_in:
@@ -230,7 +227,6 @@ def test_glue_returns_the_same_tables(seen, thrift, metastore_service, monkeypat
         with GlueMetastore(GlueSettings(REGION, stand_in.endpoint), "facts") as glue:
             glue.look_up(seen["tables"])
             stand_in.forget()
-            stand_in.functions = {"facts": ["My_Upper", "plus_one"], "default": []}
             for name in seen["tables"]:
                 assert glue.table(name) == thrift.table(name), name
                 found, same = (each.storage(each.table(name)) for each in (glue, thrift))
@@ -244,8 +240,6 @@ def test_glue_returns_the_same_tables(seen, thrift, metastore_service, monkeypat
                 assert glue.partition_storages(glue.table(name), partitions) == same
             assert stand_in.calls == {"BatchGetPartition": 2}
             assert glue.default_location() == seen["default"]
-            assert glue.functions("Facts") == {"my_upper", "plus_one"}
-            assert glue.functions("default") == glue.functions("nosuch") == frozenset()
 
 
 def copied(client, glue) -> None:

@@ -170,7 +170,7 @@ def test_partitions_of_each_transform_are_found(
     assert tables.absent(required).tuples == ((absent,),)
 
 
-def test_partitions_match_several_or_some_of_the_partition_columns(catalog, tables):
+def test_required_values_may_cover_all_or_some_partition_columns(catalog, tables):
     fields = spec((3, IdentityTransform()), (2, DayTransform()), (2, MonthTransform()))
     append(
         catalog.create_table("dw.t", SCHEMA, partition_spec=fields),

@@ -57,6 +57,27 @@ WRONG_EDITS = (
         ),
     ),
     *edits(
+        f"{RULES}/row_level_keys.py",
+        (
+            "        if not row_level.reads_whole_target:",
+            "        if True:",
+            "WHEN NOT MATCHED BY SOURCE changes rows that no key matches",
+        ),
+        (
+            "    if not any(row_level.target_alias in source.aliases for source in decision.sources):",
+            "    if True:",
+            "a row that another run adds to the target would find no match in the other table",
+        ),
+    ),
+    *edits(
+        f"{RULES}/listed_partitions.py",
+        (
+            "or not fields.keys() >= set(names)",
+            "or not fields.keys() & set(names)",
+            "the list of partitions does not have data columns",
+        ),
+    ),
+    *edits(
         "pruning/output_columns.py",
         (
             "    if isinstance(inner, _SEVERAL_COLUMNS):",

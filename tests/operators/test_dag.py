@@ -152,7 +152,7 @@ def name_descriptor(instance, uri):
         XComModel.set(key=DESCRIPTOR_KEY, value=uri, session=session, **of)
 
 
-def test_the_links_of_a_run_lead_to_its_descriptor_and_explanation(run, web, tmp_path):
+def test_the_links_of_a_run_lead_to_its_own_descriptor_and_explanation_only(run, web, tmp_path):
     found = run("tpcds_star_join", run_conf={"year": 2000, "month": 10})
     client, user = web
     (instance,) = found.get_task_instances()

@@ -200,7 +200,7 @@ def test_a_local_spark_connection_sets_the_master(monkeypatch):
 def test_a_select_that_ran_without_pruning_is_not_reported_as_pruned(
     spark, context, tmp_path, capsys, monkeypatch, refused
 ):
-    """Spark refuses the narrowed statement: when it reads it, and when it plans it."""
+    """Spark refuses the restricted statement: when it reads it, and when it plans it."""
     from airflow.providers.common.compat.sdk import Asset
     from airflow.providers.openlineage.extractors.base import DefaultExtractor
     from airflow.sdk.execution_time.context import OutletEventAccessors

@@ -61,15 +61,22 @@ def test_a_using_column_of_three_tables_does_not_prune_after_a_full_join():
     assert found["r"] == "NO_CONDITION_ON_PARTITION_COLUMN"
 
 
-def test_an_unqualified_using_column_means_the_side_that_has_the_value():
+def test_an_unqualified_using_column_resolves_to_the_preserved_side():
     using = "SELECT 1 FROM sales s {} JOIN days d USING (ds) WHERE {}ds = '1'"
     for kind, side in (("", "s."), ("LEFT", "s."), ("RIGHT", "d."), ("LEFT SEMI", "s.")):
         found, qualified = (plan(using.format(kind, each), STAR) for each in ("", side))
         assert found.decisions[0].pruned
         assert len(found.decisions[0].sources) == len(qualified.decisions[0].sources)
-    assert reasons(using.format("FULL", "")) == {"s": "PRESERVED_SIDE"}
-    ambiguous = "SELECT 1 FROM customers c LEFT JOIN days USING (ds) JOIN sales s ON s.ds = ds"
-    assert reasons(ambiguous) == {"s": "CONDITION_NOT_SELF_CONTAINED"}
+
+
+def test_an_unqualified_using_column_of_a_full_join_does_not_prune():
+    sql = "SELECT 1 FROM sales s FULL JOIN days d USING (ds) WHERE ds = '1'"
+    assert reasons(sql) == {"s": "PRESERVED_SIDE"}
+
+
+def test_an_ambiguous_unqualified_column_does_not_prune():
+    sql = "SELECT 1 FROM customers c LEFT JOIN days USING (ds) JOIN sales s ON s.ds = ds"
+    assert reasons(sql) == {"s": "CONDITION_NOT_SELF_CONTAINED"}
 
 
 def test_a_column_of_the_inner_query_hides_a_using_column_outside():

@@ -231,7 +231,7 @@ def test_only_deterministic_predicates_on_partition_columns_are_static():
         ("WITH sales AS (SELECT * FROM days) SELECT * FROM sales s JOIN days d ON s.ds = d.ds", {}),
     ],
 )
-def test_each_form_of_statement_has_its_decisions(sql, expected):
+def test_each_form_of_statement_gets_the_expected_reason_codes(sql, expected):
     assert reasons(sql) == expected
 
 

@@ -56,8 +56,7 @@ class GlueStandIn:
     """A running stand-in. ``fault`` gets the number of a call from 1, and its action.
 
     It returns a name of :data:`ERRORS` or of :data:`CUT_OFF`, or ``None`` for a proper answer.
-    ``unprocessed`` is how many keys a batch leaves unprocessed. ``functions`` are the names of each
-    database's functions, one a page.
+    ``unprocessed`` is how many keys a batch leaves unprocessed.
     """
 
     endpoint: str
@@ -68,7 +67,6 @@ class GlueStandIn:
     fault: Callable[[int, str], str | None] = lambda number, action: None
     unprocessed: int = 0
     largest_page: int = 1_000
-    functions: dict[str, list[str]] = field(default_factory=dict)
     _running: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -140,8 +138,6 @@ class GlueStandIn:
             return self._partitions(request)
         if action == "BatchGetPartition":
             return self._batch(request)
-        if action == "GetUserDefinedFunctions":
-            return self._functions(request)
         return self._ask_moto(action, request)
 
     def _partitions(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -177,15 +173,6 @@ class GlueStandIn:
         asked = wanted[: len(wanted) - len(left)]
         status, answer = self._ask_moto("BatchGetPartition", {**request, "PartitionsToGet": asked})
         return status, {**answer, "UnprocessedKeys": left} if status == 200 else answer
-
-    def _functions(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        names = self.functions.get(request["DatabaseName"])
-        if names is None:
-            return 400, {"__type": "EntityNotFoundException", "Message": "Database not found."}
-        start = int(request.get("NextToken") or 0)
-        page = [{"FunctionName": name} for name in names[start : start + 1]]
-        rest = {"NextToken": str(start + 1)} if start + 1 < len(names) else {}
-        return 200, {"UserDefinedFunctions": page, **rest}
 
     def _ask_moto(self, action: str, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         connection = HTTPConnection(*self.moto, timeout=120)

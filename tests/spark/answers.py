@@ -107,7 +107,7 @@ def ask(
         assert listed == plain_rows
         assert scanned.partitions_fetched <= by_list.partitions_fetched
         assert scanned.files_listed <= by_list.files_listed
-        # a range by hand may spare some of a small table too
+        # a range by hand may prune some of a small table too
         assert scanned.bytes_read <= 1.1 * by_list.bytes_read
     files = set(frames[0].inputFiles())
     return Answer(rows, frames[-1], files, scanned, plain, descriptor, report)

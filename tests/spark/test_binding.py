@@ -156,7 +156,7 @@ def test_a_list_is_refused_if_a_view_replaced_a_table(spark, tmp_path):
 
 
 @pytest.mark.parametrize("read", ["changing", "above"])
-def test_a_list_is_refused_if_a_view_has_another_definition(spark, tmp_path, read):
+def test_a_descriptor_is_refused_if_a_view_was_redefined(spark, tmp_path, read):
     """The view of the statement, and one that this reads."""
     sql = f"SELECT f.id FROM bound.{read} f JOIN bound.keys k ON f.p = k.p"
     spark.sql("CREATE OR REPLACE VIEW bound.changing AS SELECT id, p FROM bound.fact")

@@ -59,7 +59,7 @@ def tables(remote):
 
 
 def pruned(remote, tmp_path, sql, **options):
-    """The narrowed frame and the descriptor, as a map join in another task makes them."""
+    """The restricted frame and the descriptor, as a map join in another task makes them."""
     job = job_of(sql, **options)
     path = UPath(tmp_path) / "descriptor.json"
     report = prune(remote, job, path, hand_over=False)

@@ -233,7 +233,7 @@ def test_another_application_reads_the_small_table_again(spark, tmp_path):
 
 @pytest.mark.parametrize("broken", [" oh no", " AND raise_error('PLAN_VALIDATION_FAILED') IS NULL"])
 def test_the_pruned_statement_runs_if_spark_refuses_the_one_without_joins(spark, tmp_path, broken):
-    """The one with all joins runs, its scans narrowed."""
+    """The one with all joins runs, with restricted scans."""
     job, path, pruned = run(spark, tmp_path, f"SELECT f.id {STAR} WHERE d.week = 2 AND f.n > 1")
     refused = replace(pruned.fewer_joins, text=pruned.fewer_joins.text + broken)
     result = join(spark, job, replace(pruned, fewer_joins=refused), path)

@@ -1,6 +1,6 @@
 """Entries of Delta and Hudi tables in a metastore, in a session without these formats' catalogs.
 
-Such a table is read whole. The metastore's partitions never count: the format's own list may have
+Such a table is not pruned. The metastore's partitions never count: the format's own list may have
 more. ``tests/lakes`` has the tables themselves.
 """
 
@@ -40,4 +40,4 @@ def test_a_lake_table_without_its_catalog_is_read_whole(entries, tmp_path, caplo
     found = prune(entries, Job(sql), UPath(tmp_path) / "descriptor.json").descriptor
     assert (found.targets, found.row_filters) == ((), ())
     assert [each.reason for each in found.decisions] == ["PARTITIONS_NOT_IN_METASTORE"]
-    assert "so it is read whole: set it to" in caplog.text
+    assert "so it is not pruned: set it to" in caplog.text

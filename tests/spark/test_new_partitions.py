@@ -1,6 +1,6 @@
 """Partitions that are added between the two tasks are read, however the list was found.
 
-Partition 8 is one that the keys call for, partition 9 is not. Both land in between.
+Partition 8 is one that the keys require, partition 9 is not. Both land in between.
 """
 
 from __future__ import annotations

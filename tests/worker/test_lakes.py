@@ -110,7 +110,7 @@ def test_deleted_rows_of_an_iceberg_table_give_no_keys(written):
     assert keys_of(read(written), ["k"]) == {(1,), (None,)}
 
 
-def test_partition_values_of_iceberg_override_the_columns_of_an_added_file(catalog, tmp_path):
+def test_icebergs_partition_value_is_read_instead_of_the_value_in_the_data_file(catalog, tmp_path):
     """A file that was added may have other values of a partition column; Iceberg ignores them."""
     schema = Schema(
         NestedField(1, "p", IntegerType(), required=False),

@@ -10,6 +10,7 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_hive_opt.documents.binding import WORKER
+from tests.pages import PROJECT, blocks
 from tests.services.glue_stand_in import REGION, glue_stand_in
 from tests.worker.tasks import Tasks, descriptor_of, values_of
 
@@ -92,6 +93,15 @@ def test_max_bytes_uses_the_sizes_in_glues_catalog(tasks):
     with pytest.raises(AirflowFailException, match="6 bytes, but max_bytes is 5"):
         tasks.prune(SQL.format("< 3"), max_bytes=5)
     assert tasks.prune(SQL.format("< 3"), max_bytes=6)["kept"] == 3
+
+
+def test_the_documented_policy_allows_all_calls(tasks, glue):
+    tasks.prune(SQL.format("< 10"))
+    tasks.prune(SQL.format("< 3"), max_bytes=6)
+    page = (PROJECT / "docs/guides/metastores/aws-glue.md").read_text()
+    (policy,) = (json.loads(block.text) for block in blocks(page) if block.language == "json")
+    (statement,) = policy["Statement"]
+    assert {f"glue:{action}" for action in glue.calls} <= set(statement["Action"])
 
 
 @pytest.mark.parametrize("fault", ["denied", "expired"])

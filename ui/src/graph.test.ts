@@ -55,7 +55,7 @@ describe("graphOf", () => {
     expect(model.edges).toHaveLength(3);
   });
 
-  it("gives the reason of a scan that is read whole", () => {
+  it("gives the reason of a scan that is not pruned", () => {
     const files = scan({ kept: null, total: null, files: 5, total_files: 1000, reason: "RESTRICTED", sources: [] });
     const restricted = graphOf({ scans: [files], stages: [] }).nodes.at(-1);
     expect([restricted?.kind, restricted?.details]).toEqual(["pruned", ["5 of 1,000 files"]]);

@@ -11,7 +11,7 @@ export interface Point {
   pruned: number;
   whole: number;
   read: number;
-  spared: number;
+  prunedBytes: number;
   seconds: Record<string, number>;
 }
 
@@ -42,7 +42,7 @@ export function points(runs: Run[]): Point[] {
       pruned: isPruned ? Math.max(0, run.total - run.kept) : 0,
       whole: isPruned ? 0 : Math.max(run.total, run.kept),
       read: run.read_bytes ?? 0,
-      spared: run.pruned_bytes ?? 0,
+      prunedBytes: run.pruned_bytes ?? 0,
       seconds: run.seconds,
     };
   });

@@ -80,7 +80,7 @@ class GlueConnection:
         return f"{place}, catalog {catalog}" if catalog else place
 
     def call(self, method: str, field: str, **arguments: Any) -> dict[str, Any]:
-        """The answer of a method of boto3's client; every whole answer has ``field``.
+        """The answer of a method of boto3's client; every complete answer has ``field``.
 
         boto3 reads an answer that was cut off as one without fields, so this repeats such a call.
         Raises :class:`NoSuchEntity`, :class:`RequestRefused`, and
@@ -139,14 +139,17 @@ class GlueConnection:
             return MetastoreError(f"{what}. The credentials have expired: renew them")
         if code in _DENIED:
             return MetastoreError(
-                f"{what}. The role needs glue:GetTable, glue:GetPartitions and "
-                "glue:BatchGetPartition on catalog, database and table"
+                f"{what}. The role needs glue:GetDatabase, glue:GetTable, glue:GetPartitions and "
+                "glue:BatchGetPartition on catalog, databases (also default) and tables"
             )
         return MetastoreError(what)
 
 
 def together(function: Callable[[_In], _Out], inputs: Sequence[_In]) -> list[_Out]:
-    """The results in order; makes up to ten calls at once, and the first error ends all."""
+    """Calls ``function`` for each input, up to ten at once, and returns the results in order.
+
+    The first error cancels the calls that have not started.
+    """
     if len(inputs) < 2:
         return [function(one) for one in inputs]
     with ThreadPoolExecutor(min(AT_ONCE, len(inputs)), "glue") as threads:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Optional
 
@@ -167,24 +167,6 @@ class GlueMetastore(LookedUp):
         if found is None:
             raise MetastoreError(f"{self._glue.where} does not give the partitions of {table.name}")
         return map(hive_partition, found)
-
-    def _told_functions(self, database: str) -> Iterator[str]:
-        token: dict[str, str] = {}
-        while True:
-            try:
-                answer = self._glue.call(
-                    "get_user_defined_functions",
-                    "UserDefinedFunctions",
-                    DatabaseName=database,
-                    Pattern=".*",
-                    **token,
-                )
-            except NoSuchEntity:
-                return
-            yield from (one["FunctionName"] for one in answer["UserDefinedFunctions"])
-            if not answer.get("NextToken"):
-                return
-            token = {"NextToken": answer["NextToken"]}
 
     def _first_page(self, table: Table) -> tuple[list[Partition], bool]:
         """Up to a thousand partitions, and whether these are all."""

@@ -27,7 +27,7 @@ def hive_table(found: Mapping[str, Any]) -> SimpleNamespace:
 
 
 def hive_partition(found: Mapping[str, Any]) -> SimpleNamespace:
-    """A ``Partition`` of GetPartitions or BatchGetPartition with the fields of Thrift's."""
+    """Converts Glue's ``Partition`` to an object with the fields of Thrift's ``Partition``."""
     return SimpleNamespace(
         values=found["Values"], parameters=found.get("Parameters"), sd=_storage(found)
     )

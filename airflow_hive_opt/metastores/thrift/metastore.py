@@ -171,13 +171,6 @@ class ThriftMetastore(LookedUp):
     def _told_partitions(self, table: Table, partitions: Sequence[Partition]) -> Iterable[Any]:
         return self._raw_by_names(table, self._named(table, partitions))
 
-    def _told_functions(self, database: str) -> Iterable[str]:
-        try:
-            names: list[str] = self._connection.call("get_functions", database, "*")
-        except NoSuchObject:
-            return ()
-        return names
-
     def _named_by(self, table: Table, keys: Sequence[KeySet]) -> list[Partition] | None:
         """The partitions whose names the keys determine.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.local_task.key_sets import KeySets
-from airflow_hive_opt.local_task.required_keys import is_target, required_keys, types_of
+from airflow_hive_opt.local_task.required_keys import not_waited_for, required_keys, types_of
 from airflow_hive_opt.metastores.required import Required
 from airflow_hive_opt.spark.application.planning import plan_on_spark
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
@@ -29,8 +29,7 @@ def required_partitions(
     Only keys are used that a plain equality compares with a partition column. If several small
     tables prune a scan, it requires every combination of their keys, because the join may read each
     of them. ``only`` names partition columns and limits the entries to the values of these columns.
-    A scan whose keys can't be used has no entry, and the log says why. Neither has the target of
-    MERGE, UPDATE and DELETE: the statement may itself add what is missing there.
+    A scan whose keys can't be used has no entry, and the log says why.
 
     Raises ``PlanError`` if Spark rejects the statement too, or if keys do not prune one of
     ``only``. Raises ``TooManyRequiredPartitions`` for too many combinations, and Spark's errors if
@@ -42,7 +41,7 @@ def required_partitions(
     if planned.passed_through:
         log.warning("no partitions are required: %s", planned.passed_through)
         return []
-    decisions = [each for each in planned.decisions if not is_target(each, planned)]
+    decisions = [each for each in planned.decisions if not not_waited_for(each, planned)]
     pruned = {name for each in decisions for name in each.columns if name in types_of(each)}
     if unknown := [name for name in only if name.lower() not in pruned]:
         raise PlanError(

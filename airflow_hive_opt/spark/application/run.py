@@ -1,9 +1,10 @@
 """The run of a statement, from its text to its rows and its report: HIVE-5119 on Spark.
 
-1. The *local task* plans the statement, collects the keys of its small tables, asks the metastore
-   for the partitions that match them, and writes the descriptor.
-2. *Prelaunch* reads the descriptor in another application, and looks up which of its partitions
-   there are now. An application that runs both stages goes on with what it has just found.
+1. The *local task* rewrites the statement if that is faster, plans it, collects the keys of its
+   small tables, asks the metastore for the partitions that match them, and writes the descriptor.
+   If the worker can do it, it has done it before Spark is there: ``worker/local_task.py``.
+2. *Prelaunch* reads the descriptor of the worker or of another application, and looks up which of
+   its partitions there are now. An application goes on with a list that it has just found itself.
 3. The *gates* may stop the run.
 4. The *map join* runs the statement on these partitions alone.
 5. The *report* says what was decided, found and read.

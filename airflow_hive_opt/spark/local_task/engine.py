@@ -68,8 +68,8 @@ class SparkEngine:
                 views.enter_context(skeleton_view(self._session, view, table, names(table)))
                 if self._session.sql(f"SELECT 1 FROM {quote(view)} WHERE __odd").take(1):
                     raise ValueError(
-                        f"the name of a partition of {table.name} does not tell the value that "
-                        "Spark reads there"
+                        f"{table.name} has a partition whose name does not determine the value "
+                        "that Spark reads from it"
                     )
                 asked = replace(asked, sql=asked.sql.replace(quote(planned), quote(view)))
             keys = run_alone(self._session, self._query(asked))

@@ -45,7 +45,7 @@ class RowGroup:
 
 
 def share_read(groups: Sequence[RowGroup], keys: Sequence[Bound]) -> float:
-    """The share of the rows that a list of keys leaves to read, 0 to 1.
+    """The share of the rows that must be read for a list of keys, 0 to 1.
 
     >>> groups = [RowGroup(100, 1, 50, pages=10), RowGroup(100, 51, 90), RowGroup(100, 91, 99)]
     >>> share_read(groups, [7, 8, 60])

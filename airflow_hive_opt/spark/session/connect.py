@@ -101,7 +101,7 @@ def _opened(url: str) -> Any:
     except ImportError as error:
         raise SparkStartError(
             "Spark Connect needs PySpark 4.0, and further packages: "
-            f"pip install airflow-hive-opt[spark-submit,connect] ({error})"
+            f"pip install 'airflow-hive-opt[spark-submit,connect]' ({error})"
         ) from None
     server = _server(url)
     try:

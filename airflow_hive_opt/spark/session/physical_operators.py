@@ -17,7 +17,7 @@ def operators_of(frame: DataFrame) -> Iterator[tuple[str, Any]]:
 
 
 def operators(plan: Any) -> Iterator[tuple[str, Any]]:
-    """A physical plan of the JVM and all operators below it, each with its class name."""
+    """Yields a physical plan of the JVM and all operators below it, each with its class name."""
     waiting: list[Any] = [plan]
     while waiting:
         plan = waiting.pop()

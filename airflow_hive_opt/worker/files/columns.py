@@ -16,7 +16,9 @@ FileColumns: TypeAlias = "tuple[Mapping[str, pa.ChunkedArray], int]"
 
 
 def position(names: Sequence[str], name: str) -> int | None:
-    """The position of a column by its name in any case; ``None`` if it is not there.
+    """The position of the column with this name, ignoring case; ``None`` if it is not there.
+
+    ``name`` is in lower case. Raises ``Unanswered`` if several columns have the name.
 
     >>> position(["ID", "name"], "id"), position(["a"], "b")
     (0, None)

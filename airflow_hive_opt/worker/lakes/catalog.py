@@ -94,16 +94,19 @@ class StatementTables:
         name = f"spark_catalog.{table.name}" if format_ == ICEBERG else table.name
         if name not in self._lakes:
             _check_installed(format_, table.name)
-            if format_ == ICEBERG:
-                found: LakeTable = self._by_entry(name, table.name)
-            else:
-                from airflow_hive_opt.worker.lakes import delta
-
-                if not table.location:
-                    raise Unanswered(f"the location of {table.name} is not known")
-                found = delta.in_folder(name, table.location, self.open_path)
-            self._lakes[name] = found
+            self._lakes[name] = self._opened(format_, name, table)
         return self._lakes[name]
+
+    def _opened(self, format_: str, name: str, table: Table) -> LakeTable:
+        if format_ == ICEBERG:
+            return self._by_entry(name, table.name)
+        if format_ == DELTA:
+            from airflow_hive_opt.worker.lakes import delta
+
+            if not table.location:
+                raise Unanswered(f"the location of {table.name} is not known")
+            return delta.in_folder(name, table.location, self.open_path)
+        raise NotImplementedError(f"{name} is a table of {format_}, which has no module here")
 
     def _in_catalog(self, name: str) -> LakeTable:
         """A table of one of Spark's other catalogs."""

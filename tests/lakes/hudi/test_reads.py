@@ -287,7 +287,7 @@ def test_a_timestamp_key_generator_prevents_restriction(tables, tmp_path, tmp_pa
         assert found.reasons == {}
         assert found.statement == sql
         assert found.rows == rows_of(tables, sql)
-        assert "TimestampBasedKeyGenerator gives partitions other names" in caplog.text
+        assert "TimestampBasedKeyGenerator, partition names differ from the values" in caplog.text
     finally:
         tables.sql("DROP TABLE by_time")
         tables.sql("DROP VIEW times")

@@ -60,7 +60,7 @@ def test_a_hudi_table_is_read_whole_without_hudis_catalog(runtime, tmp_path):
     done = run(tmp_path, sql, conf)
     printed = [line for line in done.stdout.splitlines() if not line.startswith("# WARNING")]
     assert (done.returncode, printed) == (0, ["id", "2"])  # Hudi prints warnings
-    assert "is read whole: set it to" in done.stderr
+    assert "is not pruned: set it to" in done.stderr
 
 
 def test_a_table_written_by_a_newer_hudi_is_one_clear_line(runtime, tmp_path):

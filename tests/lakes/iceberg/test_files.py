@@ -104,7 +104,7 @@ def test_files_of_a_branch_are_not_counted(tables, tmp_path):
         run(tables, JOIN.replace("by_day", "by_day.branch_old"), tmp_path, max_bytes=1 << 40)
 
 
-def test_the_headline_and_the_log_tell_the_counted_files(tables, tmp_path):
+def test_headline_summary_and_text_of_a_descriptor_have_the_counted_files(tables, tmp_path):
     outcome = run(tables, JOIN, tmp_path)
     descriptor = outcome.report.descriptor
     assert headline(descriptor) == "2 of 20 files of by_day by day in 3 keys of counts_days"

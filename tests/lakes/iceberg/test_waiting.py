@@ -275,7 +275,7 @@ def test_the_target_of_a_merge_is_not_waited_for(tables, make, caplog):
     )
     with caplog.at_level(logging.INFO):
         assert required_partitions(tables, job_of(sql)) == []
-    assert "f requires no partitions: the statement changes its rows" in caplog.text
+    assert "f is not waited for: the statement changes its rows" in caplog.text
 
 
 def test_a_statement_may_require_iceberg_and_hive_partitions(tables, make):

@@ -32,7 +32,7 @@ FROM items i, sales s WHERE i.item = s.item AND s.item IN
 (SELECT item FROM sales GROUP BY item HAVING sum(amount) > 300)
 GROUP BY i.kind, s.store
 -- after
-(unchanged) OTHER_USES: the statement reads the table's rows in other ways than by key and aggregate
+(unchanged) OTHER_USES: the statement uses the table in a way that the rewriting does not support: it supports lookups by key and aggregates by key
 
 -- the rows have a condition that the aggregate does not have
 -- before
@@ -50,7 +50,7 @@ FROM items i, sales s WHERE i.item = s.item AND s.item IN
 (SELECT item FROM sales GROUP BY item HAVING sum(amount) > 300)
 GROUP BY i.kind
 -- after
-(unchanged) OTHER_USES: the statement reads the table's rows in other ways than by key and aggregate
+(unchanged) OTHER_USES: the statement uses the table in a way that the rewriting does not support: it supports lookups by key and aggregates by key
 
 -- an outer join may replace the table's rows by NULLs
 -- before

@@ -30,7 +30,7 @@ export interface Place {
 }
 
 /**
- * One scan of a partitioned table. `kept` and `total` are null for a scan read whole. A table that
+ * One scan of a partitioned table. `kept` and `total` are null for a scan that is not pruned. A table that
  * keeps its own list of files has `files` and `total_files` instead.
  */
 export interface Scan {

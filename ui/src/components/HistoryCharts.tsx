@@ -15,7 +15,7 @@ const WHOLE: Series = {
 const PRUNED: Series = { name: "pruned", colour: "var(--pruned)", value: (point) => point.pruned };
 const BYTES: Series[] = [
   { name: "read", colour: "var(--kept)", value: (point) => point.read },
-  { name: "pruned", colour: "var(--pruned)", value: (point) => point.spared },
+  { name: "pruned", colour: "var(--pruned)", value: (point) => point.prunedBytes },
 ];
 
 /** Partitions, seconds and bytes of the runs, from the oldest to the newest. */

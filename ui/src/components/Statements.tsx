@@ -69,7 +69,7 @@ function Marked({ statement, scans }: { statement: string; scans: Scan[] }) {
                 {index + 1}
               </a>
               <span className={isPruned(scan) ? "mark mark-pruned" : "mark mark-whole"}>
-                {isPlanned(scan) ? "will be pruned" : isPruned(scan) ? "pruned" : "read whole"}
+                {isPlanned(scan) ? "will be pruned" : isPruned(scan) ? "pruned" : "not pruned"}
               </span>{" "}
               {note(scan)}
             </li>

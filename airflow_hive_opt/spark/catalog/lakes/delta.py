@@ -77,7 +77,7 @@ class Delta:
         """Without Delta's catalog Spark can't say how the table is partitioned."""
         log.warning(
             "%s is a Delta table, but spark.sql.catalog.spark_catalog is not Delta's catalog, so "
-            "it is read whole: set it to org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            "it is not pruned: set it to org.apache.spark.sql.delta.catalog.DeltaCatalog",
             table.name,
         )
         return table
@@ -139,7 +139,7 @@ class Delta:
         return f"VERSION AS OF {version}"
 
     def has_columns_of(self, session: SparkSession, loaded: Any, version: str) -> bool:  # noqa: ARG002
-        """Always true: a table has the columns of its current version."""
+        """Whether the version is the current one: an earlier one may have other columns."""
         return str(loaded.initialSnapshot().version()) == version
 
 

@@ -65,7 +65,7 @@ class Hudi:
         fields = [str(each).lower() for each in hudi.partitionFields()]
         if fields and generator not in _KEY_GENERATORS:
             log.warning(
-                "%s is read whole: its key generator %s gives partitions other names than the "
+                "%s is not pruned: with its key generator %s, partition names differ from the "
                 "values of %s",
                 table.name,
                 generator,
@@ -85,10 +85,10 @@ class Hudi:
         )
 
     def of_entry(self, session: SparkSession, table: Table) -> Table:  # noqa: ARG002
-        """The table unchanged, and a warning: without Hudi's catalog it is read whole."""
+        """The table unchanged, and a warning: without Hudi's catalog it is not pruned."""
         log.warning(
             "%s is a Hudi table, but spark.sql.catalog.spark_catalog is not Hudi's catalog, so "
-            "it is read whole: set it to org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+            "it is not pruned: set it to org.apache.spark.sql.hudi.catalog.HoodieCatalog",
             table.name,
         )
         return table

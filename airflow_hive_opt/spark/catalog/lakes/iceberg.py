@@ -47,7 +47,7 @@ class Iceberg:
         return str(loaded.getClass().getName()) == "org.apache.iceberg.spark.source.SparkTable"
 
     def described(self, session: SparkSession, place: Place, table: Table, loaded: Any) -> Table:
-        """The table; metadata tables such as ``snapshots`` have no data files, so stay whole."""
+        """The table; metadata tables such as ``snapshots`` have no data files to skip."""
         iceberg = loaded.table()
         gateway: Any = session.sparkContext._gateway
         if place.is_dotted or is_instance_of(

@@ -1,4 +1,4 @@
-"""What a newcomer sees with the default settings: on the pages, behind the links, in a log."""
+"""What the pages, the links and the log show with the default settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from airflow_hive_opt.commands.main import main
 from tests.e2e.views import LOOKS, PICTURES, is_fine, opened
 
-DAG = "first_hour"
+DAG = "default_settings"
 LONG = "a_task_that_reads_everything_and_has_a_name_that_no_phone_shows_in_one_line"
 
 

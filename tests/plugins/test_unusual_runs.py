@@ -16,7 +16,7 @@ from tests.versions.installed import needs_airflow
 
 pytestmark = needs_airflow("3.1")
 
-DAG = "first_hour"
+DAG = "unusual"
 STOPPED = "250 partitions, limit 1"
 
 
@@ -137,8 +137,8 @@ def test_a_link_without_a_descriptor_leads_to_a_page(ask, ran, page):
     incomplete = ask(f"/dags/{DAG}/{page}", 422, **browser)
     assert "this address names no run of a task" in incomplete.text
     assert ask(f"/dags/{DAG}/{page}", 422).json()["detail"]
-    stranger = ask(at, 401, Authorization="", **browser)
-    assert "log in to Airflow" in stranger.text
+    logged_out = ask(at, 401, Authorization="", **browser)
+    assert "log in to Airflow" in logged_out.text
     evil = ask(f"/pages/dags/{DAG}/<script>alert(1)</script>", 404, **browser)
     assert evil.text.count("<script") == 1
 

@@ -1,4 +1,4 @@
-"""What a newcomer tries first: a closed gate, a whole scan, the split form with a sensor."""
+"""Default settings: a closed gate, a scan that is not pruned, the split form with a sensor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SALES = """SELECT count(*) AS sales FROM store_sales ss
 JOIN date_dim d ON ss.ss_sold_date_sk = d.d_date_sk WHERE d.d_moy = 11"""
 ALL_SALES = SALES.replace("JOIN", "LEFT JOIN").replace("WHERE", "AND")
 
-with DAG("first_hour", schedule=None):
+with DAG("default_settings", schedule=None):
     MapJoinPruneOperator(task_id="closed_gate", sql=SALES, max_partitions=1)
     MapJoinPruneOperator(
         task_id="a_task_that_reads_everything_and_has_a_name_that_no_phone_shows_in_one_line",
