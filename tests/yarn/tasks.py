@@ -85,9 +85,9 @@ def containers(cluster, kind: str) -> list[psutil.Process]:
 
 
 def submitter(process: int) -> psutil.Process:
-    """The JVM of a process's spark-submit."""
+    """The JVM of a process's spark-submit; with the driver in it, in client mode."""
     below = psutil.Process(process).children(recursive=True)
-    (found,) = (each for each in below if _is_jvm_of(each, "deploy.SparkSubmit"))
+    (found,) = (each for each in below if _is_jvm_of(each, "/main.py"))
     return found
 
 
