@@ -40,6 +40,7 @@ help:
 	@echo "make test-kerberos  metastores with Kerberos, TLS and passwords, with a KDC of Debian's"
 	@echo "make test-s3        tables on S3 through S3A and in the worker, in an environment of its own"
 	@echo "make test-yarn      applications on a YARN cluster on this machine, and kills of their parts"
+	@echo "make test-yarn-faults  kills of parts of applications on YARN; YARN_FAULTS=1 for every case"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
 	@echo "make bench-delta-3.5  a join and a MERGE that need few days of such a table"
 	@echo "make bench-published-merge  a MERGE that a user of Iceberg has reported, in small"
@@ -139,9 +140,13 @@ test-metastores: $(READY) services
 
 # A resource manager and a node manager, with the jars of tests/jars.lock.
 test-yarn: $(READY) services
-	$(BIN)/pytest -m "slow or not slow" tests/yarn
+	$(BIN)/pytest -m "not faults" tests/yarn $(ARGUMENTS)
 
-.PHONY: test-metastores test-yarn
+# Kills parts of applications at each phase; YARN_FAULTS=1 for every case, YARN_KINDS=all for every kind.
+test-yarn-faults: $(READY) services
+	$(BIN)/pytest -m faults tests/yarn $(ARGUMENTS)
+
+.PHONY: test-metastores test-yarn test-yarn-faults
 
 # A table format on a line of Spark, with the jars of tests/jars.lock, in an environment for that line.
 LAKES ?= iceberg-3.5 iceberg-4.0 iceberg-4.1 delta-3.5 delta-4.2 hudi-3.5

@@ -283,6 +283,7 @@ class StatementOperator(SparkSubmitOperator):
         """Submits the job, waits for its application, and reads its outcome."""
         from airflow_hive_opt.documents.job import write_job
         from airflow_hive_opt.provider.kubernetes import explained
+        from airflow_hive_opt.provider.yarn import stop_after
         from airflow_hive_opt.spark.application.shipping import ship
 
         path = self.attempt_path(context)
@@ -314,7 +315,7 @@ class StatementOperator(SparkSubmitOperator):
         except DescriptorError as error:
             raise AirflowException(str(error)) from None
         except (AirflowException, RuntimeError) as error:
-            failure = explained(error, self._hook, str(path))
+            failure = stop_after(self, explained(error, self._hook, str(path)))
         except ValueError as error:
             raise AirflowFailException(str(error)) from None
         finally:

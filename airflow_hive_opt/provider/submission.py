@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 import shutil
 import sys
@@ -13,9 +14,11 @@ from uuid import uuid4
 
 from airflow_hive_opt.documents.storage import DescriptorError, remove
 from airflow_hive_opt.provider.airflow_compat import (
+    RESUMES,
     AirflowException,
     AirflowFailException,
     ObjectStoragePath,
+    follows_application,
 )
 
 if TYPE_CHECKING:
@@ -23,9 +26,15 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.provider.airflow_compat import Context
 
+log = logging.getLogger(__name__)
+
 NO_CLUSTER_MODE = (
     "the deploy mode is 'cluster', but a standalone cluster runs Python drivers in client mode "
     "alone: take the deploy mode out of connection and task, or submit to YARN or Kubernetes"
+)
+_SECOND_DRIVER = (
+    "if this worker dies, the application goes on, and a retry starts another one beside it. A "
+    "retry follows the application with %s"
 )
 _LONGEST_NAME = 200  # Kubernetes' names of pods begin with it and have 253 characters
 SUBMIT_CONF = {
@@ -60,12 +69,24 @@ def application_name(context: Context) -> str:
 
 
 def check_submission(operator: Any, hook: Any, durable_is_asked_for: bool) -> None:
-    """Raises ``ValueError`` for a submission that can't work, or can't be stopped or resumed."""
+    """Raises ``ValueError`` for a submission that can't work, or can't be stopped or resumed.
+
+    Logs a warning if a retry might start a driver beside the one of the attempt before it.
+    """
     from airflow_hive_opt.provider.kubernetes import check_on_kubernetes
+    from airflow_hive_opt.provider.yarn import check_on_yarn
 
     if hook._should_track_driver_status:  # a standalone cluster, in cluster mode
         raise ValueError(NO_CLUSTER_MODE)
     check_on_kubernetes(operator, hook, durable_is_asked_for)
+    check_on_yarn(hook)
+    if hook._connection["deploy_mode"] != "cluster" or not operator.retries:
+        return
+    if not RESUMES:
+        log.warning(_SECOND_DRIVER, "Airflow 3.3 and its Spark provider 6.1")
+    elif not follows_application(operator, hook) or not operator.durable:
+        option = "track_driver_via_k8s_api" if hook._is_kubernetes else "yarn_track_via_rm_api"
+        log.warning(_SECOND_DRIVER, f"durable=True and {option}=True")
 
 
 def prepare_environment() -> None:

@@ -5,6 +5,7 @@ No catalog is read, and no view is expanded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +21,9 @@ _DEFINITIONS = (
 )
 _WRITING = (exp.Insert, exp.Create)
 _CHANGING = (exp.Merge, exp.Update, exp.Delete)
+_INSERT = re.compile(
+    r"(\s|--[^\n]*\n|/\*.*?\*/)*(INSERT|(FROM|WITH)\b.*\bINSERT)\s", re.IGNORECASE | re.DOTALL
+)
 _COMMANDS = ("ALTER", "COMMENT", "GRANT", "MSCK", "REFRESH", "REVOKE", "SHOW")
 
 
@@ -84,23 +88,15 @@ def is_query(sql: str) -> bool:
     return isinstance(tree_of(sql), exp.Query)
 
 
-def table_of_a_partition(sql: str) -> str | None:
-    """The table into which a statement inserts one static partition, or ``None``.
+def may_insert(sql: str) -> bool:
+    r"""Whether the text begins as an INSERT does; it need not be one, or be correct.
 
-    A static partition has a literal value for every partition column that PARTITION names.
-
-    >>> table_of_a_partition("INSERT OVERWRITE TABLE dw.r PARTITION (ds = 'a') SELECT 1")
-    'dw.r'
-    >>> table_of_a_partition("INSERT OVERWRITE TABLE r PARTITION (ds = 'a', hour) SELECT 1, 2")
+    >>> may_insert("-- daily\nINSERT INTO r SELECT 1"), may_insert("FROM a INSERT INTO b SELECT 1")
+    (True, True)
+    >>> may_insert("SELECT 'INSERT INTO r'"), may_insert("CREATE TABLE r AS SELECT 1")
+    (False, False)
     """
-    if "partition" not in sql.lower():  # avoids parsing most statements
-        return None
-    tree = tree_of(sql)
-    for target in mentions(tree).targets if tree else ():
-        partition = target.args.get("partition")
-        if partition and all(isinstance(each, exp.EQ) for each in partition.expressions):
-            return exp.table_name(target)
-    return None
+    return _INSERT.match(sql) is not None
 
 
 @dataclass(frozen=True)

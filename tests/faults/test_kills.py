@@ -158,6 +158,26 @@ def test_a_run_killed_during_the_join_leaves_the_old_rows(place, verb, victim):
 
 
 @pytest.mark.parametrize("victim", ["task", "jvm"])
+@pytest.mark.parametrize("verb", [OVERWRITE, INTO], ids=["overwrite", "into"])
+def test_the_rows_of_finished_tasks_of_a_killed_run_are_not_added_by_the_next_one(
+    place, verb, victim
+):
+    """As plain Spark adds them: its jobs share a folder, and move all files there."""
+    meter, _, tables, folder = place
+    meter.plan()
+    table = tables.copy("hive")
+    process, _ = start(place, table, f"{verb}{QUERY} UNION ALL {LONG}", 1)
+    deadline = time.monotonic() + 120
+    while not list((folder / "copies" / table).rglob("task_*")):
+        assert process.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    kill(victim, process, meter)
+    assert tables.state(table) == BEFORE
+    again(place, table, verb, BEFORE)
+
+
+@pytest.mark.parametrize("victim", ["task", "jvm"])
 def test_a_run_killed_during_the_exchange_of_the_partition_can_be_retried(place, victim):
     """Between two renames, if the kill is quick enough; the next attempt needs nothing of it."""
     meter, _, tables, folder = place

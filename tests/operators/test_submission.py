@@ -91,6 +91,9 @@ def submitted(monkeypatch):
     return SimpleNamespace(commands=commands, says=submit)
 
 
+MANAGER = {"yarn_resourcemanager_webapp_address": "http://manager:8088"}
+
+
 def operator(monkeypatch, tmp_path, connection, **options):
     monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps({"conn_type": "spark", **connection}))
     return MapJoinPruneOperator(
@@ -106,7 +109,7 @@ def test_a_yarn_submission_in_cluster_mode_has_these_arguments(submitted, monkey
     made = operator(
         monkeypatch,
         tmp_path,
-        {"host": "yarn", "extra": {"deploy-mode": "cluster", "queue": "etl"}},
+        {"host": "yarn", "extra": {"deploy-mode": "cluster", "queue": "etl", **MANAGER}},
         conf={"spark.sql.shuffle.partitions": 8},
         py_files="mine.zip",
         executor_memory="2g",
@@ -143,7 +146,7 @@ def test_durable_is_refused_if_airflow_can_not_resume_an_application(
 def test_durable_on_yarn_requires_tracking_by_the_resource_manager(
     submitted, monkeypatch, tmp_path
 ):
-    connection = {"host": "yarn", "extra": {"deploy-mode": "cluster"}}
+    connection = {"host": "yarn", "extra": {"deploy-mode": "cluster", **MANAGER}}
     with pytest.raises(AirflowFailException, match="requires yarn_track_via_rm_api=True"):
         operator(monkeypatch, tmp_path, connection, durable=True).execute(context())
     assert submitted.commands == []
@@ -250,8 +253,7 @@ def test_a_retry_resumes_the_application_and_a_cleared_task_does_not(
     submitted, monkeypatch, tmp_path
 ):
     """The application of a killed attempt finished meanwhile, at that attempt's path."""
-    manager = {"yarn_resourcemanager_webapp_address": "http://manager:8088"}
-    connection = {"host": "yarn", "extra": {"deploy-mode": "cluster", **manager}}
+    connection = {"host": "yarn", "extra": {"deploy-mode": "cluster", **MANAGER}}
     monkeypatch.setattr(MapJoinPruneOperator, "get_job_status", lambda *_: "SUCCEEDED")
     monkeypatch.setattr(MapJoinPruneOperator, "poll_until_complete", lambda *_: None)
     store: dict[str, str] = {}
@@ -279,8 +281,7 @@ def test_a_retry_resumes_the_application_before_its_gates_are_checked(
     submitted, monkeypatch, tmp_path
 ):
     """The application has written or will write, so a gate must not hide its outcome."""
-    manager = {"yarn_resourcemanager_webapp_address": "http://manager:8088"}
-    connection = {"host": "yarn", "extra": {"deploy-mode": "cluster", **manager}}
+    connection = {"host": "yarn", "extra": {"deploy-mode": "cluster", **MANAGER}}
     monkeypatch.setattr(MapJoinPruneOperator, "get_job_status", lambda *_: "SUCCEEDED")
     monkeypatch.setattr(MapJoinPruneOperator, "poll_until_complete", lambda *_: None)
     store: dict[str, str] = {}

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 
+import psutil
 import pyspark
 
 from airflow_hive_opt.spark.session.java import ensure_java
@@ -39,7 +41,26 @@ class Yarn:
 
     address: str
     conf: Path
-    node: subprocess.Popen[bytes]
+    _start_node: Callable[[], subprocess.Popen[bytes]]
+    _nodes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def node(self) -> subprocess.Popen[bytes]:
+        """The node manager."""
+        return self._nodes[-1]
+
+    def start_node(self) -> None:
+        """Starts a node manager, in place of one that was killed."""
+        self._nodes.append(self._start_node())
+
+    def kill_node(self) -> None:
+        """Kills the node manager and what it has started, as the end of its machine does."""
+        containers = psutil.Process(self.node.pid).children(recursive=True)
+        self.node.kill()
+        for process in containers:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        self.node.wait()
 
     def applications(self) -> list[dict[str, Any]]:
         """What the resource manager says of each application, the newest first."""
@@ -61,10 +82,21 @@ class Yarn:
         )
         urllib.request.urlopen(request, timeout=10).close()
 
-    def nodes(self) -> int:
-        """The number of node managers that run."""
+    def has_node(self, since: float) -> bool:
+        """Whether a node manager has said that it runs after ``since``, in seconds."""
         found = self._asked("/ws/v1/cluster/nodes")["nodes"] or {"node": []}
-        return sum(each["state"] == "RUNNING" for each in found["node"])
+        return any(
+            each["state"] == "RUNNING" and each["lastHealthUpdate"] > 1000 * since
+            for each in found["node"]
+        )
+
+    def answers(self) -> bool:
+        """Whether the resource manager answers."""
+        try:
+            self.applications()
+        except OSError:
+            return False
+        return True
 
     def spark_conf(self) -> dict[str, str]:
         """Spark's settings with which small applications run here without an upload of Spark."""
@@ -94,14 +126,9 @@ def yarn(folder: Path) -> Iterator[Yarn]:
         (conf / name).write_text(site_xml({key: str(value) for key, value in settings.items()}))
     with ExitStack() as stack:
 
-        def start(name: str, kind: str, ready: int) -> subprocess.Popen[bytes]:
-            def is_ready() -> bool:
-                try:
-                    return Yarn(address, conf, None).nodes() >= ready  # type: ignore[arg-type]
-                except OSError:
-                    return False
-
+        def start(name: str, is_ready: Callable[[], bool]) -> subprocess.Popen[bytes]:
             classes = os.pathsep.join([str(conf), *map(str, jars("yarn")), f"{_JARS}/*"])
+            kind = f"{_SERVER}.{name.lower()}.{name}"
             command = ["java", "-Xmx384m", *WITHOUT_ARCHIVE.split(), *_OPENED, "-cp", classes, kind]
             log = folder / f"{name}.log"
             environment = {**os.environ, "HADOOP_CONF_DIR": str(conf)}
@@ -109,9 +136,14 @@ def yarn(folder: Path) -> Iterator[Yarn]:
                 server(command, log, is_ready, stop_with=SIGTERM, env=environment)
             )
 
-        start("resource-manager", f"{_SERVER}.resourcemanager.ResourceManager", 0)
-        node = start("node-manager", f"{_SERVER}.nodemanager.NodeManager", 1)
-        yield Yarn(address, conf, node)
+        def start_node() -> subprocess.Popen[bytes]:
+            since = time.time()
+            return start("NodeManager", lambda: running.has_node(since))
+
+        running = Yarn(address, conf, start_node)
+        start("ResourceManager", running.answers)
+        running.start_node()
+        yield running
 
 
 def _configuration(folder: Path, page: int) -> dict[str, dict[str, object]]:

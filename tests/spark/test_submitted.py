@@ -14,7 +14,7 @@ from upath import UPath
 from airflow_hive_opt.documents import descriptor as descriptors
 from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.documents.job import Job, Stages, Status, read_outcome, write_job
-from airflow_hive_opt.spark.application import run
+from airflow_hive_opt.spark.application import run, submitted
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.session.java import ensure_java
 from airflow_hive_opt.spark.session.session import embedded_conf
@@ -116,3 +116,14 @@ def test_no_call_after_the_statement_can_fail_the_task(spark, tmp_path, monkeypa
     assert ran
     assert outcome.status is Status.DONE
     assert outcome.summary["application_id"] == spark.sparkContext.applicationId
+
+
+def test_a_task_that_has_ended_is_gone_even_if_nobody_asks_how():
+    """As in a container whose first process asks after no child of others."""
+    task = subprocess.Popen(["sleep", "60"])
+    assert submitted._lives(task.pid)
+    task.kill()
+    os.waitid(os.P_PID, task.pid, os.WEXITED | os.WNOWAIT)
+    assert not submitted._lives(task.pid)
+    task.wait()
+    assert not submitted._lives(task.pid)

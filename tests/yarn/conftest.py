@@ -60,11 +60,15 @@ def environment(monkeypatch):
 def connect(monkeypatch, metastore_service):
     """Gives the connection ``cluster`` to a cluster, with the deploy mode, and ``metastore``."""
 
-    def connection(cluster, mode: str, **extra: str) -> None:
+    def connection(cluster, mode: str) -> None:
         document = {
             "conn_type": "spark",
             "host": "yarn",
-            "extra": {"deploy-mode": mode, "queue": "daily", **extra},
+            "extra": {
+                "deploy-mode": mode,
+                "queue": "daily",
+                "yarn_resourcemanager_webapp_address": cluster.address,
+            },
         }
         monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(document))
         monkeypatch.setenv("AIRFLOW_CONN_METASTORE", metastore_service.connection)

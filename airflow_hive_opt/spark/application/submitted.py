@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 from upath import UPath
@@ -99,7 +100,16 @@ def _lives(process: int) -> bool:
         return False
     except PermissionError:  # the process runs as another user
         return True
-    return True
+    return not _is_zombie(process)
+
+
+def _is_zombie(process: int) -> bool:
+    """Whether a process has ended and nobody has asked how, as in a container without an init."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):  # it has gone meanwhile, or this is not Linux
+        return False
+    return state == "Z"
 
 
 if __name__ == "__main__":

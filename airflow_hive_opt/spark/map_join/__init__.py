@@ -1,6 +1,6 @@
 """The second stage: ``prelaunch`` checks the descriptor, ``execution`` runs the statement once.
 
 ``small_tables`` notices small tables that have changed since a worker read them. ``command`` runs a
-statement that writes; ``partition_folder`` replaces one partition's folder. ``table_reads`` counts
-what the statement read.
+statement that writes; ``partition_folder`` replaces one partition's folder, and ``job_attempt``
+keeps the files of other jobs out of the table. ``table_reads`` counts what the statement read.
 """

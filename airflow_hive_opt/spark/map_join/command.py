@@ -26,6 +26,7 @@ from airflow_hive_opt.spark.session.spark_compat import (
     execution_of,
     frame_of,
     insert_fields,
+    items,
     to_scala,
     unexecuted,
 )
@@ -89,6 +90,27 @@ class Command:
         frame_of(self._session, self._ran).collect()
         return True
 
+    def tables_of_inserts(self) -> list[Any]:
+        """The folders of the tables to which Spark adds files by Hadoop's default committer.
+
+        A statement may have several INSERTs. Tables of which Spark first removes the whole folder
+        are left out. Raises the errors of Spark's analysis.
+        """
+        conf = self._java.sessionState().conf()
+        if any(conf.contains(name) for name in _COMMITTERS):
+            return []
+        found, removed = {}, set()
+        for plan in (self._analyzed, *items(self._analyzed.children())):
+            if plan.getClass().getSimpleName() != _INSERT or not (names := insert_fields(plan)):
+                continue
+            fields = {name: plan.productElement(at) for at, name in enumerate(names)}
+            table = fields["outputPath"]
+            if str(fields["mode"]) == "Overwrite" and fields[_STATIC].isEmpty():
+                removed.add(table.toString())
+            elif not self._has_a_committer_of_s3a(table, self._hadoop_conf_with(fields["options"])):
+                found[table.toString()] = table
+        return [table for name, table in found.items() if name not in removed]
+
     def overwrites_one_partition(self) -> bool:
         """Whether it is an INSERT OVERWRITE of one partition of a table that Spark itself writes.
 
@@ -108,7 +130,7 @@ class Command:
             and not is_transactional(self._field("catalogTable").get())
             and 0 < self._field("partitionColumns").size() == self._field(_STATIC).size()
             and not any(conf.contains(name) for name in _COMMITTERS)
-            and not self._has_a_committer_of_s3a()
+            and not self._has_a_committer_of_s3a(self._field("outputPath"), self._hadoop_conf())
             and self._has_a_name()
             and self._partition_is_below_its_table()
         )
@@ -182,9 +204,8 @@ class Command:
         cached.recacheByPath(self._java, place, place.getFileSystem(self._hadoop_conf()))
         self._java.catalog().refreshTable(table.identifier().quotedString())
 
-    def _has_a_committer_of_s3a(self) -> bool:
-        conf = self._hadoop_conf()
-        files = self._field("outputPath").getFileSystem(conf)
+    def _has_a_committer_of_s3a(self, table: Any, conf: Any) -> bool:
+        files = table.getFileSystem(conf)
         if files.getScheme() != _S3A:
             return False
         # a bucket may have a setting of its own, which only its file system knows
@@ -228,7 +249,10 @@ class Command:
         return getattr(getattr(package, "PartitioningUtils$"), "MODULE$")
 
     def _hadoop_conf(self) -> Any:
-        return self._java.sessionState().newHadoopConfWithOptions(self._field("options"))
+        return self._hadoop_conf_with(self._field("options"))
+
+    def _hadoop_conf_with(self, options: Any) -> Any:
+        return self._java.sessionState().newHadoopConfWithOptions(options)
 
     def _field(self, name: str) -> Any:
         return self._analyzed.productElement(self._fields.index(name))

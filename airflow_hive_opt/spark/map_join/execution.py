@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.map_join.command import Command
+from airflow_hive_opt.spark.map_join.job_attempt import own_job_attempt
 from airflow_hive_opt.spark.session.connect import is_remote
 from airflow_hive_opt.spark.session.connect_frames import plan_metrics
 from airflow_hive_opt.spark.session.statement_errors import (
@@ -21,7 +22,7 @@ from airflow_hive_opt.spark.session.statement_errors import (
     is_refusal,
     objection_in,
 )
-from airflow_hive_opt.statement.tables import is_query, table_of_a_partition
+from airflow_hive_opt.statement.tables import is_query, may_insert
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -135,7 +136,7 @@ def _plain(
     session: SparkSession, text: str, parameters: Parameters, show_rows: int
 ) -> Callable[[], _Found]:
     """The user's own text; planned when it runs, since its plan may have every partition."""
-    if is_remote(session) or table_of_a_partition(text) is None:
+    if is_remote(session) or not may_insert(text):
         return lambda: _sql(session, text, parameters, show_rows)
     return lambda: _run(session, Command(session, text, parameters), show_rows)
 
@@ -143,9 +144,10 @@ def _plain(
 def _run(session: SparkSession, command: Command, show_rows: int) -> _Found:
     if command.overwrites_one_partition() and command.overwrite():
         return (), (), lambda: command.executed
-    if command.run_as_planned():
-        return (), (), lambda: command.executed
-    return _sql(session, command.text, command.parameters, show_rows)
+    with own_job_attempt(session, command.tables_of_inserts()):
+        if command.run_as_planned():
+            return (), (), lambda: command.executed
+        return _sql(session, command.text, command.parameters, show_rows)
 
 
 def _sql(session: SparkSession, text: str, parameters: Parameters, show_rows: int) -> _Found:

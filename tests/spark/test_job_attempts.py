@@ -1,0 +1,143 @@
+"""Inserts take no files of other jobs on the same table, such as those of a run that was killed."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from pyarrow import array, int32, parquet, table
+
+from airflow_hive_opt.documents.job import Job, Status
+from airflow_hive_opt.spark.application.run import run_job
+from airflow_hive_opt.spark.map_join import execution
+from airflow_hive_opt.spark.map_join.command import Command
+from airflow_hive_opt.spark.map_join.job_attempt import FilesRemoved, own_job_attempt
+
+JOIN = "FROM attempts.sales s JOIN attempts.days d ON s.ds = d.ds AND d.week = 1"
+OTHERS = -7  # the item of another job
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sources(spark):
+    spark.sql("CREATE DATABASE attempts")
+    spark.sql("CREATE TABLE attempts.sales (item INT) PARTITIONED BY (ds INT) STORED AS PARQUET")
+    spark.sql("INSERT INTO attempts.sales VALUES (1, 1), (2, 2), (3, 3)")
+    spark.sql("CREATE TABLE attempts.days STORED AS PARQUET AS SELECT 1 AS week, 2 AS ds")
+    yield
+    spark.sql("DROP DATABASE attempts CASCADE")
+
+
+@pytest.fixture(params=["STORED AS PARQUET", "USING parquet"])
+def folder(spark, request):
+    """The folder of an empty partitioned table."""
+    if request.param.startswith("USING"):
+        columns = f"(item INT, a STRING, b INT) {request.param} PARTITIONED BY (a, b)"
+    else:
+        columns = f"(item INT) PARTITIONED BY (a STRING, b INT) {request.param}"
+    spark.sql(f"CREATE TABLE attempts.result {columns}")
+    described = spark.sql("DESCRIBE FORMATTED attempts.result").where("col_name = 'Location'")
+    yield Path(described.collect()[0]["data_type"].removeprefix("file:"))
+    spark.sql("DROP TABLE attempts.result")
+
+
+def leave(folder: Path) -> Path:
+    """What the finished task of a job leaves that is killed while other tasks run."""
+    left = folder / "_temporary" / "0" / "task_1" / "a=x" / "b=1" / "part-00000-others.parquet"
+    left.parent.mkdir(parents=True)
+    parquet.write_table(table({"item": array([OTHERS], int32())}), left)
+    return left
+
+
+def run(spark, tmp_path, sql: str, **job):
+    return run_job(spark.newSession(), Job(sql, str(tmp_path / "1.json"), **job))
+
+
+def items(spark) -> list[int]:
+    spark.sql("MSCK REPAIR TABLE attempts.result")
+    spark.sql("REFRESH TABLE attempts.result")
+    return sorted(row.item for row in spark.table("attempts.result").collect())
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        (f"INSERT INTO attempts.result PARTITION (a = 'x', b = 1) SELECT s.item {JOIN}", [2]),
+        (f"INSERT INTO attempts.result SELECT s.item, 'x', 1 {JOIN}", [2]),
+        (f"INSERT OVERWRITE attempts.result PARTITION (a = 'x', b) SELECT s.item, 1 {JOIN}", [2]),
+        ("INSERT INTO attempts.result VALUES (5, 'x', 1)", [5]),
+        (
+            f"FROM (SELECT s.item {JOIN}) INSERT INTO attempts.result PARTITION (a = 'x', b = 1) "
+            "SELECT item INSERT INTO attempts.result PARTITION (a = 'y', b = 1) SELECT item",
+            [2, 2],
+        ),
+    ],
+    ids=["one partition", "dynamic", "some partitions", "values", "several"],
+)
+def test_an_insert_does_not_take_the_files_of_a_killed_job(spark, tmp_path, folder, sql, rows):
+    left = leave(folder)
+    outcome = run(spark, tmp_path, sql)
+    assert outcome.status is Status.DONE, outcome.message
+    assert items(spark) == rows
+    assert left.exists()
+    shutil.rmtree(folder / "_temporary")
+    outcome = run(spark, tmp_path, sql)
+    assert outcome.status is Status.DONE, outcome.message
+    assert not (folder / "_temporary").exists()
+
+
+def test_parameters_and_a_committer_of_the_user(spark, tmp_path, folder):
+    left = leave(folder)
+    sql = f"INSERT INTO attempts.result SELECT s.item, :a, 1 {JOIN}"
+    assert run(spark, tmp_path, sql, parameters={"a": "x"}).status is Status.DONE
+    assert items(spark) == [2]
+    number = "SET mapreduce.job.application.attempt.id = 0;\n"
+    assert run(spark, tmp_path, number + sql, parameters={"a": "x"}).status is Status.DONE
+    assert items(spark) == [OTHERS, 2, 2]  # as Spark itself does
+    assert not left.exists()
+
+
+def test_runs_at_the_same_time_add_their_rows_each(spark, tmp_path, folder):
+    sql = f"INSERT INTO attempts.result PARTITION (a = 'x', b = 1) SELECT s.item {JOIN}"
+    outcomes = []
+
+    def add(number: int) -> None:
+        for turn in range(2):
+            outcomes.append(run(spark, tmp_path / f"{number}-{turn}", sql))
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [each.message for each in outcomes if each.status is not Status.DONE] == []
+    assert items(spark) == [2] * 6
+    assert not (folder / "_temporary").exists()
+
+
+def test_a_run_whose_files_another_job_removes_fails_and_is_not_retried(
+    spark, tmp_path, folder, monkeypatch
+):
+    class Disturbed(Command):
+        def run_as_planned(self) -> bool:
+            done = super().run_as_planned()
+            shutil.rmtree(folder / "_temporary")  # as another job does at its end
+            return done
+
+    monkeypatch.setattr(execution, "Command", Disturbed)
+    sql = f"INSERT INTO attempts.result PARTITION (a = 'x', b = 1) SELECT s.item {JOIN}"
+    outcome = run(spark, tmp_path, sql)
+    assert outcome.status is Status.REFUSED
+    assert "rows may be missing in file:" in outcome.message
+
+
+def test_a_failing_statement_is_not_hidden_by_a_folder_that_is_gone(spark, folder):
+    session = spark.newSession()
+    place = session._jvm.org.apache.hadoop.fs.Path(str(folder))
+    with pytest.raises(ValueError, match="mine"), own_job_attempt(session, [place]):
+        shutil.rmtree(folder / "_temporary")
+        raise ValueError("mine")
+    with pytest.raises(FilesRemoved), own_job_attempt(session, [place]):
+        shutil.rmtree(folder / "_temporary")
+    assert session.conf.get("mapreduce.job.application.attempt.id", None) is None
