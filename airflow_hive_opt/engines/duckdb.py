@@ -1,0 +1,90 @@
+"""DuckDB: a relation of the partitions to read, and a condition for tables that it opens itself."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from airflow_hive_opt.engines.conditions import condition_of
+from airflow_hive_opt.engines.files import OpenPath, files_of, open_uri
+from airflow_hive_opt.engines.installed import check_installed
+from airflow_hive_opt.engines.scan import PrunedScan
+from airflow_hive_opt.engines.sql import (
+    clock_text,
+    quoted,
+    sql_of,
+    standard_literal,
+    text_literal,
+)
+from airflow_hive_opt.engines.values import Value
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+_TYPES = {
+    "string": "VARCHAR",
+    "int": "INTEGER",
+    "timestamp": "TIMESTAMPTZ",
+    "timestamp_ntz": "TIMESTAMP",
+}
+_FILE = "__file"
+
+
+def relation(
+    connection: DuckDBPyConnection, scan: PrunedScan, open_path: OpenPath = open_uri
+) -> DuckDBPyRelation:
+    """The rows of the partitions to read, from their Parquet files, with the partition columns.
+
+    DuckDB opens no other file. Raises :class:`~airflow_hive_opt.engines.scan.EngineError`.
+    """
+    check_installed("duckdb")
+    listed = files_of(scan, open_path)
+    paths = ", ".join(text_literal(file.uri) for file in listed.with_columns)
+    rows = (
+        f"read_parquet([{paths}], filename = '{_FILE}', hive_partitioning = false, "
+        "union_by_name = true)"
+    )
+    own = [
+        name
+        for name in connection.sql(f"SELECT * FROM {rows} LIMIT 0").columns
+        if name.lower() not in (_FILE, *scan.columns)
+    ]
+    values = ", ".join(
+        f"({', '.join(map(_literal_or_null, (file.uri, *file.values)))})"
+        for file in listed.with_columns
+    )
+    names = [f"c{at}" for at, _ in enumerate(scan.columns)]
+    selected = [f"f.{quoted(name)}" for name in own] + [
+        f"CAST(p.{name} AS {_duckdb(type_)}) AS {quoted(column)}"
+        for name, column, type_ in zip(names, scan.columns, scan.types, strict=True)
+    ]
+    return connection.sql(
+        f"SELECT {', '.join(selected)} FROM {rows} AS f JOIN (VALUES {values}) AS p"
+        f"({', '.join([_FILE, *names])}) USING ({_FILE}) WHERE {str(bool(listed.files)).upper()}"
+    )
+
+
+def condition(scan: PrunedScan) -> str:
+    """A condition for WHERE, by which DuckDB leaves out files of tables that it opens itself.
+
+    A TIMESTAMP partition column must be a TIMESTAMP there (``hive_types``), a wall clock. Raises
+    :class:`~airflow_hive_opt.engines.scan.EngineError`.
+    """
+    return sql_of(condition_of(scan), _literal, quoted)
+
+
+def _duckdb(type_: str) -> str:
+    return "VARCHAR" if type_.startswith("varchar") else _TYPES.get(type_, type_.upper())
+
+
+def _literal_or_null(value: Value | None) -> str:
+    return "NULL" if value is None else _literal(value)
+
+
+def _literal(value: Value) -> str:
+    if isinstance(value, datetime):
+        type_, zone = ("TIMESTAMP", "") if value.tzinfo is None else ("TIMESTAMPTZ", "+00:00")
+        return f"{type_} '{clock_text(value)}{zone}'"
+    if isinstance(value, float):  # also infinity and NaN
+        return f"CAST('{value}' AS DOUBLE)"
+    return standard_literal(value)
