@@ -141,11 +141,8 @@ def _arrow_type(type_: str) -> pa.DataType:
         "smallint": pa.int16(),
         "int": pa.int32(),
         "bigint": pa.int64(),
-        "float": pa.float32(),
-        "double": pa.float64(),
         "boolean": pa.bool_(),
         "string": pa.string(),
         "date": pa.date32(),
         "timestamp": pa.timestamp("us", "UTC"),
-        "timestamp_ntz": pa.timestamp("us"),
     }[type_]

@@ -21,12 +21,7 @@ from airflow_hive_opt.engines.values import Value
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-_TYPES = {
-    "string": "VARCHAR",
-    "int": "INTEGER",
-    "timestamp": "TIMESTAMPTZ",
-    "timestamp_ntz": "TIMESTAMP",
-}
+_TYPES = {"string": "VARCHAR", "int": "INTEGER", "timestamp": "TIMESTAMPTZ"}
 _FILE = "__file"
 
 
@@ -85,6 +80,4 @@ def _literal(value: Value) -> str:
     if isinstance(value, datetime):
         type_, zone = ("TIMESTAMP", "") if value.tzinfo is None else ("TIMESTAMPTZ", "+00:00")
         return f"{type_} '{clock_text(value)}{zone}'"
-    if isinstance(value, float):  # also infinity and NaN
-        return f"CAST('{value}' AS DOUBLE)"
     return standard_literal(value)

@@ -95,11 +95,8 @@ def _type(type_: str) -> Any:
         "smallint": pl.Int16,
         "int": pl.Int32,
         "bigint": pl.Int64,
-        "float": pl.Float32,
-        "double": pl.Float64,
         "boolean": pl.Boolean,
         "string": pl.String,
         "date": pl.Date,
         "timestamp": pl.Datetime("us", "UTC"),
-        "timestamp_ntz": pl.Datetime("us"),
     }[type_]

@@ -17,7 +17,7 @@ from airflow_hive_opt.engines.scan import EngineError, PrunedScan
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
 
-Value: TypeAlias = bool | int | float | str | date | Decimal
+Value: TypeAlias = bool | int | str | date | Decimal
 """``datetime`` is a ``date``: with a time zone it is an instant, without one a wall clock."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -39,7 +39,7 @@ def value_of(text: str, type_: str) -> Value:
     if found := DECIMAL.fullmatch(type_):
         return _decimal(text, int(found[1]), int(found[2]))
     if type_ not in _READERS:
-        raise ValueError(f"engines read the type {type_} in different ways")
+        raise ValueError(f"the type {type_} has no keys")
     return _READERS[type_](text)
 
 
@@ -142,8 +142,5 @@ _READERS: dict[str, Callable[[str], Value]] = {
     "boolean": _boolean,
     "date": date.fromisoformat,
     "timestamp": _wall_clock,
-    "timestamp_ntz": _wall_clock,
     "microseconds": _since_epoch,
-    "float": float,
-    "double": float,
 }
