@@ -23,12 +23,12 @@ def condition(scan: PrunedScan) -> str:
     return sql_of(condition_of(scan), _literal, lambda name: f"`{_escaped(name)}`")
 
 
-def _literal(value: Value) -> str:
+def _literal(value: Value, type_: str) -> str:
     if isinstance(value, datetime):
         return f"TIMESTAMP '{clock_text(value)}+00:00'"
     if isinstance(value, Decimal):
         return f"CAST('{value:f}' AS BIGNUMERIC)"
-    return f"'{_escaped(value)}'" if isinstance(value, str) else standard_literal(value)
+    return f"'{_escaped(value)}'" if isinstance(value, str) else standard_literal(value, type_)
 
 
 def _escaped(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TypeAlias
 
 from airflow_hive_opt.documents.descriptor import RowFilter
@@ -14,18 +15,20 @@ from airflow_hive_opt.statement.types import TIMESTAMP
 
 @dataclass(frozen=True)
 class IsIn:
-    """A column has one of the values, or is NULL if ``null``."""
+    """A column of a Hive type has one of the values, or is NULL if ``null``."""
 
     column: str
+    type: str
     values: tuple[Value, ...]
     null: bool = False
 
 
 @dataclass(frozen=True)
 class IsBetween:
-    """A column is not below ``low`` and not above ``high``."""
+    """A column of a Hive type is not below ``low`` and not above ``high``."""
 
     column: str
+    type: str
     low: Value
     high: Value
 
@@ -60,7 +63,9 @@ def condition_of(scan: PrunedScan) -> Condition:
         rows = {
             tuple(texts_read(scan, scan.pruned_columns, partition)) for partition in scan.partitions
         }
-        parts.append(_of_rows(scan.pruned_columns, sorted(rows, key=repr)))
+        types = dict(zip(scan.columns, scan.types, strict=True))
+        columns = [(name, types[name]) for name in scan.pruned_columns]
+        parts.append(_of_rows(columns, sorted(rows, key=repr)))
     alternatives = [_of_filters(scan, filters) for filters in scan.alternatives]
     if alternatives and all(alternatives):
         parts.append(_any([_all(found) for found in alternatives]))
@@ -72,16 +77,25 @@ def condition_of(scan: PrunedScan) -> Condition:
 def with_columns(condition: Condition, named: Callable[[str], str]) -> Condition:
     """The condition with the columns' names as a table writes them."""
     if isinstance(condition, (And, Or)):
-        return replace(condition, parts=tuple(with_columns(each, named) for each in condition.parts))
+        return replace(
+            condition, parts=tuple(with_columns(each, named) for each in condition.parts)
+        )
     return replace(condition, column=named(condition.column))
 
 
-def _of_rows(columns: Sequence[str], rows: Iterable[Sequence[Value | None]]) -> Condition:
+def may_be_null(condition: Condition) -> bool:
+    """Whether the condition is true for a NULL of one of its columns."""
+    return any(isinstance(found, IsIn) and found.null for found in _leaves(condition))
+
+
+def _of_rows(
+    columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Value | None]]
+) -> Condition:
     """True for the tuples; leading columns are grouped."""
     if len(columns) == 1:
         values = [row[0] for row in rows]
         found = tuple(value for value in values if value is not None)
-        return IsIn(columns[0], found, len(found) < len(values)) if values else NEVER
+        return IsIn(*columns[0], found, len(found) < len(values)) if values else NEVER
     groups: dict[Value | None, list[Sequence[Value | None]]] = {}
     for row in rows:
         groups.setdefault(row[0], []).append(row[1:])
@@ -106,16 +120,17 @@ def _of_filters(scan: PrunedScan, filters: Sequence[RowFilter]) -> list[Conditio
         values = filter_values(scan, each)
         if each.is_range:
             ends = zip(values[::2], values[1::2], strict=True)
-            found.append(_any([IsBetween(each.column, low, high) for low, high in ends]))
+            found.append(_any([IsBetween(each.column, each.type, low, high) for low, high in ends]))
         else:
-            found.append(IsIn(each.column, tuple(values)) if values else NEVER)
+            found.append(IsIn(each.column, each.type, tuple(values)) if values else NEVER)
     return found
 
 
 def _all(parts: Sequence[Condition]) -> Condition:
     if NEVER in parts:
         return NEVER
-    return parts[0] if len(parts) == 1 else And(tuple(parts))
+    flat = [each for part in parts for each in (part.parts if isinstance(part, And) else (part,))]
+    return flat[0] if len(flat) == 1 else And(tuple(flat))
 
 
 def _any(parts: Sequence[Condition]) -> Condition:
@@ -133,20 +148,22 @@ def check_types(
 
     ``stored`` is a column's type as the table names it, ``classes`` the values of such types.
     """
-    for column, value in _compared(condition):
-        name = stored(column)
-        if type(value) is not classes.get(name.partition("(")[0]):
+    for found in _leaves(condition):
+        name = stored(found.column).replace(" ", "")
+        values = (found.low, found.high) if isinstance(found, IsBetween) else found.values
+        right = classes.get(name.partition("(")[0])
+        if any(type(value) is not right for value in values) or (
+            right is Decimal and name != found.type.replace(" ", "")
+        ):
             raise EngineError(
-                f"the keys of {scan.table} are refused: its column {column} is a {name}, and the "
-                f"keys were {type(value).__name__}s"
+                f"the keys of {scan.table} are refused: its column {found.column} is a {name}, and "
+                f"the keys were of type {found.type}"
             )
 
 
-def _compared(condition: Condition) -> Iterator[tuple[str, Value]]:
+def _leaves(condition: Condition) -> Iterator[IsIn | IsBetween]:
     if isinstance(condition, (And, Or)):
         for part in condition.parts:
-            yield from _compared(part)
-    elif isinstance(condition, IsBetween):
-        yield from ((condition.column, condition.low), (condition.column, condition.high))
+            yield from _leaves(part)
     else:
-        yield from ((condition.column, value) for value in condition.values)
+        yield condition

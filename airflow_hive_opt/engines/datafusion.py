@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.engines import arrow
-from airflow_hive_opt.engines.conditions import condition_of
+from airflow_hive_opt.engines.conditions import condition_of, may_be_null
 from airflow_hive_opt.engines.files import OpenPath, open_uri
 from airflow_hive_opt.engines.installed import check_installed
-from airflow_hive_opt.engines.scan import PrunedScan
+from airflow_hive_opt.engines.scan import EngineError, PrunedScan
 from airflow_hive_opt.engines.sql import quoted, sql_of, standard_literal
 from airflow_hive_opt.engines.values import Value, microseconds
 
@@ -34,19 +34,26 @@ def register(
 def condition(scan: PrunedScan) -> str:
     """A condition for WHERE, by which DataFusion leaves out files of tables that it opens itself.
 
-    Raises :class:`~airflow_hive_opt.engines.scan.EngineError`.
+    A TIMESTAMP partition column must be a timestamp without time zone there, a wall clock. Raises
+    :class:`~airflow_hive_opt.engines.scan.EngineError`, also if the partition of NULL is needed:
+    DataFusion reads the name of its folder as a text.
     """
-    return sql_of(condition_of(scan), literal, quoted)
+    found = condition_of(scan)
+    if may_be_null(found):
+        raise EngineError(
+            f"DataFusion finds no NULL in the names of {scan.table}'s folders: use register() instead"
+        )
+    return sql_of(found, literal, quoted)
 
 
-def literal(value: Value) -> str:
+def literal(value: Value, type_: str) -> str:
     """A literal; the types of times are exact, so that they are compared without a cast.
 
-    >>> print(literal(datetime(2024, 1, 31)))
+    >>> print(literal(datetime(2024, 1, 31), "timestamp"))
     arrow_cast('2024-01-31T00:00:00', 'Timestamp(Microsecond, None)')
     """
     if not isinstance(value, datetime):
-        return standard_literal(value)
+        return standard_literal(value, type_)
     if value.tzinfo is None:
         return f"arrow_cast('{value.isoformat()}', 'Timestamp(Microsecond, None)')"
     return f"arrow_cast({microseconds(value)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"

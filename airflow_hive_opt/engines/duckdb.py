@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.engines.conditions import condition_of
-from airflow_hive_opt.engines.files import OpenPath, files_of, open_uri
+from airflow_hive_opt.engines.files import ListedFile, OpenPath, files_of, open_uri
 from airflow_hive_opt.engines.installed import check_installed
 from airflow_hive_opt.engines.scan import PrunedScan
 from airflow_hive_opt.engines.sql import (
@@ -44,10 +45,7 @@ def relation(
         for name in connection.sql(f"SELECT * FROM {rows} LIMIT 0").columns
         if name.lower() not in (_FILE, *scan.columns)
     ]
-    values = ", ".join(
-        f"({', '.join(map(_literal_or_null, (file.uri, *file.values)))})"
-        for file in listed.with_columns
-    )
+    values = ", ".join(f"({', '.join(_cells(scan, file))})" for file in listed.with_columns)
     names = [f"c{at}" for at, _ in enumerate(scan.columns)]
     selected = [f"f.{quoted(name)}" for name in own] + [
         f"CAST(p.{name} AS {_duckdb(type_)}) AS {quoted(column)}"
@@ -72,12 +70,14 @@ def _duckdb(type_: str) -> str:
     return "VARCHAR" if type_.startswith("varchar") else _TYPES.get(type_, type_.upper())
 
 
-def _literal_or_null(value: Value | None) -> str:
-    return "NULL" if value is None else _literal(value)
+def _cells(scan: PrunedScan, file: ListedFile) -> Iterator[str]:
+    yield text_literal(file.uri)
+    for value, type_ in zip(file.values, scan.types, strict=True):
+        yield "NULL" if value is None else _literal(value, type_)
 
 
-def _literal(value: Value) -> str:
+def _literal(value: Value, type_: str) -> str:
     if isinstance(value, datetime):
         type_, zone = ("TIMESTAMP", "") if value.tzinfo is None else ("TIMESTAMPTZ", "+00:00")
         return f"{type_} '{clock_text(value)}{zone}'"
-    return standard_literal(value)
+    return standard_literal(value, type_)

@@ -52,9 +52,7 @@ def row_filter(scan: PrunedScan, table: Table) -> BooleanExpression:
         return fields[column.lower()].name
 
     condition = with_columns(condition_of(scan), named)
-    check_types(
-        scan, condition, lambda column: str(fields[column.lower()].field_type), _CLASSES
-    )
+    check_types(scan, condition, lambda column: str(fields[column.lower()].field_type), _CLASSES)
     return _expression(condition)
 
 

@@ -9,13 +9,14 @@ from decimal import Decimal
 from airflow_hive_opt.engines.conditions import And, Condition, IsBetween, IsIn, Or
 from airflow_hive_opt.engines.values import Value
 
-Literal = Callable[[Value], str]
+Literal = Callable[[Value, str], str]
+"""Writes a value of a Hive type."""
 
 
 def sql_of(condition: Condition, literal: Literal, quote: Callable[[str], str]) -> str:
     """The condition as text. ``literal`` writes values, ``quote`` the names of columns.
 
-    >>> print(sql_of(IsIn("k", ("it's",), null=True), standard_literal, quoted))
+    >>> print(sql_of(IsIn("k", "string", ("it's",), null=True), standard_literal, quoted))
     ("k" IN ('it''s') OR "k" IS NULL)
     >>> sql_of(Or(()), standard_literal, quoted)
     '1 = 0'
@@ -25,25 +26,25 @@ def sql_of(condition: Condition, literal: Literal, quote: Callable[[str], str]) 
         return _joined(" AND " if isinstance(condition, And) else " OR ", parts)
     column = quote(condition.column)
     if isinstance(condition, IsBetween):
-        return f"{column} BETWEEN {literal(condition.low)} AND {literal(condition.high)}"
-    found = [f"{column} IN ({', '.join(map(literal, condition.values))})"] * bool(condition.values)
+        low, high = (literal(end, condition.type) for end in (condition.low, condition.high))
+        return f"{column} BETWEEN {low} AND {high}"
+    values = ", ".join(literal(value, condition.type) for value in condition.values)
+    found = [f"{column} IN ({values})"] if values else []
     return _joined(" OR ", [*found, *[f"{column} IS NULL"] * condition.null])
 
 
-def standard_literal(value: Value) -> str:
-    """A literal of standard SQL, for all values but times.
+def standard_literal(value: Value, type_: str) -> str:
+    """A literal of standard SQL for a value of a Hive type, except for times.
 
-    >>> standard_literal(Decimal("1.20")), standard_literal(date(2024, 1, 31))
-    ("CAST('1.20' AS DECIMAL(3, 2))", "DATE '2024-01-31'")
+    >>> standard_literal(Decimal("1.20"), "decimal(5,2)"), standard_literal(True, "boolean")
+    ("CAST('1.20' AS DECIMAL(5,2))", 'TRUE')
     """
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, str):
         return text_literal(value)
     if isinstance(value, Decimal):
-        _, digits, exponent = value.as_tuple()
-        scale = -int(exponent)
-        return f"CAST('{value:f}' AS DECIMAL({max(len(digits), scale)}, {scale}))"
+        return f"CAST('{value:f}' AS {type_.upper()})"
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
     return repr(value)

@@ -18,8 +18,8 @@ def condition(scan: PrunedScan) -> str:
     return sql_of(condition_of(scan), _literal, quoted)
 
 
-def _literal(value: Value) -> str:
+def _literal(value: Value, type_: str) -> str:
     if isinstance(value, datetime):
         zone = "" if value.tzinfo is None else " UTC"
         return f"TIMESTAMP '{clock_text(value)}{zone}'"
-    return standard_literal(value)
+    return standard_literal(value, type_)

@@ -87,7 +87,9 @@ def _read(scan: PrunedScan, column: str, text: str, type_: str) -> Value:
         return value_of(text, type_)
     except (ValueError, OverflowError, InvalidOperation) as error:
         why = f"{text[:50]!a} is no {type_}" if isinstance(error, OverflowError) else error
-        raise EngineError(f"{scan.table}.{column} has a value that only Spark reads: {why}") from None
+        raise EngineError(
+            f"{scan.table}.{column} has a value that only Spark reads: {why}"
+        ) from None
 
 
 def _instant(scan: PrunedScan, column: str, found: Value | None) -> Value | None:

@@ -59,6 +59,7 @@ TIMES = (
     None,
 )
 _PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
+_NUMBERS_OF_RUNS = itertools.count(1)
 Row = tuple[Any, ...]
 
 
@@ -67,35 +68,36 @@ class Lake:
     """The tables and their rows, as values in Python.
 
     ``facts`` are the rows of :data:`FACT`: an id, then the partition columns. ``keys`` are those of
-    :data:`KEYS`: a number, then the columns of :data:`JOINED`.
+    :data:`KEYS`: a number, then the columns of :data:`JOINED`. ``ids`` are those at a location.
     """
 
     folder: Path
     endpoint: str
     facts: tuple[Row, ...]
     keys: tuple[Row, ...]
+    ids: dict[str, list[int]]
 
     def metastore(self) -> GlueMetastore:
         """A client of the catalog."""
         session = boto3.session.Session("a", "b", region_name=REGION)
         return GlueMetastore(GlueSettings(REGION, self.endpoint), session=session)
 
-    def local_task(self, sql: str, name: str = "1") -> dict[str, Any]:
+    def local_task(self, sql: str) -> dict[str, Any]:
         """The output of the worker's local task, as XCom has it."""
-        path = self.folder / "runs" / f"{name}.json"
+        path = self.folder / "runs" / f"{next(_NUMBERS_OF_RUNS)}.json"
         job = Job(sql, path=str(path), stages=Stages.LOCAL_TASK)
         found = find(job, Place(self.metastore(), True, {}, open_uri))
         outcome = hand_over(found, job, UPath(path))
         assert outcome.summary is not None
         return outcome.summary
 
-    def descriptor(self, sql: str, name: str = "1") -> Descriptor:
+    def descriptor(self, sql: str) -> Descriptor:
         """The descriptor that the worker's local task writes."""
-        return load(UPath(self.local_task(sql, name)["uri"]))
+        return load(UPath(self.local_task(sql)["uri"]))
 
-    def scan(self, sql: str, name: str = "1") -> PrunedScan:
+    def scan(self, sql: str) -> PrunedScan:
         """What the statement reads of :data:`FACT`."""
-        return scan_of(self.descriptor(sql, name), FACT, ZONE)
+        return scan_of(self.descriptor(sql), FACT, ZONE)
 
     @property
     def fact_columns(self) -> pa.Table:
@@ -161,6 +163,7 @@ def make(folder: Path, stand_in: Any) -> Lake:
     client.create_database(DatabaseInput={"Name": "lake"})
     facts = []
     entries = []
+    at_location = {}
     for number, partition in enumerate(partitions):
         texts = [text_of(value) for value in partition]
         # some lie outside the table's folder, where the path does not tell the values
@@ -173,8 +176,9 @@ def make(folder: Path, stand_in: Any) -> Lake:
         for at, id_ in enumerate(ids):
             pq.write_table(pa.table({"id": pa.array([id_])}), place / f"part-{at}.parquet")
         (place / "_SUCCESS").touch()
+        at_location[f"file:{place}"] = ids
         entries.append(([text or "__HIVE_DEFAULT_PARTITION__" for text in texts], f"file:{place}"))
-    lake = Lake(folder, stand_in.endpoint, tuple(facts), keys)
+    lake = Lake(folder, stand_in.endpoint, tuple(facts), keys, at_location)
     (folder / "keys").mkdir()
     pq.write_table(lake.key_columns, folder / "keys" / "part-0.parquet")
     small = [("g", "int"), *((name, TYPES[name]) for name in JOINED)]
