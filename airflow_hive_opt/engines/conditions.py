@@ -1,4 +1,4 @@
-"""The partitions and keys of a scan as one condition on columns, which each engine writes itself."""
+"""The partitions and keys of a scan as one condition, which each engine writes in its way."""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ def condition(scan: PrunedScan) -> str:
     found = condition_of(scan)
     if may_be_null(found):
         raise EngineError(
-            f"DataFusion finds no NULL in the names of {scan.table}'s folders: use register() instead"
+            f"DataFusion finds no NULL in the names of {scan.table}'s folders: "
+            "use register() instead"
         )
     return sql_of(found, literal, quoted)
 

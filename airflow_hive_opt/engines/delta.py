@@ -33,8 +33,8 @@ _CLASSES = {
 def predicate(scan: PrunedScan, table: DeltaTable, alias: str = "") -> str:
     """A predicate for ``table.scan`` and ``table.delete``, and for ``file_pruning_predicate``.
 
-    ``alias`` qualifies the columns. Raises :class:`~airflow_hive_opt.engines.scan.EngineError`, also
-    if a column of the table is of another type than its keys.
+    ``alias`` qualifies the columns. Raises :class:`~airflow_hive_opt.engines.scan.EngineError`,
+    also if a column of the table is of another type than its keys.
     """
     check_installed("deltalake")
     fields = {field.name.lower(): field for field in table.schema().fields}

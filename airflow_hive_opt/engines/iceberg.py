@@ -1,4 +1,4 @@
-"""PyIceberg: a row filter for scans and overwrites, and an upsert that reads only what can match."""
+"""PyIceberg: a row filter for scans and overwrites, and an upsert that reads what can match."""
 
 from __future__ import annotations
 
@@ -87,27 +87,23 @@ def _without(found: pa.Table, rows: pa.Table, names: list[str]) -> pa.Table:
 
 
 def _expression(condition: Condition) -> BooleanExpression:
-    from pyiceberg.expressions import (
-        AlwaysFalse,
-        GreaterThanOrEqual,
-        In,
-        IsNull,
-        LessThanOrEqual,
-    )
-    from pyiceberg.expressions import And as AllOf
-    from pyiceberg.expressions import Or as AnyOf
+    from pyiceberg import expressions
 
+    of: Any = expressions  # its arguments by position have no types
     if isinstance(condition, (And, Or)):
         if not condition.parts:
-            return AlwaysFalse()
+            return expressions.AlwaysFalse()
         parts = map(_expression, condition.parts)
-        return AllOf(*parts) if isinstance(condition, And) else AnyOf(*parts)
+        found: BooleanExpression = (of.And if isinstance(condition, And) else of.Or)(*parts)
+        return found
     name = condition.column
     if isinstance(condition, IsBetween):
         low, high = _literal(condition.low), _literal(condition.high)
-        return AllOf(GreaterThanOrEqual(name, low), LessThanOrEqual(name, high))
-    found = In(name, set(map(_literal, condition.values)))
-    return AnyOf(found, IsNull(name)) if condition.null else found
+        found = of.And(of.GreaterThanOrEqual(name, low), of.LessThanOrEqual(name, high))
+    else:
+        found = of.In(name, set(map(_literal, condition.values)))
+        found = of.Or(found, of.IsNull(name)) if condition.null else found
+    return found
 
 
 def _literal(value: Value) -> Any:

@@ -55,4 +55,4 @@ def _column(guard: str) -> str:
     >>> _column("`s`.`day`"), _column("`s`.`a``b`")
     ('day', 'a`b')
     """
-    return re.findall(r"`((?:[^`]|``)*)`", guard)[-1].replace("``", "`")
+    return str(re.findall(r"`((?:[^`]|``)*)`", guard)[-1]).replace("``", "`")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal
 
-from airflow_hive_opt.engines.conditions import And, Condition, IsBetween, IsIn, Or
+from airflow_hive_opt.engines.conditions import And, Condition, IsBetween, Or
 from airflow_hive_opt.engines.values import Value
 
 Literal = Callable[[Value, str], str]
@@ -16,6 +16,7 @@ Literal = Callable[[Value, str], str]
 def sql_of(condition: Condition, literal: Literal, quote: Callable[[str], str]) -> str:
     """The condition as text. ``literal`` writes values, ``quote`` the names of columns.
 
+    >>> from airflow_hive_opt.engines.conditions import IsIn
     >>> print(sql_of(IsIn("k", "string", ("it's",), null=True), standard_literal, quoted))
     ("k" IN ('it''s') OR "k" IS NULL)
     >>> sql_of(Or(()), standard_literal, quoted)

@@ -103,7 +103,7 @@ def _instant(scan: PrunedScan, column: str, found: Value | None) -> Value | None
         )
     try:
         zone = ZoneInfo(scan.time_zone)
-    except (ValueError, OSError):  # Spark also has offsets
+    except (KeyError, ValueError, OSError):  # Spark also has offsets
         raise EngineError(f"the time zone {scan.time_zone} is not known here") from None
     return found.replace(tzinfo=zone).astimezone(timezone.utc)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -76,6 +76,7 @@ class Lake:
     facts: tuple[Row, ...]
     keys: tuple[Row, ...]
     ids: dict[str, list[int]]
+    _descriptors: dict[str, Descriptor] = field(default_factory=dict)
 
     def metastore(self) -> GlueMetastore:
         """A client of the catalog."""
@@ -93,7 +94,9 @@ class Lake:
 
     def descriptor(self, sql: str) -> Descriptor:
         """The descriptor that the worker's local task writes."""
-        return load(UPath(self.local_task(sql)["uri"]))
+        if sql not in self._descriptors:
+            self._descriptors[sql] = load(UPath(self.local_task(sql)["uri"]))
+        return self._descriptors[sql]
 
     def scan(self, sql: str) -> PrunedScan:
         """What the statement reads of :data:`FACT`."""
@@ -159,8 +162,7 @@ def make(folder: Path, stand_in: Any) -> Lake:
         (number, *map(rng.choice, (TEXTS, NUMBERS, DAYS, AMOUNTS, FLAGS))) for number in range(40)
     )
     client = stand_in.client()
-    client.create_database(DatabaseInput={"Name": "default", "LocationUri": f"file:{folder}"})
-    client.create_database(DatabaseInput={"Name": "lake"})
+    create_databases(client, folder)
     facts = []
     entries = []
     at_location = {}
@@ -182,20 +184,19 @@ def make(folder: Path, stand_in: Any) -> Lake:
     (folder / "keys").mkdir()
     pq.write_table(lake.key_columns, folder / "keys" / "part-0.parquet")
     small = [("g", "int"), *((name, TYPES[name]) for name in JOINED)]
-    _create(client, "keys", folder, small)
-    _create(client, "fact", folder, [("id", "bigint")], list(TYPES.items()))
-    client.batch_create_partition(
-        DatabaseName="lake",
-        TableName="fact",
-        PartitionInputList=[
-            {"Values": values, "StorageDescriptor": _storage([("id", "bigint")], location)}
-            for values, location in entries
-        ],
-    )
+    create_table(client, "keys", folder, small)
+    create_table(client, "fact", folder, [("id", "bigint")], list(TYPES.items()), entries)
     return lake
 
 
-def _create(client, name, folder, columns, partition_columns=()):
+def create_databases(client: Any, folder: Path) -> None:
+    """The databases ``default`` and ``lake``."""
+    client.create_database(DatabaseInput={"Name": "default", "LocationUri": f"file:{folder}"})
+    client.create_database(DatabaseInput={"Name": "lake"})
+
+
+def create_table(client, name, folder, columns, partition_columns=(), partitions=()):
+    """A Parquet table in ``lake``; ``partitions`` are pairs of values and a location."""
     client.create_table(
         DatabaseName="lake",
         TableInput={
@@ -206,6 +207,15 @@ def _create(client, name, folder, columns, partition_columns=()):
             "StorageDescriptor": _storage(columns, f"file:{folder}/{name}"),
         },
     )
+    for start in range(0, len(partitions), 100):
+        client.batch_create_partition(
+            DatabaseName="lake",
+            TableName=name,
+            PartitionInputList=[
+                {"Values": values, "StorageDescriptor": _storage(columns, location)}
+                for values, location in partitions[start : start + 100]
+            ],
+        )
 
 
 def _storage(columns, location):

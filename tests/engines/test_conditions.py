@@ -1,4 +1,4 @@
-"""The condition of a list, in tables that each engine opens itself, by the names of their folders."""
+"""The condition of a list, in tables that engines open themselves, by the names of folders."""
 
 from __future__ import annotations
 

@@ -56,27 +56,25 @@ def delta_table(tmp_path, rows, partitioned_by):
     return deltalake.DeltaTable(str(tmp_path))
 
 
-def by_iceberg(tmp_path, rows, column, scan):
-    table = iceberg_table(tmp_path, rows, column)
-    condition = iceberg.row_filter(scan, table)
-    return lambda: table.scan(row_filter=condition).to_arrow()["id"].to_pylist()
+def ids_by_iceberg(table, condition):
+    return table.scan(row_filter=condition).to_arrow()["id"].to_pylist()
 
 
-def by_delta_scan(tmp_path, rows, column, scan):
-    table = delta_table(tmp_path, rows, column)
-    predicate = delta.predicate(scan, table)
-    return lambda: pa.table(table.scan(columns=["id"], predicate=predicate))["id"].to_pylist()
+def ids_by_delta(table, predicate):
+    return pa.table(table.scan(columns=["id"], predicate=predicate))["id"].to_pylist()
 
 
-def by_delta_dataset(tmp_path, rows, column, scan):
-    table = delta_table(tmp_path, rows, column)
-    predicate = delta.predicate(scan, table)
-    return lambda: (
-        table.to_pyarrow_dataset(file_pruning_predicate=predicate).to_table()["id"].to_pylist()
-    )
+def ids_by_dataset(table, predicate):
+    found = table.to_pyarrow_dataset(file_pruning_predicate=predicate)
+    return found.to_table()["id"].to_pylist()
 
 
-READERS = {"iceberg": by_iceberg, "delta": by_delta_scan, "delta dataset": by_delta_dataset}
+# How to make a table, how to make the engine's condition, and how to read by it.
+READERS = {
+    "iceberg": (iceberg_table, iceberg.row_filter, ids_by_iceberg),
+    "delta": (delta_table, delta.predicate, ids_by_delta),
+    "delta dataset": (delta_table, delta.predicate, ids_by_dataset),
+}
 every_reader = pytest.mark.parametrize("reader", READERS)
 
 
@@ -89,9 +87,11 @@ def test_rows_and_files_by_keys(tmp_path, reader, column, form):
     kept = {"values": [values[0], values[-1]], "ranges": values[:2], "no keys": []}[form]
     scan = lake_scan(filter_on(column.lower(), type_, kept, form == "ranges"))
     rows = rows_by(column)
-    read = READERS[reader](tmp_path, rows, column, scan)
+    make, condition_of, read = READERS[reader]
+    table = make(tmp_path, rows, column)
+    condition = condition_of(scan, table)
     with opened(tmp_path) as files:
-        found = read()
+        found = read(table, condition)
     expected = [row["id"] for row in rows.to_pylist() if row[column] in kept]
     assert sorted(found) == expected
     assert len(files) == len(kept)  # a file a partition
@@ -99,18 +99,20 @@ def test_rows_and_files_by_keys(tmp_path, reader, column, form):
 
 @every_reader
 def test_keys_of_another_type_are_refused(tmp_path, reader):
+    make, condition_of, _ = READERS[reader]
     scan = lake_scan(filter_on("day", "string", ["2024-01-01"]))
     with pytest.raises(
         EngineError, match=r"its column Day is a date, and the keys were of type string$"
     ):
-        READERS[reader](tmp_path, rows_by("Day"), "Day", scan)
+        condition_of(scan, make(tmp_path, rows_by("Day"), "Day"))
 
 
 @every_reader
 def test_keys_of_a_column_that_is_not_there_are_refused(tmp_path, reader):
+    make, condition_of, _ = READERS[reader]
     scan = lake_scan(filter_on("hour", "int", [1]))
     with pytest.raises(EngineError, match=r"^the table lake.dw.sales has no column hour$"):
-        READERS[reader](tmp_path, rows_by("Day"), "Day", scan)
+        condition_of(scan, make(tmp_path, rows_by("Day"), "Day"))
 
 
 DAYS = COLUMNS["Day"][2]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -42,8 +44,7 @@ def test_the_descriptor_of_another_attempt_or_statement_is_refused(output, chang
 
 def test_a_changed_file_is_refused(lake, output, tmp_path):
     path = tmp_path / "1.json"
-    with open(output["uri"]) as file:
-        path.write_text(file.read().replace("file:", "file:/"))
+    path.write_text(Path(output["uri"]).read_text().replace("file:", "file:/"))
     with pytest.raises(DescriptorError, match=r"its digest does not match its content"):
         pruned_scan({**output, "uri": str(path)}, FACT)
 
@@ -178,8 +179,6 @@ def test_an_engine_that_is_not_installed_is_one_line(monkeypatch, library, extra
 
 
 def test_reading_a_descriptor_loads_no_engine():
-    import subprocess
-
     script = (
         "import sys, airflow_hive_opt.engines.scan, airflow_hive_opt.engines.trino, "
         "airflow_hive_opt.engines.duckdb, airflow_hive_opt.engines.iceberg; print(*sys.modules)"
