@@ -12,7 +12,7 @@ CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 KERBEROS := .venv/share/kerberos
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-kerberos kerberos fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker bench-s3 lock lock-jars clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-kerberos kerberos fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker bench-s3 bench-engines lock lock-jars clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -33,6 +33,7 @@ help:
 	@echo "make bench-backfill  a backfill of 30 days, with a Spark for each task and with a shared one"
 	@echo "make bench-planning  how long the planning of long statements takes"
 	@echo "make bench-s3  a join of tables on S3: time and requests; needs Maven, and is not in make bench"
+	@echo "make bench-engines  joins of other engines, restricted to a local task's list and not"
 	@echo "make bench-worker  what the local task in the worker answers and costs, beside Spark's"
 	@echo "make test-lakes     tests with Iceberg, Delta and Hudi tables; LAKES=delta-3.5 for one of"
 	@echo "                    $(LAKES)"
@@ -287,7 +288,7 @@ bench-correlation: $(READY)
 	$(BIN)/python -m benchmarks.correlation --scale $(SCALE) --repeats $(REPEAT) $(ARGUMENTS)
 
 # Each benchmark accepts arguments: make growth ARGUMENTS="--partitions 1000 --repeats 1"
-bench: growth tpcds tpch key-predicate overhead bench-correlation bench-planning bench-worker
+bench: growth tpcds tpch key-predicate overhead bench-correlation bench-planning bench-worker bench-engines
 
 growth: services
 	$(BIN)/python -m benchmarks.growth $(ARGUMENTS)
@@ -300,6 +301,9 @@ bench-planning: $(READY)
 
 bench-worker: services
 	$(BIN)/python -m benchmarks.worker $(ARGUMENTS)
+
+bench-engines: $(READY)
+	$(BIN)/python -m benchmarks.engines $(ARGUMENTS)
 
 bench-s3: services
 	$(BIN)/python -m benchmarks.s3 $(ARGUMENTS)
