@@ -15,6 +15,7 @@ from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 from airflow_hive_opt.statement.scan_ref import ScanRef
 from benchmarks import correlation_report, key_predicate, overhead, planning
+from benchmarks.engines_report import write_engines
 from benchmarks.report import spread, write_growth
 from benchmarks.s3 import write_s3
 from benchmarks.suites import SUITES, TPCDS, TPCH, query_texts
@@ -117,6 +118,30 @@ def test_requests_of_s3_are_told_by_kind(tmp_path):
     write_s3(runs, MACHINE, tmp_path)
     (line,) = [line for line in (tmp_path / "s3.md").read_text().splitlines() if "| ours |" in line]
     assert "2.00 (2.00-2.00, 1) | 4.0 | 11 | 7 | 4 | 10 |" in line
+
+
+def test_the_report_of_engines_compares_their_own_join_with_the_restricted_one(tmp_path):
+    beside = {"noise": 4.0, "load": 1.0, "differs": False}
+    timed = {"seconds": 2.0, "cpu_seconds": 1.0}
+    measured = [
+        {"name": "DuckDB", "way": "own", "number": 0, "files": 3_000, **beside},
+        {"name": "DuckDB", "way": "restricted", "number": 0, "files": 5, **beside},
+        {"name": "DuckDB", "way": "own", "number": 1, **timed, **beside},
+        {"name": "DuckDB", "way": "restricted", "number": 1, **timed, "seconds": 0.5, **beside},
+        {"name": "DuckDB", "way": "", "number": 1, "differs": True, "own": 1, "restricted": 2},
+    ]
+    document = {
+        "machine": {**MACHINE, "duckdb": "1.5"},
+        "partitions": 3_000,
+        "matching": 5,
+        "rows": 200,
+        "local_task": 1.0,
+        "measured": measured,
+    }
+    write_engines(document, tmp_path)
+    text = (tmp_path / "engines.md").read_text()
+    assert "| DuckDB | 3,000 | 5 | 2.00 (2.00-2.00, 1) | 0.50 (0.50-0.50, 1) | 4.0 |" in text
+    assert "cases whose rows differ: 1\n" in text
 
 
 @pytest.mark.parametrize(("differing", "word"), [([], "yes"), ([3], "NO")])

@@ -23,6 +23,10 @@ Value: TypeAlias = bool | int | str | date | Decimal
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _VARCHAR = re.compile(r"varchar\(\d+\)")
+_INTEGER = re.compile(r"-?[0-9]+")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_CLOCK = re.compile(rf"({_DAY.pattern})(?: ([0-9]{{2}}(?::[0-9]{{2}}){{2}})(?:\.([0-9]{{1,6}}))?)?")
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -109,6 +113,7 @@ def _instant(scan: PrunedScan, column: str, found: Value | None) -> Value | None
 
 
 def _integer(text: str, bits: int) -> int:
+    _check_form(text, _INTEGER, "integer")
     found = int(text)
     if not -(1 << bits - 1) <= found < 1 << bits - 1:
         raise ValueError(f"{text[:50]!a} is no integer of {bits} bits")
@@ -116,6 +121,7 @@ def _integer(text: str, bits: int) -> int:
 
 
 def _decimal(text: str, precision: int, scale: int) -> Decimal:
+    _check_form(text, _NUMBER, "decimal")
     given = Decimal(text)
     found = given.quantize(Decimal(1).scaleb(-scale))
     if found != given or len(found.as_tuple().digits) > precision:
@@ -129,10 +135,22 @@ def _boolean(text: str) -> bool:
     return _BOOLEANS[text.lower()]
 
 
+def _date(text: str) -> date:
+    _check_form(text, _DAY, "date")
+    return date.fromisoformat(text)
+
+
 def _wall_clock(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is not None:
-        raise ValueError(f"{text[:50]!a} has a time zone")
+    found = _check_form(text, _CLOCK, "timestamp without time zone")
+    day, time, fraction = found[1], found[2] or "00:00:00", found[3] or ""
+    return datetime.fromisoformat(f"{day} {time}.{fraction:0<6}")
+
+
+def _check_form(text: str, form: re.Pattern[str], name: str) -> re.Match[str]:
+    """Python reads more forms of a value than Spark."""
+    found = form.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text[:50]!a} is no {name}")
     return found
 
 
@@ -142,7 +160,7 @@ def _since_epoch(text: str) -> datetime:
 
 _READERS: dict[str, Callable[[str], Value]] = {
     "boolean": _boolean,
-    "date": date.fromisoformat,
+    "date": _date,
     "timestamp": _wall_clock,
     "microseconds": _since_epoch,
 }

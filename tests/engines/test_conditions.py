@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_hive_opt.engines import arrow, datafusion, duckdb, polars
-from airflow_hive_opt.engines.scan import EngineError
+from airflow_hive_opt.engines.scan import EngineError, PrunedScan
 from airflow_hive_opt.metastores.partitions import DEFAULT_PARTITION, Partition
 from tests.engines.opened import opened
 from tests.engines.tables import FACT, KEYS, TYPES, text_of
@@ -139,3 +139,32 @@ def test_rows_and_files_of_datafusion(lake, case):
 def test_datafusion_finds_no_null_in_the_names_of_folders(lake):
     with pytest.raises(EngineError, match=r"DataFusion finds no NULL .* use register\(\) instead"):
         datafusion.condition(lake.scan(SQL["null"]))
+
+
+def test_columns_of_smaller_types():
+    import polars as pl
+    import pyarrow as pa
+
+    types = {"t": "tinyint", "s": "smallint", "i": "int", "v": "varchar(3)"}
+    rows = pa.table(
+        {
+            "t": pa.array([1, 2, None], pa.int8()),
+            "s": pa.array([1, 2, None], pa.int16()),
+            "i": pa.array([1, 2, None], pa.int32()),
+            "v": ["a", "b", None],
+        }
+    )
+    for column in types:
+        scan = PrunedScan(
+            table="dw.t",
+            location=None,
+            columns=tuple(types),
+            types=tuple(types.values()),
+            pruned_columns=(column,),
+            partitions=(Partition(("2", "2", "2", "b")), Partition((None,) * 4)),
+            alternatives=(),
+            lists_files=False,
+        )
+        expected = rows.slice(1).to_pylist()
+        assert rows.filter(arrow.expression(scan)).to_pylist() == expected
+        assert pl.from_arrow(rows).filter(polars.predicate(scan)).to_dicts() == expected

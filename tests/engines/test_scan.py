@@ -103,7 +103,10 @@ def test_a_time_zone_that_nobody_knows_is_asked_for(output):
 
 def test_a_value_that_is_none_of_its_type_is_refused(output):
     scan = pruned_scan(output, FACT, ZONE)
-    for column, text in (("n", "x"), ("d", "2024-1-5"), ("m", "1.234"), ("b", "maybe")):
+    others = [("n", "x"), ("n", "1_0"), ("n", str(2**63)), ("d", "2024-1-5"), ("d", "20240105")]
+    others += [("m", "1.234"), ("m", "1000.00"), ("m", "NaN"), ("b", "maybe")]
+    others += [("ts", "2024-01-31T10:00:00"), ("ts", "2024-01-31 10:00:00+01:00")]
+    for column, text in others:
         values = [None] * len(scan.columns)
         values[scan.columns.index(column)] = text
         odd = replace(scan, partitions=(Partition(tuple(values), "file:/x"),))
@@ -141,6 +144,14 @@ def test_a_folder_that_is_gone_is_one_line(lake):
     gone = replace(scan.partitions[0], location=f"file:{lake.folder}/gone")
     with pytest.raises(EngineError, match=r"^can't list the files of lake.fact: can't list .*gone"):
         files_of(replace(scan, partitions=(gone,)))
+
+
+def test_no_rows_of_a_table_without_files_is_one_line(lake):
+    scan = replace(lake.scan(JOIN.format(3)), partitions=(), location=f"file:{lake.folder}/gone")
+    with pytest.raises(
+        EngineError, match=r"^no row of lake.fact is needed, and its folder .*/gone"
+    ):
+        files_of(scan)
 
 
 def test_a_small_table_that_has_changed_is_noticed(lake):
