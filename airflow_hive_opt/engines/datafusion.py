@@ -6,6 +6,7 @@ Airflow's ``AnalyticsOperator`` is DataFusion.
 from __future__ import annotations
 
 from datetime import datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.engines import arrow
@@ -15,9 +16,12 @@ from airflow_hive_opt.engines.installed import check_installed
 from airflow_hive_opt.engines.scan import EngineError, PrunedScan
 from airflow_hive_opt.engines.sql import quoted, sql_of, standard_literal
 from airflow_hive_opt.engines.values import Value, microseconds
+from airflow_hive_opt.metastores.partition_names import partition_name
 
 if TYPE_CHECKING:
     from datafusion import SessionContext
+
+_DECODES_NAMES = 55  # the first release that does
 
 
 def register(
@@ -36,15 +40,33 @@ def condition(scan: PrunedScan) -> str:
 
     A TIMESTAMP partition column must be a timestamp without time zone there, a wall clock. Raises
     :class:`~airflow_hive_opt.engines.scan.EngineError`, also if the partition of NULL is needed:
-    DataFusion reads the name of its folder as a text.
+    DataFusion reads the name of its folder as a text. Releases before 55 read escaped characters in
+    the names of folders as they are, so values with such characters are refused too.
     """
+    check_installed("datafusion")
     found = condition_of(scan)
     if may_be_null(found):
         raise EngineError(
             f"DataFusion finds no NULL in the names of {scan.table}'s folders: "
             "use register() instead"
         )
+    name = _escaped_name(scan)
+    if name and int(version("datafusion").partition(".")[0]) < _DECODES_NAMES:
+        raise EngineError(
+            f"DataFusion before {_DECODES_NAMES} does not decode the names of folders, such as "
+            f"{name} of {scan.table}: use register() instead"
+        )
     return sql_of(found, literal, quoted)
+
+
+def _escaped_name(scan: PrunedScan) -> str | None:
+    """A part of a folder's name with escaped characters, if a pruned column has one."""
+    for partition in scan.partitions or ():
+        for column, text in zip(scan.columns, partition.values, strict=True):
+            name = partition_name((column,), (text,))
+            if column in scan.pruned_columns and name != f"{column}={text}":
+                return name
+    return None
 
 
 def literal(value: Value, type_: str) -> str:
