@@ -6,13 +6,12 @@ Airflow's ``AnalyticsOperator`` is DataFusion.
 from __future__ import annotations
 
 from datetime import datetime
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.engines import arrow
 from airflow_hive_opt.engines.conditions import condition_of, may_be_null
 from airflow_hive_opt.engines.files import OpenPath, open_uri
-from airflow_hive_opt.engines.installed import check_installed
+from airflow_hive_opt.engines.installed import check_installed, is_before
 from airflow_hive_opt.engines.scan import EngineError, PrunedScan
 from airflow_hive_opt.engines.sql import quoted, sql_of, standard_literal
 from airflow_hive_opt.engines.values import Value, microseconds
@@ -20,8 +19,6 @@ from airflow_hive_opt.metastores.partition_names import partition_name
 
 if TYPE_CHECKING:
     from datafusion import SessionContext
-
-_DECODES_NAMES = 55  # the first release that does
 
 
 def register(
@@ -51,9 +48,9 @@ def condition(scan: PrunedScan) -> str:
             "use register() instead"
         )
     name = _escaped_name(scan)
-    if name and int(version("datafusion").partition(".")[0]) < _DECODES_NAMES:
+    if name and is_before("datafusion", 55):
         raise EngineError(
-            f"DataFusion before {_DECODES_NAMES} does not decode the names of folders, such as "
+            "DataFusion before 55 does not decode the names of folders, such as "
             f"{name} of {scan.table}: use register() instead"
         )
     return sql_of(found, literal, quoted)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from airflow_hive_opt.engines.conditions import condition_of
+from airflow_hive_opt.engines.conditions import condition_of, may_be_null
 from airflow_hive_opt.engines.files import ListedFile, OpenPath, files_of, open_uri
-from airflow_hive_opt.engines.installed import check_installed
-from airflow_hive_opt.engines.scan import PrunedScan
+from airflow_hive_opt.engines.installed import check_installed, is_before
+from airflow_hive_opt.engines.scan import EngineError, PrunedScan
 from airflow_hive_opt.engines.sql import (
     clock_text,
     quoted,
@@ -61,9 +61,17 @@ def condition(scan: PrunedScan) -> str:
     """A condition for WHERE, by which DuckDB leaves out files of tables that it opens itself.
 
     A TIMESTAMP partition column must be a TIMESTAMP there (``hive_types``), a wall clock. Raises
-    :class:`~airflow_hive_opt.engines.scan.EngineError`.
+    :class:`~airflow_hive_opt.engines.scan.EngineError`, also if the partition of NULL is needed and
+    DuckDB is older than 1.5: it reads the name of its folder as a text.
     """
-    return sql_of(condition_of(scan), _literal, quoted)
+    check_installed("duckdb")
+    found = condition_of(scan)
+    if may_be_null(found) and is_before("duckdb", 1, 5):
+        raise EngineError(
+            f"DuckDB before 1.5 finds no NULL in the names of {scan.table}'s folders: "
+            "use relation() instead"
+        )
+    return sql_of(found, _literal, quoted)
 
 
 def _duckdb(type_: str) -> str:

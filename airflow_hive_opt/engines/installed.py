@@ -1,7 +1,9 @@
-"""Whether an engine's library is installed."""
+"""Whether an engine's library is installed, and which release."""
 
 from __future__ import annotations
 
+import re
+from importlib.metadata import version
 from importlib.util import find_spec
 
 from airflow_hive_opt.engines.scan import EngineError
@@ -24,3 +26,9 @@ def check_installed(*libraries: str) -> None:
             raise EngineError(
                 f"{name} is not installed: pip install 'airflow-hive-opt[{_EXTRAS[name]}]'"
             )
+
+
+def is_before(library: str, *release: int) -> bool:
+    """Whether an installed library is older than a release, given by its first numbers."""
+    numbers = map(int, re.findall(r"\d+", version(library)))
+    return tuple(numbers)[: len(release)] < release

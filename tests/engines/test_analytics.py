@@ -16,7 +16,7 @@ analytics = pytest.importorskip("airflow.providers.common.sql.operators.analytic
 
 
 def test_the_operator_opens_the_files_of_the_condition(lake):
-    scan = lake.scan(f"SELECT f.id FROM {FACT} f JOIN {KEYS} s ON f.n = s.n AND s.g < 3")
+    scan = lake.scan(f"SELECT f.id FROM {FACT} f JOIN {KEYS} s ON f.k = s.k AND s.k IN ('a', 'A')")
     source = config.DataSourceConfig(
         conn_id="",
         table_name="fact",

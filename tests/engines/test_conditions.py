@@ -142,12 +142,19 @@ def test_datafusion_finds_no_null_in_the_names_of_folders(lake):
 
 
 def test_an_older_datafusion_finds_no_escaped_names(lake, monkeypatch):
-    monkeypatch.setattr("airflow_hive_opt.engines.datafusion.version", lambda _: "54.9.9")
+    monkeypatch.setattr("airflow_hive_opt.engines.installed.version", lambda _: "54.9.9")
     scan = lake.scan(SQL["k"])
     escaped = Partition(("x/y", *scan.partitions[0].values[1:]))
     with pytest.raises(EngineError, match=r"^DataFusion before 55 .* such as k=x%2Fy of lake.fact"):
         datafusion.condition(replace(scan, partitions=(escaped,)))
     assert datafusion.condition(lake.scan(SQL["n"]))
+
+
+def test_an_older_duckdb_finds_no_null_in_the_names_of_folders(lake, monkeypatch):
+    monkeypatch.setattr("airflow_hive_opt.engines.installed.version", lambda _: "1.4.9")
+    with pytest.raises(EngineError, match=r"^DuckDB before 1.5 finds no NULL .* use relation\(\)"):
+        duckdb.condition(lake.scan(SQL["null"]))
+    assert duckdb.condition(lake.scan(SQL["n"]))
 
 
 def test_columns_of_smaller_types():
