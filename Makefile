@@ -12,7 +12,7 @@ CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 KERBEROS := .venv/share/kerberos
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-kerberos kerberos fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker bench-correlation bench-backfill bench-planning bench-worker bench-s3 bench-engines lock lock-jars clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-kerberos kerberos fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker fuzz-engines bench-correlation bench-backfill bench-planning bench-worker bench-s3 bench-engines lock lock-jars clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -29,6 +29,7 @@ help:
 	@echo "make bench  all benchmarks; takes hours; results in benchmarks/results"
 	@echo "make fuzz-correlated    N random correlated queries, rewritten and plain: the rows must be equal"
 	@echo "make fuzz-worker        N random keys, partition names and joins of the worker's local task, compared with Spark"
+	@echo "make fuzz-engines       N random joins in other engines, restricted to a local task's list"
 	@echo "make bench-correlation  TPC-H's correlated queries, rewritten and plain"
 	@echo "make bench-backfill  a backfill of 30 days, with a Spark for each task and with a shared one"
 	@echo "make bench-planning  how long the planning of long statements takes"
@@ -280,6 +281,9 @@ fuzz-correlated: $(READY)
 fuzz-worker: services
 	FUZZ_QUERIES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s -m "not e2e" \
 		tests/worker/test_fuzz.py tests/worker/test_star_joins.py
+
+fuzz-engines: $(READY)
+	FUZZ_ENGINES=$(N) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -s tests/engines/test_fuzz.py
 
 # Runs every query in four sessions: adaptive execution on and off, broadcast joins on and off.
 SCALE ?= 0.5
