@@ -293,18 +293,18 @@ def _merges(tables: Tables) -> Iterator[Case]:
             iceberg.upsert(table, rows(number), ["id"], tables.of_lake)
         return few.num_rows
 
-    def by_delta(way: str, number: int) -> int:
+    def by_delta(streamed: bool, way: str, number: int) -> int:
         table, on = tables.delta[way], "t.id = s.id AND t.day = s.day"
         if way == RESTRICTED:
             on = delta.merge_predicate(on, tables.of_lake, table, rows(number), "t")
-        # not streamed, so that delta-rs prunes by the source's values on its own too
         merge = table.merge(
-            rows(number), on, source_alias="s", target_alias="t", streamed_exec=False
+            rows(number), on, source_alias="s", target_alias="t", streamed_exec=streamed
         )
         return merge.when_matched_update_all().execute()["num_target_rows_updated"]
 
     yield Case("PyIceberg, upsert", {way: partial(by_iceberg, way) for way in WAYS})
-    yield Case("delta-rs, merge", {way: partial(by_delta, way) for way in WAYS})
+    for name, streamed in (("delta-rs, merge", True), ("delta-rs, merge not streamed", False)):
+        yield Case(name, {way: partial(by_delta, streamed, way) for way in WAYS})
     yield Case(
         "the tables afterwards",
         {way: lambda _, way=way: _sums(tables, way) for way in WAYS},

@@ -43,6 +43,8 @@ def write_engines(document: Mapping[str, Any], folder: Path) -> None:
         "Spark makes them.",
         "- PyIceberg has no join: *own* reads the table and PyArrow joins it. Its upsert is by the "
         "column `id`, which the table is not partitioned by.",
+        "- delta-rs streams the source of a merge unless it is told not to. Only a source that is "
+        "not streamed prunes the target by itself; then a list saves nothing.",
         f"- cases whose rows differ: {sum(one['differs'] for one in measured)}",
         f"- {', '.join(f'{name} {text}' for name, text in libraries.items())}",
         f"- 1-minute load of the machine beside the runs: {spread([one['load'] for one in runs])}",
