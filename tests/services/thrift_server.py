@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM
+from typing import Any
+from urllib.request import urlopen
 
 from airflow_hive_opt.spark.session.java import ensure_java
 from tests.services.processes import HOST, free_port, listens, server
@@ -23,12 +25,33 @@ class ThriftServer:
     """A running server."""
 
     port: int
+    ui: int
     log: Path
 
+    def partitions_read(self) -> int:
+        """How many partitions the last statement with scans has read, by Spark's own count."""
+        of_apps = f"http://{HOST}:{self.ui}/api/v1/applications"
+        (app,) = _json(of_apps)
+        for execution in reversed(_json(f"{of_apps}/{app['id']}/sql?length=10000")):
+            found = [
+                int(metric["value"].replace(",", ""))
+                for node in execution["nodes"]
+                for metric in node["metrics"]
+                if metric["name"] == "number of partitions read"
+            ]
+            if found:
+                return sum(found)
+        raise AssertionError("no statement has read partitions")
+
     def connection(self, database: str = "default") -> str:
-        """Airflow's connection to it, as JSON; impyla speaks HiveServer2's protocol too."""
-        document = {"conn_type": "impala", "host": HOST, "port": self.port, "schema": database}
-        return json.dumps({**document, "login": "tests", "extra": {"auth_mechanism": "PLAIN"}})
+        """Airflow's connection to it, as JSON."""
+        document = {"conn_type": "hiveserver2", "host": HOST, "port": self.port}
+        return json.dumps({**document, "schema": database})
+
+
+def _json(url: str) -> Any:
+    with urlopen(url, timeout=30) as answer:
+        return json.load(answer)
 
 
 @contextmanager
@@ -39,13 +62,13 @@ def thrift_server(folder: Path, conf: Mapping[str, str]) -> Iterator[ThriftServe
     """
     ensure_java()
     folder.mkdir(parents=True, exist_ok=True)
-    port = free_port()
+    port, ui = free_port(), free_port()
     settings = {
         "spark.master": "local[2]",
         "spark.sql.catalogImplementation": "hive",
         "spark.driver.host": HOST,
         "spark.driver.bindAddress": HOST,
-        "spark.ui.enabled": "false",
+        "spark.ui.port": str(ui),
         **LONG_LIVED,
         "spark.hadoop.hive.server2.thrift.bind.host": HOST,
         "spark.hadoop.hive.server2.thrift.port": str(port),
@@ -63,4 +86,4 @@ def thrift_server(folder: Path, conf: Mapping[str, str]) -> Iterator[ThriftServe
         cwd=folder,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
     ):
-        yield ThriftServer(port, log)
+        yield ThriftServer(port, ui, log)
