@@ -56,7 +56,7 @@ def script(statements: Iterable[str]) -> str:
     'SELECT 1\n;\nSELECT 2\n;\n'
     """
     # on a line of its own, because the text may end with a comment
-    return "".join(f"{text.rstrip().rstrip(';')}\n;\n" for text in statements)
+    return "".join(text.rstrip("; \t\r\n") + "\n;\n" for text in statements)
 
 
 def _pruned(target: Target, keys: FoundKeys | None) -> dict[str, object]:
