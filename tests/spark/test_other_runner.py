@@ -109,7 +109,7 @@ def test_the_keys_have_their_query_and_their_values(spark, tmp_path):
     ("there", "here", "message"),
     [
         ({}, {"session.timeZone": "Asia/Tokyo"}, "session.timeZone is not "),
-        ({}, {"ansi.enabled": "false"}, "ansi.enabled is not true"),
+        ({"ansi.enabled": "true"}, {"ansi.enabled": "false"}, "ansi.enabled is not true"),
         ({"ansi.enabled": "false"}, {"ansi.enabled": "true"}, "ansi.enabled is not false"),
         ({}, {"caseSensitive": "true"}, "caseSensitive is not false"),
         ({}, {"timestampType": "TIMESTAMP_NTZ"}, "timestampType is not TIMESTAMP_LTZ"),

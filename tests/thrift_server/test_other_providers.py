@@ -5,6 +5,7 @@ The values that the local task hands over arrive where the runner's own interfac
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,7 @@ import pytest
 
 from tests.operators.test_dag import DAGS
 from tests.thrift_server.test_statements import (
-    INSERT,
-    SELECT,
+    OLD,
     execute,
     old_rows,  # noqa: F401 - a fixture
     prune,
@@ -96,17 +96,29 @@ def test_the_script_runs_the_statements_and_stops_at_the_guard(
     metastore_service,
     tmp_path,
 ):
-    handed = prune(tmp_path, sql=INSERT)
-    submit = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]"]
-    for name, value in metastore_service.spark_conf().items():
-        submit += ["--conf", f"{name}={value}"]
-    script = [str(DAGS / "spark" / "run_statements.py"), handed["restricted_sql_guarded_uri"]]
-    other = ["--conf", "spark.sql.caseSensitive=true"]
-    options = {"capture_output": True, "text": True, "cwd": tmp_path}
-    failed = subprocess.run([*submit, *other, *script], check=False, **options)
+    handed = prune(tmp_path)
+
+    def submitted(**conf):
+        command = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]"]
+        for name, value in {**metastore_service.spark_conf(), **conf}.items():
+            command += ["--conf", f"{name}={value}"]
+        script = [str(DAGS / "spark" / "run_statements.py"), handed["restricted_sql_guarded_uri"]]
+        return subprocess.run(
+            [*command, *script],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        )
+
+    failed = submitted(**{"spark.sql.caseSensitive": "true"})
     assert failed.returncode != 0
     assert "airflow_hive_opt: spark.sql.caseSensitive is not false" in failed.stderr
-    done = subprocess.run([*submit, *script], check=False, **options)
+    assert written() == OLD
+    done = submitted()
     assert done.returncode == 0, done.stderr[-2000:]
     execute("REFRESH TABLE sales_by_category")
-    assert written() == execute(SELECT)
+    rows = written()
+    execute(handed["restricted_sql"])
+    assert written() == rows != OLD

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from upath import UPath
 
+from airflow_hive_opt.restriction.other_runner import handed_over
 from airflow_hive_opt.spark.map_join.command import Command
 from tests.lakes.runs import rows_of, run, run_apart
+from tests.spark.stages import job_of, prune
 
 DAYS = 10
 MODES = ("copy-on-write", "merge-on-read")
@@ -190,10 +193,14 @@ def upsert_while_a_row_arrives(pair, path, number, day):
         found = run_apart(session, UPSERT.format(t=ours), path, arrives)
         session.sql(UPSERT.format(t=plain))
     finally:
-        session.sql("CREATE TABLE kept AS SELECT * FROM changed WHERE v <> 99")
-        session.sql("INSERT OVERWRITE changed SELECT * FROM kept")
-        session.sql("DROP TABLE kept")
+        forget_arrivals(session)
     return found
+
+
+def forget_arrivals(session):
+    session.sql("CREATE TABLE kept AS SELECT * FROM changed WHERE v <> 99")
+    session.sql("INSERT OVERWRITE changed SELECT * FROM kept")
+    session.sql("DROP TABLE kept")
 
 
 def test_a_new_key_of_the_source_makes_merge_run_again_as_plain_spark(pair, tmp_path):
@@ -292,3 +299,24 @@ def test_many_scattered_keys_read_only_their_files(source, tmp_path):
     finally:
         source.sql("DROP TABLE lake.changes.contexts")
         source.sql("DROP TABLE batch")
+
+
+def test_another_runner_writes_what_plain_spark_writes(pair, tmp_path):
+    session, plain, ours = pair
+    sql = UPSERT.format(t=ours)
+    descriptor = prune(session, job_of(sql), UPath(tmp_path) / "1.json").descriptor
+    handed = handed_over(descriptor, sql, None, is_on_glue=False)
+    columns = {name for each in handed.partitions for name in each["columns"]}
+    assert "day" in columns
+    for text in (*handed.guarded, UPSERT.format(t=plain)):
+        session.sql(text).collect()
+    rows = rows_of(session, f"SELECT * FROM {ours}")
+    assert rows == rows_of(session, f"SELECT * FROM {plain}")
+    (guard,) = (text for text in handed.guard if "__keys" in text)
+    session.sql(guard).collect()
+    session.sql("INSERT INTO changed VALUES (900, DATE'2024-01-09', 99)")
+    try:
+        with pytest.raises((PySparkException, Py4JJavaError), match="has keys now that it did not"):
+            session.sql(guard).collect()
+    finally:
+        forget_arrivals(session)
