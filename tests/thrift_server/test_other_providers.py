@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.operators.test_dag import DAGS
+from tests.services.spark_settings import LONG_LIVED
 from tests.thrift_server.test_statements import (
     OLD,
     execute,
@@ -100,7 +101,7 @@ def test_the_script_runs_the_statements_and_stops_at_the_guard(
 
     def submitted(**conf):
         command = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]"]
-        for name, value in {**metastore_service.spark_conf(), **conf}.items():
+        for name, value in {**LONG_LIVED, **metastore_service.spark_conf(), **conf}.items():
             command += ["--conf", f"{name}={value}"]
         script = [str(DAGS / "spark" / "run_statements.py"), handed["restricted_sql_guarded_uri"]]
         return subprocess.run(
