@@ -17,7 +17,8 @@ from airflow_hive_opt.documents.required_keys import FoundKeys, ScanKeys
 from airflow_hive_opt.pruning.rules.key_sources import SKELETON_VIEW
 from airflow_hive_opt.restriction.literals import literal, tuples_condition
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.types import TIMESTAMP
+from airflow_hive_opt.statement.scan_ref import ScanRef
+from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
 _TIME_ZONE = "spark.sql.session.timeZone"
@@ -45,8 +46,8 @@ def guard(descriptor: Descriptor, keys: FoundKeys | None) -> tuple[str, ...]:
 
     The first checks the session, since the second may not find its tables in another session. The
     second checks the small tables: with ``keys``, they must have no key that is not among them;
-    without, no more distinct keys than the local task read. There are none if nothing is
-    restricted.
+    without, no more distinct keys than the local task read. Keys that restrict a table with its own
+    list of files are checked only with ``keys``. There are no statements if nothing is restricted.
     """
     if not (descriptor.targets or descriptor.row_filters or descriptor.statement):
         return ()
@@ -90,33 +91,56 @@ def _of_keys(descriptor: Descriptor, keys: FoundKeys | None) -> Iterator[str]:
         query: (scan, listed)
         for scan in (keys.scans if keys is not None else ())
         for query, listed in zip(scan.queries, scan.keys)
+        if query and not _has_timestamps(scan, listed)
     }
-    scans = [(target.scan, target.sources) for target in descriptor.targets]
-    scans += [(found.scan, (found.source,)) for found in descriptor.row_filters]
-    sources = dict.fromkeys((source, scan) for scan, sources in scans for source in sources)
-    for source, scan in sources:
-        if SKELETON_VIEW not in source.sql:  # no other session has a view of partition names
-            yield _check(
-                _has_no_other_key(source, known.get(source.sql)),
-                f"{source.name} has keys now that it did not have when the local task read them, "
-                f"and {scan.name} would be read without their partitions: clear the local task",
-            )
+    for scan, source, is_counted in dict.fromkeys(_sources(descriptor)):
+        if SKELETON_VIEW in source.sql:  # no other session has a view of partition names
+            continue
+        if source.sql in known:
+            condition = _has_only(source.sql, *known[source.sql])
+        elif is_counted:
+            condition = f"(SELECT count(*) FROM ({source.sql}) AS {quote(_KEYS)}) <= {source.keys}"
+        else:
+            continue
+        yield _check(
+            condition,
+            f"{source.name} has keys now that it did not have when the local task read them, and "
+            f"{scan.name} would be read without them: clear the local task",
+        )
 
 
-def _has_no_other_key(source: SourceKeys, known: tuple[ScanKeys, KeyTuples] | None) -> str:
-    rows = f"FROM ({source.sql}) AS {quote(_KEYS)}"
-    if known is not None:
-        scan, listed = known
-        by_name = dict(zip_strict(scan.all_columns, scan.types))
-        types = [by_name[name] for name in listed.columns]
-        tuples = listed.tuples(types, bool(scan.provider))
-        # other keys are out of the range of the column's type; timestamps are microseconds here
-        if len(tuples) == source.keys and TIMESTAMP not in types:
-            names = [f"c{number}" for number, _ in enumerate(listed.columns)]
-            condition = tuples_condition(_KEYS, names, tuples)
-            named = f"{rows} ({', '.join(map(quote, names))})"
-            return f"(SELECT count(*) {named} WHERE NOT ({condition})) = 0"
-    return f"(SELECT count(*) {rows}) <= {source.keys}"
+def _sources(descriptor: Descriptor) -> Iterator[tuple[ScanRef, SourceKeys, bool]]:
+    """The scans and their sources, and whether a source's number of keys is that of its query.
+
+    It is not for a table with its own list of files, whose columns have filters of their own.
+    """
+    lakes = {found.scan for found in descriptor.planned_files}
+    for target in descriptor.targets:
+        yield from ((target.scan, source, True) for source in target.sources)
+    for found in descriptor.row_filters:
+        yield found.scan, found.source, found.scan not in lakes
+
+
+def _has_only(query: str, scan: ScanKeys, keys: KeyTuples) -> str:
+    """The condition that the query returns no other keys than these.
+
+    Keys out of the range of their column's type do not count: they match nothing.
+    """
+    types = dict(zip_strict(scan.all_columns, scan.types))
+    own = [types[column] for column in keys.columns]
+    names = [f"c{number}" for number, _ in enumerate(own)]
+    other = [f"NOT ({tuples_condition(_KEYS, names, keys.tuples(own, bool(scan.provider)))})"]
+    for name, type_ in zip_strict(names, own):
+        if bits := INTEGER_BITS.get(type_):
+            other.append(f"{quote(name)} BETWEEN {-(1 << bits - 1)} AND {(1 << bits - 1) - 1}")
+    rows = f"({query}) AS {quote(_KEYS)} ({', '.join(map(quote, names))})"
+    return f"(SELECT count(*) FROM {rows} WHERE {' AND '.join(other)}) = 0"
+
+
+def _has_timestamps(scan: ScanKeys, keys: KeyTuples) -> bool:
+    """Whether there are numbers of microseconds among the keys, which SQL does not compare."""
+    types = dict(zip_strict(scan.all_columns, scan.types))
+    return any(types[column] == TIMESTAMP for column in keys.columns)
 
 
 def _check(condition: str, message: str) -> str:

@@ -45,7 +45,10 @@ def handed_over(
     targets, filters = descriptor.targets, descriptor.row_filters
     ways = ways_of(targets, is_on_glue)
     text = restrict(descriptor.statement or sql, targets, ways, filters, descriptor.changes)
-    scans = [*(_pruned(target, keys) for target in targets), *map(_filtered, filters)]
+    scans = [
+        *(_pruned(target, keys) for target in targets),
+        *(_filtered(found, keys) for found in filters),
+    ]
     return HandedOver(text, guard(descriptor, keys), tuple(scans))
 
 
@@ -77,7 +80,7 @@ def _pruned(target: Target, keys: FoundKeys | None) -> dict[str, object]:
     }
 
 
-def _filtered(found: RowFilter) -> dict[str, object]:
+def _filtered(found: RowFilter, keys: FoundKeys | None) -> dict[str, object]:
     """A scan of a table with its own list of files: the condition finds them."""
     return {
         "scan": found.scan.name,
@@ -88,7 +91,7 @@ def _filtered(found: RowFilter) -> dict[str, object]:
         "condition": values_condition(quote(found.column), found),
         "locations": None,
         "total": None,
-        "keys": [_keys(found.source, None)],
+        "keys": [_keys(found.source, keys)],
     }
 
 

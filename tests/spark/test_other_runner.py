@@ -167,3 +167,26 @@ def test_a_statement_without_restrictions_is_the_users_own(spark, tmp_path):
     sql = "SELECT count(*) FROM foreign_runner.fact"
     found = handed(spark, tmp_path, sql)
     assert (found.guarded, found.partitions) == ([sql], ())
+
+
+def test_a_key_out_of_the_range_of_its_column_is_not_new(spark, tmp_path):
+    spark.sql(
+        "CREATE TABLE foreign_runner.numbered (id INT) PARTITIONED BY (n INT) STORED AS PARQUET"
+    )
+    spark.sql(
+        "INSERT INTO foreign_runner.numbered SELECT /*+ COALESCE(1) */ CAST(id AS INT), "
+        "CAST(id AS INT) FROM range(9)"
+    )
+    spark.sql(
+        "CREATE TABLE foreign_runner.numbers STORED AS PARQUET AS "
+        "SELECT * FROM VALUES (2L), (1099511627776L) AS t(n)"
+    )
+    sql = (
+        "SELECT f.id FROM foreign_runner.numbered f JOIN foreign_runner.numbers k "
+        "ON f.n = k.n WHERE k.n > 0"
+    )
+    found = handed(spark, tmp_path, sql)
+    assert run(spark.newSession(), found.guarded) == [(2,)]
+    spark.sql("INSERT INTO foreign_runner.numbers VALUES (3)")
+    with pytest.raises(Exception, match="numbers has keys now"):
+        run(spark.newSession(), found.guarded)

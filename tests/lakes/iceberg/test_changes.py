@@ -7,7 +7,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from upath import UPath
 
+from airflow_hive_opt.documents.required_keys import read_keys
+from airflow_hive_opt.documents.storage import NothingThereError
 from airflow_hive_opt.restriction.other_runner import handed_over
+from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.map_join.command import Command
 from tests.lakes.runs import rows_of, run, run_apart
 from tests.spark.stages import job_of, prune
@@ -301,22 +304,40 @@ def test_many_scattered_keys_read_only_their_files(source, tmp_path):
         source.sql("DROP TABLE batch")
 
 
+def handed_to_another_runner(session, sql, path):
+    file = UPath(path) / "1.json"
+    descriptor = prune(session, job_of(sql), file).descriptor
+    try:
+        keys = read_keys(file, descriptor.query_digest, descriptor.digest)
+    except NothingThereError:
+        keys = None
+    return handed_over(descriptor, sql, keys, is_on_glue=False)
+
+
 def test_another_runner_writes_what_plain_spark_writes(pair, tmp_path):
     session, plain, ours = pair
-    sql = UPSERT.format(t=ours)
-    descriptor = prune(session, job_of(sql), UPath(tmp_path) / "1.json").descriptor
-    handed = handed_over(descriptor, sql, None, is_on_glue=False)
-    columns = {name for each in handed.partitions for name in each["columns"]}
-    assert "day" in columns
+    handed = handed_to_another_runner(session, UPSERT.format(t=ours), tmp_path)
+    assert "day" in {name for each in handed.partitions for name in each["columns"]}
     for text in (*handed.guarded, UPSERT.format(t=plain)):
         session.sql(text).collect()
     rows = rows_of(session, f"SELECT * FROM {ours}")
     assert rows == rows_of(session, f"SELECT * FROM {plain}")
-    (guard,) = (text for text in handed.guard if "__keys" in text)
-    session.sql(guard).collect()
+    join = f"SELECT t.v FROM {ours} t JOIN changed s ON t.day = s.day AND s.v > 0"
+    selected = handed_to_another_runner(session, join, tmp_path / "join")
+    (scan,) = selected.partitions
+    assert [key["columns"] for key in scan["keys"]] == [["day"]]
+    for text in selected.guarded:
+        found = session.sql(text).collect()
+    assert sorted(map(tuple, found), key=repr) == rows_of(session, join)
     session.sql("INSERT INTO changed VALUES (900, DATE'2024-01-09', 99)")
     try:
-        with pytest.raises((PySparkException, Py4JJavaError), match="has keys now that it did not"):
-            session.sql(guard).collect()
+        for statements, message in (
+            (handed.guarded, SOURCE_CHANGED),
+            (selected.guarded, "has keys"),
+        ):
+            with pytest.raises((PySparkException, Py4JJavaError), match=message):
+                for text in statements:
+                    session.sql(text).collect()
     finally:
         forget_arrivals(session)
+    assert rows_of(session, f"SELECT * FROM {ours}") == rows
