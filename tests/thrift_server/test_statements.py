@@ -9,6 +9,7 @@ import pytest
 from airflow.providers.common.sql.operators.sql import SQLExecuteQueryOperator
 
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.plugins.macros import restricted_sql
 from tests.operators.test_dag import start  # noqa: F401 - a fixture
 from tests.operators.test_split_form import context
 from tests.thrift_server.conftest import DAYS
@@ -19,9 +20,10 @@ SELECT = INSERT[INSERT.index("SELECT") :]
 OLD = [("old", "TX", 1, 1, None)]
 
 
-def execute(sql, conn_id="spark_thrift_server"):
+def execute(sql, conn_id="spark_thrift_server", **options):
     """What the operator returns: the rows of the last statement, sorted."""
-    found = SQLExecuteQueryOperator(task_id="join", conn_id=conn_id, sql=sql).execute({})
+    task = SQLExecuteQueryOperator(task_id="join", conn_id=conn_id, sql=sql, **options)
+    found = task.execute({})
     rows = found if isinstance(sql, str) else found[-1]
     return sorted(map(tuple, rows))
 
@@ -40,10 +42,10 @@ def prune(tmp_path, sql=INSERT, **options):
     """The XComs of a local task."""
     given = {"local_task": "worker", "metastore_conn_id": "metastore_default", **options}
     found = context()
-    LocalTaskOperator(
+    output = LocalTaskOperator(
         task_id="look", sql=sql, descriptor_path=str(tmp_path), for_other_runner=True, **given
     ).execute(found)
-    return found["ti"].pushed
+    return {**found["ti"].pushed, "return_value": output}
 
 
 def test_the_example_dag_writes_the_rows_of_the_plain_statement(
@@ -73,6 +75,11 @@ def test_it_scans_30_of_1824_partitions(star, old_rows, tmp_path, metastore_prox
     assert not {"get_partitions", "get_partition_names"} & set(metastore_proxy.calls)
     rows = written()
     assert execute(SELECT) == rows != OLD
+    script = restricted_sql(handed["return_value"], guarded=True)
+    execute("INSERT OVERWRITE TABLE sales_by_category VALUES ('old', 'TX', 1, 1, NULL)")
+    execute(script, split_statements=True)
+    assert star.partitions_read() == 30
+    assert written() == rows
     condition, table = scan["condition"], scan["table"]
     assert execute(f"SELECT count(*) FROM {table} WHERE {condition}") == [(120,)]
 
