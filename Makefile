@@ -41,6 +41,7 @@ help:
 	@echo "make test-metastores  tests with metastores of Hive 3.1 and 4.0; METASTORES=hive-4.0 for one"
 	@echo "make test-kerberos  metastores with Kerberos, TLS and passwords, with a KDC of Debian's"
 	@echo "make test-s3        tables on S3 through S3A and in the worker, in an environment of its own"
+	@echo "make test-thrift-server  Airflow's SQL operator on Spark's Thrift server"
 	@echo "make test-yarn      applications on a YARN cluster on this machine, and kills of their parts"
 	@echo "make test-yarn-faults  kills of parts of applications on YARN; YARN_FAULTS=1 for every case"
 	@echo "make fuzz-delta-3.5   N random queries, and N random MERGE, UPDATE and DELETE, on such tables"
@@ -108,7 +109,7 @@ $(PAGES): $(shell find ui -type f -not -path "*/node_modules/*" 2>/dev/null) | $
 WORKERS ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # These have environments of their own.
-ELSEWHERE := --ignore tests/lakes --ignore tests/s3 --ignore tests/yarn --ignore tests/secured
+ELSEWHERE := --ignore tests/lakes --ignore tests/s3 --ignore tests/yarn --ignore tests/secured --ignore tests/thrift_server
 pytest: $(READY) services pages
 	$(BIN)/pytest $(PARALLEL) $(ELSEWHERE)
 
@@ -140,6 +141,16 @@ test-metastores: $(READY) services
 		echo "==> a metastore of $$version" && METASTORE_VERSION=$$version $(BIN)/pytest \
 			tests/metastores tests/worker || exit 1; done
 
+# Airflow's SQL operator on Spark's Thrift server, and example DAGs that need other providers. These lie
+# beside the environment: with the Hive provider, connections to metastores are that provider's.
+RUNNERS := .venv/share/runners
+test-thrift-server: $(RUNNERS)/ready services
+	PYTHONPATH=$(RUNNERS) $(BIN)/pytest -m "slow or not slow" tests/thrift_server
+
+$(RUNNERS)/ready: tests/thrift_server/requirements.lock | $(READY)
+	@$(BIN)/uv pip install --quiet --no-config --target $(RUNNERS) --no-deps --require-hashes -r $<
+	@touch $@
+
 # A resource manager and a node manager, with the jars of tests/jars.lock.
 test-yarn: $(READY) services
 	$(BIN)/pytest -m "not faults" tests/yarn $(ARGUMENTS)
@@ -148,7 +159,7 @@ test-yarn: $(READY) services
 test-yarn-faults: $(READY) services
 	$(BIN)/pytest -m faults tests/yarn $(ARGUMENTS)
 
-.PHONY: test-metastores test-yarn test-yarn-faults
+.PHONY: test-metastores test-yarn test-yarn-faults test-thrift-server
 
 # A table format on a line of Spark, with the jars of tests/jars.lock, in an environment for that line.
 LAKES ?= iceberg-3.5 iceberg-4.0 iceberg-4.1 delta-3.5 delta-4.2 hudi-3.5
@@ -338,6 +349,8 @@ lock: $(READY)
 		--generate-hashes --no-header --quiet --upgrade -o tests/s3/requirements.lock
 	$(BIN)/uv pip compile tests/secured/requirements.in --python-version 3.11 --no-config --universal \
 		--generate-hashes --no-header --quiet --upgrade -o tests/secured/requirements.lock
+	$(BIN)/uv pip compile tests/thrift_server/requirements.in --no-deps --python-version 3.11 --no-config \
+		--universal --generate-hashes --no-header --quiet --upgrade -o tests/thrift_server/requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --python-version 3.11 \
 		--no-emit-package gssapi \
 		--universal --generate-hashes --no-header --quiet --upgrade -o requirements.lock

@@ -60,7 +60,8 @@ def arguments(owner):
     ]
 
 
-COMMON = {*arguments(StatementOperator), *arguments(LocalTaskOperator)}
+ALONE = {"for_other_runner"}  # the local task's own, which no other operator takes
+COMMON = {*arguments(StatementOperator), *arguments(LocalTaskOperator)} - ALONE
 
 
 def test_the_page_of_map_join_prune_describes_all_common_arguments():

@@ -166,14 +166,15 @@ def _difference(
             )
 
 
-_UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "etc/zulu", "utc+0", "+00:00"})
+UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "etc/zulu", "utc+0", "+00:00"})
+"""Names of UTC in lower case."""
 
 
 def _same_form(text: str | None) -> str | None:
     """A normal form of locations (``file:///w`` is ``file:/w``), of UTC and of booleans."""
     if text is None:
         return None
-    if text.lower() in _UTC:
+    if text.lower() in UTC:
         return "utc"
     if text.startswith("file:"):
         return "file:/" + text.removeprefix("file:").strip("/")

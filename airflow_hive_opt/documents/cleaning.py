@@ -8,9 +8,10 @@ from datetime import datetime, timedelta, timezone
 
 from airflow_hive_opt.documents.storage import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, StoragePath
 
-# <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.keys|.job|.outcome].json
+# <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.keys|.job|.outcome|.partitions].json, or
+# <try>[.guarded].sql there
 _OWN = re.compile(
-    r"-?\d+/(\d+(\.(report|keys|job|outcome))?\.json|"
+    r"-?\d+/(\d+(\.(report|keys|job|outcome|partitions))?\.json|\d+(\.guarded)?\.sql|"
     rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]+{re.escape(TEMPORARY_SUFFIX)})"
 )
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -34,7 +35,7 @@ def older_than(root: StoragePath, limit: timedelta, now: datetime) -> Iterator[S
     They include temporary files of unfinished writes, but no files with other names or at other
     depths. Raises ``OSError``.
     """
-    for pattern in ("*.json", f"{TEMPORARY_PREFIX}*{TEMPORARY_SUFFIX}"):
+    for pattern in ("*.json", "*.sql", f"{TEMPORARY_PREFIX}*{TEMPORARY_SUFFIX}"):
         for path in root.glob(f"*/*/*/*/{pattern}"):
             own = _OWN.fullmatch("/".join(path.parts[-2:]))
             if own and (written := _written(path)) and written < now - limit:

@@ -24,7 +24,8 @@ class ScanKeys:
 
     Each of ``keys`` comes from one small table. ``all_columns`` are the table's partition columns
     and ``types`` their Hive types. ``provider`` and ``location`` are those of
-    :class:`~airflow_hive_opt.metastores.required.Required`.
+    :class:`~airflow_hive_opt.metastores.required.Required`. ``queries`` has the query of each of
+    ``keys``; it is empty if the query returns more columns than these.
     """
 
     table: str
@@ -33,6 +34,7 @@ class ScanKeys:
     provider: str
     keys: tuple[KeyTuples, ...]
     location: str = ""
+    queries: tuple[str, ...] = ()
 
     def required(self, only: Collection[str] = ()) -> Required | None:
         """The required partitions; with ``only``, the values of these columns.
@@ -131,6 +133,8 @@ def _check(found: _Document) -> None:
         if len(scan.types) != len(scan.all_columns):
             count, columns = len(scan.types), len(scan.all_columns)
             raise ValueError(f"{scan.table} has {count} types for {columns} partition columns")
+        if len(scan.queries) not in (0, len(scan.keys)):
+            raise ValueError(f"{scan.table} has not one query for each of its keys")
         types = dict(zip_strict(scan.all_columns, scan.types))
         for keys in scan.keys:
             if not types.keys() >= set(keys.columns):
@@ -138,4 +142,4 @@ def _check(found: _Document) -> None:
             keys.tuples([types[name] for name in keys.columns], bool(scan.provider))
 
 
-_FORMAT = Format("list of keys", 2, _Document, _check)
+_FORMAT = Format("list of keys", 3, _Document, _check)

@@ -88,6 +88,7 @@ def _scan_keys(
 ) -> Sequence[ScanKeys]:
     types = types_of(decision)
     usable: list[KeyTuples] = []
+    queries: list[str] = []
     for source in decision.sources:
         names = source.partition_columns
         if not names or source.skeletons:  # its keys alone do not determine the partitions
@@ -108,12 +109,14 @@ def _scan_keys(
             note(f"the keys of {source.name} are not waited for: {tuples.sentence}")
         else:
             usable.append(KeyTuples.of((name for name in names if name in types), tuples))
+            queries.append("" if sorted_by else source.sql)
     if not usable:
         return ()
     table = decision.table
     location = (table.location or "") if table.provider else ""
-    every = tuple(types.values())
-    return [ScanKeys(table.name, tuple(types), every, table.provider, tuple(usable), location)]
+    columns, every = tuple(types), tuple(types.values())
+    keys = tuple(usable), location, tuple(queries)
+    return [ScanKeys(table.name, columns, every, table.provider, *keys)]
 
 
 def _tuples(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_hive_opt.documents.gates import Gates
+from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
 from airflow_hive_opt.operators.arguments import (
     check_local_task,
     check_switches,
@@ -14,10 +15,12 @@ from airflow_hive_opt.operators.arguments import (
     where_local_task_runs,
 )
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
-from airflow_hive_opt.provider.airflow_compat import AirflowFailException
+from airflow_hive_opt.provider.airflow_compat import AirflowFailException, AirflowSkipException
 from airflow_hive_opt.provider.earlier_runs import skipped_keys_of
 from airflow_hive_opt.provider.embedded import load_spark
+from airflow_hive_opt.provider.glue import names_glue
 from airflow_hive_opt.provider.submission import may_resume
+from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.statement.arguments import check_whole_number
 
 if TYPE_CHECKING:
@@ -66,6 +69,14 @@ class LocalTaskOperator(StatementOperator):
     :param prune_only: if true, the map join is skipped. May be a template that renders to ``true``
         or ``false``, for example from the trigger form. Its old name ``dry`` still works, with a
         ``DeprecationWarning``. (templated)
+    :param for_other_runner: if true, the task also hands over the restricted statement, for a
+        runner that does not know this package. The XCom ``restricted_sql`` has the statement,
+        ``restricted_sql_guarded`` a list with statements before it that fail if the runner's
+        session or the small tables differ, and ``partitions`` the partitions and keys. If one has
+        more than 32 KiB, only its file has it; ``restricted_sql_uri``,
+        ``restricted_sql_guarded_uri`` and ``partitions_uri`` name the files. ``prune_only`` then
+        skips this task and the tasks after it. Only ``LocalTaskOperator`` accepts it. Default:
+        false.
 
     For all other arguments, see :class:`~airflow_hive_opt.operators.statement.StatementOperator`.
     A local task alone returns no rows, so ``LocalTaskOperator`` raises ``TypeError`` for
@@ -90,6 +101,7 @@ class LocalTaskOperator(StatementOperator):
         storage_conn_id: str | None = None,
         prune_only: bool | str = False,
         dry: bool | str | None = None,
+        for_other_runner: bool = False,
         **kwargs: Any,
     ) -> None:
         check_whole_number("max_keys", max_keys, 1)
@@ -97,6 +109,18 @@ class LocalTaskOperator(StatementOperator):
         if not isinstance(hold_snapshots, bool):
             raise ValueError(f"hold_snapshots must be True or False, not {hold_snapshots!r}")
         check_local_task(local_task)
+        if not isinstance(for_other_runner, bool):
+            raise ValueError(f"for_other_runner must be True or False, not {for_other_runner!r}")
+        if for_other_runner and self.stages != "local task":
+            raise TypeError(
+                "for_other_runner can't be set: this operator runs the statement itself. Set it at "
+                "a LocalTaskOperator"
+            )
+        if for_other_runner and kwargs.get("parameters") is not None:
+            raise TypeError(
+                "parameters can't be set with for_other_runner: another runner does not bind them. "
+                "Write the values into the statement, for example by a template"
+            )
         if self.stages == "local task" and "show_rows" in kwargs:
             raise TypeError(
                 "show_rows can't be set: a local task returns no rows. Set it at the map join"
@@ -115,18 +139,29 @@ class LocalTaskOperator(StatementOperator):
         if dry is not None:
             warnings.warn("dry is now called prune_only", DeprecationWarning, stacklevel=3)
         self.prune_only = prune_only if dry is None else dry
+        self.for_other_runner = for_other_runner
 
     def execute(self, context: Context) -> Any:
         """Writes the descriptor and returns its summary."""
         only = self.only_prunes()
-        return {**super().execute(context), "prune_only": only}
+        summary = {**super().execute(context), "prune_only": only}
+        if self.for_other_runner:
+            if only:  # the tasks after this one know nothing of prune_only
+                context["ti"].xcom_push(key="return_value", value=summary)
+                raise AirflowSkipException("prune_only is true, so no other runner gets it")
+            # late: other tasks don't need it
+            from airflow_hive_opt.provider.other_runner import hand_over
+
+            conf = {**spark_conf_of(self.metastore_conn_id), **(self.conf or {})}
+            hand_over(context["ti"], self.sql, summary, names_glue(conf))
+        return summary
 
     def job(self, context: Context, **fields: Any) -> Job:
         """See :meth:`StatementOperator.job`."""
         # gates, asset events and other tasks need the list itself, however long it is
         alone = self.stages == "both" and not self.only_prunes()
         free = alone and self.gates() == Gates() and self.partition_keys_of is None
-        return super().job(
+        job = super().job(
             context,
             max_keys=self.max_keys,
             max_key_bytes=self.max_key_bytes,
@@ -135,6 +170,14 @@ class LocalTaskOperator(StatementOperator):
             skipped_keys=skipped_keys_of(context) if free else {},
             **fields,
         )
+        if self.for_other_runner and job.session_conf:
+            named = ", ".join(job.session_conf)
+            message = (
+                f"the statement begins with SET {named}, which another runner does not get: set it "
+                "in the conf of this task and at the runner"
+            )
+            raise without_stack(AirflowFailException(message))
+        return job
 
     def prepared(self, context: Context, job: Job, place: Deployment) -> Prepared:
         """Starts the local task in this process; see :meth:`StatementOperator.prepared`."""

@@ -1,10 +1,12 @@
-"""The ``airflow.plugins`` entry point: serves the pages, and puts them into Airflow's own."""
+"""The ``airflow.plugins`` entry point: macros, and the pages, which it puts into Airflow's own."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
+
+from airflow_hive_opt.plugins.macros import restricted_sql
 
 _NAME = "Pruning"  # a longer name does not fit Airflow's menu
 # By Airflow's page: the last part of the tab's address, and our page in the tab. Airflow puts its
@@ -21,9 +23,10 @@ _VIEWS = {
 
 
 class HiveOptPlugin(AirflowPlugin):
-    """Serves the pages below ``/hive_opt`` on the API server, and as tabs of Airflow's pages."""
+    """Adds the macros, and serves the pages below ``/hive_opt`` and as tabs of Airflow's pages."""
 
     name = "hive_opt"
+    macros = [restricted_sql]
 
     @property
     def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]

@@ -9,7 +9,8 @@
 - ``glue`` reads connections to AWS Glue, ``metastore_security`` the Kerberos, TLS and passwords of
   others. ``waiting`` checks what sensors wait for, and ``lake_clients`` makes the clients of tables
   that keep their own list of files.
-- ``lineage`` and ``asset_events`` publish results. ``without_stack`` shortens the log of a task
-  that fails with a message.
+- ``lineage`` and ``asset_events`` publish results, ``other_runner`` a restricted statement for a
+  runner that does not know this package. ``without_stack`` shortens the log of a task that fails
+  with a message.
 - Only ``airflow_compat`` handles the differences between versions of Airflow.
 """

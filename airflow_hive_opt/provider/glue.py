@@ -12,6 +12,7 @@ the database of tables without a database name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,18 @@ if TYPE_CHECKING:
     from airflow_hive_opt.metastores.glue.metastore import GlueMetastore
     from airflow_hive_opt.provider.airflow_compat import Connection
 
+_SETTING = "spark.hadoop.hive.metastore.client.factory.class"
 _FACTORY = "com.amazonaws.glue.catalog.metastore.AWSGlueDataCatalogHiveClientFactory"
 
 
 def is_glue(connection: Connection) -> bool:
     """Whether the connection is one of AWS."""
     return connection.conn_type == "aws"
+
+
+def names_glue(settings: Mapping[str, Any]) -> bool:
+    """Whether Spark's settings name AWS Glue as the metastore."""
+    return "glue" in str(settings.get(_SETTING, "")).lower()
 
 
 def glue_metastore(connection: Connection, timeout: float) -> GlueMetastore:
@@ -48,7 +55,7 @@ def glue_spark_conf(connection: Connection) -> dict[str, str]:
     """Spark's settings for a connection, without credentials: Spark uses its machine's role."""
     settings = _settings(connection)
     conf = {
-        "spark.hadoop.hive.metastore.client.factory.class": _FACTORY,
+        _SETTING: _FACTORY,
         "spark.hadoop.hive.metastore.glue.catalogid": settings.catalog_id,
         "spark.hadoop.aws.region": settings.region,
         "spark.hadoop.aws.glue.endpoint": settings.endpoint,

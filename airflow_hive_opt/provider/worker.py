@@ -22,7 +22,7 @@ from airflow_hive_opt.provider.airflow_compat import (
     AirflowFailException,
     ObjectStoragePath,
 )
-from airflow_hive_opt.provider.glue import is_glue
+from airflow_hive_opt.provider.glue import is_glue, names_glue
 from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _URIS = "spark.hadoop.hive.metastore.uris"
-_FACTORY = "spark.hadoop.hive.metastore.client.factory.class"
 # Settings of a metastore. The Thrift client has the first two, if they are the connection's.
 _SECURED = (
     "spark.hadoop.hive.metastore.sasl.enabled",
@@ -163,7 +162,7 @@ def _metastore(connection: Connection | None, settings: Mapping[str, str]) -> tu
             raise Unanswered(f"{name} is set to {given}, but not by the connection")
     if connection is not None and by_glue:
         return metastore_of(connection), True
-    if "glue" in settings.get(_FACTORY, "").lower():  # the URIs do not count then
+    if names_glue(settings):  # the URIs do not count then
         raise Unanswered("the session's metastore is AWS Glue: set metastore_conn_id")
     if not settings.get(_URIS):
         raise Unanswered("the task names no metastore: set metastore_conn_id")

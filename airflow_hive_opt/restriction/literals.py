@@ -47,7 +47,8 @@ def tuples_condition(
 
     Leading columns are grouped, ``(a = 1 AND b IN (2, 3)) OR ...``: Spark passes this form to the
     metastore as a whole. The metastore's filter language has no escape for quotes and backslashes,
-    so a text value with these is compared in a form that Spark does not pass on.
+    so a text value with these is compared in a form that Spark does not pass on. Without an
+    ``alias``, the names of the columns are bare.
 
     >>> tuples_condition("s", ["ds"], [("b",), ("a",)])
     "`s`.`ds` IN ('a', 'b')"
@@ -61,7 +62,7 @@ def tuples_condition(
     rows = sorted(set(map(tuple, tuples)), key=repr)
     if not rows:
         return "1 = 0"
-    name = f"{quote(alias)}.{quote(columns[0])}"
+    name = _qualified(alias, columns[0])
     if len(columns) == 1:
         values = [row[0] for row in rows if row[0] is not None]
         plain = [literal(value) for value in values if is_plain(value)]
@@ -99,7 +100,7 @@ def range_condition(
         values = [row[at] for row in rows]
         if not values or not all(map(_is_sortable, values)):
             continue
-        name = f"{quote(alias)}.{quote(column)}"
+        name = _qualified(alias, column)
         low, high = min(values), max(values)  # type: ignore[type-var]
         if low == high:
             parts.append(f"{name} = {literal(low)}")
@@ -133,12 +134,16 @@ def names_condition(
     others = [row for row in rows if not all(map(_has_text, row))]
     parts = []
     if texts:
-        names = [f"{quote(alias)}.{quote(column)}" for column in columns]
+        names = [_qualified(alias, column) for column in columns]
         whole = ", '/', ".join(names) if len(names) > 1 else f"{names[0]}, ''"
         parts.append(f"concat({whole}) IN ({', '.join(map(literal, texts))})")
     if others or not parts:
         parts.append(tuples_condition(alias, columns, others))
     return " OR ".join(parts)
+
+
+def _qualified(alias: str, column: str) -> str:
+    return f"{quote(alias)}.{quote(column)}" if alias else quote(column)
 
 
 def _has_text(value: Value | None) -> bool:

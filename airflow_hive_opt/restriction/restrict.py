@@ -74,7 +74,7 @@ def partition_condition(target: Target, way: Way) -> str:
     Spark finds the partitions by ``way``. The condition is always true if a value can't be read as
     its column's type: the statement itself then decides.
     """
-    rows = _rows(target)
+    rows = pruned_rows(target)
     if rows is None:
         return "1 = 1"
     return list_condition(target.scan.alias, target.visible_columns, rows, way)
@@ -82,7 +82,9 @@ def partition_condition(target: Target, way: Way) -> str:
 
 def is_exact(target: Target, way: Way) -> bool:
     """Whether :func:`partition_condition` holds in the target's partitions only."""
-    return _rows(target) is not None and (len(target.pruned_columns) == 1 or way is Way.FILTER)
+    return pruned_rows(target) is not None and (
+        len(target.pruned_columns) == 1 or way is Way.FILTER
+    )
 
 
 def ways_of(targets: Iterable[Target], is_on_glue: bool) -> dict[ScanRef, Way]:
@@ -92,14 +94,14 @@ def ways_of(targets: Iterable[Target], is_on_glue: bool) -> dict[ScanRef, Way]:
 
 def way_of(target: Target, is_on_glue: bool) -> Way:
     """How Spark finds the target's partitions at the least cost."""
-    rows = _rows(target)
+    rows = pruned_rows(target)
     if rows is None:
         return Way.WHOLE
     usual = are_usual(target.partitions, target.types)
     return cheapest_way(target.visible_columns, rows, target.total, is_on_glue, usual)
 
 
-def _rows(target: Target) -> set[tuple[Value | None, ...]] | None:
+def pruned_rows(target: Target) -> set[tuple[Value | None, ...]] | None:
     """The pruned columns' values, typed; ``None`` if one can't be read as its type."""
     at = [target.columns.index(name) for name in target.pruned_columns]
     rows: set[tuple[Value | None, ...]] = set()

@@ -11,7 +11,7 @@ from airflow_hive_opt.provider.airflow_compat import TaskGroup, XComArg
 
 _OF_LOCAL_TASK = (
     *("max_keys", "max_key_bytes", "hold_snapshots", "local_task", "storage_conn_id"),
-    *("prune_only", "dry"),
+    *("prune_only", "dry", "for_other_runner"),
     *SWITCHES,
 )
 _OF_MAP_JOIN = ("show_rows",)

@@ -205,24 +205,24 @@ def test_descriptors_delete_removes_old_files_only(tmp_path, capsys):
         tmp_path / "d" / "r" / "t" / "-1" / "notes.json",
         tmp_path / "d" / "1.json",
     ]
-    report, keys = old.with_name("1.report.json"), old.with_name("1.keys.json")
-    unfinished = old.with_name(".hive-opt-0123456789abcdef.tmp")
+    endings = ("report.json", "keys.json", "partitions.json", "sql", "guarded.sql")
+    beside = [old.with_name(f"1.{ending}") for ending in endings]
+    own = [old, *beside, old.with_name(".hive-opt-0123456789abcdef.tmp")]
+    kept.append(old.with_name("notes.sql"))
     kept.append(old.with_name(".hive-opt-fedcba9876543210.tmp"))
     kept.append(old.with_name(".hive-opt-mine.tmp"))
-    for path in (old, report, keys, unfinished, *kept):
+    for path in (*own, *kept):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
-    for path in (old, report, keys, unfinished, *kept[1:3], kept[4]):
+    for path in (*own, *kept[1:4], kept[5]):
         os.utime(path, (0, 0))
     command = ["descriptors", "delete", str(tmp_path), "--older-than", "30d"]
     assert main([*command, "--dry-run"]) == 0
-    assert sorted(capsys.readouterr().out.split()) == sorted(
-        map(str, (old, report, keys, unfinished))
-    )
+    assert sorted(capsys.readouterr().out.split()) == sorted(map(str, own))
     assert old.exists()
     assert main(command) == 0
-    assert capsys.readouterr().err == "4 files deleted\n"
-    assert not any(path.exists() for path in (old, report, keys, unfinished))
+    assert capsys.readouterr().err == "7 files deleted\n"
+    assert not any(path.exists() for path in own)
     assert all(path.exists() for path in kept)
 
 

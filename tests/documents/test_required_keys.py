@@ -21,7 +21,10 @@ from airflow_hive_opt.metastores.required import Required
 
 DAYS = KeyTuples.of(["ds"], frozenset({(date(2026, 1, 2),), (date(2026, 1, 1),)}))
 REGIONS = KeyTuples.of(["region", "n"], [("s", 7), ("7\ud800", -(2**63))])
-SCAN = ScanKeys("db.t", ("ds", "region", "n"), ("date", "string", "bigint"), "", (DAYS, REGIONS))
+SCAN = ScanKeys(
+    *("db.t", ("ds", "region", "n"), ("date", "string", "bigint"), "", (DAYS, REGIONS)),
+    queries=("SELECT DISTINCT ds FROM d", ""),
+)
 LAKE = ScanKeys(
     "lake.db.u", ("at",), ("timestamp",), "iceberg", (KeyTuples.of(["at"], [(-1,), (2**62,)]),)
 )
@@ -81,6 +84,11 @@ def test_missing_keys_are_an_error(path):
         read_keys(path, "q", "d")
 
 
+def test_each_of_the_keys_has_its_query(path, caplog):
+    keep_keys(FoundKeys((dataclasses.replace(SCAN, queries=("",)),), ()), "q", "d", path)
+    assert "db.t has not one query for each of its keys" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
@@ -92,6 +100,6 @@ def test_missing_keys_are_an_error(path):
 )
 def test_invalid_keys_are_not_written_and_the_log_says_why(path, caplog, keys, message):
     """Only a sensor is slower then, so the local task goes on."""
-    keep_keys(FoundKeys((dataclasses.replace(SCAN, keys=(keys,)),), ()), "q", "d", path)
+    keep_keys(FoundKeys((dataclasses.replace(SCAN, keys=(keys,), queries=()),), ()), "q", "d", path)
     assert not keys_path(path).exists()
     assert message in caplog.text

@@ -46,7 +46,8 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 # In bytes. Reading a table up to this size has a negligible cost, so it may supply keys even if
 # it is larger than the scanned table.
 _NO_COST = 1_000_000
-_SKELETON_VIEW = "__partitions_of_"
+SKELETON_VIEW = "__partitions_of_"
+"""What the name of a view of partition names begins with in a key query."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ def key_source(
         any(link.comparison == "=" for link in links),
         tuple(partition_columns) if fast else (),
         tuple(
-            (_SKELETON_VIEW + alias, table)
+            (SKELETON_VIEW + alias, table)
             for alias in aliases
             if small[alias].names and (table := small[alias].table) is not None
         ),
@@ -272,7 +273,7 @@ def _from_item(small: Small) -> str:
     relation = _relation(small.operator)
     alias = quote(small.alias)
     if small.names:
-        return f"{quote(_SKELETON_VIEW + small.alias)} AS {alias}"
+        return f"{quote(SKELETON_VIEW + small.alias)} AS {alias}"
     if isinstance(relation, OpaqueRelation):
         return relation.text
     if isinstance(relation, SubqueryRelation):

@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from upath import UPath
 
+from airflow_hive_opt.documents.required_keys import read_keys
+from airflow_hive_opt.documents.storage import NothingThereError
+from airflow_hive_opt.restriction.other_runner import handed_over
+from airflow_hive_opt.restriction.row_changes import SOURCE_CHANGED
 from airflow_hive_opt.spark.map_join.command import Command
 from tests.lakes.runs import rows_of, run, run_apart
+from tests.spark.stages import job_of, prune
 
 DAYS = 10
 MODES = ("copy-on-write", "merge-on-read")
@@ -190,10 +196,14 @@ def upsert_while_a_row_arrives(pair, path, number, day):
         found = run_apart(session, UPSERT.format(t=ours), path, arrives)
         session.sql(UPSERT.format(t=plain))
     finally:
-        session.sql("CREATE TABLE kept AS SELECT * FROM changed WHERE v <> 99")
-        session.sql("INSERT OVERWRITE changed SELECT * FROM kept")
-        session.sql("DROP TABLE kept")
+        forget_arrivals(session)
     return found
+
+
+def forget_arrivals(session):
+    session.sql("CREATE TABLE kept AS SELECT * FROM changed WHERE v <> 99")
+    session.sql("INSERT OVERWRITE changed SELECT * FROM kept")
+    session.sql("DROP TABLE kept")
 
 
 def test_a_new_key_of_the_source_makes_merge_run_again_as_plain_spark(pair, tmp_path):
@@ -292,3 +302,42 @@ def test_many_scattered_keys_read_only_their_files(source, tmp_path):
     finally:
         source.sql("DROP TABLE lake.changes.contexts")
         source.sql("DROP TABLE batch")
+
+
+def handed_to_another_runner(session, sql, path):
+    file = UPath(path) / "1.json"
+    descriptor = prune(session, job_of(sql), file).descriptor
+    try:
+        keys = read_keys(file, descriptor.query_digest, descriptor.digest)
+    except NothingThereError:
+        keys = None
+    return handed_over(descriptor, sql, keys, is_on_glue=False)
+
+
+def test_another_runner_writes_what_plain_spark_writes(pair, tmp_path):
+    session, plain, ours = pair
+    handed = handed_to_another_runner(session, UPSERT.format(t=ours), tmp_path)
+    assert "day" in {name for each in handed.partitions for name in each["columns"]}
+    for text in (*handed.guarded, UPSERT.format(t=plain)):
+        session.sql(text).collect()
+    rows = rows_of(session, f"SELECT * FROM {ours}")
+    assert rows == rows_of(session, f"SELECT * FROM {plain}")
+    join = f"SELECT t.v FROM {ours} t JOIN changed s ON t.day = s.day AND s.v > 0"
+    selected = handed_to_another_runner(session, join, tmp_path / "join")
+    (scan,) = selected.partitions
+    assert [key["columns"] for key in scan["keys"]] == [["day"]]
+    for text in selected.guarded:
+        found = session.sql(text).collect()
+    assert sorted(map(tuple, found), key=repr) == rows_of(session, join)
+    session.sql("INSERT INTO changed VALUES (900, DATE'2024-01-09', 99)")
+    try:
+        for statements, message in (
+            (handed.guarded, SOURCE_CHANGED),
+            (selected.guarded, "has keys"),
+        ):
+            with pytest.raises((PySparkException, Py4JJavaError), match=message):
+                for text in statements:
+                    session.sql(text).collect()
+    finally:
+        forget_arrivals(session)
+    assert rows_of(session, f"SELECT * FROM {ours}") == rows
