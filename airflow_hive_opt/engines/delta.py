@@ -50,7 +50,7 @@ def predicate(scan: PrunedScan, table: DeltaTable, alias: str = "") -> str:
 
     condition = with_columns(condition_of(scan), named)
     check_types(scan, condition, stored, _CLASSES)
-    prefix = f"{alias}." if alias else ""
+    prefix = f"{quoted(alias)}." if alias else ""
     return sql_of(condition, datafusion.literal, lambda name: prefix + quoted(name))
 
 

@@ -96,17 +96,23 @@ def files_of(scan: PrunedScan, open_path: OpenPath = open_uri) -> ListedFiles:
 
 
 def _example(scan: PrunedScan, open_path: OpenPath) -> ListedFile:
-    """The first data file in the table's folder."""
+    """The first data file in the table's folder, but not in folders of jobs that are writing."""
     if scan.location is not None:
         path = open_path(scan.location)
         file_system: Any = path.fs
         for folder, _, names in file_system.walk(path.path):
+            inner = folder.removeprefix(path.path).strip("/")
+            if inner and any(map(_is_hidden, inner.split("/"))):
+                continue
             for name in sorted(names):
-                if not name.startswith(("_", ".")):
-                    return ListedFile(
-                        file_system, f"{folder.rstrip('/')}/{name}", (None,) * len(scan.columns)
-                    )
+                file = f"{folder.rstrip('/')}/{name}"
+                if not _is_hidden(name) and file_system.size(file):
+                    return ListedFile(file_system, file, (None,) * len(scan.columns))
     raise EngineError(
         f"no row of {scan.table} is needed, and its folder {scan.location} has no file that tells "
         "its columns"
     )
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(("_", ".")) and "=" not in name

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -28,6 +28,8 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _CLOCK = re.compile(rf"({_DAY.pattern})(?: ([0-9]{{2}}(?::[0-9]{{2}}){{2}})(?:\.([0-9]{{1,6}}))?)?")
 _BOOLEANS = {"true": True, "false": False}
+
+_ALL_DIGITS = Context(prec=76)  # twice those of Spark's longest decimal
 
 
 def value_of(text: str, type_: str) -> Value:
@@ -123,7 +125,10 @@ def _integer(text: str, bits: int) -> int:
 def _decimal(text: str, precision: int, scale: int) -> Decimal:
     _check_form(text, _NUMBER, "decimal")
     given = Decimal(text)
-    found = given.quantize(Decimal(1).scaleb(-scale))
+    try:
+        found = given.quantize(Decimal(1).scaleb(-scale), context=_ALL_DIGITS)
+    except InvalidOperation:
+        raise ValueError(f"{text[:50]!a} is no decimal({precision},{scale})") from None
     if found != given or len(found.as_tuple().digits) > precision:
         raise ValueError(f"{text[:50]!a} is no decimal({precision},{scale})")
     return found

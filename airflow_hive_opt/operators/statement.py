@@ -315,7 +315,9 @@ class StatementOperator(SparkSubmitOperator):
         except DescriptorError as error:
             raise AirflowException(str(error)) from None
         except (AirflowException, RuntimeError) as error:
-            failure = stop_after(self, explained(error, self._hook, str(path)))
+            instance: Any = context["ti"]
+            is_last = instance.try_number > getattr(instance, "max_tries", 0)
+            failure = stop_after(self, explained(error, self._hook, str(path)), is_last)
         except ValueError as error:
             raise AirflowFailException(str(error)) from None
         finally:

@@ -42,12 +42,18 @@ LONGEST = 32 << 10
 def hand_over(instance: Any, sql: str, summary: Mapping[str, Any], is_on_glue: bool) -> None:
     """Writes the files and pushes the XComs of a local task with this ``summary``.
 
-    ``sql`` is its statement. Raises ``AirflowException``.
+    ``sql`` is its statement. Raises ``AirflowException``, and ``AirflowFailException`` for a
+    statement that a script would cut.
     """
     path = ObjectStoragePath(summary["uri"])
     try:
         found = descriptors.read(path, summary["query_digest"], summary["digest"])
         handed = handed_over(found, sql, _keys(path, summary), is_on_glue)
+        if "\n;\n" in handed.sql:
+            raise AirflowFailException(
+                "the statement can't be handed over: it has a line with nothing but a semicolon, "
+                "at which its script would be cut. Write that semicolon in one line with other text"
+            )
         for key, value, text in (
             (SQL, handed.sql, handed.sql),
             (GUARDED, handed.guarded, script(handed.guarded)),

@@ -12,7 +12,7 @@ from airflow_hive_opt.provider.airflow_compat import (
     follows_application,
 )
 
-_NOTHING_TO_STOP = (
+_NO_RESOURCE_MANAGER = (
     "the connection does not say where YARN's resource manager is: add its address to the "
     "connection's extra as 'yarn_resourcemanager_webapp_address', such as "
     "http://rm.example.com:8088. Without it, Airflow can't stop the application"
@@ -42,14 +42,14 @@ def check_on_yarn(hook: Any) -> None:
     try:
         hook._get_yarn_rm_base_url()
     except ValueError:
-        raise ValueError(_NOTHING_TO_STOP) from None
+        raise ValueError(_NO_RESOURCE_MANAGER) from None
     try:
         hook._resolved_yarn_rm_auth  # noqa: B018 - it raises
     except RuntimeError as error:
         raise ValueError(f"Airflow can't stop the application: {error}") from None
 
 
-def stop_after(operator: Any, failure: Exception) -> Exception:
+def stop_after(operator: Any, failure: Exception, is_last_try: bool) -> Exception:
     """Stops the application of a ``spark-submit`` that has failed, if no retry will follow it.
 
     Returns the failure, or an ``AirflowFailException`` if the application may go on. A retry would
@@ -58,7 +58,7 @@ def stop_after(operator: Any, failure: Exception) -> Exception:
     hook = operator._hook
     if hook is None or not RESUMES or not in_cluster_mode(hook) or not hook._yarn_application_id:
         return failure
-    if operator.durable and follows_application(operator, hook):
+    if not is_last_try and operator.durable and follows_application(operator, hook):
         return failure
     id_, why = hook._yarn_application_id, "it does not end"
     for _ in range(_LOOKS):

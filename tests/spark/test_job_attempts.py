@@ -7,13 +7,14 @@ import threading
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JError
 from pyarrow import array, int32, parquet, table
 
 from airflow_hive_opt.documents.job import Job, Status
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.map_join import execution
 from airflow_hive_opt.spark.map_join.command import Command
-from airflow_hive_opt.spark.map_join.job_attempt import FilesRemoved, own_job_attempt
+from airflow_hive_opt.spark.map_join.job_attempt import FilesRemoved, _Attempt, own_job_attempt
 
 JOIN = "FROM attempts.sales s JOIN attempts.days d ON s.ds = d.ds AND d.week = 1"
 OTHERS = -7  # the item of another job
@@ -140,4 +141,69 @@ def test_a_failing_statement_is_not_hidden_by_a_folder_that_is_gone(spark, folde
         raise ValueError("mine")
     with pytest.raises(FilesRemoved), own_job_attempt(session, [place]):
         shutil.rmtree(folder / "_temporary")
-    assert session.conf.get("mapreduce.job.application.attempt.id", None) is None
+    for name in SETTINGS:
+        assert session.conf.get(name, None) is None
+
+
+SETTINGS = (
+    "mapreduce.job.application.attempt.id",
+    "mapreduce.fileoutputcommitter.cleanup.skipped",
+)
+
+
+def test_a_store_that_fails_after_the_statement_fails_nothing(spark, folder, monkeypatch):
+    """The rows are committed, so that a retry would add them again."""
+
+    class Unavailable:
+        def exists(self, path):
+            raise Py4JError("503 Slow Down")
+
+        def delete(self, path, recursive):
+            raise Py4JError("503 Slow Down")
+
+    original = _Attempt.mark
+
+    def mark(attempt) -> None:
+        original(attempt)
+        attempt._files = Unavailable()
+
+    monkeypatch.setattr(_Attempt, "mark", mark)
+    session = spark.newSession()
+    place = session._jvm.org.apache.hadoop.fs.Path(str(folder))
+    with own_job_attempt(session, [place]):
+        assert session.conf.get(SETTINGS[0]) != "0"
+    for name in SETTINGS:
+        assert session.conf.get(name, None) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "mode", "settings"),
+    [
+        (f"INSERT OVERWRITE attempts.result SELECT s.item, 'x', 1 {JOIN}", "static", {}),
+        (f"INSERT OVERWRITE attempts.result SELECT s.item, 'x', 1 {JOIN}", "dynamic", {}),
+        (
+            f"INSERT OVERWRITE attempts.result PARTITION (a = 'x', b) SELECT s.item, 1 {JOIN}",
+            "dynamic",
+            {},
+        ),
+        (
+            f"FROM (SELECT s.item {JOIN}) INSERT INTO attempts.result PARTITION (a = 'x', b = 1) "
+            "SELECT item INSERT OVERWRITE DIRECTORY '/tmp/none' USING parquet SELECT item",
+            "static",
+            {},
+        ),
+        (
+            f"INSERT INTO attempts.result SELECT s.item, 'x', 1 {JOIN}",
+            "static",
+            {"mapreduce.outputcommitter.factory.scheme.file": "org.example.Factory"},
+        ),
+    ],
+    ids=["whole", "whole, dynamic", "some, dynamic", "beside a directory", "a committer"],
+)
+@pytest.mark.parametrize("folder", ["USING parquet"], indirect=True)
+def test_statements_that_write_otherwise_have_no_job_attempt(spark, folder, sql, mode, settings):
+    session = spark.newSession()
+    session.conf.set("spark.sql.sources.partitionOverwriteMode", mode)
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    assert Command(session, sql, {}).tables_of_inserts() == []

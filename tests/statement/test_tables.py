@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_hive_opt.statement.errors import PlanError
-from airflow_hive_opt.statement.tables import tables_of
+from airflow_hive_opt.statement.tables import may_insert, tables_of
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,9 @@ def test_the_tables_that_a_statement_reads_and_writes_are_found(sql, reads, writ
 def test_text_that_is_not_sql_is_an_error():
     with pytest.raises(PlanError):
         tables_of("SELECT FROM WHERE (")
+
+
+@pytest.mark.parametrize("statement", ["INSERT/* all */INTO r SELECT 1", "MERGE INTO r USING s"])
+def test_many_comments_before_a_statement_are_skipped_in_linear_time(statement):
+    banner = "/* line ** / */ -- a -- b\n" * 2_000
+    assert may_insert(banner + statement + banner) is statement.startswith("INSERT")

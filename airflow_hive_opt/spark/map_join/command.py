@@ -55,6 +55,8 @@ _COMMITTERS = (
 )
 # Hadoop's own setting for S3A. Its other committers upload the files to where they belong at once.
 _S3A, _S3A_COMMITTER, _RENAMING = "s3a", "fs.s3a.committer.name", "file"
+_FACTORY = "mapreduce.outputcommitter.factory.class"
+_FACTORY_OF_SCHEME = "mapreduce.outputcommitter.factory.scheme"
 
 
 class Command:
@@ -93,23 +95,28 @@ class Command:
     def tables_of_inserts(self) -> list[Any]:
         """The folders of the tables to which Spark adds files by Hadoop's default committer.
 
-        A statement may have several INSERTs. Tables of which Spark first removes the whole folder
-        are left out. Raises the errors of Spark's analysis.
+        A statement may have several INSERTs. There are none if one of them writes otherwise: by
+        Hive, by another committer, after it has removed the table's whole folder, or into a folder
+        of Spark's own for dynamic overwrites. Raises the errors of Spark's analysis.
         """
         conf = self._java.sessionState().conf()
         if any(conf.contains(name) for name in _COMMITTERS):
             return []
-        found, removed = {}, set()
-        for plan in (self._analyzed, *items(self._analyzed.children())):
-            if plan.getClass().getSimpleName() != _INSERT or not (names := insert_fields(plan)):
-                continue
+        is_one = _is_insert(self._analyzed)
+        plans = [self._analyzed] if is_one else list(items(self._analyzed.children()))
+        found = {}
+        for plan in plans:
+            if not _is_insert(plan) or not (names := insert_fields(plan)):
+                return []
             fields = {name: plan.productElement(at) for at, name in enumerate(names)}
-            table = fields["outputPath"]
-            if str(fields["mode"]) == "Overwrite" and fields[_STATIC].isEmpty():
-                removed.add(table.toString())
-            elif not self._has_a_committer_of_s3a(table, self._hadoop_conf_with(fields["options"])):
-                found[table.toString()] = table
-        return [table for name, table in found.items() if name not in removed]
+            overwrites = str(fields["mode"]) == "Overwrite"
+            if overwrites and (fields[_STATIC].isEmpty() or plan.dynamicPartitionOverwrite()):
+                return []
+            table, hadoop = fields["outputPath"], self._hadoop_conf_with(fields["options"])
+            if self._has_another_committer(table, hadoop):
+                return []
+            found[table.toString()] = table
+        return list(found.values())
 
     def overwrites_one_partition(self) -> bool:
         """Whether it is an INSERT OVERWRITE of one partition of a table that Spark itself writes.
@@ -120,7 +127,7 @@ class Command:
         Spark's analysis and of its metastore.
         """
         insert = self._analyzed
-        if insert.getClass().getSimpleName() != _INSERT or not self._fields:
+        if not _is_insert(insert) or not self._fields:
             return False
         conf = self._java.sessionState().conf()
         return (
@@ -204,6 +211,14 @@ class Command:
         cached.recacheByPath(self._java, place, place.getFileSystem(self._hadoop_conf()))
         self._java.catalog().refreshTable(table.identifier().quotedString())
 
+    def _has_another_committer(self, table: Any, conf: Any) -> bool:
+        """Whether Hadoop's settings name a committer for the folder's file system."""
+        scheme = table.getFileSystem(conf).getScheme()
+        if scheme == _S3A:
+            return self._has_a_committer_of_s3a(table, conf)
+        names = (_FACTORY, f"{_FACTORY_OF_SCHEME}.{scheme}")
+        return any(conf.get(name) is not None for name in names)
+
     def _has_a_committer_of_s3a(self, table: Any, conf: Any) -> bool:
         files = table.getFileSystem(conf)
         if files.getScheme() != _S3A:
@@ -268,3 +283,7 @@ class Command:
     @cached_property
     def _execution(self) -> Any:
         return unexecuted(self._session, self.text, self.parameters)
+
+
+def _is_insert(plan: Any) -> bool:
+    return bool(plan.getClass().getSimpleName() == _INSERT)

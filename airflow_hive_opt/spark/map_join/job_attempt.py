@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from airflow_hive_opt.documents.error_text import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +32,7 @@ _KEEPS_FOLDERS = "mapreduce.fileoutputcommitter.cleanup.skipped"
 _TEMPORARY = "_temporary"  # the committer's name for the folder, and for one in it that it skips
 _MARK = "airflow-hive-opt"
 _LARGEST = 2**31 - 1
+_FAILURES = (Py4JError, PySparkException)  # of calls to Hadoop
 
 
 class FilesRemoved(Exception):
@@ -51,15 +55,17 @@ def own_job_attempt(session: SparkSession, tables: Sequence[Any]) -> Iterator[No
         for attempt in attempts:
             attempt.check()
     finally:
-        session.conf.unset(_NUMBER)
-        session.conf.unset(_KEEPS_FOLDERS)
         for attempt in attempts:
             attempt.remove()
+        for name in (_NUMBER, _KEEPS_FOLDERS):
+            with suppress(*_FAILURES):  # of a session that has ended
+                session.conf.unset(name)
 
 
 def _is_set(session: SparkSession) -> bool:
     """Whether somebody else has decided how jobs commit."""
-    return any(session.conf.get(name, None) is not None for name in (_NUMBER, _KEEPS_FOLDERS))
+    conf = session._jsparkSession.sessionState().newHadoopConf()
+    return conf.get(_NUMBER) is not None or conf.getBoolean(_KEEPS_FOLDERS, False)
 
 
 def _started(session: SparkSession, tables: Sequence[Any]) -> list[_Attempt]:
@@ -69,7 +75,7 @@ def _started(session: SparkSession, tables: Sequence[Any]) -> list[_Attempt]:
     try:
         for attempt in attempts:
             attempt.mark()
-    except Py4JJavaError as error:
+    except _FAILURES as error:
         log.debug("the run has no job attempt of its own: %s", error)
         for attempt in attempts:
             attempt.remove()
@@ -92,16 +98,21 @@ class _Attempt:
         self._mark = path(path(self._own, _TEMPORARY), _MARK)
 
     def mark(self) -> None:
-        """Makes the folder, with a file that says whose it is; raises ``Py4JJavaError``."""
+        """Makes the folder, with a file that says whose it is; raises ``Py4JError``."""
         self._files.create(self._mark).close()
 
     def check(self) -> None:
         """Raises ``FilesRemoved`` if the folder was removed while the run used it."""
-        if not self._files.exists(self._mark):
+        try:
+            is_there = self._files.exists(self._mark)
+        except _FAILURES as failure:  # the statement has run: a retry would add its rows again
+            log.warning("can't check that no other job has removed files: %s", in_words(failure))
+            return
+        if not is_there:
             raise FilesRemoved(
                 f"rows may be missing in {self._table.toString()}: another job that wrote to this "
-                f"table removed {self._own.toString()} while the statement ran. Compare the table "
-                "with its sources, and run jobs that add to one table one after the other"
+                f"table removed {self._own.toString()} before this statement ended. Compare the "
+                "table with its sources, and run jobs that add to one table one after the other"
             )
 
     def remove(self) -> None:
@@ -110,5 +121,5 @@ class _Attempt:
             self._files.delete(self._own, True)
             if not self._files.listStatus(self._shared):
                 self._files.delete(self._shared, False)
-        except Py4JJavaError as failure:  # another job has removed it, or uses it now
+        except _FAILURES as failure:  # another job has removed it, or uses it now
             log.debug("%s is left: %s", self._shared.toString(), failure)
