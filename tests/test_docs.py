@@ -194,7 +194,7 @@ def test_pre_commit_hooks_are_the_checks_of_make_lint():
     assert [hook["entry"].strip() for hook in hooks] == lint.split("\n\t")[1:]
 
 
-def test_the_documented_versions_of_documents_are_those_of_the_code():
+def test_the_docs_give_the_format_versions_that_the_code_has():
     rows = re.findall(r"^\| `([a-z ]+)` \| (\d+) \|", DESCRIPTOR_PAGE.read_text(), re.MULTILINE)
     assert dict(rows) == {each.kind: str(each.version) for each in FORMATS}
 

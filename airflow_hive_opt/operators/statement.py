@@ -315,9 +315,7 @@ class StatementOperator(SparkSubmitOperator):
         except DescriptorError as error:
             raise AirflowException(str(error)) from None
         except (AirflowException, RuntimeError) as error:
-            instance: Any = context["ti"]
-            is_last = instance.try_number > getattr(instance, "max_tries", 0)
-            failure = stop_after(self, explained(error, self._hook, str(path)), is_last)
+            failure = stop_after(self, explained(error, self._hook, str(path)), context["ti"])
         except ValueError as error:
             raise AirflowFailException(str(error)) from None
         finally:

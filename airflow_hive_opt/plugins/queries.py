@@ -58,8 +58,8 @@ def runs_since(session: Session, since: datetime, dag_ids: Collection[str]) -> I
     """The figures of task instances of these DAGs that started since a date, oldest first.
 
     A backfill's runs have old dates, so the dates of DAG runs say nothing here. An XCom is never
-    older than the start of its task instance, and its own date saves most of the joins. There may
-    be many thousands, so this reads as little as possible and keeps no row.
+    older than the start of its task instance, so most are left out by their own date, before they
+    are joined with task instances. There may be many thousands: this keeps no row.
     """
     found = (
         select(

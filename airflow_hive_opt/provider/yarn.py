@@ -49,15 +49,16 @@ def check_on_yarn(hook: Any) -> None:
         raise ValueError(f"Airflow can't stop the application: {error}") from None
 
 
-def stop_after(operator: Any, failure: Exception, is_last_try: bool) -> Exception:
+def stop_after(operator: Any, failure: Exception, instance: Any) -> Exception:
     """Stops the application of a ``spark-submit`` that has failed, if no retry will follow it.
 
     Returns the failure, or an ``AirflowFailException`` if the application may go on. A retry would
-    then write beside it.
+    then write beside it. ``instance`` is the task instance.
     """
     hook = operator._hook
     if hook is None or not RESUMES or not in_cluster_mode(hook) or not hook._yarn_application_id:
         return failure
+    is_last_try = instance.try_number > getattr(instance, "max_tries", 0)
     if not is_last_try and operator.durable and follows_application(operator, hook):
         return failure
     id_, why = hook._yarn_application_id, "it does not end"

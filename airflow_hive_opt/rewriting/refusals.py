@@ -63,7 +63,7 @@ _SENTENCES = {
         "grouping and equality may differ for the key's type, or its two sides have different types"
     ),
     Refusal.EXPRESSION_NOT_KNOWN: (
-        "an expression that would move calls a function that this rewriting does not know"
+        "the rewriting would move an expression that has a function it does not know"
     ),
     Refusal.MAY_FAIL: (
         "an expression could fail (overflow, or a cast of text to a number) on rows for which "

@@ -123,7 +123,10 @@ class MetastoreTables:
         ):
             # dropped in between, or stored under a name that its values do not give
             if storage is None:
-                raise Unanswered(f"the metastore does not find a partition of {table.name} by name")
+                raise Unanswered(
+                    f"a partition of {table.name} was dropped meanwhile, or has a name that does not "
+                    "follow from its values"
+                )
             found.append((partition, storage))
         return found
 

@@ -71,7 +71,7 @@ def test_readers_of_a_cte_with_equal_conditions_are_one_alternative():
         "SELECT * FROM (SELECT * FROM t LIMIT 5) u WHERE y = 2000",
     ],
 )
-def test_a_reader_of_a_cte_without_a_condition_needs_every_key(other):
+def test_if_one_reader_of_a_cte_has_no_condition_every_key_is_needed(other):
     found = years(f"{YEARS} SELECT * FROM t WHERE y = 1999 UNION ALL {other}")
     assert [] in found
 

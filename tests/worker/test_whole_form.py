@@ -326,7 +326,7 @@ def test_a_gate_that_closes_in_the_worker_submits_no_job(tasks, gate, cluster):
     assert cluster == []
 
 
-def test_open_gates_let_the_workers_list_pass(tasks, no_spark):
+def test_a_workers_list_within_all_gates_is_used_and_has_its_sizes(tasks, no_spark):
     options = {"on_empty": "fail", "max_partitions": 3, "max_bytes": 1 << 20, "on_no_prune": "fail"}
     pruned = tasks.prune(OF_KEYS, **options)
     (target,) = descriptor_of(pruned).targets

@@ -36,7 +36,7 @@ _FAILURES = (Py4JError, PySparkException)  # of calls to Hadoop
 
 
 class FilesRemoved(Exception):
-    """Another job has removed files of this run, which has succeeded, perhaps without them."""
+    """Spark has succeeded, but another job removed files of this run: rows may be missing."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Conditions of which a part may be left out, so that more rows fulfil them."""
+"""Translates conditions; a part that is left out lets more rows through, never fewer."""
 
 from __future__ import annotations
 
