@@ -124,8 +124,8 @@ class MetastoreTables:
             # dropped in between, or stored under a name that its values do not give
             if storage is None:
                 raise Unanswered(
-                    f"a partition of {table.name} was dropped meanwhile, or has a name that does not "
-                    "follow from its values"
+                    f"a partition of {table.name} was dropped meanwhile, or has a name that does "
+                    "not follow from its values"
                 )
             found.append((partition, storage))
         return found

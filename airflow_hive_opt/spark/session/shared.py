@@ -163,7 +163,9 @@ def _running(folder: SharedFolder, stopped: threading.Event) -> Address | None:
         if (address := folder.address()) is not None:
             return address
         if time.monotonic() > until and not folder.kill():
-            raise SparkStartError(f"the shared Spark runs, but can't be used or ended: see {folder.log}")
+            raise SparkStartError(
+                f"the shared Spark runs, but can't be used or ended: see {folder.log}"
+            )
         wait_or_stop(_BETWEEN, stopped)
     return None
 
