@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _TYPES = {"string": "VARCHAR", "int": "INTEGER", "timestamp": "TIMESTAMPTZ"}
 _FILE = "__file"
+_SPELT = "DuckDB gives a file another name than the list: use condition() instead of relation()"
 
 
 def relation(
@@ -51,9 +52,12 @@ def relation(
         f"CAST(p.{name} AS {_duckdb(type_)}) AS {quoted(column)}"
         for name, column, type_ in zip(names, scan.columns, scan.types, strict=True)
     ]
+    # rows of a file whose name DuckDB spells otherwise would be lost without a word
+    known = f"CASE WHEN p.{_FILE} IS NULL THEN error({text_literal(_SPELT)})::BOOLEAN ELSE TRUE END"
     return connection.sql(
-        f"SELECT {', '.join(selected)} FROM {rows} AS f JOIN (VALUES {values}) AS p"
-        f"({', '.join([_FILE, *names])}) USING ({_FILE}) WHERE {str(bool(listed.files)).upper()}"
+        f"SELECT {', '.join(selected)} FROM {rows} AS f LEFT JOIN (VALUES {values}) AS p"
+        f"({', '.join([_FILE, *names])}) ON f.{_FILE} = p.{_FILE} "
+        f"WHERE {str(bool(listed.files)).upper()} AND {known}"
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
+from airflow_hive_opt.engines import duckdb as duckdb_engine
 from tests.engines.opened import opened
 from tests.engines.readers import READERS
 from tests.engines.tables import FACT, KEYS, TYPES, instant
@@ -40,3 +42,16 @@ def test_no_keys_mean_no_rows_but_all_columns(lake, reader):
     with opened(lake.folder) as files:
         assert READERS[reader](scan) == []
     assert len(files) <= 1
+
+
+def test_a_file_that_duckdb_names_otherwise_is_an_error(lake, monkeypatch):
+    """Its rows would be lost without a word."""
+    cells = duckdb_engine._cells
+
+    def renamed(scan, file):
+        name, *values = cells(scan, file)
+        return iter((name.replace("/", "//", 1), *values))
+
+    monkeypatch.setattr(duckdb_engine, "_cells", renamed)
+    with pytest.raises(duckdb.Error, match="another name than the list"):
+        READERS["duckdb"](lake.scan(JOIN.format("k", 3)))
