@@ -6,6 +6,7 @@ restricted scans with their partitions and keys.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from airflow_hive_opt.restriction.restrict import pruned_rows, restrict, ways_of
 from airflow_hive_opt.restriction.row_changes import values_condition
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.zip_strict import zip_strict
+
+_PASSWORD = re.compile(r"^(\w[\w+.-]*://)[^/@:]*:[^/@]*@")
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,15 @@ def script(statements: Iterable[str]) -> str:
     return "".join(text.rstrip("; \t\r\n") + "\n;\n" for text in statements)
 
 
+def without_password(location: str | None) -> str | None:
+    """The URI without a user's name and password, which XComs would show.
+
+    >>> without_password("s3n://KEY:SECRET@bucket/a"), without_password("abfs://files@account/a")
+    ('s3n://bucket/a', 'abfs://files@account/a')
+    """
+    return None if location is None else _PASSWORD.sub(r"\1", location)
+
+
 def _pruned(target: Target, keys: FoundKeys | None) -> dict[str, object]:
     rows = pruned_rows(target)
     condition = "1 = 1"
@@ -74,7 +86,7 @@ def _pruned(target: Target, keys: FoundKeys | None) -> dict[str, object]:
         "types": list(target.types),
         "values": [list(partition.values) for partition in target.partitions],
         "condition": condition,
-        "locations": [partition.location for partition in target.partitions],
+        "locations": [without_password(partition.location) for partition in target.partitions],
         "total": target.total,
         "keys": [_keys(source, keys) for source in target.sources],
     }
