@@ -106,6 +106,10 @@ def operator(monkeypatch, tmp_path, connection, **options):
 
 
 def test_a_yarn_submission_in_cluster_mode_has_these_arguments(submitted, monkeypatch, tmp_path):
+    yarn = tmp_path / "bin" / "yarn"  # by which older Spark providers stop applications
+    yarn.parent.mkdir()
+    yarn.touch(0o755)
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}{os.pathsep}{yarn.parent}")
     made = operator(
         monkeypatch,
         tmp_path,
