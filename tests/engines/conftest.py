@@ -7,7 +7,7 @@ import pytest
 from tests.services.glue_stand_in import glue_stand_in
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # the stand-in of another file empties this one
 def lake(tmp_path_factory):
     pytest.importorskip("moto")  # environments of other versions do not have it
     from tests.engines.tables import make
