@@ -38,8 +38,12 @@ from benchmarks.measure import Machine, noise
 from benchmarks.report import RESULTS
 from tests.engines.lake_scans import filter_on, lake_scan
 from tests.engines.opened import opened
-from tests.engines.tables import Lake, create_databases, create_table
-from tests.services.glue_stand_in import glue_stand_in
+from tests.engines.tables import Lake
+from tests.services.glue_stand_in import (
+    create_databases,
+    create_parquet_table,
+    glue_stand_in,
+)
 
 MATCHING = 5
 ROWS = 200  # of a file
@@ -171,9 +175,9 @@ def _made(folder: Path, partitions: int, stand_in: Any) -> Tables:
     pq.write_table(days, folder / "days" / "part-0.parquet")
     client = stand_in.client()
     create_databases(client, folder)
-    create_table(client, "days", folder, [("day", "date"), ("chosen", "boolean")])
+    create_parquet_table(client, "days", folder, [("day", "date"), ("chosen", "boolean")])
     columns = [("id", "bigint"), ("price", "bigint")]
-    create_table(client, "sales", folder, columns, [("day", "date")], entries)
+    create_parquet_table(client, "sales", folder, columns, [("day", "date")], entries)
     return Tables(
         folder,
         days,

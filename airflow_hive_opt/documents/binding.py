@@ -13,6 +13,7 @@ TEMPORARY_VIEW = "temporary view "
 
 SPARK, WORKER = "spark", "worker"
 CASE_SENSITIVE = "spark.sql.caseSensitive"
+TIME_ZONE = "spark.sql.session.timeZone"
 # Settings that change the meaning of names, literals, functions or files: explicit values count.
 CHANGES_VALUES = re.compile(
     r"spark\.sql\.("

@@ -36,22 +36,28 @@ class ScanKeys:
     location: str = ""
     queries: tuple[str, ...] = ()
 
+    def types_of(self, keys: KeyTuples) -> list[str]:
+        """The Hive types of the columns of these keys."""
+        types = dict(zip_strict(self.all_columns, self.types))
+        return [types[name] for name in keys.columns]
+
     def required(self, only: Collection[str] = ()) -> Required | None:
         """The required partitions; with ``only``, the values of these columns.
 
         ``None`` if no keys count. Raises
         :class:`~airflow_hive_opt.metastores.required.TooManyRequiredPartitions`.
         """
-        types = dict(zip_strict(self.all_columns, self.types))
         usable = [
-            (keys.columns, keys.tuples([types[name] for name in keys.columns], bool(self.provider)))
+            (keys.columns, keys.tuples(self.types_of(keys), bool(self.provider)))
             for keys in self.keys
             if not only or not set(only).isdisjoint(keys.columns)
         ]
         if not usable:
             return None
         named = {name for names, _ in usable for name in names}
-        columns = tuple(name for name in types if name in named and (not only or name in only))
+        columns = tuple(
+            name for name in self.all_columns if name in named and (not only or name in only)
+        )
         wanted = sorted({tuple(row[name] for name in columns) for row in combined(usable)})
         return Required(
             self.table,
@@ -75,6 +81,15 @@ class FoundKeys:
         """The required partitions of each scan; see :meth:`ScanKeys.required`."""
         chosen = frozenset(map(str.lower, only))
         return (found for each in self.scans if (found := each.required(chosen)) is not None)
+
+    def by_query(self) -> Iterator[tuple[str, ScanKeys, KeyTuples]]:
+        """Each query of keys, if it is known, with the scan that it is for and what it returned."""
+        return (
+            (query, scan, keys)
+            for scan in self.scans
+            for query, keys in zip(scan.queries, scan.keys)
+            if query
+        )
 
     def has_columns(self, only: Sequence[str]) -> bool:
         """Whether there are keys of every one of these columns."""

@@ -24,6 +24,8 @@ TEMPORARY_SUFFIX = ".tmp"
 
 # Storages where an object appears only after its upload is complete, and where a move is a copy.
 _PUTS_WHOLE = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "oci", "memory"})
+# Hadoop's names of a scheme, and fsspec's.
+_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 _PIECE = 1024 * 1024
 # Errors of file systems that can't sync a directory, mostly network file systems.
 _NOT_SYNCED = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
@@ -35,6 +37,20 @@ class DescriptorError(Exception):
 
 class NothingThereError(DescriptorError):
     """The file to read does not exist."""
+
+
+def fsspec_uri(location: str) -> str:
+    """The URI by which fsspec opens a folder of Hadoop's; a path without a scheme is local.
+
+    >>> fsspec_uri("/w/sales"), fsspec_uri("file:/w/sales"), fsspec_uri("s3a://lake/sales")
+    ('file:///w/sales', 'file:///w/sales', 's3://lake/sales')
+    """
+    scheme, _, rest = location.partition(":")
+    if not rest or "/" in scheme:
+        return f"file://{location}"
+    if scheme == "file":
+        return f"file:///{rest.lstrip('/')}"
+    return f"{_SCHEMES.get(scheme, scheme)}:{rest}"
 
 
 def write_atomically(data: bytes, path: StoragePath) -> None:

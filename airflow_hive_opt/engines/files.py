@@ -8,15 +8,12 @@ from typing import Any
 
 from upath import UPath
 
-from airflow_hive_opt.documents.storage import StoragePath
+from airflow_hive_opt.documents.storage import StoragePath, fsspec_uri
 from airflow_hive_opt.engines.scan import EngineError, PrunedScan
 from airflow_hive_opt.engines.values import Value, partition_values
 from airflow_hive_opt.metastores.partition_names import partition_name
 from airflow_hive_opt.worker.files.folder import data_files
 from airflow_hive_opt.worker.unanswered import Unanswered
-
-# Hadoop's names of a scheme, and fsspec's.
-_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 
 OpenPath = Callable[[str], StoragePath]
 
@@ -62,12 +59,7 @@ def open_uri(uri: str) -> UPath:
     >>> open_uri("file:/w/sales").path, open_uri("/w/sales").path
     ('/w/sales', '/w/sales')
     """
-    scheme, _, rest = uri.partition(":")
-    if not rest or "/" in scheme:
-        return UPath(f"file://{uri}")
-    if scheme == "file":
-        return UPath(f"file:///{rest.lstrip('/')}")
-    return UPath(f"{_SCHEMES.get(scheme, scheme)}:{rest}")
+    return UPath(fsspec_uri(uri))
 
 
 def files_of(scan: PrunedScan, open_path: OpenPath = open_uri) -> ListedFiles:

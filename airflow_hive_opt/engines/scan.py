@@ -8,10 +8,9 @@ from typing import Any
 
 from upath import UPath
 
+from airflow_hive_opt.documents.binding import TIME_ZONE
 from airflow_hive_opt.documents.descriptor import Descriptor, RowFilter, Target, read
 from airflow_hive_opt.metastores.partitions import Partition
-
-TIME_ZONE = "spark.sql.session.timeZone"
 
 
 class EngineError(Exception):

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.documents.storage import DescriptorError
+from airflow_hive_opt.documents.storage import DescriptorError, fsspec_uri
 from airflow_hive_opt.hooks.hive_metastore import (
     HiveMetastoreHook,
     metastore_of,
@@ -42,8 +42,6 @@ _SECURED = (
     "spark.hadoop.hive.metastore.thrift.framed.transport.enabled",
     "spark.hadoop.hive.metastore.thrift.compact.protocol.enabled",
 )
-# Hadoop's names of a scheme, and fsspec's.
-_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 _LONGEST = 300  # seconds; a store that does not answer must not stop the task
 _INSTALL = "DuckDB or PyArrow is not installed: pip install 'airflow-hive-opt[worker]'"
 
@@ -178,13 +176,11 @@ def _opener(conn_id: str | None) -> Callable[[str], Any]:
     from airflow_hive_opt.worker.unanswered import Unanswered
 
     def open_path(uri: str) -> ObjectStoragePath:
-        scheme, _, rest = uri.partition(":")
-        if not rest or "/" in scheme:
-            return ObjectStoragePath(f"file://{uri}")
-        if scheme == "file":
-            return ObjectStoragePath(f"file:///{rest.lstrip('/')}")
+        place = fsspec_uri(uri)
+        if place.startswith("file:"):
+            return ObjectStoragePath(place)
         try:
-            return ObjectStoragePath(f"{_SCHEMES.get(scheme, scheme)}:{rest}", conn_id=conn_id)
+            return ObjectStoragePath(place, conn_id=conn_id)
         except (ValueError, ImportError) as error:
             raise Unanswered(f"can't open {uri}: {error}") from None
 

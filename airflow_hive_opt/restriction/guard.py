@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_hive_opt.documents.binding import CASE_SENSITIVE, UTC, Binding
+from airflow_hive_opt.documents.binding import CASE_SENSITIVE, TIME_ZONE, UTC, Binding
 from airflow_hive_opt.documents.descriptor import Descriptor, SourceKeys
 from airflow_hive_opt.documents.key_tuples import KeyTuples
 from airflow_hive_opt.documents.required_keys import FoundKeys, ScanKeys
@@ -21,7 +21,6 @@ from airflow_hive_opt.statement.scan_ref import ScanRef
 from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
 from airflow_hive_opt.statement.zip_strict import zip_strict
 
-_TIME_ZONE = "spark.sql.session.timeZone"
 # In effect, whether it is set or a default: each expression is evaluated as the setting says.
 _SHOWN_BY = {
     "spark.sql.ansi.enabled": (
@@ -68,11 +67,11 @@ def _of_session(binding: Binding | None) -> Iterator[str]:
         f"the current database is not {binding.database}, as in the local task: set it in the "
         "connection or the operator, or write it before the names of the tables",
     )
-    if zone := binding.settings.get(_TIME_ZONE):
+    if zone := binding.settings.get(TIME_ZONE):
         same = sorted(UTC) if zone.lower() in UTC else [zone.lower()]
         yield _check(
             f"lower(current_timezone()) IN ({', '.join(map(literal, same))})",
-            f"{_TIME_ZONE} is not {zone}, as in the local task: {_SAME_SETTING}",
+            f"{TIME_ZONE} is not {zone}, as in the local task: {_SAME_SETTING}",
         )
     for name, (expression, values) in _SHOWN_BY.items():
         value = binding.settings.get(name)
@@ -89,9 +88,8 @@ _SAME_SETTING = "set it there, or in the conf of the local task, to the same val
 def _of_keys(descriptor: Descriptor, keys: FoundKeys | None) -> Iterator[str]:
     known = {
         query: (scan, listed)
-        for scan in (keys.scans if keys is not None else ())
-        for query, listed in zip(scan.queries, scan.keys)
-        if query and not _has_timestamps(scan, listed)
+        for query, scan, listed in (keys.by_query() if keys is not None else ())
+        if TIMESTAMP not in scan.types_of(listed)  # microseconds, which SQL does not compare
     }
     for scan, source, is_counted in dict.fromkeys(_sources(descriptor)):
         if SKELETON_VIEW in source.sql:  # no other session has a view of partition names
@@ -126,8 +124,7 @@ def _has_only(query: str, scan: ScanKeys, keys: KeyTuples) -> str:
 
     Keys out of the range of their column's type do not count: they match nothing.
     """
-    types = dict(zip_strict(scan.all_columns, scan.types))
-    own = [types[column] for column in keys.columns]
+    own = scan.types_of(keys)
     names = [f"c{number}" for number, _ in enumerate(own)]
     other = [f"NOT ({tuples_condition(_KEYS, names, keys.tuples(own, bool(scan.provider)))})"]
     for name, type_ in zip_strict(names, own):
@@ -135,12 +132,6 @@ def _has_only(query: str, scan: ScanKeys, keys: KeyTuples) -> str:
             other.append(f"{quote(name)} BETWEEN {-(1 << bits - 1)} AND {(1 << bits - 1) - 1}")
     rows = f"({query}) AS {quote(_KEYS)} ({', '.join(map(quote, names))})"
     return f"(SELECT count(*) FROM {rows} WHERE {' AND '.join(other)}) = 0"
-
-
-def _has_timestamps(scan: ScanKeys, keys: KeyTuples) -> bool:
-    """Whether there are numbers of microseconds among the keys, which SQL does not compare."""
-    types = dict(zip_strict(scan.all_columns, scan.types))
-    return any(types[column] == TIMESTAMP for column in keys.columns)
 
 
 def _check(condition: str, message: str) -> str:

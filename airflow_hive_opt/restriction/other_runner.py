@@ -18,7 +18,6 @@ from airflow_hive_opt.restriction.list_condition import list_condition
 from airflow_hive_opt.restriction.restrict import pruned_rows, restrict, ways_of
 from airflow_hive_opt.restriction.row_changes import values_condition
 from airflow_hive_opt.statement.identifiers import quote
-from airflow_hive_opt.statement.zip_strict import zip_strict
 
 _PASSWORD = re.compile(r"^(\w[\w+.-]*://)[^/@:]*:[^/@]*@")
 
@@ -109,12 +108,9 @@ def _filtered(found: RowFilter, keys: FoundKeys | None) -> dict[str, object]:
 
 def _keys(source: SourceKeys, keys: FoundKeys | None) -> dict[str, object]:
     known = {"name": source.name, "sql": source.sql, "count": source.keys}
-    for scan in keys.scans if keys is not None else ():
-        for query, listed in zip(scan.queries, scan.keys):
-            if query == source.sql:
-                types = dict(zip_strict(scan.all_columns, scan.types))
-                rows = [list(row) for row in zip(*listed.values)]
-                columns = list(listed.columns)
-                own = {"columns": columns, "types": [types[name] for name in columns]}
-                return {**known, **own, "values": rows}
+    for query, scan, listed in keys.by_query() if keys is not None else ():
+        if query == source.sql:
+            rows = [list(row) for row in zip(*listed.values)]
+            own = {"columns": list(listed.columns), "types": scan.types_of(listed)}
+            return {**known, **own, "values": rows}
     return {**known, "columns": None, "types": None, "values": None}

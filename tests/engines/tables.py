@@ -24,7 +24,7 @@ from airflow_hive_opt.metastores.glue.connection import GlueSettings
 from airflow_hive_opt.metastores.glue.metastore import GlueMetastore
 from airflow_hive_opt.metastores.partition_names import partition_name
 from airflow_hive_opt.worker.local_task import Place, find, hand_over
-from tests.services.glue_stand_in import REGION
+from tests.services.glue_stand_in import REGION, create_databases, create_parquet_table
 
 FACT, KEYS = "lake.fact", "lake.keys"
 ZONE = "Europe/Berlin"
@@ -58,7 +58,6 @@ TIMES = (
     datetime(2024, 1, 31, 0, 0, 0, 250000),
     None,
 )
-_PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
 _NUMBERS_OF_RUNS = itertools.count(1)
 Row = tuple[Any, ...]
 
@@ -184,45 +183,6 @@ def make(folder: Path, stand_in: Any) -> Lake:
     (folder / "keys").mkdir()
     pq.write_table(lake.key_columns, folder / "keys" / "part-0.parquet")
     small = [("g", "int"), *((name, TYPES[name]) for name in JOINED)]
-    create_table(client, "keys", folder, small)
-    create_table(client, "fact", folder, [("id", "bigint")], list(TYPES.items()), entries)
+    create_parquet_table(client, "keys", folder, small)
+    create_parquet_table(client, "fact", folder, [("id", "bigint")], list(TYPES.items()), entries)
     return lake
-
-
-def create_databases(client: Any, folder: Path) -> None:
-    """The databases ``default`` and ``lake``."""
-    client.create_database(DatabaseInput={"Name": "default", "LocationUri": f"file:{folder}"})
-    client.create_database(DatabaseInput={"Name": "lake"})
-
-
-def create_table(client, name, folder, columns, partition_columns=(), partitions=()):
-    """A Parquet table in ``lake``; ``partitions`` are pairs of values and a location."""
-    client.create_table(
-        DatabaseName="lake",
-        TableInput={
-            "Name": name,
-            "TableType": "EXTERNAL_TABLE",
-            "Parameters": {"EXTERNAL": "TRUE"},
-            "PartitionKeys": [{"Name": key, "Type": type_} for key, type_ in partition_columns],
-            "StorageDescriptor": _storage(columns, f"file:{folder}/{name}"),
-        },
-    )
-    for start in range(0, len(partitions), 100):
-        client.batch_create_partition(
-            DatabaseName="lake",
-            TableName=name,
-            PartitionInputList=[
-                {"Values": values, "StorageDescriptor": _storage(columns, location)}
-                for values, location in partitions[start : start + 100]
-            ],
-        )
-
-
-def _storage(columns, location):
-    return {
-        "Columns": [{"Name": column, "Type": type_} for column, type_ in columns],
-        "Location": location,
-        "InputFormat": f"{_PARQUET}.MapredParquetInputFormat",
-        "OutputFormat": f"{_PARQUET}.MapredParquetOutputFormat",
-        "SerdeInfo": {"SerializationLibrary": f"{_PARQUET}.serde.ParquetHiveSerDe"},
-    }

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from tests.services.processes import HOST
@@ -25,6 +26,7 @@ REGION = "eu-central-1"
 ACCOUNT = "123456789012"  # moto's own
 _TARGET = "X-Amz-Target"
 _JSON = "application/x-amz-json-1.1"
+_PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
 
 # Name: status, code and message as the services send them.
 ERRORS = {
@@ -275,3 +277,42 @@ def _invalid(name: str, rule: str) -> tuple[int, dict[str, Any]]:
         f"have {rule}"
     )
     return 400, {"__type": "ValidationException", "message": message}
+
+
+def create_databases(client: Any, folder: Path) -> None:
+    """The databases ``default`` and ``lake``."""
+    client.create_database(DatabaseInput={"Name": "default", "LocationUri": f"file:{folder}"})
+    client.create_database(DatabaseInput={"Name": "lake"})
+
+
+def create_parquet_table(client, name, folder, columns, partition_columns=(), partitions=()):
+    """A Parquet table in ``lake``; ``partitions`` are pairs of values and a location."""
+    client.create_table(
+        DatabaseName="lake",
+        TableInput={
+            "Name": name,
+            "TableType": "EXTERNAL_TABLE",
+            "Parameters": {"EXTERNAL": "TRUE"},
+            "PartitionKeys": [{"Name": key, "Type": type_} for key, type_ in partition_columns],
+            "StorageDescriptor": _storage(columns, f"file:{folder}/{name}"),
+        },
+    )
+    for start in range(0, len(partitions), 100):
+        client.batch_create_partition(
+            DatabaseName="lake",
+            TableName=name,
+            PartitionInputList=[
+                {"Values": values, "StorageDescriptor": _storage(columns, location)}
+                for values, location in partitions[start : start + 100]
+            ],
+        )
+
+
+def _storage(columns, location):
+    return {
+        "Columns": [{"Name": column, "Type": type_} for column, type_ in columns],
+        "Location": location,
+        "InputFormat": f"{_PARQUET}.MapredParquetInputFormat",
+        "OutputFormat": f"{_PARQUET}.MapredParquetOutputFormat",
+        "SerdeInfo": {"SerializationLibrary": f"{_PARQUET}.serde.ParquetHiveSerDe"},
+    }

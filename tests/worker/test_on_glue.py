@@ -11,14 +11,18 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_hive_opt.documents.binding import WORKER
 from tests.pages import PROJECT, blocks
-from tests.services.glue_stand_in import REGION, glue_stand_in
+from tests.services.glue_stand_in import (
+    REGION,
+    create_databases,
+    create_parquet_table,
+    glue_stand_in,
+)
 from tests.worker.tasks import Tasks, descriptor_of, values_of
 
 pytest.importorskip("moto")  # environments of other versions do not have it
 
 SQL = "SELECT f.id FROM lake.fact f JOIN lake.keys k ON f.day = k.day AND k.n {}"
 DAYS = [f"day-{number:03}" for number in range(300)]
-_PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
 
 
 @pytest.fixture(scope="module")
@@ -26,35 +30,15 @@ def glue(tmp_path_factory):
     folder = tmp_path_factory.mktemp("glue")
     with glue_stand_in() as stand_in:
         client = stand_in.client()
-        client.create_database(DatabaseInput={"Name": "default", "LocationUri": f"file:{folder}"})
-        client.create_database(DatabaseInput={"Name": "lake"})
+        create_databases(client, folder)
         keys = folder / "keys"
         keys.mkdir()
         numbers = pa.array(range(300), pa.int32())
         pq.write_table(pa.table({"n": numbers, "day": DAYS}), keys / "part-0.parquet")
-        _create(client, "keys", f"file:{keys}", [("n", "int"), ("day", "string")])
-        _create(client, "fact", f"file:{folder}/fact", [("id", "int")], [("day", "string")])
+        create_parquet_table(client, "keys", folder, [("n", "int"), ("day", "string")])
+        create_parquet_table(client, "fact", folder, [("id", "int")], [("day", "string")])
         stand_in.add_partitions("lake.fact", [(day,) for day in DAYS])
         yield stand_in
-
-
-def _create(client, name, location, columns, partition_columns=()):
-    client.create_table(
-        DatabaseName="lake",
-        TableInput={
-            "Name": name,
-            "TableType": "EXTERNAL_TABLE",
-            "Parameters": {"EXTERNAL": "TRUE"},
-            "PartitionKeys": [{"Name": key, "Type": type_} for key, type_ in partition_columns],
-            "StorageDescriptor": {
-                "Columns": [{"Name": column, "Type": type_} for column, type_ in columns],
-                "Location": location,
-                "InputFormat": f"{_PARQUET}.MapredParquetInputFormat",
-                "OutputFormat": f"{_PARQUET}.MapredParquetOutputFormat",
-                "SerdeInfo": {"SerializationLibrary": f"{_PARQUET}.serde.ParquetHiveSerDe"},
-            },
-        },
-    )
 
 
 @pytest.fixture

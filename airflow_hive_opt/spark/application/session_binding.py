@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.documents.binding import (
     CASE_SENSITIVE,
     CHANGES_VALUES,
+    TIME_ZONE,
     WORKER,
     Binding,
     OtherSession,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 # Settings whose defaults differ between machines or versions of Spark: the values in effect count.
 _IN_EFFECT = (
-    "spark.sql.session.timeZone",
+    TIME_ZONE,
     "spark.sql.ansi.enabled",
     CASE_SENSITIVE,
     "spark.sql.legacy.timeParserPolicy",

@@ -46,7 +46,7 @@ def own_job_attempt(session: SparkSession, tables: Sequence[Any]) -> Iterator[No
     ``tables`` are Hadoop paths of the folders that Spark writes to with Hadoop's default committer.
     Raises :class:`FilesRemoved` at the end of the block.
     """
-    attempts = _started(session, tables) if not _is_set(session) else []
+    attempts = _started(session, tables) if tables else []
     if not attempts:
         yield
         return
@@ -62,16 +62,18 @@ def own_job_attempt(session: SparkSession, tables: Sequence[Any]) -> Iterator[No
                 session.conf.unset(name)
 
 
-def _is_set(session: SparkSession) -> bool:
-    """Whether somebody else has decided how jobs commit."""
-    conf = session._jsparkSession.sessionState().newHadoopConf()
-    return conf.get(_NUMBER) is not None or conf.getBoolean(_KEEPS_FOLDERS, False)
-
-
 def _started(session: SparkSession, tables: Sequence[Any]) -> list[_Attempt]:
-    """An attempt below each table; none if a table's folder can't be written, as Spark will say."""
+    """An attempt below each table.
+
+    None if somebody else has decided how jobs commit, or if a table's folder can't be written, as
+    Spark will say.
+    """
+    conf = session._jsparkSession.sessionState().newHadoopConf()
+    if conf.get(_NUMBER) is not None or conf.getBoolean(_KEEPS_FOLDERS, False):
+        return []
     number = SystemRandom().randint(1, _LARGEST)
-    attempts = [_Attempt(session, table, number) for table in tables]
+    path = session._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+    attempts = [_Attempt(path, table, table.getFileSystem(conf), number) for table in tables]
     try:
         for attempt in attempts:
             attempt.mark()
@@ -88,11 +90,9 @@ def _started(session: SparkSession, tables: Sequence[Any]) -> list[_Attempt]:
 class _Attempt:
     """The folder of one number below one table."""
 
-    def __init__(self, session: SparkSession, table: Any, number: int) -> None:
-        path = session._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
-        conf = session._jsparkSession.sessionState().newHadoopConf()
+    def __init__(self, path: Any, table: Any, files: Any, number: int) -> None:
         self._table = table
-        self._files = table.getFileSystem(conf)
+        self._files = files
         self._shared = path(table, _TEMPORARY)
         self._own = path(self._shared, str(number))
         self._mark = path(path(self._own, _TEMPORARY), _MARK)
