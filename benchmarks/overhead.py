@@ -183,7 +183,7 @@ def waiting(service: MetastoreService, folder: Path, pokes: int) -> list[Record]
         with asyncio.Runner() as runner, counted() as calls:
             looks = {
                 SENSOR: lambda sensor=sensor, found=found: sensor.poke(found).is_done,
-                TRIGGER: lambda trigger=trigger, runner=runner: runner.run(trigger.look()).found,
+                TRIGGER: lambda trigger=trigger, runner=runner: runner.run(trigger.poll()).found,
             }
             for _ in range(pokes):
                 for name, look in looks.items():
