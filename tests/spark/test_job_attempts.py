@@ -12,9 +12,9 @@ from pyarrow import array, int32, parquet, table
 
 from airflow_hive_opt.documents.job import Job, Status
 from airflow_hive_opt.spark.application.run import run_job
-from airflow_hive_opt.spark.map_join import execution
+from airflow_hive_opt.spark.map_join import execution, job_attempt, nested_folders
 from airflow_hive_opt.spark.map_join.command import Command
-from airflow_hive_opt.spark.map_join.job_attempt import FilesRemoved, _Attempt, own_job_attempt
+from airflow_hive_opt.spark.map_join.job_attempt import RowsMayBeMissing, _Attempt, own_job_attempt
 
 JOIN = "FROM attempts.sales s JOIN attempts.days d ON s.ds = d.ds AND d.week = 1"
 OTHERS = -7  # the item of another job
@@ -133,13 +133,87 @@ def test_a_run_whose_files_another_job_removes_fails_and_is_not_retried(
     assert "rows may be missing in file:" in outcome.message
 
 
+@pytest.mark.parametrize("nested", ["a=x", "a=x/b=1"])
+def test_files_that_a_commit_has_nested_are_moved_out(spark, tmp_path, folder, monkeypatch, nested):
+    """As the committer's rename does when another job makes the folder at the same moment."""
+    sql = f"INSERT INTO attempts.result PARTITION (a = 'x', b = 1) SELECT s.item {JOIN}"
+
+    class Disturbed(Command):
+        def run_as_planned(self) -> bool:
+            (folder / "_temporary" / "0").mkdir()  # another job begins
+            done = super().run_as_planned()
+            place, aside = folder / nested, folder / "_aside"
+            place.rename(aside)
+            (place / "b=1" if nested == "a=x" else place).mkdir(parents=True)
+            aside.rename(place / place.name)
+            return done
+
+    monkeypatch.setattr(execution, "Command", Disturbed)
+    for rows in ([2], [2, 2]):
+        assert run(spark, tmp_path, sql).status is Status.DONE
+        assert items(spark) == rows
+        assert not (folder / nested / Path(nested).name).exists()
+        shutil.rmtree(folder / "_temporary")
+
+
+def test_files_that_stay_nested_are_named(spark, tmp_path, folder, monkeypatch):
+    class Disturbed(Command):
+        def run_as_planned(self) -> bool:
+            (folder / "_temporary" / "0").mkdir()
+            done = super().run_as_planned()
+            nested = folder / "a=x" / "a=x" / "b=1"
+            nested.mkdir(parents=True)
+            (nested / "part-1").touch()
+            return done
+
+    monkeypatch.setattr(nested_folders, "_move", lambda *arguments: None)
+    monkeypatch.setattr(execution, "Command", Disturbed)
+    sql = f"INSERT INTO attempts.result PARTITION (a = 'x', b = 1) SELECT s.item {JOIN}"
+    outcome = run(spark, tmp_path, sql)
+    assert outcome.status is Status.REFUSED
+    assert (
+        f"files such as file:{folder}/a=x/a=x/b=1/part-1 are one folder too deep" in outcome.message
+    )
+
+
+def test_a_file_that_another_job_still_copies_is_left_to_that_job(
+    spark, tmp_path, folder, monkeypatch
+):
+    copied = Path("a=x", "b=1", "part-others")
+    source = folder / "_temporary" / "0" / "task_1" / copied
+
+    class Disturbed(Command):
+        def run_as_planned(self) -> bool:
+            done = super().run_as_planned()
+            for place in (source, folder / "a=x" / copied):
+                place.parent.mkdir(parents=True)
+                place.touch()
+            return done
+
+    monkeypatch.setattr(execution, "Command", Disturbed)
+    sql = f"INSERT INTO attempts.result PARTITION (a = 'x', b = 1) SELECT s.item {JOIN}"
+    assert run(spark, tmp_path, sql).status is Status.DONE
+    assert (folder / "a=x" / copied).exists()
+    source.unlink()
+    (folder / "a=x" / copied).unlink()
+    monkeypatch.undo()
+    assert run(spark, tmp_path, sql).status is Status.DONE
+    assert items(spark) == [2, 2]
+
+
+def test_a_run_that_is_alone_lists_no_folders_of_the_table(spark, tmp_path, folder, monkeypatch):
+    monkeypatch.delattr(job_attempt, "move_out")
+    sql = f"INSERT INTO attempts.result PARTITION (a = 'x', b = 1) SELECT s.item {JOIN}"
+    assert run(spark, tmp_path, sql).status is Status.DONE
+
+
 def test_a_failing_statement_is_not_hidden_by_a_folder_that_is_gone(spark, folder):
     session = spark.newSession()
     place = session._jvm.org.apache.hadoop.fs.Path(str(folder))
     with pytest.raises(ValueError, match="mine"), own_job_attempt(session, [place]):
         shutil.rmtree(folder / "_temporary")
         raise ValueError("mine")
-    with pytest.raises(FilesRemoved), own_job_attempt(session, [place]):
+    with pytest.raises(RowsMayBeMissing), own_job_attempt(session, [place]):
         shutil.rmtree(folder / "_temporary")
     for name in SETTINGS:
         assert session.conf.get(name, None) is None

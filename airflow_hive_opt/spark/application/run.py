@@ -68,7 +68,7 @@ from airflow_hive_opt.spark.local_task.data_columns import longest_list
 from airflow_hive_opt.spark.local_task.engine import SparkEngine, SparkScans
 from airflow_hive_opt.spark.local_task.snapshots import log_newer
 from airflow_hive_opt.spark.map_join.execution import execute
-from airflow_hive_opt.spark.map_join.job_attempt import FilesRemoved
+from airflow_hive_opt.spark.map_join.job_attempt import RowsMayBeMissing
 from airflow_hive_opt.spark.map_join.prelaunch import check_tables, prelaunch
 from airflow_hive_opt.spark.map_join.small_tables import changed_tables
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
@@ -125,7 +125,7 @@ def _outcome(session: SparkSession, job: Job, open_path: Callable[[str], Storage
             result = run.map_join(pruned.descriptor, fewer_joins=pruned.fewer_joins)
     except JoinStopped as stop:
         return stopped(stop, pruned or Report(stop.descriptor, str(handed_over)), job.digest)
-    except (PlanError, OtherSession, TooManyRequiredPartitions, FilesRemoved) as error:
+    except (PlanError, OtherSession, TooManyRequiredPartitions, RowsMayBeMissing) as error:
         return _failed(Status.REFUSED, error, pruned)
     except (DescriptorError, PySparkException, Py4JError, ConnectionError) as error:
         return _failed(Status.REFUSED if is_refusal(error) else Status.FAILED, error, pruned)

@@ -2,5 +2,6 @@
 
 ``small_tables`` notices small tables that have changed since a worker read them. ``command`` runs a
 statement that writes; ``partition_folder`` replaces one partition's folder, and ``job_attempt``
-keeps the files of other jobs out of the table. ``table_reads`` counts what the statement read.
+keeps the files of other jobs out of the table. ``nested_folders`` mends what two commits at once do
+to a new partition. ``table_reads`` counts what the statement read.
 """

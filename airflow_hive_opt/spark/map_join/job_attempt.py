@@ -6,7 +6,8 @@ is killed leaves the files of its finished tasks there. The next job on the tabl
 own, so that a retry of the killed job adds their rows twice.
 
 Here every run has a number of its own and removes only the folder of that number. Another job that
-ends may still remove all of ``TABLE/_temporary``. A file of the run's own in it shows that.
+ends may still remove all of ``TABLE/_temporary``. A file of the run's own in it shows that. If
+other jobs have used ``TABLE/_temporary`` meanwhile, files may be in nested folders. They are moved.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.documents.error_text import in_words
+from airflow_hive_opt.spark.map_join.nested_folders import move_out, remove_if_empty
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,11 +34,13 @@ _KEEPS_FOLDERS = "mapreduce.fileoutputcommitter.cleanup.skipped"
 _TEMPORARY = "_temporary"  # the committer's name for the folder, and for one in it that it skips
 _MARK = "airflow-hive-opt"
 _LARGEST = 2**31 - 1
+_TRIES = 3  # to make a folder that other jobs remove
+_REFUSE_TO_NEST = ("s3a", "s3", "s3n")  # and their folders always seem to have just changed
 _FAILURES = (Py4JError, PySparkException)  # of calls to Hadoop
 
 
-class FilesRemoved(Exception):
-    """Spark has succeeded, but another job removed files of this run: rows may be missing."""
+class RowsMayBeMissing(Exception):
+    """Spark has succeeded, but another job at the same time has removed or misplaced files."""
 
 
 @contextmanager
@@ -44,7 +48,7 @@ def own_job_attempt(session: SparkSession, tables: Sequence[Any]) -> Iterator[No
     """Within the block, inserts into ``tables`` commit the files of this run alone.
 
     ``tables`` are Hadoop paths of the folders that Spark writes to with Hadoop's default committer.
-    Raises :class:`FilesRemoved` at the end of the block.
+    Raises :class:`RowsMayBeMissing` at the end of the block.
     """
     attempts = _started(session, tables) if tables else []
     if not attempts:
@@ -72,8 +76,7 @@ def _started(session: SparkSession, tables: Sequence[Any]) -> list[_Attempt]:
     if conf.get(_NUMBER) is not None or conf.getBoolean(_KEEPS_FOLDERS, False):
         return []
     number = SystemRandom().randint(1, _LARGEST)
-    path = session._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
-    attempts = [_Attempt(path, table, table.getFileSystem(conf), number) for table in tables]
+    attempts = [_Attempt(session, table, table.getFileSystem(conf), number) for table in tables]
     try:
         for attempt in attempts:
             attempt.mark()
@@ -90,7 +93,9 @@ def _started(session: SparkSession, tables: Sequence[Any]) -> list[_Attempt]:
 class _Attempt:
     """The folder of one number below one table."""
 
-    def __init__(self, path: Any, table: Any, files: Any, number: int) -> None:
+    def __init__(self, session: SparkSession, table: Any, files: Any, number: int) -> None:
+        path = session._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+        self._session = session
         self._table = table
         self._files = files
         self._shared = path(table, _TEMPORARY)
@@ -99,27 +104,58 @@ class _Attempt:
 
     def mark(self) -> None:
         """Makes the folder, with a file that says whose it is; raises ``Py4JError``."""
-        self._files.create(self._mark).close()
+        for rest in reversed(range(_TRIES)):
+            try:
+                self._files.create(self._mark).close()
+                break
+            except Py4JError:
+                if not rest:
+                    raise
+        self._start = self._files.getFileStatus(self._mark).getModificationTime()
+        self._before = self._users()
 
     def check(self) -> None:
-        """Raises ``FilesRemoved`` if the folder was removed while the run used it."""
+        """Raises ``RowsMayBeMissing`` if the folder was removed, or files can't be moved.
+
+        A store that fails now fails nothing: the statement has run, and a retry would add its rows
+        again.
+        """
+        place = self._table.toString()
         try:
-            is_there = self._files.exists(self._mark)
-        except _FAILURES as failure:  # the statement has run: a retry would add its rows again
-            log.warning("can't check that no other job has removed files: %s", in_words(failure))
-            return
-        if not is_there:
-            raise FilesRemoved(
-                f"rows may be missing in {self._table.toString()}: another job that wrote to this "
-                f"table removed {self._own.toString()} before this statement ended. Compare the "
-                "table with its sources, and run jobs that add to one table one after the other"
-            )
+            if not self._files.exists(self._mark):
+                raise RowsMayBeMissing(
+                    f"rows may be missing in {place}: another job that wrote to this table removed "
+                    f"{self._own.toString()} before this statement ended. Compare the table with "
+                    "its sources, and run jobs that add to one table one after the other"
+                )
+            if left := self._nested_folders():
+                raise RowsMayBeMissing(
+                    f"rows are missing in {place}: two jobs made the same partition's folder at "
+                    f"once, and files such as {left[0]} are one folder too deep. Move them up"
+                )
+        except _FAILURES as failure:
+            log.warning("can't check what other jobs did to the files: %s", in_words(failure))
+
+    def _nested_folders(self) -> list[str]:
+        if self._files.getScheme() in _REFUSE_TO_NEST or self._was_alone():
+            return []
+        left = move_out(self._session._jvm, self._files, self._table, self._shared, self._start)
+        self._session.catalog.refreshByPath(self._table.toString())
+        return left
+
+    def _was_alone(self) -> bool:
+        return self._before[0] == [self._own.getName()] and self._before == self._users()
+
+    def _users(self) -> tuple[list[str], int]:
+        """The names of the jobs that use the shared folder, and when one last began or ended."""
+        changed = self._files.getFileStatus(self._shared).getModificationTime()
+        return [each.getPath().getName() for each in self._files.listStatus(self._shared)], changed
 
     def remove(self) -> None:
         """Removes the folder, and the one around it if nobody else uses that; never fails."""
         try:
             self._files.delete(self._own, True)
             if not self._files.listStatus(self._shared):
-                self._files.delete(self._shared, False)
+                remove_if_empty(self._session._jvm, self._files, self._shared)
         except _FAILURES as failure:  # another job has removed it, or uses it now
             log.debug("%s is left: %s", self._shared.toString(), failure)
