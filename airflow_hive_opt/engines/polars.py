@@ -35,15 +35,6 @@ def lazy_frame(scan: PrunedScan, open_path: OpenPath = open_uri, **options: Any)
 
     listed = files_of(scan, open_path)
     files = listed.with_columns
-    values = pl.LazyFrame(
-        {
-            _FILE: [file.uri for file in files],
-            **{
-                name: pl.Series(name, [file.values[at] for file in files], _type(type_))
-                for at, (name, type_) in enumerate(zip(scan.columns, scan.types, strict=True))
-            },
-        }
-    )
     rows = pl.scan_parquet(
         [file.uri for file in files],
         **{
@@ -54,8 +45,18 @@ def lazy_frame(scan: PrunedScan, open_path: OpenPath = open_uri, **options: Any)
             **options,
         },
     )
-    names = [name for name in rows.collect_schema().names() if name.lower() not in scan.columns]
-    found = rows.select(names).join(values, on=_FILE).drop(_FILE)
+    names = [
+        name for name in rows.collect_schema().names() if name.lower() not in (_FILE, *scan.columns)
+    ]
+    uris = pl.Series([file.uri for file in files], dtype=pl.String)
+    # strict: a file that Polars gives another name than the list is an error, and no lost row
+    values = [
+        pl.col(_FILE)
+        .replace_strict(uris, pl.Series([file.values[at] for file in files], dtype=_type(type_)))
+        .alias(name)
+        for at, (name, type_) in enumerate(zip(scan.columns, scan.types, strict=True))
+    ]
+    found = rows.select(*names, *values)
     return found if listed.files else found.clear()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import duckdb
+import polars
 import pytest
 
 from airflow_hive_opt.engines import duckdb as duckdb_engine
@@ -55,3 +56,15 @@ def test_a_file_that_duckdb_names_otherwise_is_an_error(lake, monkeypatch):
     monkeypatch.setattr(duckdb_engine, "_cells", renamed)
     with pytest.raises(duckdb.Error, match="another name than the list"):
         READERS["duckdb"](lake.scan(JOIN.format("k", 3)))
+
+
+def test_a_file_that_polars_names_otherwise_is_an_error(lake, monkeypatch):
+    scan_parquet = polars.scan_parquet
+
+    def renamed(*arguments, **options):
+        rows = scan_parquet(*arguments, **options)
+        return rows.with_columns(polars.col("__file").str.replace("/", "//"))
+
+    monkeypatch.setattr(polars, "scan_parquet", renamed)
+    with pytest.raises(polars.exceptions.InvalidOperationError, match="incomplete mapping"):
+        READERS["polars"](lake.scan(JOIN.format("k", 3)))
