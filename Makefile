@@ -12,7 +12,7 @@ CLASSES := .venv/share/java/spark.jsa
 BROWSER := .venv/share/chromium
 KERBEROS := .venv/share/kerberos
 
-.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-kerberos kerberos fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker fuzz-engines bench-correlation bench-backfill bench-planning bench-worker bench-s3 bench-engines lock lock-jars clean
+.PHONY: help demo demo-pages test pages test-slow test-e2e test-faults test-mutants test-matrix test-s3 test-dbt test-kerberos kerberos fuzz-writes lint types pytest services browser docs fuzz bench growth tpcds tpch key-predicate overhead fuzz-correlated fuzz-worker fuzz-engines bench-correlation bench-backfill bench-planning bench-worker bench-s3 bench-engines lock lock-jars clean
 
 help:
 	@echo "make demo   environment, data, and an example DAG in Airflow, compared with plain Spark"
@@ -41,6 +41,7 @@ help:
 	@echo "make test-metastores  tests with metastores of Hive 3.1 and 4.0; METASTORES=hive-4.0 for one"
 	@echo "make test-kerberos  metastores with Kerberos, TLS and passwords, with a KDC of Debian's"
 	@echo "make test-s3        tables on S3 through S3A and in the worker, in an environment of its own"
+	@echo "make test-dbt       dbt's incremental models with the dbt package, on Delta and Iceberg tables"
 	@echo "make test-thrift-server  Airflow's SQL operator on Spark's Thrift server"
 	@echo "make test-yarn      applications on a YARN cluster on this machine, and kills of their parts"
 	@echo "make test-yarn-faults  kills of parts of applications on YARN; YARN_FAULTS=1 for every case"
@@ -109,7 +110,7 @@ $(PAGES): $(shell find ui -type f -not -path "*/node_modules/*" 2>/dev/null) | $
 WORKERS ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # These have environments of their own.
-ELSEWHERE := --ignore tests/lakes --ignore tests/s3 --ignore tests/yarn --ignore tests/secured --ignore tests/thrift_server
+ELSEWHERE := --ignore tests/lakes --ignore tests/s3 --ignore tests/yarn --ignore tests/secured --ignore tests/thrift_server --ignore tests/dbt_package
 pytest: $(READY) services pages
 	$(BIN)/pytest $(PARALLEL) $(ELSEWHERE)
 
@@ -235,6 +236,19 @@ test-s3: .s3/ready
 	@mkdir -p .s3/share/java && cp $(JDBC_DRIVER) .s3/share/java/
 	@touch $@
 
+# dbt with Spark in its process, which needs no Airflow.
+test-dbt: .dbt/ready
+	.dbt/bin/python -m pytest tests/dbt_package $(ARGUMENTS)
+
+.dbt/ready: tests/dbt_package/requirements.lock pyproject.toml | services
+	@echo "==> creating the environment for dbt in .dbt"
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .dbt
+	@$(BIN)/uv pip install --quiet --no-config --compile-bytecode --python .dbt/bin/python \
+		--require-hashes -r $<
+	@$(BIN)/uv pip install --quiet --no-config --python .dbt/bin/python --no-deps -e .
+	@mkdir -p .dbt/share/java && cp $(JDBC_DRIVER) .dbt/share/java/
+	@touch $@
+
 # The metastore of the tests needs PostgreSQL's Java driver, which no wheel contains. Debian's package
 # is unpacked and not installed, so this needs no root permission.
 services: $(READY) $(JDBC_DRIVER) $(CLASSES)
@@ -345,6 +359,9 @@ lock: $(READY)
 	for name in requirements spark-3.5 spark-4.0 spark-4.1 spark-4.2; do \
 		$(BIN)/uv pip compile tests/lakes/$$name.in --python-version 3.11 --no-config --universal \
 			--generate-hashes --no-header --quiet --upgrade -o tests/lakes/$$name.lock; done
+	$(BIN)/uv pip compile tests/dbt_package/requirements.in --python-version 3.11 --no-config \
+		--universal --generate-hashes --no-header --quiet --upgrade \
+		-o tests/dbt_package/requirements.lock
 	$(BIN)/uv pip compile tests/s3/requirements.in --python-version 3.11 --no-config --universal \
 		--generate-hashes --no-header --quiet --upgrade -o tests/s3/requirements.lock
 	$(BIN)/uv pip compile tests/secured/requirements.in --python-version 3.11 --no-config --universal \

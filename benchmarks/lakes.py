@@ -92,14 +92,14 @@ def main() -> None:
 def _build(session: SparkSession, tables: LakeTables, partitions: int, rows: int) -> None:
     session.sql(
         f"CREATE TABLE {tables.database}.t{partitions} "
-        f"(id bigint, day date, v bigint, text string) USING {tables.name} PARTITIONED BY (day)"
+        f"(id bigint, v bigint, text string, day date) USING {tables.name} PARTITIONED BY (day)"
     )
     for first in range(0, partitions, _DAYS_AT_ONCE):
         ids = first * rows, min(first + _DAYS_AT_ONCE, partitions) * rows
         session.sql(
             f"INSERT INTO {tables.database}.t{partitions} "
-            f"SELECT id, date_add(DATE'1990-01-01', CAST(id DIV {rows} AS int)), id % 97, "
-            f"sha1(CAST(id AS string)) FROM range({ids[0]}, {ids[1]})"
+            "SELECT id, id % 97, sha1(CAST(id AS string)), "
+            f"date_add(DATE'1990-01-01', CAST(id DIV {rows} AS int)) FROM range({ids[0]}, {ids[1]})"
         )
 
 

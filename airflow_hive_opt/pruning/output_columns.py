@@ -91,7 +91,8 @@ def relation_columns(relation: Relation) -> tuple[str, ...] | None:
     """The column names of a relation in order, or ``None`` if they are not known."""
     if isinstance(relation, SubqueryRelation):
         return None if UNKNOWN.name in relation.columns else relation.columns
-    return relation.columns
+    # A metastore's entry of a lake table may have no columns: only the format's catalog knows them.
+    return relation.columns or None
 
 
 def columns_of(relation: Relation) -> tuple[Projection, ...]:

@@ -1,6 +1,7 @@
 """The files that a statement read of a table, by the metrics of Spark's scans.
 
-Delta runs MERGE as queries of its own, which are no part of the statement's plan.
+Delta runs MERGE as queries of its own, which are no part of the statement's plan. Iceberg's scans
+have another name and another metric.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-_METRIC = "number of files read"
+_METRICS = ("number of files read", "number of result data files")
 
 
 def files_read(session, table: str, run: Callable[[], Any]) -> list[int]:
@@ -41,10 +42,10 @@ def _scans(store: Any, number: int, table: str) -> Iterator[int]:
     nodes = store.planGraph(number).allNodes()
     for at in range(nodes.size()):
         node = nodes.apply(at)
-        if not node.name().startswith("Scan") or not node.name().endswith(table):
+        if not node.name().startswith(("Scan", "BatchScan")) or not node.name().endswith(table):
             continue
         metrics = node.metrics()
         for metric in (metrics.apply(each) for each in range(metrics.size())):
-            told = values.get(metric.accumulatorId()) if metric.name() == _METRIC else None
+            told = values.get(metric.accumulatorId()) if metric.name() in _METRICS else None
             if told is not None and told.isDefined():
                 yield int(told.get().replace(",", ""))

@@ -9,7 +9,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from tests.lakes.delta.databases import drop_database
+from tests.lakes.databases import drop_database
 from tests.lakes.delta.scanned import files_read
 from tests.lakes.runs import rows_of, run, run_apart
 

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from airflow_hive_opt.statement.settings import Settings
-from tests.lakes.delta.databases import drop_database
+from tests.lakes.databases import drop_database
 from tests.lakes.delta.generated import created
 from tests.lakes.delta.scanned import files_read
 from tests.lakes.runs import rows_of, run

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lakes.delta.databases import drop_database
+from tests.lakes.databases import drop_database
 from tests.lakes.runs import rows_of
 from tests.operators.test_dag import start, summary  # noqa: F401 - a fixture
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fuzz.findings import SEED
 from tests.fuzz.schema import DIMENSIONS, FACTS, setup
-from tests.lakes.delta.databases import drop_database
+from tests.lakes.databases import drop_database
 from tests.lakes.random_statements import Changes, check_changes, check_queries
 
 LAYOUTS = {

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.settings import Settings
-from tests.lakes.delta.databases import drop_database
+from tests.lakes.databases import drop_database
 from tests.lakes.runs import rows_of, run, run_apart
 
 DAYS = 20

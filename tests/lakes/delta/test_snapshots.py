@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lakes.delta.databases import drop_database
+from tests.lakes.databases import drop_database
 from tests.lakes.runs import rows_of, run, run_apart
 
 JOIN = "SELECT b.id, c.v FROM held.big b JOIN held.changed c ON b.day = c.day"

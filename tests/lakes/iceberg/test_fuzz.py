@@ -6,6 +6,7 @@ import pytest
 
 from tests.fuzz.findings import SEED
 from tests.fuzz.schema import DIMENSIONS, FACTS, setup
+from tests.lakes.databases import drop_database
 from tests.lakes.random_statements import SMALL, Changes, check_changes, check_queries
 
 
@@ -34,7 +35,7 @@ def fuzz(lake):
     session.sql("USE lake.fuzz")
     yield session
     session.sql("USE spark_catalog.default")
-    session.sql("DROP DATABASE made CASCADE")
+    drop_database(session, "made")
 
 
 def test_random_queries_have_plain_sparks_rows(fuzz, tmp_path):

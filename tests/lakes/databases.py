@@ -1,4 +1,7 @@
-"""Dropping a database with its tables and views; Spark 4.2 can't with CASCADE and Hive 2.3."""
+"""Dropping a database with its tables and views.
+
+Spark 4.1 and 4.2 can't do so with CASCADE and a metastore of Hive 2.3.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,6 @@ def drop_database(session, name: str) -> None:
         session.sql(f"DROP VIEW {name}.`{view}`")
     try:
         session.sql(f"DROP DATABASE {name}")
-    except AnalysisException:  # of Spark 4.2, after it has dropped it
+    except AnalysisException:  # of these, after it has dropped it
         if session.catalog.databaseExists(name):
             raise
