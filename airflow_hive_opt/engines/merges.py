@@ -16,6 +16,8 @@ from airflow_hive_opt.engines.values import filter_values
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_NAME = re.compile(r"(?:`(?:[^`]|``)*`\.)?`((?:[^`]|``)*)`")
+
 
 def check_covered(scan: PrunedScan, rows: pa.Table) -> None:
     """Raises :class:`~airflow_hive_opt.engines.scan.EngineError` if ``rows`` have other keys.
@@ -30,6 +32,11 @@ def check_covered(scan: PrunedScan, rows: pa.Table) -> None:
                 f"the keys of {scan.table}.{found.column} are not those of a MERGE's source"
             )
         name = _column(found.guard)
+        if name is None:
+            raise EngineError(
+                f"the keys of {scan.table}.{found.column} are of the expression {found.guard}, "
+                "which only Spark can check"
+            )
         if name not in rows.column_names:
             raise EngineError(f"the rows to merge have no column {name}, by which keys were read")
         known = _known(scan, found)
@@ -49,10 +56,11 @@ def _known(scan: PrunedScan, found: RowFilter) -> Callable[[Any], bool]:
     return lambda value: any(low <= value <= high for low, high in ranges)
 
 
-def _column(guard: str) -> str:
-    """The column of a qualified name in backquotes.
+def _column(guard: str) -> str | None:
+    """The column of a name in backquotes, or ``None`` for another expression.
 
-    >>> _column("`s`.`day`"), _column("`s`.`a``b`")
-    ('day', 'a`b')
+    >>> _column("`s`.`day`"), _column("`s`.`a``b`"), _column("to_date(`s`.`day`)")
+    ('day', 'a`b', None)
     """
-    return str(re.findall(r"`((?:[^`]|``)*)`", guard)[-1]).replace("``", "`")
+    found = _NAME.fullmatch(guard)
+    return None if found is None else found[1].replace("``", "`")
