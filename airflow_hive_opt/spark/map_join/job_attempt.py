@@ -101,6 +101,7 @@ class _Attempt:
         self._shared = path(table, _TEMPORARY)
         self._own = path(self._shared, str(number))
         self._mark = path(path(self._own, _TEMPORARY), _MARK)
+        self._may_nest = files.getUri().getScheme() not in _REFUSE_TO_NEST
 
     def mark(self) -> None:
         """Makes the folder, with a file that says whose it is; raises ``Py4JError``."""
@@ -111,8 +112,9 @@ class _Attempt:
             except Py4JError:
                 if not rest:
                     raise
-        self._start = self._files.getFileStatus(self._mark).getModificationTime()
-        self._before = self._users()
+        if self._may_nest:
+            self._start = self._files.getFileStatus(self._mark).getModificationTime()
+            self._before = self._users()
 
     def check(self) -> None:
         """Raises ``RowsMayBeMissing`` if the folder was removed, or files can't be moved.
@@ -137,7 +139,7 @@ class _Attempt:
             log.warning("can't check what other jobs did to the files: %s", in_words(failure))
 
     def _nested_folders(self) -> list[str]:
-        if self._files.getScheme() in _REFUSE_TO_NEST or self._was_alone():
+        if not self._may_nest or self._was_alone():
             return []
         left = move_out(self._session._jvm, self._files, self._table, self._shared, self._start)
         self._session.catalog.refreshByPath(self._table.toString())

@@ -56,7 +56,7 @@ def remove_if_empty(jvm: Any, files: Any, folder: Any) -> None:
 
     Hadoop's local file system would remove it too.
     """
-    if files.getScheme() == "file":
+    if files.getUri().getScheme() == "file":
         place = jvm.java.nio.file.Paths.get(files.makeQualified(folder).toUri())
         jvm.java.nio.file.Files.delete(place)
     else:

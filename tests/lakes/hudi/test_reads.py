@@ -77,26 +77,52 @@ def test_rows_and_files_of_a_join_are_those_of_the_partition_keys(tables, tmp_pa
     assert planned(found).total_files == (DAYS + 1 if files == 2 else 3 * DAYS + 1)
 
 
+BY_DAY = "day IN (DATE'2024-01-03', DATE'2024-01-05', DATE'2030-01-01')"
+
+
 @pytest.mark.parametrize(
-    ("sql", "files"),
+    ("sql", "by_hand", "files"),
     [
-        ("SELECT b.id, p.id FROM picked p LEFT JOIN by_day b ON b.day = p.day", 2),
-        ("SELECT b.id FROM by_day b WHERE b.day IN (SELECT day FROM picked WHERE id = 4)", 1),
-        ("SELECT b.id FROM by_day b JOIN picked p ON b.day = p.day AND p.id = 999", 0),
-        ("SELECT b.* FROM merged b JOIN picked p ON b.day = p.day", 2),
-        ("SELECT b.id, b._hoodie_record_key FROM merged b JOIN picked p ON b.day = p.day", 2),
-        ("SELECT b.id FROM by_two b JOIN picked p ON b.day = p.day AND b.kind = p.kind", 4),
-        ("SELECT b.id FROM plain_folders b JOIN picked p ON b.kind = p.kind AND p.v = 9", 10),
+        ("SELECT b.id, p.id FROM picked p LEFT JOIN {by_day} b ON b.day = p.day", BY_DAY, 2),
         (
-            "WITH b AS (SELECT day, max(v) v FROM merged GROUP BY day) "
+            "SELECT b.id FROM {by_day} b WHERE b.day IN (SELECT day FROM picked WHERE id = 4)",
+            "day = DATE'2024-01-05'",
+            1,
+        ),
+        (
+            "SELECT b.id FROM {by_day} b JOIN picked p ON b.day = p.day AND p.id = 999",
+            "day = DATE'2030-01-01'",
+            0,
+        ),
+        ("SELECT b.* FROM {merged} b JOIN picked p ON b.day = p.day", BY_DAY, 2),
+        (
+            "SELECT b.id, b._hoodie_record_key FROM {merged} b JOIN picked p ON b.day = p.day",
+            BY_DAY,
+            2,
+        ),
+        (
+            "SELECT b.id FROM {by_two} b JOIN picked p ON b.day = p.day AND b.kind = p.kind",
+            f"{BY_DAY} AND kind IN ('k1', 'k2', 'none')",
+            4,
+        ),
+        (
+            "SELECT b.id FROM {plain_folders} b JOIN picked p ON b.kind = p.kind AND p.v = 9",
+            "kind = 'k1'",
+            10,
+        ),
+        (
+            "WITH b AS (SELECT day, max(v) v FROM {merged} GROUP BY day) "
             "SELECT b.v FROM b JOIN picked p ON b.day = p.day",
+            BY_DAY,
             2,
         ),
     ],
 )
-def test_statements_with_keys_restrict_hudi_tables(tables, tmp_path, sql, files):
-    found = run(tables, sql, tmp_path)
-    assert found.rows == rows_of(tables, sql)
+def test_statements_with_keys_restrict_hudi_tables(tables, tmp_path, sql, by_hand, files):
+    plain = sql.format(**{name: name for name in TABLES})
+    hand = sql.format(**{name: f"(SELECT * FROM {name} WHERE {by_hand})" for name in TABLES})
+    found = run(tables, plain, tmp_path)
+    assert found.rows == rows_of(tables, plain) == rows_of(tables, hand)
     assert "RESTRICTED" in found.reasons.values()
     assert planned(found).files == files
 
