@@ -50,11 +50,14 @@ class Project:
         arguments = ", ".join(f"{name}={value!r}" for name, value in config.items())
         text = f"{{{{ config({arguments}) }}}}\n{model}\n"
         (self._folder / "models" / "sales.sql").write_text(text)
+        if with_package and not (self._folder / "dbt_packages").exists():
+            self._invoke("deps")
+        return self._invoke("run")
+
+    def _invoke(self, command: str) -> list[str]:
         told: list[str] = []
         runner = dbtRunner(callbacks=[lambda event: told.append(event.info.msg)])
-        for command in (["deps"] if with_package else [], ["run"]):
-            if command:
-                where = ["--project-dir", str(self._folder), "--profiles-dir", str(self._folder)]
-                result = runner.invoke([*command, *where, "--quiet"])
-                assert result.success, "\n".join(told)
+        where = ["--project-dir", str(self._folder), "--profiles-dir", str(self._folder)]
+        result = runner.invoke([command, *where, "--quiet"])
+        assert result.success, "\n".join(told)
         return told
