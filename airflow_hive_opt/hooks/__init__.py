@@ -1,1 +1,5 @@
-"""Airflow hooks: ``hive_metastore`` for Thrift or AWS Glue, ``iceberg_catalog`` for Iceberg."""
+"""Airflow hooks.
+
+``hive_metastore`` is for Thrift or AWS Glue, ``iceberg_catalog`` for Iceberg. ``pruned_sql`` runs
+the statements of Airflow's SQL operators.
+"""
