@@ -93,11 +93,16 @@ class SqlConnection:
         try:
             place = self._statements.place_of(sql)
             settings, database = all_set(spark.session), spark.session.catalog.currentDatabase()
-            job = self._options.job(sql, place.path, parameters, most + 1, settings)
+            job = self._options.job(sql, place, parameters, most + 1, settings)
         except ValueError as error:
             raise without_stack(AirflowFailException(masked(str(error)))) from None
         results: list[Result] = []
-        outcome = run_in_session(spark.session, job, ObjectStoragePath, results.append)
+
+        def receive(result: Result) -> Result:
+            results.append(result)
+            return replace(result, columns=(), rows=())  # an outcome has rows as text, for the log
+
+        outcome = run_in_session(spark.session, job, ObjectStoragePath, receive)
         if outcome.status is Status.REFUSED and (name := _UNBOUND.search(outcome.message)):
             message = f"the parameter :{name[1]} has no value: add it to parameters"
             outcome = replace(outcome, message=message)

@@ -12,6 +12,7 @@ from airflow_hive_opt.statement.arguments import check_named_values, check_whole
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job
+    from airflow_hive_opt.provider.sql_statements import Place
 
 MAX_ROWS = 10_000
 _NUMBERS = {"max_rows": 1, "max_keys": 1, "max_key_bytes": 1, "max_partitions": 0, "max_bytes": 0}
@@ -94,7 +95,7 @@ class SqlOptions:
         return Gates(self.max_partitions, self.max_bytes, self.on_empty, self.on_no_prune)
 
     def job(
-        self, sql: str, path: str, parameters: Any, rows: int, session: Mapping[str, str]
+        self, sql: str, place: Place, parameters: Any, rows: int, session: Mapping[str, str]
     ) -> Job:
         """The job of one statement, which returns up to ``rows`` rows.
 
@@ -109,14 +110,14 @@ class SqlOptions:
         hive, switches = Settings.of_session(session)
         return Job(
             sql=sql,
-            path=path,
+            path=place.path,
             parameters=parameters,
             hive_conf={**self.hive_conf, **hive},
             switches={**self._switches, **switches},
             max_keys=self.max_keys,
             max_key_bytes=self.max_key_bytes,
             show_rows=rows,
-            gates=self._gates,
+            gates=self._gates if place.reads else Gates(),
             hold_snapshots=self.hold_snapshots,
         )
 

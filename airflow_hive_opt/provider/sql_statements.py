@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """The path of a statement's descriptor, and the task instance whose page shows it."""
+    """The path of a statement's descriptor, and the task instance whose page shows it.
+
+    Gates hold for a statement that ``reads`` a table.
+    """
 
     path: str
+    reads: bool
     instance: Any = None
 
 
@@ -57,14 +61,15 @@ class SqlStatements:
     def place_of(self, sql: str) -> Place:
         """The place of the next statement; raises ``AirflowFailException`` for a wrong root."""
         self._count += 1
+        reads = _reads_a_table(sql)
         if (context := running_task()) is None:
             at = "hook", uuid4().hex, self._conn_id, -1, self._count
-            return Place(str(instance_path(self._root, *at)))
+            return Place(str(instance_path(self._root, *at)), reads)
         path = checked_attempt_path(self._root, context)
-        if self._has_page or not _reads_a_table(sql):
-            return Place(str(path.with_name(f"{path.stem}.{self._count}.json")))
+        if self._has_page or not reads:
+            return Place(str(path.with_name(f"{path.stem}.{self._count}.json")), reads)
         self._has_page = True
-        return Place(str(path), context["ti"])
+        return Place(str(path), reads, context["ti"])
 
     def finish(self, sql: str, database: str, place: Place, outcome: Outcome) -> None:
         """Publishes a statement's outcome; raises ``AirflowException`` unless it is done."""

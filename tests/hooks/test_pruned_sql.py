@@ -350,6 +350,11 @@ def test_gates_of_the_connection_hold_for_each_statement(spark, task, connection
     with pytest.raises(AirflowFailException, match="max_partitions is 2"):
         query().execute({})
     assert query().get_db_hook().options.max_partitions == 2
+    connection(on_no_prune="fail")
+    found = hook()
+    found.run(["USE hooked", "SET spark.sql.shuffle.partitions=2", "SELECT 1", SQL])
+    with pytest.raises(AirflowFailException, match="statement 2 of 2: no scan could be pruned"):
+        found.run(["USE hooked", "SELECT count(*) FROM fact"])
     connection(on_empty="skip")
     with pytest.raises(AirflowSkipException):
         query(SQL.replace("ORDER", "AND k.p > 90 ORDER")).execute({})

@@ -105,12 +105,12 @@ def run_in_session(
     session: SparkSession,
     job: Job,
     open_path: Callable[[str], StoragePath],
-    receive: Callable[[Result], None],
+    receive: Callable[[Result], Result],
 ) -> Outcome:
     """Like :func:`run_job`, but in ``session`` itself, with the rows as Spark returns them.
 
     What the statement sets, defines or uses holds for later statements in the session. ``receive``
-    gets the columns and rows of a statement that has run, and must not fail; the outcome has none.
+    gets the result of a statement that has run, and gives the one for the outcome; must not fail.
     """
     return replace(_outcome(lambda: session, job, open_path, receive), token=job.token)
 
@@ -119,7 +119,7 @@ def _outcome(
     session: Callable[[], SparkSession],
     job: Job,
     open_path: Callable[[str], StoragePath],
-    receive: Callable[[Result], None] | None = None,
+    receive: Callable[[Result], Result] = lambda result: result,
 ) -> Outcome:
     """Runs the stages. Only here errors become outcomes."""
     pruned: Report | None = None
@@ -149,10 +149,7 @@ def _outcome(
     except (DescriptorError, PySparkException, Py4JError, ConnectionError) as error:
         return _failed(Status.REFUSED if is_refusal(error) else Status.FAILED, error, pruned)
     # The statement has run: no error from here on may cause a retry.
-    if receive is not None:
-        receive(result)
-        result = replace(result, columns=(), rows=())
-    return run.done(result, digest)
+    return run.done(receive(result), digest)
 
 
 class Run:
@@ -273,8 +270,7 @@ class Run:
             driver_peak_heap=best_effort(lambda: peak_heap(self._session)),
             eliminated=eliminated,
         )
-        columns = answer.columns, answer.types
-        return Result(report, *columns, answer.rows, answer.text, answer.plan)
+        return Result(report, answer.columns, answer.types, answer.rows, answer.text, answer.plan)
 
     def done(self, result: Result, digest: str) -> Outcome:
         """The outcome of a statement that has run; ``digest`` is its local task's."""
