@@ -62,8 +62,8 @@ It first gets no session if the task may have to wait for a shared Spark.
 
 
 @dataclass(frozen=True)
-class EmbeddedSession:
-    """A session of the embedded Spark, which was ready after some ``seconds``."""
+class OpenSession:
+    """A session of Spark, which was ready after some ``seconds``."""
 
     session: SparkSession
     seconds: float
@@ -80,7 +80,7 @@ class EmbeddedSession:
 @contextmanager
 def embedded_session(
     name: str, settings: Mapping[str, str], started: Started
-) -> Iterator[EmbeddedSession]:
+) -> Iterator[OpenSession]:
     """A session where ``[hive_opt] session`` says; in this process's Spark if there is one.
 
     Raises ``AirflowException``, and ``AirflowFailException`` for a wrong configuration.
@@ -108,12 +108,12 @@ def embedded_session(
     with start_errors():
         if not _is_shared() or has_spark():
             with spark_session(name, settings) as session:
-                yield EmbeddedSession(session, ready(session, kill_spark))
+                yield OpenSession(session, ready(session, kill_spark))
             return
         started(None, stop)
         with shared_session(settings, _bounds(), stopped) as shared:
             seconds = ready(shared.session, shared.interrupt)
-            yield EmbeddedSession(shared.session, seconds, shared.why_failed)
+            yield OpenSession(shared.session, seconds, shared.why_failed)
 
 
 def run_embedded(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.operators.outcome import masked
@@ -17,15 +17,18 @@ from airflow_hive_opt.provider.airflow_compat import (
 )
 from airflow_hive_opt.provider.connections import deployment_of
 from airflow_hive_opt.provider.embedded import (
-    EmbeddedSession,
+    OpenSession,
     embedded_session,
     embedded_settings,
 )
+from airflow_hive_opt.provider.sigterm import on_sigterm
 from airflow_hive_opt.provider.sql_cursor import Cursor, Rows
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from airflow_hive_opt.provider.sql_options import SqlOptions
     from airflow_hive_opt.provider.sql_statements import SqlStatements
     from airflow_hive_opt.spark.application.completion import Result
@@ -36,7 +39,8 @@ _UNBOUND = re.compile(r"\[UNBOUND_SQL_PARAMETER\] Found the unbound parameter: (
 class SqlConnection:
     """Runs each statement as ``MapJoinPruneOperator`` does, all in one session.
 
-    The session starts with the first statement and ends with :meth:`close`. What a statement sets,
+    The session starts with the first statement and ends with :meth:`close`, or with the statement
+    that runs when Airflow stops the task. What a statement sets,
     defines or uses holds for the statements after it. Spark has no transactions.
 
     :param name: the name of the Spark application.
@@ -60,6 +64,8 @@ class SqlConnection:
         self._most_rows = most_rows
         self._statements = statements
         self._open = ExitStack()
+        self._interrupt: Callable[[], None] | None = None
+        self._is_stopped = False
 
     def cursor(self) -> Cursor:
         """A cursor; all cursors share the session."""
@@ -74,14 +80,53 @@ class SqlConnection:
     def close(self) -> None:
         """Ends the session."""
         self._open.close()
+        self._interrupt = None
         self.__dict__.pop("_spark", None)
 
     @cached_property
-    def _spark(self) -> EmbeddedSession:
-        found = self._open.enter_context(_opened(self._name, self._options))
+    def _spark(self) -> OpenSession:
+        self._open.enter_context(on_sigterm(self._stop))
+        found = self._open.enter_context(self._opened())
         if self._database:
             _use(found.session, self._database)
         return found
+
+    @contextmanager
+    def _opened(self) -> Iterator[OpenSession]:
+        """A session where ``spark_conn_id`` says; raises ``AirflowException``."""
+        options, conn_id = self._options, self._options.spark_conn_id
+        place = deployment_of(conn_id)
+        if place.kind == "submitted":
+            raise without_stack(
+                AirflowFailException(
+                    f"the connection {conn_id!r} submits applications to a cluster, which return "
+                    "no rows: SQL operators need a local master or a Spark Connect server as "
+                    "spark_conn_id. MapJoinPruneOperator runs statements on such a cluster"
+                )
+            )
+        if place.kind == "connect":
+            from airflow_hive_opt.spark.session.connect import end, remote_session
+
+            given = {key: str(value) for key, value in options.conf.items()}
+            with (
+                start_errors(f"connection {conn_id!r}: "),
+                remote_session(place.address, given) as session,
+            ):
+                self._interrupt = partial(end, session)
+                yield OpenSession(session, 0.0)
+            return
+
+        def started(_: SparkSession | None, interrupt: Callable[[], None]) -> None:
+            self._interrupt = interrupt
+
+        settings = embedded_settings(place.address, options.metastore_conn_id, options.conf)
+        with embedded_session(self._name, settings, started) as found:
+            yield found
+
+    def _stop(self) -> None:
+        self._is_stopped = True
+        if self._interrupt is not None:
+            self._interrupt()
 
     def _run(self, sql: str, parameters: Any) -> Rows:
         # late: DAG files that name the hook do not load PySpark
@@ -90,6 +135,8 @@ class SqlConnection:
         from airflow_hive_opt.spark.session.session_conf import all_set
 
         spark, most = self._spark, self._most_rows
+        if self._is_stopped:
+            raise without_stack(AirflowException("the task was stopped before this statement"))
         try:
             place = self._statements.place_of(sql)
             settings, database = all_set(spark.session), spark.session.catalog.currentDatabase()
@@ -111,34 +158,6 @@ class SqlConnection:
         return Rows(
             found.columns, found.types, list(found.rows[:most]), is_all=len(found.rows) <= most
         )
-
-
-@contextmanager
-def _opened(name: str, options: SqlOptions) -> Iterator[EmbeddedSession]:
-    """A session where ``spark_conn_id`` says; raises ``AirflowException``."""
-    conn_id = options.spark_conn_id
-    place = deployment_of(conn_id)
-    if place.kind == "submitted":
-        raise without_stack(
-            AirflowFailException(
-                f"the connection {conn_id!r} submits applications to a cluster, which return no "
-                "rows: SQL operators need a local master or a Spark Connect server as "
-                "spark_conn_id. MapJoinPruneOperator runs statements on such a cluster"
-            )
-        )
-    if place.kind == "connect":
-        from airflow_hive_opt.spark.session.connect import remote_session
-
-        given = {key: str(value) for key, value in options.conf.items()}
-        with (
-            start_errors(f"connection {conn_id!r}: "),
-            remote_session(place.address, given) as session,
-        ):
-            yield EmbeddedSession(session, 0.0)
-        return
-    settings = embedded_settings(place.address, options.metastore_conn_id, options.conf)
-    with embedded_session(name, settings, lambda *_: None) as found:
-        yield found
 
 
 def _use(session: Any, database: str) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
 from decimal import Decimal
 from types import SimpleNamespace
 
@@ -15,6 +19,7 @@ from airflow.providers.common.compat.sdk import (
 )
 from airflow.providers.common.sql.hooks.handlers import fetch_one_handler
 from airflow.providers.common.sql.operators.sql import (
+    BranchSQLOperator,
     SQLCheckOperator,
     SQLColumnCheckOperator,
     SQLExecuteQueryOperator,
@@ -28,10 +33,13 @@ from airflow_hive_opt.documents.descriptor import load
 from airflow_hive_opt.hooks.pruned_sql import PrunedSqlHook
 from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
+from tests.services.processes import HOST
 
 JOIN = "FROM fact f JOIN few k ON f.p = k.p"
 SQL = f"SELECT f.id, f.price, f.p {JOIN} ORDER BY f.id"
 PARTITIONS = 40
+# It generates rows, and gathers none.
+FOREVER = "SELECT count(*) AS n FROM range(0, 100000000000, 1, 8) r, fact WHERE hash(r.id) <> 7"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -181,7 +189,7 @@ def test_an_insert_writes_what_plain_spark_writes(spark, task):
     assert sorted(plain(spark, "TABLE result")) == [(3, 3), (4, 4), (5, 5)]
 
 
-def test_checks_of_common_sql_read_few_partitions(spark, task):
+def test_checks_of_common_sql_read_few_partitions(spark, task, monkeypatch):
     clause = "p IN (SELECT p FROM few)"
     column = SQLColumnCheckOperator(
         task_id="t",
@@ -217,6 +225,17 @@ def test_checks_of_common_sql_read_few_partitions(spark, task):
     )
     threshold.execute({})
     assert decided(threshold) == [(3, PARTITIONS)] * 2
+    branch = BranchSQLOperator(
+        task_id="t",
+        conn_id="pruned",
+        sql=f"SELECT count(*) > 2 {JOIN}",
+        follow_task_ids_if_true=["many"],
+        follow_task_ids_if_false=["few"],
+    )
+    monkeypatch.setattr(branch, "skip_all_except", lambda *_: None)  # needs Airflow's database
+    branch.execute({"ti": None})
+    assert branch.follow_branch == ["many"]
+    assert decided(branch) == [(3, PARTITIONS)]
     wrong = SQLValueCheckOperator(
         task_id="t", conn_id="pruned", sql=f"SELECT count(*) {JOIN}", pass_value=4
     )
@@ -296,6 +315,8 @@ def test_a_statement_that_can_t_be_planned_passes_through(spark, task):
 def test_structs_become_values_that_xcom_can_store(spark, task):
     sql = "SELECT named_struct('a', array(named_struct('b', 1))) s, map('k', 1) m, X'00' b"
     assert hook().get_records(sql) == [({"a": [{"b": 1}]}, {"k": 1}, b"\0")]
+    others = "SELECT TIMESTAMP'2026-01-31 12:00:00' t, DATE'2026-01-31' d, 1.5BD n, NULL v"
+    assert hook().get_records(others) == plain(spark, others)
 
 
 def test_more_rows_than_max_rows_fail_unless_nobody_fetches_them(spark, task, connection):
@@ -440,7 +461,9 @@ def test_lineage_has_the_tables_and_partitions_of_all_statements(spark, task):
     assert found.job_facets["sql"].query.count(";\n") == 2
 
 
-def test_a_spark_connect_server_runs_the_statements(connect_server, task, connection, monkeypatch):
+@pytest.fixture
+def server(connect_server, connection, monkeypatch):
+    """A Spark Connect server with small tables, which the connection names."""
     from airflow_hive_opt.spark.session.connect import remote_session
 
     with remote_session(connect_server.url, {}) as session:
@@ -448,17 +471,45 @@ def test_a_spark_connect_server_runs_the_statements(connect_server, task, connec
         frame = session.range(10).selectExpr("CAST(id AS INT) id", "CAST(id AS INT) p")
         frame.coalesce(1).write.partitionBy("p").saveAsTable("hooked.fact")
         session.sql("CREATE TABLE hooked.few AS SELECT id p FROM range(3, 6)")
-    try:
-        port = connect_server.port
-        document = {"conn_type": "spark_connect", "host": "127.0.0.1", "port": port, "login": "me"}
+        document = {
+            "conn_type": "spark_connect",
+            "host": HOST,
+            "port": connect_server.port,
+            "login": "me",
+        }
         monkeypatch.setenv("AIRFLOW_CONN_SERVER", json.dumps(document))
         connection(spark_conn_id="server")
-        script = f"SET hive.map.aggr=false; CREATE TEMPORARY VIEW few3 AS SELECT * FROM few; {SQL}"
-        operator = query(
-            script.replace("f.price, ", "").replace("few k", "few3 k"), split_statements=True
-        )
-        assert operator.execute({}) == [(3, 3), (4, 4), (5, 5)]
-        assert decided(operator) == [(3, 10)]
+        yield connect_server
+        session.sql("DROP DATABASE hooked CASCADE")
+
+
+def test_a_spark_connect_server_runs_the_statements(server, task):
+    sql = "SELECT f.id, f.p FROM fact f JOIN few3 k ON f.p = k.p ORDER BY f.id"
+    script = f"SET hive.map.aggr=false; CREATE TEMPORARY VIEW few3 AS SELECT * FROM few; {sql}"
+    operator = query(script, split_statements=True)
+    assert operator.execute({}) == [(3, 3), (4, 4), (5, 5)]
+    assert decided(operator) == [(3, 10)]
+
+
+def test_a_task_that_is_stopped_stops_its_statement_on_the_server(server, task, tmp_path):
+    """Airflow sends SIGTERM and has a handler for it, which must still be called."""
+    stopped = []
+    before = signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
+
+    def stop():
+        until = time.monotonic() + 60
+        while not list(tmp_path.rglob("1.json")) and time.monotonic() < until:
+            time.sleep(0.1)  # until the statement begins
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    stopping = threading.Thread(target=stop)
+    try:
+        stopping.start()
+        with pytest.raises(AirflowException, match="statement 1 of 2: .*(CANCELED|CLOSED)"):
+            query([FOREVER, "SELECT 1"]).execute({})
+        assert stopped == [True]
+        assert signal.getsignal(signal.SIGTERM)(0, None) is None
+        assert stopped == [True, True]  # Airflow's handler is back
     finally:
-        with remote_session(connect_server.url, {}) as session:
-            session.sql("DROP DATABASE hooked CASCADE")
+        stopping.join()
+        signal.signal(signal.SIGTERM, before)
