@@ -153,6 +153,9 @@ class SqlConnection:
         if outcome.status is Status.REFUSED and (name := _UNBOUND.search(outcome.message)):
             message = f"the parameter :{name[1]} has no value: add it to parameters"
             outcome = replace(outcome, message=message)
+        if self._is_stopped and outcome.status is not Status.DONE:
+            message = "the task was stopped while this statement ran"
+            outcome = replace(outcome, status=Status.FAILED, message=message)
         self._statements.finish(sql, database, place, spark.explained(outcome))
         found = results[0]
         return Rows(
