@@ -283,6 +283,20 @@ def test_statements_of_a_script_share_their_session(spark, task):
         found.get_records("SELECT * FROM mine")
 
 
+def test_a_pruned_statement_leaves_its_session_as_it_was(spark, task):
+    """Settings and views of the run itself must not reach the statements after it."""
+    skeleton = f"SELECT f.id {JOIN.replace('f.p = k.p', 'f.p BETWEEN k.p AND k.p + 1')}"
+    look = ["SET", "SHOW VIEWS", "SELECT current_catalog(), current_database()"]
+    found = hook()
+    write = f"INSERT OVERWRITE TABLE result SELECT f.id, f.p {JOIN}"
+    script = [*look, SQL, skeleton, write, *look]
+    rows = found.run(script, handler=lambda cursor: cursor.description and cursor.fetchall())
+    assert rows[:3] == rows[-3:]
+    assert rows[1] == []
+    paths = [each.summary["decisions"][0]["path"] for each in found._statements.finished[3:6]]
+    assert paths == ["fast", "skeleton", "fast"]
+
+
 @pytest.mark.parametrize("sql", ["SELECT 1 a; SELECT 2 a", ["SELECT 1 a", "SELECT 2 a"]])
 @pytest.mark.parametrize("return_last", [True, False])
 def test_results_have_the_shape_of_common_sql(spark, task, sql, return_last):
