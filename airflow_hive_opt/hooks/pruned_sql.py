@@ -13,6 +13,10 @@ from airflow.providers.common.sql.hooks.sql import DbApiHook
 
 from airflow_hive_opt.get_provider_info import ui_field_behaviour
 from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
+from airflow_hive_opt.hooks.sql_connection import SqlConnection
+from airflow_hive_opt.hooks.sql_options import SqlOptions
+from airflow_hive_opt.hooks.sql_script import SqlScript
+from airflow_hive_opt.hooks.sql_statements import SqlStatements, running_task
 from airflow_hive_opt.operators.outcome import masked
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
@@ -20,10 +24,6 @@ from airflow_hive_opt.provider.airflow_compat import (
     AirflowNotFoundException,
     mask_secret,
 )
-from airflow_hive_opt.provider.sql_connection import SqlConnection
-from airflow_hive_opt.provider.sql_options import SqlOptions
-from airflow_hive_opt.provider.sql_script import SqlScript
-from airflow_hive_opt.provider.sql_statements import SqlStatements, running_task
 from airflow_hive_opt.provider.submission import application_name
 from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.statement.script import ScriptStatement, split_statements
@@ -33,7 +33,7 @@ class PrunedSqlHook(DbApiHook):
     """Runs SQL as ``MapJoinPruneOperator`` does, for the operators and sensors of common.sql.
 
     The connection has the type ``hive_opt``. Its schema is the database, and its extra has the
-    options of :class:`~airflow_hive_opt.provider.sql_options.SqlOptions`.
+    options of :class:`~airflow_hive_opt.hooks.sql_options.SqlOptions`.
 
     :param hive_opt_conn_id: ID of the connection.
     :param options: options that replace those of the connection, and ``schema`` and ``log_sql``.

@@ -9,11 +9,8 @@
 - ``glue`` reads connections to AWS Glue, ``metastore_security`` the Kerberos, TLS and passwords of
   others. ``waiting`` checks what sensors wait for, and ``lake_clients`` makes the clients of tables
   that keep their own list of files.
-- ``sql_options`` are those of a connection for SQL operators, and ``sql_connection`` runs the
-  statements. ``sql_cursor`` has their rows, ``sql_statements`` what they leave, and ``sql_script``
-  says what has run if one of several fails. ``sigterm`` stops them with their task.
 - ``lineage`` and ``asset_events`` publish results, ``other_runner`` a restricted statement for a
   runner that does not know this package. ``without_stack`` shortens the log of a task that fails
-  with a message.
+  with a message, ``sigterm`` stops the work of a task whose operator does not do it.
 - Only ``airflow_compat`` handles the differences between versions of Airflow.
 """

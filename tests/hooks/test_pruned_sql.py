@@ -77,13 +77,13 @@ def task(monkeypatch):
     )
     instance.xcom_push = lambda key, value: pushed.update({key: value})
     monkeypatch.setattr(
-        "airflow_hive_opt.provider.sql_statements.get_current_context", lambda: {"ti": instance}
+        "airflow_hive_opt.hooks.sql_statements.get_current_context", lambda: {"ti": instance}
     )
     return instance
 
 
 def hook(**options):
-    return BaseHook.get_hook("pruned", hook_params=options)
+    return BaseHook.get_connection("pruned").get_hook(hook_params=options)
 
 
 def query(sql=SQL, **options):
@@ -323,7 +323,9 @@ def test_a_view_is_defined_by_the_statement_as_it_is_written(spark, task):
 def test_a_statement_that_can_t_be_planned_passes_through(spark, task):
     found = hook()
     assert found.get_records("SHOW TABLES LIKE 'few'") == [("hooked", "few", False)]
-    assert found.get_records("SELECT stack(2, 1, 2) AS n |> WHERE n > 1") == [(2,)]
+    sql = "SELECT id FROM IDENTIFIER('hooked.fact') WHERE p = 3"
+    assert found.get_records(sql) == plain(spark, sql) == [(3,)]
+    assert found._statements.finished[-1].summary["reason"] == "PASSED_THROUGH"
 
 
 def test_structs_become_values_that_xcom_can_store(spark, task):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.hooks.sql_cursor import Cursor, Rows
 from airflow_hive_opt.operators.outcome import masked
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
@@ -22,15 +23,14 @@ from airflow_hive_opt.provider.embedded import (
     embedded_settings,
 )
 from airflow_hive_opt.provider.sigterm import on_sigterm
-from airflow_hive_opt.provider.sql_cursor import Cursor, Rows
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from airflow_hive_opt.provider.sql_options import SqlOptions
-    from airflow_hive_opt.provider.sql_statements import SqlStatements
+    from airflow_hive_opt.hooks.sql_options import SqlOptions
+    from airflow_hive_opt.hooks.sql_statements import SqlStatements
     from airflow_hive_opt.spark.application.completion import Result
 
 _UNBOUND = re.compile(r"\[UNBOUND_SQL_PARAMETER\] Found the unbound parameter: (\w+)")

@@ -12,7 +12,7 @@ from airflow_hive_opt.statement.arguments import check_named_values, check_whole
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job
-    from airflow_hive_opt.provider.sql_statements import Place
+    from airflow_hive_opt.hooks.sql_statements import Place
 
 MAX_ROWS = 10_000
 _NUMBERS = {"max_rows": 1, "max_keys": 1, "max_key_bytes": 1, "max_partitions": 0, "max_bytes": 0}
