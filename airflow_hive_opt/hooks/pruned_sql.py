@@ -156,11 +156,12 @@ class PrunedSqlHook(DbApiHook):
         self._script.run(statement)
 
     def _get_pandas_df(self, *args: Any, **kwargs: Any) -> Any:
-        with _without_pandas_error():
+        with _own_errors(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "pandas only supports SQLAlchemy", UserWarning)
             return super()._get_pandas_df(*args, **kwargs)
 
     def _get_pandas_df_by_chunks(self, *args: Any, **kwargs: Any) -> Any:
-        with _without_pandas_error():
+        with _own_errors():
             yield from super()._get_pandas_df_by_chunks(*args, **kwargs)
 
     def _get_polars_df_by_chunks(self, *args: Any, **kwargs: Any) -> Any:
@@ -169,12 +170,10 @@ class PrunedSqlHook(DbApiHook):
 
 
 @contextmanager
-def _without_pandas_error() -> Iterator[None]:
+def _own_errors() -> Iterator[None]:
     """Raises this package's errors as they are; pandas makes them errors of a database."""
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "pandas only supports SQLAlchemy", UserWarning)
-            yield
+        yield
     except Exception as error:
         if isinstance(error.__cause__, AirflowException):
             raise error.__cause__ from None
