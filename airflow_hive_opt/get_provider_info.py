@@ -45,8 +45,25 @@ _ICEBERG = {
         },
     },
 }
-# Each connection type, and the provider of Airflow's that brings it too.
-_CONNECTION_TYPES: tuple[tuple[dict[str, Any], str], ...] = (
+_HIVE_OPT = {
+    "hook-class-name": "airflow_hive_opt.hooks.pruned_sql.PrunedSqlHook",
+    "hook-name": "Hive Opt",
+    "connection-type": "hive_opt",
+    "ui-field-behaviour": {
+        "hidden-fields": ["host", "port", "login", "password"],
+        "relabeling": {"schema": "Database"},
+        "placeholders": {
+            "schema": "default",
+            "extra": (
+                '{"spark_conn_id": "spark_default", "metastore_conn_id": "metastore_default", '
+                '"max_rows": 10000}'
+            ),
+        },
+    },
+}
+# Each connection type, and the provider of Airflow's that brings it too, if there is one.
+_CONNECTION_TYPES: tuple[tuple[dict[str, Any], str | None], ...] = (
+    (_HIVE_OPT, None),
     (_HIVE_METASTORE, "apache-airflow-providers-apache-hive"),
     (_ICEBERG, "apache-airflow-providers-apache-iceberg"),
 )
@@ -106,11 +123,14 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_hive_opt.hooks.hive_metastore",
                     "airflow_hive_opt.hooks.iceberg_catalog",
+                    "airflow_hive_opt.hooks.pruned_sql",
                 ],
             }
         ],
         "connection-types": [
-            found for found, provider in _CONNECTION_TYPES if not _is_installed(provider)
+            found
+            for found, provider in _CONNECTION_TYPES
+            if provider is None or not _is_installed(provider)
         ],
         "extra-links": [
             "airflow_hive_opt.links.pages.DescriptorLink",

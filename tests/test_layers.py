@@ -55,10 +55,12 @@ FOREIGN = {
         *("sqlalchemy", "starlette", "structlog"),
     },
 }
-# Beside the one for all: what every command loads, the API server alone, or OpenLineage alone.
+# Beside the one for all: what every command loads, and what only the API server, OpenLineage or
+# Airflow's SQL operators load.
 IMPORT_AIRFLOW = {
     *("airflow_compat.py", "hive_opt.py", "lineage.py"),
     *("access.py", "api.py", "found.py", "pages.py", "queries.py"),
+    "pruned_sql.py",
 }
 
 

@@ -68,9 +68,9 @@ def test_connection_types_of_installed_providers_are_not_registered_twice(tmp_pa
         name = f"Name: apache-airflow-providers-apache-{provider}"
         (installed / "METADATA").write_text(f"Metadata-Version: 2.1\n{name}\nVersion: 9.7.1\n")
 
-    assert types() == ["hive_metastore", "iceberg"]
+    assert types() == ["hive_opt", "hive_metastore", "iceberg"]
     monkeypatch.syspath_prepend(tmp_path)
     install("hive")
-    assert types() == ["iceberg"]
+    assert types() == ["hive_opt", "iceberg"]
     install("iceberg")
-    assert types() == []
+    assert types() == ["hive_opt"]

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta, timezone
 from airflow_hive_opt.documents.storage import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, StoragePath
 
 # <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.keys|.job|.outcome|.partitions].json, or
-# <try>[.guarded].sql there
+# <try>[.guarded].sql there; a hook's further statements are <try>.<number>
 _OWN = re.compile(
-    r"-?\d+/(\d+(\.(report|keys|job|outcome|partitions))?\.json|\d+(\.guarded)?\.sql|"
+    r"-?\d+/(\d+(\.\d+)?(\.(report|keys|job|outcome|partitions))?\.json|\d+(\.guarded)?\.sql|"
     rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]+{re.escape(TEMPORARY_SUFFIX)})"
 )
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}

@@ -19,21 +19,25 @@ from airflow_hive_opt.provider.airflow_compat import (
 from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.documents.job import Outcome, Status
+    from airflow_hive_opt.documents.job import Outcome
 
 
 log = logging.getLogger(__name__)
 
 
-def publish(log: Any, instance: Any, outcome: Outcome, decided: bool) -> None:
+def publish(
+    log: Any, instance: Any, outcome: Outcome, decided: bool, returned: bool = True
+) -> None:
     """Publishes what the local task found, whether the statement then ran or not.
 
     Pushes the XComs that the pages and the links of a task instance read, and logs the decisions
-    of a task that has ``decided``.
+    of a task that has ``decided``. ``instance`` is ``None`` if no page shows the statement.
+    ``returned`` says that a task that succeeds returns the summary as its own XCom.
     """
     if outcome.summary is None:
         return
-    _push_for_pages(instance, outcome.summary, outcome.status)
+    if instance is not None:
+        _push_for_pages(instance, outcome.summary, outcome.status == "done" and returned)
     if decided and (decisions := outcome.summary.get("decisions")):
         _log_decisions(log, decisions)
 
@@ -84,10 +88,10 @@ def raise_unless_done(log: Any, outcome: Outcome) -> None:
     raise without_stack(kind(masked(outcome.message)))
 
 
-def _push_for_pages(instance: Any, summary: Mapping[str, Any], status: Status) -> None:
+def _push_for_pages(instance: Any, summary: Mapping[str, Any], is_returned: bool) -> None:
     """A failure of the figures is only logged: the statement may have run."""
     instance.xcom_push(key=DESCRIPTOR_KEY, value=summary["uri"])
-    if status != "done":  # the task will return nothing
+    if not is_returned:
         instance.xcom_push(key=SUMMARY_KEY, value=dict(summary))
     try:
         instance.xcom_push(key=FIGURES_KEY, value=figures_of(summary).to_json())

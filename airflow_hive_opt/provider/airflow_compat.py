@@ -32,6 +32,7 @@ from airflow.providers.common.compat.sdk import (
     XComArg,
     conf,
     determine_kwargs,
+    get_current_context,
     redact,
     task_decorator_factory,
 )
@@ -84,6 +85,7 @@ __all__ = (
     "boto3_session",
     "conf",
     "determine_kwargs",
+    "get_current_context",
     "mask_secret",
     "redact",
     "store_link",

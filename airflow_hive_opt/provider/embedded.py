@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -53,21 +54,37 @@ def load_spark() -> None:
     import airflow_hive_opt.spark.application.run  # noqa: F401
 
 
-def run_embedded(
-    name: str,
-    settings: Mapping[str, str],
-    prepared: Prepared,
-    started: Callable[[SparkSession | None, Callable[[], None]], None],
-) -> Outcome:
-    """Runs a job where ``[hive_opt] session`` says; in this process's Spark if there is one.
+Started: TypeAlias = "Callable[[SparkSession | None, Callable[[], None]], None]"
+"""Gets the session, and a function that stops the task's work alone, also for signal handlers.
 
-    ``prepared`` gives the job once there is a session. ``started`` gets the session and a function
-    that stops the task's work alone, also for signal handlers. It first gets no session if the task
-    may have to wait for a shared Spark. Raises ``AirflowException``, and ``AirflowFailException``
-    for a wrong configuration.
+It first gets no session if the task may have to wait for a shared Spark.
+"""
+
+
+@dataclass(frozen=True)
+class OpenSession:
+    """A session of Spark, which was ready after some ``seconds``."""
+
+    session: SparkSession
+    seconds: float
+    why_failed: Callable[[], str | None] = lambda: None
+
+    def explained(self, outcome: Outcome) -> Outcome:
+        """The outcome, which says so if it failed because the shared Spark has ended."""
+        from airflow_hive_opt.documents.job import Status
+
+        why = self.why_failed() if outcome.status is Status.FAILED else None
+        return replace(outcome, message=why) if why else outcome
+
+
+@contextmanager
+def embedded_session(
+    name: str, settings: Mapping[str, str], started: Started
+) -> Iterator[OpenSession]:
+    """A session where ``[hive_opt] session`` says; in this process's Spark if there is one.
+
+    Raises ``AirflowException``, and ``AirflowFailException`` for a wrong configuration.
     """
-    from airflow_hive_opt.documents.job import Outcome, Status
-    from airflow_hive_opt.spark.application.run import run_job
     from airflow_hive_opt.spark.session.java import SparkStartError
     from airflow_hive_opt.spark.session.session import has_spark, kill_spark, spark_session
     from airflow_hive_opt.spark.session.shared import shared_session
@@ -80,24 +97,40 @@ def run_embedded(
         """Uses another thread: a signal handler must not wait for the lock of the event."""
         threading.Thread(target=stopped.set, daemon=True).start()
 
-    def run(session: SparkSession, interrupt: Callable[[], None]) -> Outcome:
+    def ready(session: SparkSession, interrupt: Callable[[], None]) -> float:
         seconds = time.monotonic() - began
         log.info("Spark session ready after %.1f s", seconds)
         started(session, interrupt)
         if stopped.is_set():
             raise SparkStartError("the task was stopped before its statement began")
-        job = prepared(0 if seconds < _WARM else None)
-        return job if isinstance(job, Outcome) else run_job(session, job, ObjectStoragePath)
+        return seconds
 
     with start_errors():
         if not _is_shared() or has_spark():
             with spark_session(name, settings) as session:
-                return run(session, kill_spark)
+                yield OpenSession(session, ready(session, kill_spark))
+            return
         started(None, stop)
         with shared_session(settings, _bounds(), stopped) as shared:
-            outcome = run(shared.session, shared.interrupt)
-            why = shared.why_failed() if outcome.status is Status.FAILED else None
-            return replace(outcome, message=why) if why else outcome
+            seconds = ready(shared.session, shared.interrupt)
+            yield OpenSession(shared.session, seconds, shared.why_failed)
+
+
+def run_embedded(
+    name: str, settings: Mapping[str, str], prepared: Prepared, started: Started
+) -> Outcome:
+    """Runs a job in an :func:`embedded_session`.
+
+    ``prepared`` gives the job once there is a session. Raises what :func:`embedded_session` raises.
+    """
+    from airflow_hive_opt.documents.job import Outcome
+    from airflow_hive_opt.spark.application.run import run_job
+
+    with embedded_session(name, settings, started) as embedded:
+        job = prepared(0 if embedded.seconds < _WARM else None)
+        if isinstance(job, Outcome):
+            return job
+        return embedded.explained(run_job(embedded.session, job, ObjectStoragePath))
 
 
 def _is_shared() -> bool:

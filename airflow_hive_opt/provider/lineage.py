@@ -6,7 +6,7 @@ Imported only if the OpenLineage provider calls it; that provider is optional.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attr
@@ -46,7 +46,11 @@ class PruningRunFacet(RunFacet):
 
 
 def lineage_of(
-    sql: str, summary: Mapping[str, Any] | None, joined: bool, namespace: str | None
+    sql: str,
+    summary: Mapping[str, Any] | None,
+    joined: bool,
+    namespace: str | None,
+    database: str = "default",
 ) -> OperatorLineage[Any, Any]:
     """The lineage of a run.
 
@@ -54,6 +58,7 @@ def lineage_of(
     :param summary: the run's result, see ``Report.summary``; ``None`` if it has none.
     :param joined: whether the statement ran. A statement that did not run reads and writes nothing.
     :param namespace: the tables' namespace; ``None`` for OpenLineage's default.
+    :param database: the database of tables without a database name.
     """
     job_facets = {"sql": sql_job.SQLJobFacet(query=sql)}
     if summary is None:
@@ -73,7 +78,7 @@ def lineage_of(
         )
     if not joined:
         return OperatorLineage(run_facets=run_facets, job_facets=job_facets)
-    tables = _tables(sql, summary)
+    tables = _tables(sql, summary, database)
     subsets = _subsets(summary["uri"])
     namespace = namespace or openlineage_conf.namespace()
     return OperatorLineage(
@@ -87,6 +92,50 @@ def lineage_of(
     )
 
 
+def merged(parts: Sequence[OperatorLineage[Any, Any]]) -> OperatorLineage[Any, Any]:
+    """The lineage of a task that has run these statements, one after the other.
+
+    A dataset that several of them read has the partitions of all, or none if one reads it whole.
+    The facets of the run are those of the last statement with figures, with the sums of all.
+    """
+    inputs: dict[tuple[str, str], InputDataset] = {}
+    outputs = {(each.namespace, each.name): each for part in parts for each in part.outputs}
+    for each in (each for part in parts for each in part.inputs):
+        key = each.namespace, each.name
+        inputs[key] = _with_partitions_of(inputs[key], each) if key in inputs else each
+    run_facets = {name: facet for part in parts for name, facet in part.run_facets.items()}
+    pruning = [
+        facet
+        for part in parts
+        if isinstance(facet := part.run_facets.get("hiveOpt_pruning"), PruningRunFacet)
+    ]
+    if pruning:
+        run_facets["hiveOpt_pruning"] = PruningRunFacet(
+            kept=sum(each.kept for each in pruning),
+            total=sum(each.total for each in pruning),
+            reason=pruning[-1].reason,
+            descriptor=pruning[-1].descriptor,
+            decisions=[decision for each in pruning for decision in each.decisions],
+        )
+    sql = ";\n".join(part.job_facets["sql"].query for part in parts)
+    job_facets = {"sql": sql_job.SQLJobFacet(query=sql)}
+    return OperatorLineage([*inputs.values()], [*outputs.values()], run_facets, job_facets)
+
+
+def _with_partitions_of(one: InputDataset, other: InputDataset) -> InputDataset:
+    subsets: list[Any] = [(each.inputFacets or {}).get("subset") for each in (one, other)]
+    if None in subsets:
+        return InputDataset(one.namespace, one.name)
+    found = {
+        partition.identifier: partition
+        for subset in subsets
+        for partition in subset.inputCondition.partitions
+    }
+    if len(found) > MOST_PARTITIONS:
+        return InputDataset(one.namespace, one.name)
+    return InputDataset(one.namespace, one.name, inputFacets=_subset([*found.values()]))
+
+
 def namespace_of(conf: Mapping[str, Any]) -> str | None:
     """The namespace of a metastore's tables, from Spark's settings; ``None`` if they name none.
 
@@ -98,10 +147,10 @@ def namespace_of(conf: Mapping[str, Any]) -> str | None:
     return f"hive://{first}" if first else None
 
 
-def _tables(sql: str, summary: Mapping[str, Any]) -> Tables:
+def _tables(sql: str, summary: Mapping[str, Any], database: str) -> Tables:
     """The tables that the text names, and the pruned tables of the views that it names."""
     try:
-        named = tables_of(sql)
+        named = tables_of(sql, database)
     except (PlanError, RecursionError):
         named = Tables((), ())
     scanned = {found["table"].lower() for found in summary["decisions"] if found["table"]}
@@ -130,5 +179,9 @@ def _input_facets(read: PartitionsRead | None) -> dict[str, Any]:
         )
         for values in read.values
     ]
+    return _subset(partitions)
+
+
+def _subset(partitions: list[Any]) -> dict[str, Any]:
     condition = base_subset_dataset.PartitionSubsetCondition(partitions=partitions)
     return {"subset": base_subset_dataset.InputSubsetInputDatasetFacet(inputCondition=condition)}

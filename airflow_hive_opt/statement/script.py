@@ -1,13 +1,70 @@
-"""``SET name=value;`` lines before a statement."""
+"""``SET name=value;`` lines before a statement, and scripts of several statements."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 _SET = re.compile(
     r"\s*(?:(?:--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)\s*)*set\s+([\w.]+)\s*=\s*([^;]*?)\s*;",
     re.IGNORECASE | re.DOTALL,
 )
+
+# A semicolon in a string, a name in backquotes or a comment ends no statement. Comments in brackets
+# may be nested; raw strings have no escapes.
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|--(?:\\\n|[^\n])*)|(?P<comment>/\*)|(?P<end>;)|[rR](?:'[^']*'|"[^"]*")"""
+    r"""|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|\w+|.""",
+    re.DOTALL,
+)
+_BRACKET = re.compile(r"/\*|\*/")
+
+
+@dataclass(frozen=True)
+class ScriptStatement:
+    """One statement of a script, and the spaces that keep its lines and columns in the script."""
+
+    before: str
+    text: str
+
+
+def split_statements(script: str) -> list[ScriptStatement]:
+    r"""The statements of a script, which semicolons end, as they are written.
+
+    A compound statement, ``BEGIN ... END``, has semicolons of its own: it goes to the script's end.
+
+    >>> script = "SET a=b; -- one; more\nSELECT ';' /* ; /* ; */ ; */;\n;"
+    >>> [found.text for found in split_statements(script)]
+    ['SET a=b', "-- one; more\nSELECT ';' /* ; /* ; */ ; */"]
+    >>> split_statements("USE a;\n  USE b")[1]
+    ScriptStatement(before='      \n  ', text='USE b')
+    """
+    found, start, at, first = [], 0, 0, ""
+    while match := _TOKEN.match(script, at):
+        at = _end_of_comment(script, match.end()) if match["comment"] else match.end()
+        if match["end"]:
+            found += _statement(script, start, match.start()) if first else []
+            start, first = at, ""
+        elif not (match["space"] or match["comment"] or first):
+            first = match[0].upper()
+            if first == "BEGIN":
+                break
+    return found + (_statement(script, start, len(script)) if first else [])
+
+
+def _statement(script: str, start: int, stop: int) -> list[ScriptStatement]:
+    text = script[start:stop]
+    start += len(text) - len(text.lstrip())
+    return [ScriptStatement(re.sub(r"[^\n]", " ", script[:start]), text.strip())]
+
+
+def _end_of_comment(script: str, at: int) -> int:
+    """Where a comment in brackets ends, whose content begins at ``at``."""
+    depth = 1
+    while depth and (found := _BRACKET.search(script, at)):
+        depth += 1 if found[0] == "/*" else -1
+        at = found.end()
+    return len(script) if depth else at
 
 
 def split_settings(text: str) -> tuple[dict[str, str], str]:

@@ -134,6 +134,19 @@ class Settings:
             raise ValueError("; ".join(mistakes))
         return cls.of({CORRELATION: "auto", **(hive_conf or {})}, switches, known)
 
+    @staticmethod
+    def of_session(session: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+        """Hive's settings among those of a session, and the switches by the arguments' names.
+
+        >>> Settings.of_session({"hive.map.aggr": "false", "spark.app.name": "a"})
+        ({'hive.map.aggr': 'false'}, {})
+        >>> Settings.of_session({"hive.optimize.mapjoin.partition.pruning": "false"})
+        ({}, {'partition_pruning': 'false'})
+        """
+        known = {_key(name): value for name, value in session.items() if _is_known(name)}
+        switches = {OLD_NAMES[key]: value for key, value in known.items() if key in OLD_NAMES}
+        return {key: value for key, value in known.items() if key in DEFAULTS}, switches
+
     def is_on(self, name: str) -> bool:
         """Whether a true/false setting is true."""
         return self.values[name] == "true"

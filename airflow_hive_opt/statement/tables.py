@@ -26,6 +26,18 @@ _COMMENTS = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*"
 _INSERT = re.compile(
     rf"{_COMMENTS}(?:INSERT\b|(?:FROM|WITH)\b.*\bINSERT\b)", re.IGNORECASE | re.DOTALL
 )
+_HARMLESS = (
+    "ADD",
+    "ANALYZE",
+    "CACHE",
+    "CLEAR",
+    "DESCRIBE",
+    "EXPLAIN",
+    "RESET",
+    "SET",
+    "UNCACHE",
+    "USE",
+)
 _COMMANDS = ("ALTER", "COMMENT", "GRANT", "MSCK", "REFRESH", "REVOKE", "SHOW")
 
 
@@ -99,6 +111,24 @@ def may_insert(sql: str) -> bool:
     (False, False)
     """
     return _INSERT.match(sql) is not None
+
+
+def must_run_once(sql: str) -> bool:
+    """Whether a second run of the statement may change a table once more.
+
+    >>> must_run_once("INSERT INTO r SELECT 1"), must_run_once("INSERT OVERWRITE TABLE r SELECT 1")
+    (True, False)
+    >>> must_run_once("UPDATE r SET n = n + 1"), must_run_once("LOAD DATA INPATH '/a' INTO TABLE r")
+    (True, True)
+    >>> must_run_once("CREATE TABLE r AS SELECT 1"), must_run_once("SELECT 1")
+    (False, False)
+    """
+    tree = tree_of(sql)
+    if tree is None or isinstance(tree, (exp.Merge, exp.Update, exp.LoadData)):
+        return True
+    if isinstance(tree, exp.Command):
+        return str(tree.this).upper() not in (*_COMMANDS, *_HARMLESS)
+    return any(not insert.args.get("overwrite") for insert in tree.find_all(exp.Insert))
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,7 @@ def test_descriptors_delete_removes_old_files_only(tmp_path, capsys):
     ]
     endings = ("report.json", "keys.json", "partitions.json", "sql", "guarded.sql")
     beside = [old.with_name(f"1.{ending}") for ending in endings]
+    beside += [old.with_name("1.3.json"), old.with_name("1.3.report.json")]  # of a hook's statement
     own = [old, *beside, old.with_name(".hive-opt-0123456789abcdef.tmp")]
     kept.append(old.with_name("notes.sql"))
     kept.append(old.with_name(".hive-opt-fedcba9876543210.tmp"))
@@ -221,7 +222,7 @@ def test_descriptors_delete_removes_old_files_only(tmp_path, capsys):
     assert sorted(capsys.readouterr().out.split()) == sorted(map(str, own))
     assert old.exists()
     assert main(command) == 0
-    assert capsys.readouterr().err == "7 files deleted\n"
+    assert capsys.readouterr().err == "9 files deleted\n"
     assert not any(path.exists() for path in own)
     assert all(path.exists() for path in kept)
 

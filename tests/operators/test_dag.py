@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -227,6 +228,32 @@ def test_the_example_dag_split_sales_can_stop_after_the_local_task(spark, run):
     assert found.state == "success"
     assert summary(found, "sales.map_join")["uri"] == summary(found, "sales.local_task")["uri"]
     assert [row[2] for row in rows(spark, "sales_by_category")] == [155, 155]
+
+
+def test_the_example_dag_checked_sales_prunes_in_airflows_sql_operators(
+    spark, run, web, monkeypatch
+):
+    monkeypatch.setenv("AIRFLOW_CONN_HIVE_OPT_DEFAULT", "hive-opt://")
+    found = run("checked_sales", run_conf={"year": 2000, "month": 11})
+    assert set(states(found).values()) == {"success"}
+    assert [row[2] for row in rows(spark, "sales_by_category")] == [150, 150]
+    (instance, *_) = found.get_task_instances()
+    for task in ("wait_for_sales", "sales_by_category", "no_sale_is_missing"):
+        pruned = instance.xcom_pull(task_ids=task, key="hive_opt_summary")
+        assert (pruned["kept"], pruned["total"]) == (30, 61)
+        page = _page(web, found, task)
+        assert (page["kept"], page["total"], page["descriptor"]) == (30, 61, "there")
+        assert page["scans"][0]["table"] == "default.store_sales"
+        assert bool(page["stages"]) is (task != "no_sale_is_missing")  # Hive has no such subquery
+
+
+def _page(web, run, task):
+    """What the task's page shows."""
+    client, user = web
+    address = f"/hive_opt/api/dags/{run.dag_id}/runs/{quote(run.run_id)}/tasks/{task}"
+    answer = client.get(address, headers=user)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
 
 
 def test_the_example_dag_backfill_by_day_gives_the_same_rows_again(spark, run):

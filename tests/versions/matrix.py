@@ -26,6 +26,7 @@ BEGIN, END = "<!-- {} by make test-matrix -->\n", "<!-- end -->\n"
 PIP = ("pip", "install", "--quiet", "--no-config")
 UV = Path(sys.executable).with_name("uv")
 TESTS = (
+    "tests/hooks",
     "tests/operators",
     "tests/sensors",
     "tests/documents",

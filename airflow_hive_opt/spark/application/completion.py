@@ -29,13 +29,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Result:
-    """A run's report, a SELECT's first rows, and the statement that Spark ran.
+    """A run's report, a SELECT's columns and first rows, and the statement that Spark ran.
 
     ``plan`` returns the JVM's plan that has run; it is ``None`` if the plan is not known.
     """
 
     report: Report
     columns: tuple[str, ...]
+    types: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
     statement: str
     plan: Callable[[], Any] | None = None

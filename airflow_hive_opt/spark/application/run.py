@@ -98,10 +98,29 @@ def run_job(
 
     ``open_path`` makes a path from a URI.
     """
-    return replace(_outcome(session, job, open_path), token=job.token)
+    return replace(_outcome(lambda: own_session(session), job, open_path), token=job.token)
 
 
-def _outcome(session: SparkSession, job: Job, open_path: Callable[[str], StoragePath]) -> Outcome:
+def run_in_session(
+    session: SparkSession,
+    job: Job,
+    open_path: Callable[[str], StoragePath],
+    receive: Callable[[Result], Result],
+) -> Outcome:
+    """Like :func:`run_job`, but in ``session`` itself, with the rows as Spark returns them.
+
+    What the statement sets, defines or uses holds for later statements in the session. ``receive``
+    gets the result of a statement that has run, and gives the one for the outcome; must not fail.
+    """
+    return replace(_outcome(lambda: session, job, open_path, receive), token=job.token)
+
+
+def _outcome(
+    session: Callable[[], SparkSession],
+    job: Job,
+    open_path: Callable[[str], StoragePath],
+    receive: Callable[[Result], Result] = lambda result: result,
+) -> Outcome:
     """Runs the stages. Only here errors become outcomes."""
     pruned: Report | None = None
     try:
@@ -109,7 +128,7 @@ def _outcome(session: SparkSession, job: Job, open_path: Callable[[str], Storage
     except (ValueError, ImportError) as error:
         return Outcome(Status.REFUSED, in_words(error))
     try:
-        run = Run(own_session(session), job, path)
+        run = Run(session(), job, path)
         if job.stages is Stages.KEYS:
             return run.required_partitions()
         if job.descriptor is not None:
@@ -130,7 +149,7 @@ def _outcome(session: SparkSession, job: Job, open_path: Callable[[str], Storage
     except (DescriptorError, PySparkException, Py4JError, ConnectionError) as error:
         return _failed(Status.REFUSED if is_refusal(error) else Status.FAILED, error, pruned)
     # The statement has run: no error from here on may cause a retry.
-    return run.done(result, digest)
+    return run.done(receive(result), digest)
 
 
 class Run:
@@ -251,7 +270,7 @@ class Run:
             driver_peak_heap=best_effort(lambda: peak_heap(self._session)),
             eliminated=eliminated,
         )
-        return Result(report, answer.columns, answer.rows, answer.text, answer.plan)
+        return Result(report, answer.columns, answer.types, answer.rows, answer.text, answer.plan)
 
     def done(self, result: Result, digest: str) -> Outcome:
         """The outcome of a statement that has run; ``digest`` is its local task's."""

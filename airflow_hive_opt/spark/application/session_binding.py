@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.binding import (
     CASE_SENSITIVE,
@@ -16,9 +16,7 @@ from airflow_hive_opt.documents.binding import (
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.spark.catalog.resolved_names import Names, ResolvedNames
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
-from airflow_hive_opt.spark.session.connect import is_remote
-from airflow_hive_opt.spark.session.session_conf import in_effect
-from airflow_hive_opt.spark.session.spark_compat import settings_of
+from airflow_hive_opt.spark.session.session_conf import all_set, in_effect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,10 +62,5 @@ def check_binding(
 
 
 def _set(session: SparkSession) -> dict[str, str | None]:
-    if is_remote(session):
-        found = settings_of(session)
-    else:
-        conf: Any = session._jsparkSession.sessionState().conf()
-        entries = conf.getAllConfs().mkString("\0").split("\0")  # in one call to the JVM
-        found = dict(entry.split(" -> ", 1) for entry in entries if " -> " in entry)
+    found = all_set(session)
     return {name: value for name, value in found.items() if CHANGES_VALUES.fullmatch(name)}

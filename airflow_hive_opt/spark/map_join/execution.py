@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Parameters = Mapping[str, object]
-# Columns, rows, and the plan that has run.
+# Columns, their types, rows, and the plan that has run.
 _Plan = Optional[Callable[[], Any]]
-_Found = tuple[tuple[str, ...], tuple[tuple[object, ...], ...], _Plan]
+_Names = tuple[str, ...]
+_Found = tuple[_Names, _Names, tuple[tuple[object, ...], ...], _Plan]
 # The optimizer's plan was not valid; Spark raises this before anything runs.
 _INVALID_PLAN = "PLAN_VALIDATION_FAILED"
 # As Spark 3.5 and Spark 4 raise it, unlike a plan that contains the text.
@@ -40,7 +41,7 @@ _RAISED = re.compile(rf"(RuntimeException: |USER_RAISED_EXCEPTION\] ?){re.escape
 
 @dataclass(frozen=True)
 class Answer:
-    """A statement's columns and first rows, and the ``text`` that ran.
+    """A statement's columns with their types, its first rows, and the ``text`` that ran.
 
     ``plan`` gives the plan that has run: the JVM's, or over Spark Connect its operators with their
     metrics. It is ``None`` if the plan is not known. It is a function because a call of the JVM may
@@ -50,6 +51,7 @@ class Answer:
 
     text: str
     columns: tuple[str, ...]
+    types: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
     plan: Callable[[], Any] | None
     objection: str | None
@@ -106,16 +108,17 @@ def _query(
     """Plans a SELECT. Over Spark Connect it also runs the SELECT, which is the only way to plan."""
     frame = session.sql(text, args=dict(parameters))
     shown = frame.limit(show_rows) if show_rows else frame
-    columns = tuple(frame.columns)
+    columns, types = _columns(frame)
 
     def rows() -> tuple[tuple[object, ...], ...]:
         return tuple(map(tuple, shown.collect())) if show_rows else ()
 
     if is_remote(session):
         found = rows()
-        return lambda: (columns, found, (lambda: plan_metrics(shown)) if show_rows else None)
+        metrics = (lambda: plan_metrics(shown)) if show_rows else None
+        return lambda: (columns, types, found, metrics)
     plan = shown._jdf.queryExecution().executedPlan()
-    return lambda: (columns, rows(), (lambda: plan) if show_rows else None)
+    return lambda: (columns, types, rows(), (lambda: plan) if show_rows else None)
 
 
 def _command(
@@ -143,17 +146,23 @@ def _plain(
 
 def _run(session: SparkSession, command: Command, show_rows: int) -> _Found:
     if command.overwrites_one_partition() and command.overwrite():
-        return (), (), lambda: command.executed
+        return (), (), (), lambda: command.executed
     with own_job_attempt(session, command.tables_of_inserts()):
         if command.run_as_planned():
-            return (), (), lambda: command.executed
+            return (), (), (), lambda: command.executed
         return _sql(session, command.text, command.parameters, show_rows)
 
 
 def _sql(session: SparkSession, text: str, parameters: Parameters, show_rows: int) -> _Found:
     frame = session.sql(text, args=dict(parameters))
-    columns = tuple(frame.columns)
+    columns, types = _columns(frame)
     rows = tuple(map(tuple, frame.take(show_rows))) if columns else ()
     if is_remote(session):
-        return columns, rows, lambda: plan_metrics(frame)
-    return columns, rows, lambda: frame._jdf.queryExecution().executedPlan()
+        return columns, types, rows, lambda: plan_metrics(frame)
+    return columns, types, rows, lambda: frame._jdf.queryExecution().executedPlan()
+
+
+def _columns(frame: Any) -> tuple[_Names, _Names]:
+    """The names and the types of a frame's columns."""
+    found = frame.dtypes
+    return tuple(name for name, _ in found), tuple(kind for _, kind in found)

@@ -1,4 +1,4 @@
-"""Settings of a session that hold for a block only."""
+"""The settings of a session, and settings that hold for a block only."""
 
 from __future__ import annotations
 
@@ -50,6 +50,15 @@ def in_effect(session: SparkSession, name: str) -> str | None:
         return str(session.conf.get(name))
     except (PySparkException, Py4JError):
         return None
+
+
+def all_set(session: SparkSession) -> dict[str, str]:
+    """All settings with an explicit value."""
+    if is_remote(session):
+        return settings_of(session)
+    conf: Any = session._jsparkSession.sessionState().conf()
+    entries = conf.getAllConfs().mkString("\0").split("\0")  # in one call to the JVM
+    return dict(entry.split(" -> ", 1) for entry in entries if " -> " in entry)
 
 
 def is_set(session: SparkSession, name: str) -> bool:
