@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -84,6 +85,11 @@ def files_of(scan: PrunedScan, open_path: OpenPath = open_uri) -> ListedFiles:
         except (Unanswered, ValueError, ImportError) as why:
             raise EngineError(f"can't list the files of {scan.table}: {why}") from None
         found += (ListedFile(file.file_system, file.path, values) for file in listed)
+    if twice := [path for path, times in Counter(file.uri for file in found).items() if times > 1]:
+        raise EngineError(
+            f"two partitions of {scan.table} have the same file {twice[0]}, so its name does not "
+            "tell the values of its rows"
+        )
     return ListedFiles(tuple(found), None if found else _example(scan, open_path))
 
 

@@ -16,7 +16,7 @@ from airflow_hive_opt.restriction.literals import literal
 from airflow_hive_opt.statement.edits import Edit
 from airflow_hive_opt.statement.identifiers import quote
 from airflow_hive_opt.statement.parse import Span
-from airflow_hive_opt.statement.types import STRING, TIMESTAMP
+from airflow_hive_opt.statement.types import TIMESTAMP
 
 SOURCE_CHANGED = "airflow_hive_opt: the source has keys that it did not have when they were read"
 
@@ -27,9 +27,7 @@ def values_condition(column: str, found: RowFilter) -> str:
     if not values:
         return "1 = 0"
     if not found.is_range:
-        listed = f"{column} IN ({', '.join(values)})"
-        # Iceberg before 1.12 fails if it compares a list of strings with a partition of NULL
-        return f"{column} IS NOT NULL AND {listed}" if found.type == STRING else listed
+        return f"{column} IN ({', '.join(values)})"
     ranges = zip(values[::2], values[1::2])
     return " OR ".join(f"{column} BETWEEN {low} AND {high}" for low, high in ranges)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-STRING = "string"
 TIMESTAMP = "timestamp"
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 

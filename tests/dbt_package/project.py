@@ -9,7 +9,7 @@ from typing import Any
 from dbt.cli.main import dbtRunner
 
 PACKAGE = Path(__file__).parents[2] / "airflow_hive_opt" / "dbt_package"
-CHANGES = "select * from dw.changes"
+CHANGES = "select * from changes"
 
 
 class Project:

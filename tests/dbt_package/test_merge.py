@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from dbt.adapters.spark import SparkAdapter
 
 from tests.lakes.delta.scanned import files_read
 
@@ -18,8 +19,7 @@ def tables(lake, project):
     """A day is a partition with a file. The model has them all after its first run."""
     create(lake, project)
     yield
-    for name in ("sales", "changes"):
-        lake.sql(f"DROP TABLE IF EXISTS dw.{name}")
+    lake.sql("DROP TABLE dw.sales")
 
 
 def create(lake, project) -> None:
@@ -30,8 +30,7 @@ def create(lake, project) -> None:
 
 def changes(lake, sql: str) -> None:
     """What the model selects next."""
-    lake.sql("DROP TABLE IF EXISTS dw.changes")
-    lake.sql(f"CREATE TABLE dw.changes USING parquet AS {sql}")
+    lake.sql(f"CREATE OR REPLACE TEMPORARY VIEW changes AS {sql}")
 
 
 def rows(lake) -> list[tuple[object, ...]]:
@@ -62,7 +61,7 @@ def test_a_merge_reads_the_days_of_its_source_only(lake, project, sql):
     plain, all_files, _ = merged(lake, project, sql, with_package=False)
     assert pruned == plain
     assert max(files, default=0) <= 3
-    assert max(all_files, default=0) == DAYS
+    assert max(all_files, default=0) == (0 if "range(0)" in sql else DAYS)
 
 
 def test_a_model_that_does_not_ask_for_it_is_untouched(lake, project):
@@ -117,15 +116,35 @@ def test_keys_that_no_literal_can_have(lake, project, key, why):
     ("source", "config", "why"),
     [
         ("some days", {"prune_keys": 2}, "more than 2 keys (prune_keys)"),
-        ("text", {}, "it is string in the source and date in the table"),
+        ("moment", {}, "it is timestamp in the source and date in the table"),
     ],
 )
 def test_what_is_not_pruned_is_told(lake, project, source, config, why):
-    sql = {**CHANGES, "text": "SELECT 3 AS id, 'x' AS v, '2026-01-04' AS day"}[source]
+    moment = "SELECT 3 AS id, 'x' AS v, TIMESTAMP'2026-01-04 00:00:00' AS day"
+    sql = {**CHANGES, "moment": moment}[source]
     found, files, told = merged(lake, project, sql, meta={"prune_by": "day", **config})
     assert max(files) == DAYS
     assert any(why in line for line in told)
     assert found == merged(lake, project, sql, with_package=False)[0]
+
+
+def test_strings_are_compared_one_by_one(lake, project):
+    """Iceberg 1.11, with which this does not run, fails on a list of strings with a NULL partition."""
+    row = "CAST(n AS INT) AS id, 'x' AS v, concat('d', n) AS day"
+    lake.sql("DROP TABLE dw.sales")
+    changes(lake, f"SELECT {row} FROM range({DAYS}) AS r(n) UNION ALL SELECT -1, 'x', NULL")
+    project.run()
+    changes(lake, f"SELECT {row} FROM range(3, 5) AS r(n)")
+    told = project.run(meta={"prune_by": "day"})
+    merge = next(text for text in told if "merge into" in text)
+    assert "(DBT_INTERNAL_DEST.`day` = 'd3' or DBT_INTERNAL_DEST.`day` = 'd4')" in merge
+
+
+def test_an_adapter_that_builds_on_dbt_spark_is_refused(lake, project, monkeypatch):
+    """Its own MERGE would be replaced, also for models that do not ask for it."""
+    monkeypatch.setattr(SparkAdapter, "type", classmethod(lambda _: "another"))
+    with pytest.raises(AssertionError, match="is for dbt-spark, and this is dbt-another"):
+        project.run()
 
 
 def test_a_column_outside_the_unique_key_is_refused(lake, project):
@@ -142,7 +161,7 @@ def test_a_source_that_changes_between_the_queries_fails_the_model(lake, project
     with pytest.raises(AssertionError, match="the source of the MERGE has changed"):
         project.run(
             model=(
-                "select id, v, date_add(day, cast(rand() * 30 as int)) as day from dw.changes "
+                "select id, v, date_add(day, cast(rand() * 30 as int)) as day from changes "
                 "lateral view explode(sequence(1, 50)) as n"
             ),
             meta={"prune_by": "day"},

@@ -201,3 +201,12 @@ def test_reading_a_descriptor_loads_no_engine():
     assert loaded.isdisjoint(
         {"airflow", "pyspark", "sqlglot", "duckdb", "pyarrow", "polars", "pyiceberg", "datafusion"}
     )
+
+
+def test_partitions_that_share_a_folder_are_refused(lake):
+    """The rows of its files have the values of both partitions."""
+    scan = lake.scan(JOIN.format(3))
+    one, other, *rest = scan.partitions
+    shared = replace(other, location=one.location)
+    with pytest.raises(EngineError, match="two partitions of .* have the same file"):
+        files_of(replace(scan, partitions=(one, shared, *rest)))

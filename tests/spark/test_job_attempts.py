@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from pathlib import Path
@@ -14,7 +15,12 @@ from airflow_hive_opt.documents.job import Job, Status
 from airflow_hive_opt.spark.application.run import run_job
 from airflow_hive_opt.spark.map_join import execution, job_attempt, nested_folders
 from airflow_hive_opt.spark.map_join.command import Command
-from airflow_hive_opt.spark.map_join.job_attempt import RowsMayBeMissing, _Attempt, own_job_attempt
+from airflow_hive_opt.spark.map_join.job_attempt import (
+    InsertedTable,
+    RowsMayBeMissing,
+    _Attempt,
+    own_job_attempt,
+)
 
 JOIN = "FROM attempts.sales s JOIN attempts.days d ON s.ds = d.ds AND d.week = 1"
 OTHERS = -7  # the item of another job
@@ -146,14 +152,36 @@ def test_files_that_a_commit_has_nested_are_moved_out(spark, tmp_path, folder, m
             place.rename(aside)
             (place / "b=1" if nested == "a=x" else place).mkdir(parents=True)
             aside.rename(place / place.name)
+            os.utime(folder / "a=x", (0, 0))  # as if only the folder below it were new
             return done
 
     monkeypatch.setattr(execution, "Command", Disturbed)
-    for rows in ([2], [2, 2]):
-        assert run(spark, tmp_path, sql).status is Status.DONE
-        assert items(spark) == rows
-        assert not (folder / nested / Path(nested).name).exists()
-        shutil.rmtree(folder / "_temporary")
+    assert run(spark, tmp_path, sql).status is Status.DONE
+    assert items(spark) == [2]
+    assert not (folder / nested / Path(nested).name).exists()
+
+
+def test_files_that_an_earlier_job_has_lost_stay_where_they_are(
+    spark, tmp_path, folder, monkeypatch
+):
+    """That job may have run again since, so that its rows are in the table."""
+    lost = folder / "a=x" / "b=1" / "b=1" / "part-old"
+
+    class Disturbed(Command):
+        def run_as_planned(self) -> bool:
+            (folder / "_temporary" / "0").mkdir()
+            lost.parent.mkdir(parents=True)
+            lost.touch()
+            os.utime(lost, (0, 0))
+            return super().run_as_planned()
+
+    monkeypatch.setattr(execution, "Command", Disturbed)
+    sql = f"INSERT INTO attempts.result PARTITION (a = 'x', b = 1) SELECT s.item {JOIN}"
+    assert run(spark, tmp_path, sql).status is Status.DONE
+    assert lost.exists()
+    lost.unlink()
+    lost.parent.rmdir()
+    assert items(spark) == [2]
 
 
 def test_files_that_stay_nested_are_named(spark, tmp_path, folder, monkeypatch):
@@ -209,7 +237,7 @@ def test_a_run_that_is_alone_lists_no_folders_of_the_table(spark, tmp_path, fold
 
 def test_a_failing_statement_is_not_hidden_by_a_folder_that_is_gone(spark, folder):
     session = spark.newSession()
-    place = session._jvm.org.apache.hadoop.fs.Path(str(folder))
+    place = InsertedTable(session._jvm.org.apache.hadoop.fs.Path(str(folder)), 2)
     with pytest.raises(ValueError, match="mine"), own_job_attempt(session, [place]):
         shutil.rmtree(folder / "_temporary")
         raise ValueError("mine")
@@ -243,7 +271,7 @@ def test_a_store_that_fails_after_the_statement_fails_nothing(spark, folder, mon
 
     monkeypatch.setattr(_Attempt, "mark", mark)
     session = spark.newSession()
-    place = session._jvm.org.apache.hadoop.fs.Path(str(folder))
+    place = InsertedTable(session._jvm.org.apache.hadoop.fs.Path(str(folder)), 2)
     with own_job_attempt(session, [place]):
         assert session.conf.get(SETTINGS[0]) != "0"
     for name in SETTINGS:

@@ -1,5 +1,8 @@
-{#-- The keys of a source as literals: '1, 2'. An empty text means that it has no key; none, that the
-  MERGE can't be pruned. The log then says why. --#}
+{#-- The keys of a source as literals, '1, 2', and a condition on the target that only rows with these
+  keys fulfil. No literals mean that the source has no key; none, that the MERGE can't be pruned. The
+  log then says why.
+
+  Strings are compared one by one: Iceberg 1.11 fails on a list of strings if a partition is NULL. --#}
 {% macro _keys(target, source, unique_key, column) %}
   {%- set unique = [unique_key] if unique_key is string else (unique_key or []) -%}
   {%- if column is not string or column | lower not in unique | map('lower') -%}
@@ -17,14 +20,16 @@
   {%- endif -%}
   {%- set limit = (config.get('meta') or {}).get('prune_keys', 1000) -%}
   {%- set name, form = adapter.quote(column), forms[type] -%}
+  {%- set dest = "DBT_INTERNAL_DEST." ~ name -%}
   {%- set found = run_query(
         "select concat('(', concat_ws(', ', sort_array(collect_list(" ~ form['literal'] ~ "))), ')') as literals, "
-        ~ "count(*) as total, count_if(" ~ form['is_plain'] ~ ") as plain, max(type) as type from ("
+        ~ "count(*) as total, count_if(" ~ form['is_plain'] ~ ") as plain, max(type) as type, "
+        ~ "concat('(', concat_ws(' or ', sort_array(collect_list(concat('" ~ dest ~ " = ', " ~ form['literal'] ~ ")))), ')') as equal from ("
         ~ "select distinct cast(" ~ name ~ " as string) as text, typeof(" ~ name ~ ") as type from " ~ source
         ~ " where " ~ name ~ " is not null limit " ~ (limit + 1) ~ ")") -%}
   {%- set row = found.rows[0] -%}
   {%- if row[1] == 0 -%}
-    {{ return('') }}
+    {{ return({'literals': '', 'condition': '1 = 0'}) }}
   {%- elif row[1] > limit -%}
     {{ return(airflow_hive_opt._not_pruned(target, column, "its source has more than " ~ limit ~ " keys (prune_keys)")) }}
   {%- elif row[3] != type -%}
@@ -32,7 +37,9 @@
   {%- elif row[2] != row[1] -%}
     {{ return(airflow_hive_opt._not_pruned(target, column, "a key has characters that can't be in a literal here")) }}
   {%- endif -%}
-  {{ return(row[0][1:-1]) }}
+  {{ return({
+      'literals': row[0][1:-1],
+      'condition': row[4] if type == 'string' else dest ~ ' in ' ~ row[0]}) }}
 {% endmacro %}
 
 

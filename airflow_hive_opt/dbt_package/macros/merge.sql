@@ -14,9 +14,14 @@
   changes no row. The source is read again by the MERGE. If it then has a key that the list does not
   have, the statement fails, because that row could be inserted twice.
 
-  Other models get the MERGE of dbt-spark.
+  Other models get the MERGE of dbt-spark, and models of dbt-databricks that of dbt-databricks.
 --#}
 {% macro spark__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) %}
+  {%- if adapter.type() != 'spark' -%}
+    {%- do exceptions.raise_compiler_error(
+          "the MERGE of airflow_hive_opt is for dbt-spark, and this is dbt-" ~ adapter.type()
+          ~ ": take the package out of dispatch in dbt_project.yml") -%}
+  {%- endif -%}
   {%- set column = (config.get('meta') or {}).get('prune_by') -%}
   {%- set keys = airflow_hive_opt._keys(target, source, unique_key, column) if column else none -%}
   {%- if keys is none -%}
@@ -26,10 +31,14 @@
     {%- set predicates = incremental_predicates or [] -%}
     {%- if predicates is string -%}{%- set predicates = [predicates] -%}{%- endif -%}
     {%- do run_query(airflow_hive_opt._guarded(guarded, source, column, keys)) -%}
-    {{ dbt.spark__get_merge_sql(
-         target, guarded, unique_key, dest_columns,
-         predicates + [airflow_hive_opt._is_one_of('DBT_INTERNAL_DEST.' ~ adapter.quote(column), keys)]) }}
+    {{ dbt.spark__get_merge_sql(target, guarded, unique_key, dest_columns, predicates + [keys['condition']]) }}
   {%- endif -%}
+{% endmacro %}
+
+
+{#-- dbt-databricks looks for the macros of dbt-spark too, and this package comes before its own. --#}
+{% macro databricks__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) %}
+  {{ dbt.databricks__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) }}
 {% endmacro %}
 
 
@@ -39,12 +48,7 @@
   create or replace temporary view {{ view }} as
   select * from {{ source }}
   where case
-    when {{ name }} is null or {{ airflow_hive_opt._is_one_of(name, keys) }} then true
+    when {{ name }} is null{% if keys['literals'] %} or {{ name }} in ({{ keys['literals'] }}){% endif %} then true
     else cast(raise_error('the source of the MERGE has changed while its keys were read: run the model again') as boolean)
   end
-{%- endmacro %}
-
-
-{% macro _is_one_of(name, keys) -%}
-  {%- if keys -%} {{ name }} in ({{ keys }}) {%- else -%} 1 = 0 {%- endif -%}
 {%- endmacro %}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_hive_opt.documents.descriptor import Decision, PlannedFiles, RowFilter
@@ -58,7 +59,11 @@ class LakeScan:
         merged = merged_into(self._plan, decision)
         try:
             filters = value_filters(
-                decision, self._keys_of, self._ends_of, format_.most_values, merged
+                decision,
+                self._keys_of,
+                self._ends_of,
+                partial(format_.most_values, self._session),
+                merged,
             )
         except context.engine.failures as error:
             return context.failed(f"{decision.scan.name} can't be restricted", error)

@@ -19,6 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from airflow_hive_opt.spark.catalog.table_facts import is_transactional
+from airflow_hive_opt.spark.map_join.job_attempt import InsertedTable
 from airflow_hive_opt.spark.map_join.partition_folder import PartitionFolder
 from airflow_hive_opt.spark.session.physical_operators import operators
 from airflow_hive_opt.spark.session.spark_compat import (
@@ -92,8 +93,8 @@ class Command:
         frame_of(self._session, self._ran).collect()
         return True
 
-    def tables_of_inserts(self) -> list[Any]:
-        """The folders of the tables to which Spark adds files by Hadoop's default committer.
+    def tables_of_inserts(self) -> list[InsertedTable]:
+        """The tables to which Spark adds files by Hadoop's default committer.
 
         A statement may have several INSERTs. There are none if one of them writes otherwise: by
         Hive, by another committer, after it has removed the table's whole folder, or into a folder
@@ -115,7 +116,8 @@ class Command:
             table, hadoop = fields["outputPath"], self._hadoop_conf_with(fields["options"])
             if self._has_another_committer(table, hadoop):
                 return []
-            found[table.toString()] = table
+            levels = fields["partitionColumns"].size()
+            found[table.toString()] = InsertedTable(table, levels)
         return list(found.values())
 
     def overwrites_one_partition(self) -> bool:

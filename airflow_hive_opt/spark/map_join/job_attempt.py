@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -39,15 +40,25 @@ _REFUSE_TO_NEST = ("s3a", "s3", "s3n")  # and their folders always seem to have 
 _FAILURES = (Py4JError, PySparkException)  # of calls to Hadoop
 
 
+@dataclass(frozen=True)
+class InsertedTable:
+    """A table to which Spark adds files by Hadoop's default committer.
+
+    ``path`` is the Hadoop path of its folder, which has ``levels`` of partition folders.
+    """
+
+    path: Any
+    levels: int
+
+
 class RowsMayBeMissing(Exception):
     """Spark has succeeded, but another job at the same time has removed or misplaced files."""
 
 
 @contextmanager
-def own_job_attempt(session: SparkSession, tables: Sequence[Any]) -> Iterator[None]:
+def own_job_attempt(session: SparkSession, tables: Sequence[InsertedTable]) -> Iterator[None]:
     """Within the block, inserts into ``tables`` commit the files of this run alone.
 
-    ``tables`` are Hadoop paths of the folders that Spark writes to with Hadoop's default committer.
     Raises :class:`RowsMayBeMissing` at the end of the block.
     """
     attempts = _started(session, tables) if tables else []
@@ -56,8 +67,8 @@ def own_job_attempt(session: SparkSession, tables: Sequence[Any]) -> Iterator[No
         return
     try:
         yield
-        for attempt in attempts:
-            attempt.check()
+        if problems := [found for attempt in attempts if (found := attempt.problem())]:
+            raise RowsMayBeMissing("; ".join(problems))
     finally:
         for attempt in attempts:
             attempt.remove()
@@ -66,7 +77,7 @@ def own_job_attempt(session: SparkSession, tables: Sequence[Any]) -> Iterator[No
                 session.conf.unset(name)
 
 
-def _started(session: SparkSession, tables: Sequence[Any]) -> list[_Attempt]:
+def _started(session: SparkSession, tables: Sequence[InsertedTable]) -> list[_Attempt]:
     """An attempt below each table.
 
     None if somebody else has decided how jobs commit, or if a table's folder can't be written, as
@@ -76,7 +87,7 @@ def _started(session: SparkSession, tables: Sequence[Any]) -> list[_Attempt]:
     if conf.get(_NUMBER) is not None or conf.getBoolean(_KEEPS_FOLDERS, False):
         return []
     number = SystemRandom().randint(1, _LARGEST)
-    attempts = [_Attempt(session, table, table.getFileSystem(conf), number) for table in tables]
+    attempts = [_Attempt(session, each, each.path.getFileSystem(conf), number) for each in tables]
     try:
         for attempt in attempts:
             attempt.mark()
@@ -93,12 +104,12 @@ def _started(session: SparkSession, tables: Sequence[Any]) -> list[_Attempt]:
 class _Attempt:
     """The folder of one number below one table."""
 
-    def __init__(self, session: SparkSession, table: Any, files: Any, number: int) -> None:
+    def __init__(self, session: SparkSession, to: InsertedTable, files: Any, number: int) -> None:
         path = session._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
         self._session = session
-        self._table = table
+        self._table, self._levels = to.path, to.levels
         self._files = files
-        self._shared = path(table, _TEMPORARY)
+        self._shared = path(to.path, _TEMPORARY)
         self._own = path(self._shared, str(number))
         self._mark = path(path(self._own, _TEMPORARY), _MARK)
         self._may_nest = files.getUri().getScheme() not in _REFUSE_TO_NEST
@@ -116,8 +127,8 @@ class _Attempt:
             self._start = self._files.getFileStatus(self._mark).getModificationTime()
             self._before = self._users()
 
-    def check(self) -> None:
-        """Raises ``RowsMayBeMissing`` if the folder was removed, or files can't be moved.
+    def problem(self) -> str | None:
+        """What is wrong if the folder was removed, or files are where no reader finds them.
 
         A store that fails now fails nothing: the statement has run, and a retry would add its rows
         again.
@@ -125,23 +136,26 @@ class _Attempt:
         place = self._table.toString()
         try:
             if not self._files.exists(self._mark):
-                raise RowsMayBeMissing(
+                return (
                     f"rows may be missing in {place}: another job that wrote to this table removed "
                     f"{self._own.toString()} before this statement ended. Compare the table with "
                     "its sources, and run jobs that add to one table one after the other"
                 )
-            if left := self._nested_folders():
-                raise RowsMayBeMissing(
+            if left := self._nested_files():
+                return (
                     f"rows are missing in {place}: two jobs made the same partition's folder at "
                     f"once, and files such as {left[0]} are one folder too deep. Move them up"
                 )
         except _FAILURES as failure:
             log.warning("can't check what other jobs did to the files: %s", in_words(failure))
+        return None
 
-    def _nested_folders(self) -> list[str]:
+    def _nested_files(self) -> list[str]:
         if not self._may_nest or self._was_alone():
             return []
-        left = move_out(self._session._jvm, self._files, self._table, self._shared, self._start)
+        left = move_out(
+            self._session._jvm, self._files, self._table, self._levels, self._shared, self._start
+        )
         self._session.catalog.refreshByPath(self._table.toString())
         return left
 

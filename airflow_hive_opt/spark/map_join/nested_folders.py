@@ -19,17 +19,18 @@ from py4j.protocol import Py4JError
 _ROUNDS = 3  # of looking and moving, while other jobs do the same
 
 
-def move_out(jvm: Any, files: Any, table: Any, shared: Any, since: int) -> list[str]:
+def move_out(jvm: Any, files: Any, table: Any, levels: int, shared: Any, since: int) -> list[str]:
     """Moves files out of nested folders below ``table``; returns the files that are left.
 
-    ``files`` is the Hadoop file system of the path ``table``, ``shared`` the folder below it from
-    which jobs commit. ``since`` is a time of the file system in milliseconds: folders that have not
-    changed after it are not listed. Raises ``Py4JError``.
+    ``files`` is the Hadoop file system of the path ``table``, which has ``levels`` of partition
+    folders. Jobs commit from the folder ``shared`` below it. ``since`` is a time of the file system
+    in milliseconds: files that are older, which an earlier job has lost, stay where they are, and
+    partitions that have not changed since are not listed. Raises ``Py4JError``.
     """
     for last in (False,) * _ROUNDS + (True,):
         try:
-            nested = _nested(files, table, since)
-            found = {place: _files_below(files, place) for place in nested}
+            nested = _nested(files, table, levels, since)
+            found = {place: _files_below(files, place, since) for place in nested}
             copied = {each.getName() for each in _files_below(files, shared)} if nested else set()
             left = [
                 (place, each)
@@ -63,8 +64,13 @@ def remove_if_empty(jvm: Any, files: Any, folder: Any) -> None:
         files.delete(folder, False)
 
 
-def _nested(files: Any, folder: Any, since: int, parent: str | None = None) -> list[Any]:
-    """``parent`` is the name of ``folder`` if that is a partition's, so not the table's own."""
+def _nested(
+    files: Any, folder: Any, levels: int, since: int, parent: str | None = None
+) -> list[Any]:
+    """``parent`` is the name of ``folder`` if that is a partition's, so not the table's own.
+
+    A new folder changes the time of the folder that it is in, but not of those further up.
+    """
     found = []
     for child in files.listStatus(folder):
         path = child.getPath()
@@ -73,15 +79,17 @@ def _nested(files: Any, folder: Any, since: int, parent: str | None = None) -> l
             continue
         if name == parent:
             found.append(path)
-        elif child.getModificationTime() >= since:
-            found += _nested(files, path, since, name)
+        elif levels > 1 or child.getModificationTime() >= since:
+            found += _nested(files, path, levels - 1, since, name)
     return found
 
 
-def _files_below(files: Any, folder: Any) -> list[Any]:
+def _files_below(files: Any, folder: Any, since: int = 0) -> list[Any]:
     found, rest = [], files.listFiles(folder, True)
     while rest.hasNext():
-        found.append(rest.next().getPath())
+        file = rest.next()
+        if file.getModificationTime() >= since:
+            found.append(file.getPath())
     return found
 
 

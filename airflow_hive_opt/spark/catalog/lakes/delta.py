@@ -82,7 +82,7 @@ class Delta:
         )
         return table
 
-    def most_values(self, table: Table, column: str) -> int:
+    def most_values(self, session: SparkSession, table: Table, column: str) -> int:  # noqa: ARG002
         """Delta makes one range of a list on a column that is no partition column."""
         return MOST_VALUES if column in table.partitioned_by else 1
 

@@ -93,7 +93,7 @@ class Hudi:
         )
         return table
 
-    def most_values(self, table: Table, column: str) -> int:
+    def most_values(self, session: SparkSession, table: Table, column: str) -> int:  # noqa: ARG002
         """A longer list on a column with bounds costs more than it skips."""
         return MOST_PARTITIONS if column in table.partitioned_by else MOST_VALUES
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JJavaError
 
 from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
 from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
@@ -71,8 +72,15 @@ class Iceberg:
         """The table unchanged: without Iceberg's catalog Spark can't read it."""
         return table
 
-    def most_values(self, table: Table, column: str) -> int:
-        """Iceberg compares a list of more than 200 values with partition values only."""
+    def most_values(self, session: SparkSession, table: Table, column: str) -> int:
+        """Iceberg compares a list of more than 200 values with partition values only.
+
+        In 1.11 a list of texts fails at a partition of NULL. Spark also applies such a list to
+        columns of other tables that are equal, so it must not be one.
+        """
+        types = {found.name: found.type for found in table.columns}
+        if types.get(column) == "string" and _lists_of_texts_fail(session):
+            return 1
         return _MOST_PARTITION_VALUES if column.lower() in table.partitioned_by else 200
 
     def expression(
@@ -106,6 +114,14 @@ class Iceberg:
         """Whether the schema has not changed since the current snapshot."""
         iceberg = loaded.table()
         return bool(iceberg.currentSnapshot().schemaId() == iceberg.schema().schemaId())
+
+
+def _lists_of_texts_fail(session: SparkSession) -> bool:
+    try:
+        session._jvm.org.apache.iceberg.util.CharSequenceSet.empty().contains(None)  # type: ignore[union-attr]
+    except Py4JJavaError:  # a NullPointerException
+        return True
+    return False
 
 
 def _reads_a_version(session: SparkSession, place: Place, loaded: Any) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
-from airflow_hive_opt.statement.types import INTEGER_BITS, STRING, TIMESTAMP
+from airflow_hive_opt.statement.types import INTEGER_BITS, TIMESTAMP
 
 _NOT_SPLIT = 1 << 62  # bytes
 
@@ -34,10 +34,7 @@ def _condition(column: str, found: RowFilter) -> object:
     if not values:
         return False
     if not found.is_range:
-        listed = {"type": "in", "term": column, "values": values}
-        # before 1.12 it fails if it compares a list of strings with a partition of NULL
-        has_value = {"type": "not-null", "term": column}
-        return _combined("and", [has_value, listed]) if found.type == STRING else listed
+        return {"type": "in", "term": column, "values": values}
     ranges = [
         _combined(
             "and",

@@ -42,7 +42,7 @@ class LakeFormat(Protocol):
     def of_entry(self, session: SparkSession, table: Table) -> Table:
         """A table whose metastore entry names the format, but which the format did not load."""
 
-    def most_values(self, table: Table, column: str) -> int:
+    def most_values(self, session: SparkSession, table: Table, column: str) -> int:
         """The length of a list up to which the format compares each value with a file's values.
 
         More values become ranges.
