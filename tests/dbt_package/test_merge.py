@@ -129,7 +129,7 @@ def test_what_is_not_pruned_is_told(lake, project, source, config, why):
 
 
 def test_strings_are_compared_one_by_one(lake, project):
-    """Iceberg 1.11, with which this does not run, fails on a list of strings with a NULL partition."""
+    """Iceberg 1.11, which is not here, fails on a list of strings if a partition is NULL."""
     row = "CAST(n AS INT) AS id, 'x' AS v, concat('d', n) AS day"
     lake.sql("DROP TABLE dw.sales")
     changes(lake, f"SELECT {row} FROM range({DAYS}) AS r(n) UNION ALL SELECT -1, 'x', NULL")
