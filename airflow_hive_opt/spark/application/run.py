@@ -47,13 +47,9 @@ from airflow_hive_opt.documents.report import (
 )
 from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.documents.required_keys import FoundKeys
-from airflow_hive_opt.local_task.context import LocalTaskContext
-from airflow_hive_opt.local_task.earlier_runs import EarlierRuns
-from airflow_hive_opt.local_task.local_task import run_local_task
 from airflow_hive_opt.local_task.passed_through import passed_through
 from airflow_hive_opt.local_task.published import publish
 from airflow_hive_opt.local_task.redundant_joins import without_joins
-from airflow_hive_opt.local_task.shared_key_sets import SharedKeySets
 from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
 from airflow_hive_opt.restriction.restrict import restrict, ways_of
@@ -66,8 +62,7 @@ from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
 from airflow_hive_opt.spark.catalog.session_binding import binding, check_binding
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.data_columns import longest_list
-from airflow_hive_opt.spark.local_task.described_keys import SparkKeyQueries
-from airflow_hive_opt.spark.local_task.engine import SparkEngine, SparkScans
+from airflow_hive_opt.spark.local_task.scans_of_plan import prune_scans
 from airflow_hive_opt.spark.local_task.snapshots import log_newer
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.job_attempt import RowsMayBeMissing
@@ -300,16 +295,9 @@ class Run:
             found = passed_through(job, plan.passed_through)
         else:
             metastore.prefetch(decision.table for decision in plan.decisions if decision.pruned)
-            engine = SparkEngine(self._session, job.bounds, job.parameters, from_metadata=True)
-            earlier = EarlierRuns(job.skipped_keys)
-            shared = None
-            if self._key_sets is not None:
-                queries = SparkKeyQueries(self._session, catalog, job)
-                shared = SharedKeySets(self._key_sets, queries)
-            context = LocalTaskContext(
-                engine, metastore, catalog.is_on_glue, job.parameters, earlier, hand_over, shared
+            result = prune_scans(
+                self._session, catalog, job, metastore, plan, hand_over, self._key_sets
             )
-            result = run_local_task(context, plan, SparkScans(self._session, catalog))
             answered, keys = result.redundant, result.keys
             found = replace(result.descriptor, snapshots=planned.snapshots)
             if planned.names is not None:

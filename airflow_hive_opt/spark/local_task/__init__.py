@@ -1,6 +1,7 @@
 """The parts of the local task that only Spark can do.
 
 - ``correlate`` rewrites before planning, and ``snapshots`` holds tables to their snapshots.
+- ``scans_of_plan`` runs the local task of a plan.
 - ``engine`` reads keys and evaluates conditions on Spark. ``lake_scans`` and ``data_columns`` are
   its kinds of scans.
 - ``described_keys`` says on what the keys of a query depend, for key sets.

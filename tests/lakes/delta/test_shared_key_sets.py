@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lakes.delta.databases import drop_database
+from tests.lakes.databases import drop_database
 from tests.spark.shared_keys import codes, counted, run, why
 
 DAYS = "FROM shared.fact f JOIN shared.days d ON f.p = d.day WHERE d.week = 1"
