@@ -54,8 +54,7 @@ class Meter:
         self._listings = Listings(session)
         self._catalog = SparkCatalog(session)
         self._jvm: Any = session._jvm
-        runtime = self._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
-        self._times = Path("/proc", str(runtime.getName()).partition("@")[0], "stat")
+        self._cpu = cpu_clock(session)
 
     def run(self, action: Callable[[], Any]) -> tuple[Cost, Any]:
         """The cost of ``action`` and its result."""
@@ -79,18 +78,26 @@ class Meter:
             peak_heap(self._session),
         ), result
 
-    def _cpu(self) -> float:
-        """Seconds of CPU time of the JVM and of this process since they started."""
-        user, system = self._times.read_text().rpartition(")")[2].split()[11:13]
-        ticks = int(user) + int(system)
-        return ticks / os.sysconf("SC_CLK_TCK") + time.process_time()
-
     def _bytes(self) -> int:
         context: Any = self._session.sparkContext._jsc.sc()
         context.listenerBus().waitUntilEmpty()
         executors = context.statusStore().executorList(False)
         convert = self._jvm.scala.jdk.javaapi.CollectionConverters.asJava
         return sum(executor.totalInputBytes() for executor in convert(executors))
+
+
+def cpu_clock(session: SparkSession) -> Callable[[], float]:
+    """Tells the seconds of CPU time of the session's JVM and of this process since they started."""
+    jvm: Any = session._jvm
+    runtime = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
+    times = Path("/proc", str(runtime.getName()).partition("@")[0], "stat")
+
+    def seconds() -> float:
+        user, system = times.read_text().rpartition(")")[2].split()[11:13]
+        ticks = int(user) + int(system)
+        return ticks / os.sysconf("SC_CLK_TCK") + time.process_time()
+
+    return seconds
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
-from airflow_hive_opt.documents import descriptor, job, report, required, required_keys
+from airflow_hive_opt.documents import descriptor, job, key_set, report, required, required_keys
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.typed_json import _UNIONS, NoneType
 
@@ -16,6 +16,7 @@ FORMATS: tuple[Format[Any], ...] = (
     descriptor._FORMAT,
     required._FORMAT,
     required_keys._FORMAT,
+    key_set._FORMAT,
     job._JOB,
     job._OUTCOME,
     report._FORMAT,

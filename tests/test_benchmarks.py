@@ -14,7 +14,7 @@ import pytest
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.metastores.thrift.metastore import ThriftMetastore
 from airflow_hive_opt.statement.scan_ref import ScanRef
-from benchmarks import correlation_report, key_predicate, overhead, planning
+from benchmarks import correlation_report, key_predicate, key_sets, overhead, planning
 from benchmarks.engines_report import write_engines
 from benchmarks.report import spread, write_growth
 from benchmarks.s3 import write_s3
@@ -216,6 +216,23 @@ def test_the_report_of_overhead_has_seconds(tmp_path):
     assert "| standalone cluster | operator | 12.00 (12.00-12.00, 1) | 8.00" in text
     assert "| 1,000 | trigger's look | 10.00 (10.00-10.00, 1) | 1 |" in text
     assert "PySpark 4.3, airflow-hive-opt 0.1" in text
+
+
+def test_the_report_of_key_sets_has_seconds_and_queries(tmp_path):
+    seconds = {key_sets.ALONE: (6.0, 4.0, 5), key_sets.SHARED: (3.0, 1.0, 1)}
+    runs = [
+        {"table": table, "form": form, "contender": name, "noise": 5.0}
+        | {"seconds": wall, "cpu_seconds": cpu, "queries": queries}
+        for table in key_sets.TABLES
+        for form in key_sets.FORMS
+        for name, (wall, cpu, queries) in seconds.items()
+    ]
+    key_sets.write(runs, {**MACHINE, "load": [1.0, 2.5]}, tmp_path)
+    text = (tmp_path / "key_sets.md").read_text()
+    line = "| hours | local tasks | a key set | 1 | 3.00 (3.00-3.00, 1) | 1.00 (1.00-1.00, 1) |"
+    assert line in text
+    assert "days, whole statements: 2.00 times as fast, 4.00 times by CPU seconds" in text
+    assert "load of the machine: 1.0 before, 2.5 after" in text
 
 
 def test_the_report_of_planning_has_its_growth(tmp_path):

@@ -8,7 +8,8 @@
   ``partitions_read`` the partitions that a run reads. ``clock`` measures its phases, and
   ``best_effort`` reads figures without failing the run.
 - ``required`` is what sensors wait for, ``required_keys`` the keys that a local task leaves for
-  them, ``key_tuples`` how documents write keys.
+  them, ``key_tuples`` how documents write keys. ``key_set`` has the keys of a query for later
+  tasks, and all on which they depend.
 - ``format`` is the common format of these files, ``typed_json`` checks their types, ``storage``
   writes them, ``cleaning`` deletes them. ``log_text`` escapes values in log lines, ``error_text``
   shortens Spark's errors.

@@ -104,8 +104,15 @@ def check_same(local_task: Binding, map_join: Binding) -> None:
         )
 
 
-def differences(local_task: Binding, map_join: Binding) -> Iterator[str]:
+def differences(
+    local_task: Binding,
+    map_join: Binding,
+    there: str = "the local task",
+    here: str = "the map join",
+) -> Iterator[str]:
     """One clause of text for every difference.
+
+    ``there`` and ``here`` are the names of the two sessions in the clauses.
 
     >>> utc = Binding("spark_catalog", "dw", None, settings={"spark.sql.session.timeZone": "UTC"})
     >>> zone = {"spark.sql.session.timeZone": "Asia/Tokyo"}
@@ -113,57 +120,63 @@ def differences(local_task: Binding, map_join: Binding) -> Iterator[str]:
     >>> list(differences(utc, tokyo))
     ['spark.sql.session.timeZone was UTC in the local task and is Asia/Tokyo in the map join']
     """
+    both = there, here
     if local_task.catalog != map_join.catalog:
-        yield _changed("the current catalog", local_task.catalog, map_join.catalog)
+        yield _changed("the current catalog", local_task.catalog, map_join.catalog, both)
     if local_task.database != map_join.database:
-        yield _changed("the current database", local_task.database, map_join.database)
+        yield _changed("the current database", local_task.database, map_join.database, both)
     if None not in (local_task.metastore, map_join.metastore) and (
         _same_form(local_task.metastore) != _same_form(map_join.metastore)
     ):
         yield (
             "the metastore is another: the location of its default database was "
-            f"{local_task.metastore} in the local task and is {map_join.metastore} in the map join"
+            f"{local_task.metastore} in {there} and is {map_join.metastore} in {here}"
         )
     for name in sorted({*local_task.tables, *map_join.tables}):
-        yield from _difference(name, local_task.tables, map_join.tables)
-    for kind, there, here in (
+        yield from _difference(name, local_task.tables, map_join.tables, both)
+    for kind, before, now in (
         ("function", local_task.functions, map_join.functions),
         ("session variable", local_task.variables, map_join.variables),
     ):
-        for name in sorted({*there, *here}):
-            if name not in here:
-                yield f"the {kind} {name} is defined in the local task and not in the map join"
-            elif name not in there:
-                yield f"the {kind} {name} is defined in the map join and not in the local task"
-            elif there[name] != here[name]:
-                yield f"the {kind} {name} is defined differently in the local task and the map join"
+        for name in sorted({*before, *now}):
+            if name not in now:
+                yield f"the {kind} {name} is defined in {there} and not in {here}"
+            elif name not in before:
+                yield f"the {kind} {name} is defined in {here} and not in {there}"
+            elif before[name] != now[name]:
+                yield f"the {kind} {name} is defined differently in {there} and {here}"
     for name in sorted({*local_task.settings, *map_join.settings}):
         setting, other = local_task.settings.get(name), map_join.settings.get(name)
         if _same_form(setting) != _same_form(other):
-            yield _changed(name, _shown(setting), _shown(other))
+            yield _changed(name, _shown(setting), _shown(other), both)
 
 
-def _changed(what: str, before: str, now: str) -> str:
-    return f"{what} was {before} in the local task and is {now} in the map join"
+def _changed(what: str, before: str, now: str, both: tuple[str, str]) -> str:
+    there, here = both
+    return f"{what} was {before} in {there} and is {now} in {here}"
 
 
 def _difference(
-    name: str, there: Mapping[str, str | None], here: Mapping[str, str | None]
+    name: str,
+    before: Mapping[str, str | None],
+    now: Mapping[str, str | None],
+    both: tuple[str, str],
 ) -> Iterator[str]:
-    """How a table or view differs; nothing if it is only missing here: Spark reports that."""
-    if name not in here:
-        if _kind(there[name]) == _TEMPORARY:
-            yield f"{name} is a temporary view in the local task and not in the map join"
-    elif name not in there:
-        what = "a temporary view" if _kind(here[name]) == _TEMPORARY else "read"
-        yield f"{name} is {what} in the map join and not in the local task"
-    elif _same_form(there[name]) != _same_form(here[name]):
-        if _kind(there[name]) == _kind(here[name]) != _TABLE:
-            yield f"the definition of {name}, {_kind(here[name])}, has changed since the local task"
+    """How a table or view differs; nothing if it is only missing now: Spark reports that."""
+    there, here = both
+    if name not in now:
+        if _kind(before[name]) == _TEMPORARY:
+            yield f"{name} is a temporary view in {there} and not in {here}"
+    elif name not in before:
+        what = "a temporary view" if _kind(now[name]) == _TEMPORARY else "read"
+        yield f"{name} is {what} in {here} and not in {there}"
+    elif _same_form(before[name]) != _same_form(now[name]):
+        if _kind(before[name]) == _kind(now[name]) != _TABLE:
+            yield f"the definition of {name}, {_kind(now[name])}, has changed since {there}"
         else:
             yield (
-                f"{name} {_described(there[name])} in the local task and {_described(here[name])} "
-                "in the map join"
+                f"{name} {_described(before[name])} in {there} and {_described(now[name])} in "
+                f"{here}"
             )
 
 

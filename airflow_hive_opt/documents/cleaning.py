@@ -1,4 +1,4 @@
-"""Finds the files of old attempts, so that a cleaning job can delete them."""
+"""Finds the files of old attempts and key sets, so that a cleaning job can delete them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 
-from airflow_hive_opt.documents.storage import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, StoragePath
+from airflow_hive_opt.documents.storage import (
+    KEY_SETS,
+    TEMPORARY_PREFIX,
+    TEMPORARY_SUFFIX,
+    StoragePath,
+)
 
 # <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.keys|.job|.outcome|.partitions].json, or
 # <try>[.guarded].sql there; a hook's further statements are <try>.<number>
 _OWN = re.compile(
     r"-?\d+/(\d+(\.\d+)?(\.(report|keys|job|outcome|partitions))?\.json|\d+(\.guarded)?\.sql|"
     rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]+{re.escape(TEMPORARY_SUFFIX)})"
+)
+_OF_KEY_SET = re.compile(
+    r"[0-9a-f]{32}\.json|"
+    rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]+{re.escape(TEMPORARY_SUFFIX)}"
 )
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
@@ -30,7 +39,7 @@ def age(text: str) -> timedelta:
 
 
 def older_than(root: StoragePath, limit: timedelta, now: datetime) -> Iterator[StoragePath]:
-    """The attempts' files under ``root`` that were last written before ``now - limit``.
+    """The files of attempts and key sets under ``root``, last written before ``now - limit``.
 
     They include temporary files of unfinished writes, but no files with other names or at other
     depths. Raises ``OSError``.
@@ -38,6 +47,11 @@ def older_than(root: StoragePath, limit: timedelta, now: datetime) -> Iterator[S
     for pattern in ("*.json", "*.sql", f"{TEMPORARY_PREFIX}*{TEMPORARY_SUFFIX}"):
         for path in root.glob(f"*/*/*/*/{pattern}"):
             own = _OWN.fullmatch("/".join(path.parts[-2:]))
+            if own and (written := _written(path)) and written < now - limit:
+                yield path
+    for pattern in ("*.json", f"{TEMPORARY_PREFIX}*{TEMPORARY_SUFFIX}"):
+        for path in root.glob(f"{KEY_SETS}/*/*/{pattern}"):
+            own = _OF_KEY_SET.fullmatch(path.name)
             if own and (written := _written(path)) and written < now - limit:
                 yield path
 

@@ -22,7 +22,7 @@ from airflow_hive_opt.documents.storage import StoragePath as StoragePath
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.statement.scan_ref import ScanRef
 
-VERSION = 11
+VERSION = 12
 
 
 @dataclass(frozen=True)
@@ -197,6 +197,20 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class KeySetUse:
+    """What a task did with the key set of the key query ``sql``; ``source`` is its name in logs.
+
+    ``code`` is a :class:`~airflow_hive_opt.documents.key_set.KeySetCode`, ``why`` says more, such
+    as which table has changed.
+    """
+
+    source: str
+    sql: str
+    code: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Descriptor:
     """The local task's results that the map-join stage needs.
 
@@ -206,7 +220,7 @@ class Descriptor:
     which sessions the partition list is valid. Without a binding, only the application that made
     the list may use it.
     ``changes`` is set for MERGE, UPDATE and DELETE. ``small_tables`` are those that a worker has
-    read.
+    read. ``key_sets`` says which keys came from a key set, and why others did not.
     """
 
     query_digest: str
@@ -220,6 +234,7 @@ class Descriptor:
     binding: Optional[Binding] = None
     changes: Optional[Changes] = None
     small_tables: tuple[SmallTable, ...] = ()
+    key_sets: tuple[KeySetUse, ...] = ()
 
     @property
     def kept(self) -> int:

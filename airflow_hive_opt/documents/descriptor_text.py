@@ -22,13 +22,19 @@ _SHOWN = 20
 def descriptor_to_text(descriptor: Descriptor) -> str:
     """The headline, then a paragraph for each scan.
 
-    A paragraph has the decision, the keys with their SQL, and the first partitions.
+    A paragraph has the decision, the keys with their SQL, and the first partitions. The keys of a
+    key set follow.
     """
     parts = [headline(descriptor), f"decided {descriptor.created}"]
     for decision, found in scans(descriptor):
         parts += ["", *_scan(decision, found)]
     for row_filter in descriptor.row_filters:
         parts += ["", *_row_filter(row_filter)]
+    if descriptor.key_sets:
+        parts.append("")
+    for use in descriptor.key_sets:
+        why = f": {use.why}" if use.why else ""
+        parts.append(f"keys of {use.source} in the key set: {use.code}{why}")
     if descriptor.statement:
         parts += [
             "",

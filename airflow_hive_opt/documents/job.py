@@ -75,6 +75,8 @@ class Job:
       snapshots from which their keys come.
     - ``skipped_keys`` are keys that the last run of this task found not worth reading; see
       :class:`~airflow_hive_opt.local_task.earlier_runs.EarlierRuns`.
+    - ``key_sets`` is the URI of the folder of the key set that this statement shares with others;
+      empty for none.
     - ``columns`` limits the partition columns of :attr:`Stages.KEYS`.
     - ``token`` marks the job's outcome and the list that :attr:`Stages.KEYS` writes. Readers
       reject documents with another token.
@@ -96,6 +98,7 @@ class Job:
     skipped_keys: Mapping[str, int] = field(default_factory=dict)
     descriptor: Optional[str] = None
     digest: Optional[str] = None
+    key_sets: str = ""
     columns: tuple[str, ...] = ()
     token: str = ""
 
@@ -185,7 +188,7 @@ class Outcome:
     token: str = ""
 
 
-_JOB = Format("job", 4, Job)
+_JOB = Format("job", 5, Job)
 _OUTCOME = Format("outcome", 1, Outcome)
 
 

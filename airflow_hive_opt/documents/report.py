@@ -182,6 +182,9 @@ def descriptor_summary(
             for found, on in scans(descriptor)
         ],
         "snapshots": [asdict(found) for found in descriptor.snapshots],
+        "key_sets": [
+            {"source": use.source, "code": use.code, "why": use.why} for use in descriptor.key_sets
+        ],
         "predicates": [
             {**found.scan.to_json(), "column": found.column}
             | {"keys": found.source.keys, "range": found.is_range}

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 StoragePath: TypeAlias = "UPath | ProxyUPath"
 """A path in any storage that fsspec supports; Airflow's ObjectStoragePath is one."""
 
+KEY_SETS = "key_sets"
+"""The folder of key sets with names: ``<root>/key_sets/<dag>/<name>/<digest>.json``."""
 TEMPORARY_PREFIX = ".hive-opt-"
 TEMPORARY_SUFFIX = ".tmp"
 """A file whose name has this prefix and suffix belongs to an unfinished write."""

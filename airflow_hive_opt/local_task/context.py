@@ -8,6 +8,7 @@ from airflow_hive_opt.documents.descriptor import SkippedKeys
 from airflow_hive_opt.local_task.earlier_runs import EarlierRuns, digest_of
 from airflow_hive_opt.local_task.engine import Engine
 from airflow_hive_opt.local_task.key_sets import KeySets, failed
+from airflow_hive_opt.local_task.shared_key_sets import SharedKeySets
 from airflow_hive_opt.metastores.metastore import MetastoreError, PartitionCatalog
 from airflow_hive_opt.metastores.partitions import Partition
 from airflow_hive_opt.pruning.decisions import ScanDecision
@@ -21,7 +22,7 @@ class LocalTaskContext:
     Runs each key query once, and lists each table's partition names once.
 
     ``is_on_glue`` says that Spark's metastore is AWS Glue, and ``hand_over`` that other
-    applications read the results.
+    applications read the results. ``shared`` is the key set that the task shares with others.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class LocalTaskContext:
         parameters: Mapping[str, object],
         earlier: EarlierRuns,
         hand_over: bool,
+        shared: SharedKeySets | None = None,
     ) -> None:
         self.engine = engine
         self.metastore = metastore
@@ -40,7 +42,8 @@ class LocalTaskContext:
         self.hand_over = hand_over
         self.metastore_failed = False
         """Whether a metastore call has failed: no further calls then."""
-        self.keys = KeySets(engine, self.partition_names)
+        self.keys = KeySets(engine, self.partition_names, shared)
+        self.shared = shared
         self._earlier = earlier
         self._names: dict[str, list[Partition]] = {}
         self._totals: dict[str, int] = {}

@@ -63,6 +63,7 @@ def _descriptor(context: LocalTaskContext, plan: Plan, entries: list[Entry]) -> 
         tuple(row_filter for entry in entries for row_filter in entry.filters),
         tuple(entry.files for entry in entries if entry.files),
         changes=changes_of(plan),
+        key_sets=tuple(context.shared.uses) if context.shared else (),
     )
 
 

@@ -256,8 +256,17 @@ def _has_avro_schema(hive: Any) -> bool:
     return any(name.startswith("avro.schema.") for name in names)
 
 
+def read_as(serde: str, input_format: str) -> str:
+    """The format as which Spark reads all files of a Hive table; empty if it is not known.
+
+    >>> read_as("org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", "org.some.Input")
+    ''
+    """
+    return _READ_AS.get((serde, input_format), "")
+
+
 def _read_as(storage: Any) -> str:
-    return _READ_AS.get((_serde(storage), storage.inputFormat or ""), "")
+    return read_as(_serde(storage), storage.inputFormat or "")
 
 
 def _buckets(storage: Any) -> Buckets | None:

@@ -16,6 +16,7 @@ from airflow_hive_opt.operators.arguments import (
 )
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException, AirflowSkipException
+from airflow_hive_opt.provider.attempts import default_root, key_sets_folder
 from airflow_hive_opt.provider.earlier_runs import skipped_keys_of
 from airflow_hive_opt.provider.embedded import load_spark
 from airflow_hive_opt.provider.glue import names_glue
@@ -60,6 +61,11 @@ class LocalTaskOperator(StatementOperator):
     :param hold_snapshots: if true, the statement reads small Iceberg and Delta tables at the
         snapshots from which their keys come, also if the map join is another task and runs later.
         Default: it reads their current snapshots.
+    :param key_sets: the key set that the task shares with others: a name, which all tasks and runs
+        of the DAG know, or the path or URI of a folder. The task takes the keys of each key query
+        from it, if another task has read them from the same tables, unchanged since, and reads the
+        query in the same way. Else the task reads them, and the key set has them from then on.
+        Default: none. (templated)
     :param local_task: where the local task runs. ``worker``: in the task's own process, without a
         JVM; if that is not possible, the task fails. ``spark``: on Spark. ``auto``: in the task's
         process if possible, else on Spark; the log says why. Default: ``[hive_opt] local_task``,
@@ -84,7 +90,12 @@ class LocalTaskOperator(StatementOperator):
     """
 
     stages: ClassVar[StagesName] = "local task"
-    template_fields: Sequence[str] = (*StatementOperator.template_fields, "prune_only", *SWITCHES)
+    template_fields: Sequence[str] = (
+        *StatementOperator.template_fields,
+        "key_sets",
+        "prune_only",
+        *SWITCHES,
+    )
 
     def __init__(
         self,
@@ -97,6 +108,7 @@ class LocalTaskOperator(StatementOperator):
         python_functions: bool | str | None = None,
         planning_seconds: int | str | None = None,
         hold_snapshots: bool = False,
+        key_sets: str | None = None,
         local_task: str | None = None,
         storage_conn_id: str | None = None,
         prune_only: bool | str = False,
@@ -108,6 +120,8 @@ class LocalTaskOperator(StatementOperator):
         check_whole_number("max_key_bytes", max_key_bytes, 1)
         if not isinstance(hold_snapshots, bool):
             raise ValueError(f"hold_snapshots must be True or False, not {hold_snapshots!r}")
+        if key_sets is not None and not (isinstance(key_sets, str) and key_sets.strip()):
+            raise ValueError(f"key_sets must be a name or the path of a folder, not {key_sets!r}")
         check_local_task(local_task)
         if not isinstance(for_other_runner, bool):
             raise ValueError(f"for_other_runner must be True or False, not {for_other_runner!r}")
@@ -134,6 +148,7 @@ class LocalTaskOperator(StatementOperator):
         self.planning_seconds = planning_seconds
         check_switches(given_switches(self, SWITCHES))
         self.hold_snapshots = hold_snapshots
+        self.key_sets = key_sets
         self.local_task = local_task
         self.storage_conn_id = storage_conn_id
         if dry is not None:
@@ -168,6 +183,7 @@ class LocalTaskOperator(StatementOperator):
             switches=given_switches(self, SWITCHES),
             hold_snapshots=self.hold_snapshots,
             skipped_keys=skipped_keys_of(context) if free else {},
+            key_sets=self._key_sets_folder(context),
             **fields,
         )
         if self.for_other_runner and job.session_conf:
@@ -178,6 +194,12 @@ class LocalTaskOperator(StatementOperator):
             )
             raise without_stack(AirflowFailException(message))
         return job
+
+    def _key_sets_folder(self, context: Context) -> str:
+        """The URI of the key set's folder; empty for none."""
+        if self.key_sets is None:
+            return ""
+        return key_sets_folder(self.key_sets, self.descriptor_path or default_root(), context)
 
     def prepared(self, context: Context, job: Job, place: Deployment) -> Prepared:
         """Starts the local task in this process; see :meth:`StatementOperator.prepared`."""

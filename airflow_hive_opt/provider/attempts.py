@@ -8,12 +8,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.documents.storage import KEY_SETS
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException, ObjectStoragePath, conf
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
 
 _LONGEST_PART = 200
+_FOLDER = re.compile(r"/|[a-z][a-z0-9+.-]*://")
 # <task>/<map index>/<try>.json; safe_part makes the task's part
 _IN_RUN = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*/-?[0-9]+/[0-9]+\.json"
 
@@ -58,6 +60,26 @@ def checked_attempt_path(root: str, context: Context) -> ObjectStoragePath:
         return attempt_path(root, context)
     except (ValueError, ImportError) as error:
         raise AirflowFailException(f"descriptor_path {root!r} can't be used: {error}") from None
+
+
+def key_sets_folder(given: str, root: str, context: Context) -> str:
+    """The URI of the folder of a key set.
+
+    ``given`` is a name, for ``root/key_sets/dag/name``, which all runs of the DAG share, or the
+    folder itself. Raises ``AirflowFailException`` if it is neither.
+    """
+    if not given.strip() or ("/" in given and not _FOLDER.match(given)):
+        raise AirflowFailException(
+            f"key_sets must be a name, an absolute path or a URI, not {given!r}"
+        )
+    try:
+        if "/" in given:
+            return str(ObjectStoragePath(given.rstrip("/")))
+        instance: Any = context["ti"]
+        ids = map(safe_part, (instance.dag_id, given))
+        return str(ObjectStoragePath(root.rstrip("/")).joinpath(KEY_SETS, *ids))
+    except (ValueError, ImportError) as error:
+        raise AirflowFailException(f"key_sets {given!r} can't be used: {error}") from None
 
 
 def safe_part(name: str) -> str:

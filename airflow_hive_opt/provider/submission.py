@@ -58,8 +58,11 @@ def plain_uri(path: StoragePath) -> str:
 def for_driver(job: Job, path: StoragePath) -> Job:
     """The job with a token, and with URIs that a driver without Airflow can open."""
     descriptor = job.descriptor and plain_uri(ObjectStoragePath(job.descriptor))
+    key_sets = job.key_sets and plain_uri(ObjectStoragePath(job.key_sets))
     token = job.token or uuid4().hex
-    return dataclasses.replace(job, path=plain_uri(path), descriptor=descriptor, token=token)
+    return dataclasses.replace(
+        job, path=plain_uri(path), descriptor=descriptor, key_sets=key_sets, token=token
+    )
 
 
 def application_name(context: Context) -> str:

@@ -130,7 +130,8 @@ def _found(
         settings = {**(spark_conf_for(connection) if connection else {}), **given}
         metastore, is_on_glue = _metastore(connection, settings)
         opener, has_storage = _opener(storage_conn_id), storage_conn_id is not None
-        return find(job, Place(metastore, is_on_glue, settings, opener, has_storage))
+        opens = (opener, has_storage, ObjectStoragePath)
+        return find(job, Place(metastore, is_on_glue, settings, *opens))
     except Unanswered as why:
         return str(why)
     except AirflowFailException as error:

@@ -11,7 +11,8 @@ it raises :class:`~airflow_hive_opt.worker.unanswered.Unanswered`, and Spark doe
    conditions (``partition_names``).
 3. Both translate a key source's SQL to DuckDB's (``translation``), load its tables (``tables``)
    into a ``database`` in memory, and evaluate it there.
-4. ``files`` has the rows of a table's files, as Spark reads them; ``lakes`` those of tables that
+4. ``described_keys`` says on what the keys of a query depend, for key sets.
+5. ``files`` has the rows of a table's files, as Spark reads them; ``lakes`` those of tables that
    keep their own list of files. ``types`` and ``casts`` say which values compare exactly.
    ``unanswered`` has the errors that say what the worker does not support.
 """

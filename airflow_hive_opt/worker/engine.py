@@ -67,11 +67,14 @@ class WorkerEngine:
     ) -> Keys | Reason:
         """See :class:`~airflow_hive_opt.local_task.engine.Engine`."""
         keys = collect(source, self._tables, self._bounds, self._parameters)
-        if isinstance(keys, Reason):
-            return keys
+        if not isinstance(keys, Reason):
+            self.note(keys)
+        return keys
+
+    def note(self, keys: WorkerKeys) -> None:
+        """Notes on what the keys depend, for :attr:`calls` and :attr:`leaves_out`."""
         self._calls |= {name.lower() for name in keys.functions}
         self.leaves_out |= not keys.exact
-        return keys
 
     def collect_together(self, sources: Sequence[KeySource], names: NamesOf) -> list[Keys | Reason]:
         """See :class:`~airflow_hive_opt.local_task.engine.Engine`."""

@@ -12,7 +12,7 @@ from airflow_hive_opt.pruning.reasons import Reason
 from airflow_hive_opt.worker.database import database
 from airflow_hive_opt.worker.keys import Keys
 from airflow_hive_opt.worker.tables import Tables
-from airflow_hive_opt.worker.translation.translate import is_stable, translate
+from airflow_hive_opt.worker.translation.translate import Translation, is_stable, translate
 from airflow_hive_opt.worker.types import DATE, STRING
 from airflow_hive_opt.worker.unanswered import Unanswered
 
@@ -30,8 +30,7 @@ def collect(
     if not is_stable(source.sql):
         return Reason.KEY_SOURCE_NOT_DETERMINISTIC
     tables = replace(tables, skeletons=dict(source.skeletons))
-    rows_sql = source.sql.replace("SELECT DISTINCT ", "SELECT ", 1)
-    found = translate(rows_sql, tables.source, parameters)
+    found = translated(source, tables, parameters)
     names = [f"c{at}" for at in range(len(found.types))]
     listed = ", ".join(names)
     sizes = [
@@ -66,6 +65,12 @@ def collect(
         exact=not found.left_out,
         functions=found.functions,
     )
+
+
+def translated(source: KeySource, tables: Tables, parameters: Mapping[str, object]) -> Translation:
+    """The key query in DuckDB's SQL, for a row of the source each; raises :class:`Unanswered`."""
+    rows_sql = source.sql.replace("SELECT DISTINCT ", "SELECT ", 1)
+    return translate(rows_sql, tables.source, parameters)
 
 
 def _too_much(reason: Reason, left_out: Sequence[str]) -> Reason:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from upath import UPath
+
 from airflow_hive_opt.documents.binding import CASE_SENSITIVE, CHANGES_VALUES, WORKER, Binding
 from airflow_hive_opt.documents.clock import Clock
 from airflow_hive_opt.documents.descriptor import Descriptor
@@ -24,10 +26,12 @@ from airflow_hive_opt.local_task.earlier_runs import EarlierRuns
 from airflow_hive_opt.local_task.local_task import run_local_task
 from airflow_hive_opt.local_task.passed_through import passed_through
 from airflow_hive_opt.local_task.published import publish
+from airflow_hive_opt.local_task.shared_key_sets import SharedKeySets
 from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.metastores.metastore import MetastoreError, Remote
 from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
 from airflow_hive_opt.pruning.reasons import Reason
+from airflow_hive_opt.worker.described_keys import WorkerKeyQueries
 from airflow_hive_opt.worker.engine import MetastoreTables, OtherScans, WorkerEngine
 from airflow_hive_opt.worker.lakes.catalog import StatementTables
 from airflow_hive_opt.worker.planning import located, planned
@@ -58,6 +62,7 @@ class Place:
     - ``settings`` are Spark's settings as far as they are known before Spark starts.
     - ``open_path`` makes a path from the URI of a table's folder. ``has_storage`` says that it has
       a connection of its own.
+    - ``open_key_sets`` makes a path from the URI of a key set.
     """
 
     metastore: Remote
@@ -65,6 +70,7 @@ class Place:
     settings: Mapping[str, str]
     open_path: Callable[[str], StoragePath]
     has_storage: bool = False
+    open_key_sets: Callable[[str], StoragePath] = UPath
 
 
 @dataclass(frozen=True)
@@ -121,8 +127,17 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     tables = Tables(MetastoreTables(catalog, place.metastore), place.open_path, lake=catalog.lake)
     engine = WorkerEngine(tables, job.bounds, job.parameters)
     earlier = EarlierRuns(job.skipped_keys)
+    home = place.metastore.default_location()
+
+    def binding(sql: str) -> Binding:
+        return _binding(home, located(catalog, sql), settings)
+
+    shared = None
+    if job.key_sets:
+        folder = place.open_key_sets(job.key_sets)
+        shared = SharedKeySets(folder, WorkerKeyQueries(job, tables, engine, binding))
     context = LocalTaskContext(
-        engine, place.metastore, place.is_on_glue, job.parameters, earlier, hand_over=True
+        engine, place.metastore, place.is_on_glue, job.parameters, earlier, True, shared
     )
     found = run_local_task(context, plan, OtherScans())
     if context.metastore_failed:
@@ -131,20 +146,10 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
         raise Unanswered("hold_snapshots is True, and only Spark reads tables at their snapshots")
     if engine.leaves_out:
         _check_pruned(found.descriptor)
-    session = Binding(
-        "spark_catalog",
-        "default",
-        place.metastore.default_location(),
-        located(catalog, job.statement),
-        {
-            CASE_SENSITIVE: "false",  # Spark's default, and the only value that a worker accepts
-            **{name: value for name, value in settings.items() if CHANGES_VALUES.fullmatch(name)},
-        },
-    )
     descriptor = replace(
         found.descriptor,
         query_digest=job.query_digest,
-        binding=session.for_worker(engine.calls),
+        binding=binding(job.statement).for_worker(engine.calls),
         small_tables=engine.small_tables,
         snapshots=engine.snapshots,
     )
@@ -154,6 +159,22 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
         )
         descriptor = replace(descriptor, targets=tuple(measured))
     return descriptor, found.keys
+
+
+def _binding(
+    home: str | None, tables: Mapping[str, str | None], settings: Mapping[str, str]
+) -> Binding:
+    """How the map join's session reads these tables, as far as it is known before Spark starts."""
+    return Binding(
+        "spark_catalog",
+        "default",
+        home,
+        tables,
+        {
+            CASE_SENSITIVE: "false",  # Spark's default, and the only value that a worker accepts
+            **{name: value for name, value in settings.items() if CHANGES_VALUES.fullmatch(name)},
+        },
+    )
 
 
 def _check_pruned(descriptor: Descriptor) -> None:

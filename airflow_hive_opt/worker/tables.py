@@ -13,7 +13,7 @@ from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.statement.catalog import Table
 from airflow_hive_opt.worker.casts import canonical, in_calendar, value_of_text
 from airflow_hive_opt.worker.database import load, texts
-from airflow_hive_opt.worker.files.rows import Reader, Rows, check_readable, parts_of
+from airflow_hive_opt.worker.files.rows import Part, Reader, Rows, check_readable, parts_of
 from airflow_hive_opt.worker.files.text import text_of_null
 from airflow_hive_opt.worker.lakes.lake_table import LakeTable
 from airflow_hive_opt.worker.translation.typed import identifier
@@ -94,6 +94,13 @@ class Tables:
             else:
                 self._load_rows(connection, key, names)
 
+    def note(self, read: SmallTable | Snapshot) -> None:
+        """Notes the state of a table whose keys are used."""
+        if isinstance(read, Snapshot):
+            self.snapshots[read.table] = read
+        else:
+            self.read[read.name] = read
+
     def _storage(self, table: Table) -> Storage:
         if table.definition is not None or table.view is not None:
             raise NotUnderstood(f"{table.name}, which has no files of its own")
@@ -132,26 +139,27 @@ class Tables:
 
     def _rows(self, table: Table, listed: Sequence[str]) -> tuple[Rows, Collection[str]]:
         """The rows of a table of files, and its partition columns."""
+        parts, names = self.parts(table)
+        rows = Reader(table, listed, self.open_path, self.most_bytes).rows(parts)
+        self.note(SmallTable(table.name, rows.folders, names))
+        return rows, {column.name for column in table.partition_columns}
+
+    def parts(self, table: Table) -> tuple[list[Part], str | None]:
+        """The folders of a table of files, and the digest of its partitions' values, if any."""
         storage = self._storage(table)
-        partitions = self.known.stored_partitions(table) if table.partition_columns else ()
+        if not table.partition_columns:
+            return parts_of(table, storage, ()), None
+        partitions = self.known.stored_partitions(table)
         for _, own in partitions:
             if (own.format, own.serde) != (storage.format, storage.serde):
                 raise Unanswered(f"{table.name} has partitions of another format than its own")
-        reader = Reader(table, listed, self.open_path, self.most_bytes)
-        rows = reader.rows(parts_of(table, storage, partitions))
         names = digest_of_values([part for part, _ in partitions])
-        self.read[table.name] = SmallTable(
-            table.name, rows.folders, names if table.partition_columns else None
-        )
-        return rows, {column.name for column in table.partition_columns}
+        return parts_of(table, storage, partitions), names
 
     def _lake_rows(self, table: Table, listed: Sequence[str]) -> tuple[Rows, Collection[str]]:
         """The rows of a table that lists its own files, and its columns that files do not have."""
         found = self.lake(table).read(listed, self.most_bytes)
-        if found.snapshot is not None:
-            self.snapshots[table.name] = found.snapshot
-        else:
-            self.read[table.name] = SmallTable(table.name, found.rows.folders)
+        self.note(found.snapshot or SmallTable(table.name, found.rows.folders))
         return found.rows, {column.name for column in found.partition_columns}
 
     def _load_names(self, connection: duckdb.DuckDBPyConnection, key: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 from airflow_hive_opt.documents.descriptor import decode, encode
 from airflow_hive_opt.provider.airflow_compat import SparkSubmitOperator
 from tests.services.processes import HOST
+from tests.spark.shared_keys import aged, counted
 from tests.versions.installed import needs_airflow
 
 DAGS = Path(__file__).parents[2] / "dags"
@@ -313,3 +314,16 @@ def test_example_dags_are_imported_without_a_database(path):
         if "track_driver_via_k8s_api" not in given:
             pytest.skip("this Spark provider does not follow drivers on Kubernetes")
     assert DagBag(path).import_errors == {}
+
+
+def test_the_example_dag_sales_of_the_month_reads_the_days_once(spark, run, monkeypatch):
+    asked = counted(monkeypatch)
+    aged(spark, "date_dim")
+    reports = ("by_category", "by_state", "by_day")
+    for found in (run("sales_of_the_month", run_conf={"month": 11}) for _ in range(2)):
+        assert found.state == "success"
+        joined = [summary(found, f"month.map_join_{name}") for name in reports]
+        assert [(each["kept"], each["total"]) for each in joined] == [(30, 61)] * 3
+    assert asked == ["date_dim"]
+    decided = [summary(found, f"month.local_task_{name}")["key_sets"] for name in reports]
+    assert [[use["code"] for use in uses] for uses in decided] == [["TAKEN"]] * 3

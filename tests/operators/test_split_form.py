@@ -214,6 +214,43 @@ def test_the_task_group_refuses_unknown_arguments():
         MapJoinPruneTaskGroup("sales", sql=SQL, max_partition=3)
 
 
+def test_the_task_group_takes_several_statements_that_share_a_key_set():
+    with DAG("d") as dag:
+        before = LocalTaskOperator(task_id="before", sql=SQL)
+        group = MapJoinPruneTaskGroup(
+            "sales",
+            sql={"rows": SQL, "sums": SQL.replace("f.id", "sum(f.id)"), "more": SQL},
+            max_partitions=3,
+            on_empty="skip",
+            retries=2,
+        )
+        before >> group
+    names = {"rows", "sums", "more"}
+    tasks = {f"sales.{kind}_{name}" for kind in ("local_task", "map_join") for name in names}
+    assert set(dag.task_dict) == {"before", *tasks}
+    first = group.local_task
+    assert (first.task_id, first.upstream_task_ids) == ("sales.local_task_rows", {"before"})
+    for name, local_task in group.local_tasks.items():
+        assert (local_task.key_sets, local_task.retries) == ("sales", 2)
+        # a gate of one statement must not skip the others
+        assert (local_task.max_partitions, local_task.on_empty) == (None, "run")
+        map_join = group.map_joins[name]
+        assert map_join.sql == local_task.sql
+        assert map_join.upstream_task_ids == {local_task.task_id}
+        assert (map_join.max_partitions, map_join.on_empty) == (3, "skip")
+        if local_task is not first:
+            assert local_task.upstream_task_ids == {first.task_id}
+    assert group.output.operator is group.map_joins["rows"]
+
+
+def test_the_statements_of_a_task_group_may_have_a_key_set_of_another_name():
+    with DAG("d"):
+        group = MapJoinPruneTaskGroup("sales", sql={"rows": SQL}, key_sets="days")
+        with pytest.raises(ValueError, match="sql must have at least one statement"):
+            MapJoinPruneTaskGroup("none", sql={})
+    assert group.local_task.key_sets == "days"
+
+
 def test_a_local_task_refuses_show_rows():
     for make in (
         lambda: LocalTaskOperator(task_id="t", sql=SQL, show_rows=0),

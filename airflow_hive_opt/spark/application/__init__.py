@@ -2,7 +2,6 @@
 
 - ``planning`` makes the statement that is pruned. ``required_partitions`` finds what a sensor waits
   for.
-- ``session_binding`` records how a session reads a statement, and compares.
 - ``completion`` makes report and outcome once the statement has run.
 - ``shipping`` and ``submitted`` are the two ends of ``spark-submit``.
 """

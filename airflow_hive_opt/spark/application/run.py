@@ -47,9 +47,6 @@ from airflow_hive_opt.documents.report import (
 )
 from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.documents.required_keys import FoundKeys
-from airflow_hive_opt.local_task.context import LocalTaskContext
-from airflow_hive_opt.local_task.earlier_runs import EarlierRuns
-from airflow_hive_opt.local_task.local_task import run_local_task
 from airflow_hive_opt.local_task.passed_through import passed_through
 from airflow_hive_opt.local_task.published import publish
 from airflow_hive_opt.local_task.redundant_joins import without_joins
@@ -60,12 +57,12 @@ from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
 from airflow_hive_opt.spark.application.completion import Result, outcome_of
 from airflow_hive_opt.spark.application.planning import plan_job
 from airflow_hive_opt.spark.application.required_partitions import required_partitions
-from airflow_hive_opt.spark.application.session_binding import binding, check_binding
 from airflow_hive_opt.spark.catalog.lakes.files import counted
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
+from airflow_hive_opt.spark.catalog.session_binding import binding, check_binding
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.data_columns import longest_list
-from airflow_hive_opt.spark.local_task.engine import SparkEngine, SparkScans
+from airflow_hive_opt.spark.local_task.scans_of_plan import prune_scans
 from airflow_hive_opt.spark.local_task.snapshots import log_newer
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.job_attempt import RowsMayBeMissing
@@ -125,10 +122,11 @@ def _outcome(
     pruned: Report | None = None
     try:
         path, handed_over = open_path(job.path), open_path(job.descriptor or job.path)
+        shared = open_path(job.key_sets) if job.key_sets else None
     except (ValueError, ImportError) as error:
         return Outcome(Status.REFUSED, in_words(error))
     try:
-        run = Run(session(), job, path)
+        run = Run(session(), job, path, shared)
         if job.stages is Stages.KEYS:
             return run.required_partitions()
         if job.descriptor is not None:
@@ -155,16 +153,24 @@ def _outcome(
 class Run:
     """The stages of one job in one session, with one catalog and one clock.
 
-    The settings of the job's ``SET`` lines stay set in the session. ``path`` is the job's, opened.
+    The settings of the job's ``SET`` lines stay set in the session. ``path`` and ``key_sets`` are
+    the job's, opened.
     """
 
-    def __init__(self, session: SparkSession, job: Job, path: StoragePath) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        job: Job,
+        path: StoragePath,
+        key_sets: StoragePath | None = None,
+    ) -> None:
         self._session = session
         self._job = job
         self._path = path
         for name, value in job.session_conf.items():
             session.conf.set(name, value)
         self._catalog = catalog_of(session)
+        self._key_sets = key_sets
         self._clock = Clock()
         # now, because once the statement has run, a failing call may not fail the task
         self._application_id = session.conf.get("spark.app.id", None)
@@ -289,12 +295,9 @@ class Run:
             found = passed_through(job, plan.passed_through)
         else:
             metastore.prefetch(decision.table for decision in plan.decisions if decision.pruned)
-            engine = SparkEngine(self._session, job.bounds, job.parameters, from_metadata=True)
-            earlier = EarlierRuns(job.skipped_keys)
-            context = LocalTaskContext(
-                engine, metastore, catalog.is_on_glue, job.parameters, earlier, hand_over
+            result = prune_scans(
+                self._session, catalog, job, metastore, plan, hand_over, self._key_sets
             )
-            result = run_local_task(context, plan, SparkScans(self._session, catalog))
             answered, keys = result.redundant, result.keys
             found = replace(result.descriptor, snapshots=planned.snapshots)
             if planned.names is not None:

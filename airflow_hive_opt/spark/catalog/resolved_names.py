@@ -43,13 +43,14 @@ class ResolvedNames:
     ``tables`` has locations and, for views, digests; a value is ``None`` if the lookup fails or the
     table has no location. ``functions`` and ``variables`` have digests. ``unidentified`` has the
     views and functions that may mean something else in another session without a visible
-    difference.
+    difference. ``missing`` has the names of tables that are not found, such as those of paths.
     """
 
     tables: Mapping[str, str | None]
     functions: Mapping[str, str | None]
     variables: Mapping[str, str]
     unidentified: frozenset[str]
+    missing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class Names:
         variables: dict[str, str] = {}
         unidentified: set[str] = set()
         seen: set[_Text | str] = set()
+        read: set[tuple[str, ...]] = set()  # for each reference, the names it may stand for
         waiting: list[_Text | str] = [_Text(text, self._database) for text in texts]
         while waiting:
             one = waiting.pop()
@@ -98,7 +100,8 @@ class Names:
                 found = self._functions(named, one.database, unidentified)
                 functions |= {name: definition.digest for name, definition in found}
                 tables = _tables_in(one)
-                waiting += tables or ()
+                waiting += sorted({name for names in tables or () for name in names})
+                read |= tables or set()
                 if tables is None:
                     unidentified.add(one.of or "statement")
             else:
@@ -110,7 +113,10 @@ class Names:
                     _Text(definition.query, inside, name, definition.arguments)
                     for inside in definition.databases
                 )
-        return ResolvedNames(located, functions, variables, frozenset(unidentified))
+        missing = (names[0] for names in read if located.keys().isdisjoint(names))
+        return ResolvedNames(
+            located, functions, variables, frozenset(unidentified), frozenset(missing)
+        )
 
     def _functions(
         self, names: frozenset[str], database: str, unidentified: set[str]
@@ -164,8 +170,8 @@ def _is_temporary(name: str) -> bool:
     return name.rpartition(".")[0] in ("", GLOBAL_TEMPORARY)
 
 
-def _tables_in(text: _Text) -> Iterable[str] | None:
-    """The tables and views that the text may read; ``None`` if they are not known.
+def _tables_in(text: _Text) -> set[tuple[str, ...]] | None:
+    """The names of tables and views that each reference may stand for; ``None`` if not known.
 
     A name without a database may be a temporary view or a table of the current database.
     """
@@ -175,7 +181,6 @@ def _tables_in(text: _Text) -> Iterable[str] | None:
         named = {reference.name.lower() for reference in references(text.query)}
     except (PlanError, RecursionError):  # Spark may support syntax that the planner does not
         return None
-    unqualified = {name for name in named if "." not in name}
-    if unqualified and not text.database:
+    if not text.database and any("." not in name for name in named):
         return None
-    return sorted(named | {f"{text.database}.{name}" for name in unqualified})
+    return {(name,) if "." in name else (name, f"{text.database}.{name}") for name in named}

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
+from airflow_hive_opt.documents.key_set import ListedKeys
 from airflow_hive_opt.metastores.partitions import Value, fits
 from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.spark.keys.local_rows import LocalRows
+from airflow_hive_opt.spark.keys.taken_rows import TakenRows
 from airflow_hive_opt.statement.types import TIMESTAMP, family
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ class Keys:
     """
 
     source: KeySource
-    rows: LocalRows
+    rows: Union[LocalRows, TakenRows]
     exact: bool = True
 
     def of(self, source: KeySource) -> Keys:
@@ -91,6 +93,15 @@ class Keys:
         selected = [f"unix_micros(c{n})" if types[n] == TIMESTAMP else f"c{n}" for n in types]
         rows = map(tuple, keys.selectExpr(*selected).collect())
         return frozenset(row for row in rows if all(map(fits, row, types.values())))
+
+    def listed(self) -> ListedKeys | None:
+        """The keys as texts; ``None`` if a column has a type without a :func:`family`."""
+        types = [_type(field) for field in self.rows.schema.fields[:-1]]
+        if None in self._families[:-1]:
+            return None
+        keys, numbers = [row[:-1] for row in self._values], [row[-1] for row in self._values]
+        counts = (number for number in numbers if isinstance(number, int))
+        return ListedKeys.of(types, keys, counts, self.exact)
 
     @cached_property
     def _families(self) -> list[str | None]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 
@@ -12,17 +11,12 @@ from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.descriptor import Descriptor
 from airflow_hive_opt.documents.small_tables import SmallTable, digest_of_files
 from airflow_hive_opt.metastores.partitions import digest_of_values
+from airflow_hive_opt.spark.catalog.folder_files import entries
 from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
 from airflow_hive_opt.spark.local_task.snapshots import current
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-# In the text of Hadoop's FileStatus; a path has no semicolon with these words after it.
-_FILE = re.compile(
-    r"path=(?P<path>[^\n]*?); isDirectory=\w+; length=(?P<length>\d+);[^\n]*?"
-    r"modification_time=(?P<time>\d+);"
-)
 
 
 def changed_tables(
@@ -49,18 +43,16 @@ def _has_changed(session: SparkSession, catalog: SessionCatalog, small: SmallTab
             return True
     try:
         return any(_digest(session, location) != digest for location, digest in small.folders)
-    except Py4JJavaError:  # Spark says what is wrong with a folder when it reads the keys
+    except (
+        Py4JJavaError,
+        ValueError,
+    ):  # Spark says what is wrong with a folder when it reads the keys
         return True
 
 
 def _digest(session: SparkSession, location: str) -> str:
-    """The digest of the files in a folder, by two calls to the JVM."""
-    jvm: Any = session._jvm
-    path = jvm.org.apache.hadoop.fs.Path(location)
-    state: Any = session._jsparkSession.sessionState()
-    statuses = path.getFileSystem(state.newHadoopConf()).listStatus(path)
-    text = str(jvm.org.apache.commons.lang3.ArrayUtils.toString(statuses))  # takes any object
+    """The digest of the files in a folder."""
+    found = entries(session, location)
     return digest_of_files(
-        (found["path"].rpartition("/")[2], int(found["length"]), int(found["time"]) // 1000)
-        for found in _FILE.finditer(text)
+        (each.name, each.size, each.changed // 1000) for each in found if not each.is_folder
     )

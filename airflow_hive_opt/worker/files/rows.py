@@ -108,13 +108,7 @@ class Reader:
             read.append((table, count))
         count = sum(count for _, count in read)
         table = pa.concat_tables([table for table, _ in read]) if read else schema.empty_table()
-        folders = tuple(
-            (
-                part.storage.location,
-                digest_of_files((file.name, file.size, file.changed) for file in found),
-            )
-            for part, found in listed
-        )
+        folders = tuple((part.storage.location, digest_of_listed(found)) for part, found in listed)
         return Rows(table, count, frozenset(texts), folders)
 
     def _check_time(self, latest: float) -> None:
@@ -173,6 +167,11 @@ class Reader:
                 column = pa.nulls(count, field.type)
             columns.append(column)
         return pa.Table.from_arrays(columns, schema=schema), count
+
+
+def digest_of_listed(files: Sequence[DataFile]) -> str:
+    """The digest of the data files in one folder."""
+    return digest_of_files((file.name, file.size, file.changed) for file in files)
 
 
 def has_defaults(parameters: Mapping[str, str]) -> bool:

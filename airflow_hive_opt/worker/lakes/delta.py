@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from airflow_hive_opt.documents.key_set import digest_of
 from airflow_hive_opt.documents.small_tables import digest_of_files
 from airflow_hive_opt.metastores.hive_tables import normal
 from airflow_hive_opt.metastores.spark_properties import columns_in
@@ -23,7 +24,7 @@ from airflow_hive_opt.statement.catalog import Column, Table
 from airflow_hive_opt.statement.lake_formats import DELTA
 from airflow_hive_opt.worker.files.folder import DataFile, listed_files
 from airflow_hive_opt.worker.files.rows import Part, Reader
-from airflow_hive_opt.worker.lakes.lake_table import LakeRows
+from airflow_hive_opt.worker.lakes.lake_table import LakeRows, LakeState
 from airflow_hive_opt.worker.unanswered import Unanswered
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class DeltaTable:
     """A :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`.
 
     ``files`` are the data files with their partitions' values, ``columns`` those of the table in
-    its order. ``log`` has the place of the log and the digest of its files.
+    its order. ``log`` has the place of the log and the digest of its files. ``table_id`` is another
+    one for a table that is made again in the same folder.
     """
 
     name: str
@@ -49,6 +51,7 @@ class DeltaTable:
     partitioned_by: tuple[str, ...]
     files: tuple[tuple[DataFile, tuple[str | None, ...]], ...]
     log: tuple[str, str]
+    table_id: str
     open_path: Callable[[str], StoragePath]
 
     @property
@@ -62,6 +65,11 @@ class DeltaTable:
             provider=DELTA,
             clustered_by=self.partitioned_by,
         )
+
+    def state(self) -> LakeState:
+        """See :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`."""
+        facts = {"log": digest_of(self.log), "table ID": self.table_id}
+        return LakeState(facts, folders=(self.log,))
 
     def read(self, names: Sequence[str], most_bytes: int) -> LakeRows:
         """See :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`."""
@@ -96,7 +104,14 @@ def in_folder(name: str, location: str, open_path: Callable[[str], StoragePath])
         for path, size, values in found.files
     )
     return DeltaTable(
-        name, location, found.columns, found.partitioned_by, files, (log, digest), open_path
+        name,
+        location,
+        found.columns,
+        found.partitioned_by,
+        files,
+        (log, digest),
+        found.table_id,
+        open_path,
     )
 
 
@@ -107,6 +122,7 @@ class _Log:
     columns: tuple[Column, ...]
     partitioned_by: tuple[str, ...]
     files: tuple[tuple[str, int, tuple[str | None, ...]], ...]
+    table_id: str
 
 
 def _copy(files: Sequence[DataFile], folder: Path) -> None:
@@ -143,7 +159,8 @@ def _described(folder: str) -> _Log:
         )
         for each in added
     )
-    return _Log(columns, tuple(name.lower() for name in partitioned_by), files)
+    table_id = str(table.metadata().id)
+    return _Log(columns, tuple(name.lower() for name in partitioned_by), files, table_id)
 
 
 def _check(table: Any) -> None:

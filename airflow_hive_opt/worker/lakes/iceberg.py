@@ -17,7 +17,7 @@ from airflow_hive_opt.statement.catalog import Column, Table
 from airflow_hive_opt.statement.lake_formats import ICEBERG
 from airflow_hive_opt.worker.files.columns import arrow_type
 from airflow_hive_opt.worker.files.rows import MOST_IN_MEMORY, Rows
-from airflow_hive_opt.worker.lakes.lake_table import LakeRows
+from airflow_hive_opt.worker.lakes.lake_table import LakeRows, LakeState
 from airflow_hive_opt.worker.types import sql_type
 from airflow_hive_opt.worker.unanswered import Unanswered
 
@@ -140,6 +140,17 @@ class IcebergTable:
             clustered_by=own.clustered_by,
             partitioned_by=own.partitioned_by,
         )
+
+    def state(self) -> LakeState:
+        """See :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`.
+
+        A renamed column makes no snapshot, but another file of metadata.
+        """
+        if self.loaded.current_snapshot() is None:
+            raise Unanswered(f"{self.name} has no snapshot")
+        found = self._at()
+        metadata = str(self.loaded.metadata_location)
+        return LakeState({"snapshot": found.snapshot, "metadata": metadata}, found)
 
     def read(self, names: Sequence[str], most_bytes: int) -> LakeRows:
         """See :class:`~airflow_hive_opt.worker.lakes.lake_table.LakeTable`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,12 +25,28 @@ class LakeRows:
     snapshot: Snapshot | None = None
 
 
+@dataclass(frozen=True)
+class LakeState:
+    """The facts of a table as it was looked up, without its columns.
+
+    ``snapshot`` or ``folders`` are by what the map join notices a change, as in
+    :class:`LakeRows`.
+    """
+
+    facts: Mapping[str, str]
+    snapshot: Snapshot | None = None
+    folders: tuple[tuple[str, str], ...] = ()
+
+
 class LakeTable(Protocol):
     """One table at the snapshot that it had when it was looked up."""
 
     @property
     def described(self) -> Table:
         """The table as the planner sees it."""
+
+    def state(self) -> LakeState:
+        """What differs once another task would read other rows."""
 
     def read(self, names: Sequence[str], most_bytes: int) -> LakeRows:
         """The rows with the columns ``names``.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +133,10 @@ class Delta:
         if loaded.timeTravelOpt().isDefined() or _VERSION.search(str(loaded.path())):
             return None
         return str(loaded.initialSnapshot().version())
+
+    def state(self, loaded: Any) -> Mapping[str, str]:
+        """The table's ID: a table that is made again has the same numbers of versions."""
+        return {"table ID": str(loaded.initialSnapshot().metadata().id())}
 
     def as_of(self, version: str) -> str:
         """The clause with the number of the version."""

@@ -8,7 +8,7 @@ column's own value as the name count: others make a name of it in a way that onl
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +131,10 @@ class Hudi:
     def version(self, session: SparkSession, place: Place, loaded: Any) -> str | None:  # noqa: ARG002
         """Hudi's tables are not held to a version."""
         return None
+
+    def state(self, loaded: Any) -> Mapping[str, str]:  # noqa: ARG002
+        """Hudi's tables have no version that this package reads."""
+        return {}
 
     def as_of(self, version: str) -> str:
         """The clause with the instant."""

@@ -6,7 +6,7 @@ therefore skips files, and Spark passes it on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +105,11 @@ class Iceberg:
             return None
         snapshot = loaded.table().currentSnapshot()
         return None if snapshot is None else str(snapshot.snapshotId())
+
+    def state(self, loaded: Any) -> Mapping[str, str]:
+        """The file of the current metadata: a renamed column makes no snapshot."""
+        metadata = loaded.table().operations().current().metadataFileLocation()
+        return {"metadata": str(metadata)}
 
     def as_of(self, version: str) -> str:
         """The clause with the snapshot's ID."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
@@ -64,6 +64,9 @@ class LakeFormat(Protocol):
 
         There is none either if the name of the place is itself that of a version.
         """
+
+    def state(self, loaded: Any) -> Mapping[str, str]:
+        """What changes with every change of the table, beside its :meth:`version`."""
 
     def as_of(self, version: str) -> str:
         """The clause that reads a table at the version."""

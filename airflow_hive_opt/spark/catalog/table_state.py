@@ -1,0 +1,116 @@
+"""What changes whenever Spark would read other rows from a table, as far as that can be told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.documents.key_set import COLUMNS, digest_of, has_settled
+from airflow_hive_opt.metastores.hive_tables import read_as
+from airflow_hive_opt.spark.catalog.folder_files import Entry, entries
+from airflow_hive_opt.spark.catalog.lakes.formats import loaded_format
+from airflow_hive_opt.spark.catalog.lakes.place import Place, load
+from airflow_hive_opt.spark.catalog.table_facts import location_of, provider_of
+from airflow_hive_opt.statement.identifiers import quote_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_hive_opt.statement.catalog import Table
+
+# Spark's own formats whose rows are those of the files in the table's folder.
+_OF_FILES = ("parquet", "orc", "csv", "json", "text")
+_OF_HIVE = ("parquet", "orc", "text")
+_MOST_PARTITIONS = 200
+"""Each has a folder to list."""
+
+
+class UnknownState(Exception):
+    """Nothing tells whether a table has changed; the message says why."""
+
+
+def table_state(session: SparkSession, table: Table) -> dict[str, str]:
+    """The facts of a table that differ once the session reads other rows from it.
+
+    They are its columns, and the current snapshot of a table with its own list of files; of other
+    tables, digests of the files with their sizes and times, of the partitions, and of how the files
+    are read. Raises :class:`UnknownState`, and the errors of Spark and of py4j.
+    """
+    columns = ", ".join(f"{column.name} {column.type}" for column in table.all_columns)
+    state = _of_snapshot(session, table) if table.provider else _of_files(session, table)
+    return {COLUMNS: columns, **state}
+
+
+def forget_files(session: SparkSession, table: Table) -> None:
+    """Lets the session list the files of a table of the metastore again, when it reads the table.
+
+    Other sessions keep their lists.
+    """
+    state: Any = session._jsparkSession.sessionState()
+    state.catalog().refreshTable(state.sqlParser().parseTableIdentifier(quote_table(table.name)))
+
+
+def _of_snapshot(session: SparkSession, table: Table) -> dict[str, str]:
+    place = Place.of(table.name)
+    loaded = load(session, place)
+    format_ = loaded_format(session, loaded)
+    version = None if format_ is None else format_.version(session, place, loaded)
+    if format_ is None or version is None:
+        raise UnknownState(f"{table.name} has no snapshot that can be compared")
+    return {"snapshot": version, **format_.state(loaded)}
+
+
+def _of_files(session: SparkSession, table: Table) -> dict[str, str]:
+    database, _, short = table.name.rpartition(".")
+    if not database or not table.partitions_in_metastore or "." in database:
+        raise UnknownState(f"{table.name} is no table of files in the metastore")
+    java: Any = session._jsparkSession
+    external = java.sharedState().externalCatalog()
+    metadata = external.getTable(database, short)
+    _check_format(table.name, metadata)
+    properties = sorted(str(metadata.properties().mkString("\0")).split("\0"))
+    state = {"storage": digest_of(str(metadata.storage().toString()), properties)}
+    locations = [location_of(metadata)]
+    if table.partition_columns:
+        jvm: Any = session._jvm
+        partitions = external.listPartitions(database, short, jvm.scala.Option.empty())
+        if int(partitions.size()) > _MOST_PARTITIONS:
+            raise UnknownState(f"{table.name} has more than {_MOST_PARTITIONS} partitions")
+        each = [partitions.apply(at) for at in range(int(partitions.size()))]
+        state["partitions"] = digest_of(sorted(str(one.toString()) for one in each))
+        locations = [location_of(one) for one in each]
+    listed = []
+    for location in locations:
+        if location is None:
+            raise UnknownState(f"the location of {table.name} is not known")
+        listed.append((location, _files(table.name, location, entries(session, location))))
+    state["files"] = digest_of(sorted(listed))
+    return state
+
+
+def _check_format(name: str, metadata: Any) -> None:
+    """Raises :class:`UnknownState` unless the table's rows are those of the files in its folder."""
+    provider, storage = provider_of(metadata), metadata.storage()
+    if provider in _OF_FILES:
+        return
+    serde, input_format = (
+        str(each.get()) if each.isDefined() else ""
+        for each in (storage.serde(), storage.inputFormat())
+    )
+    if provider != "hive" or read_as(serde, input_format) not in _OF_HIVE:
+        what = provider if provider != "hive" else serde
+        raise UnknownState(f"{name} has the format {what}, whose rows may be those of other files")
+
+
+def _files(name: str, location: str, found: list[Entry]) -> list[tuple[str, int, int]]:
+    files = []
+    for each in found:
+        if each.name.startswith("_") and "=" in each.name:
+            raise UnknownState(f"readers differ on whether {each.name} belongs to {name}")
+        if each.name.startswith(("_", ".")):
+            continue
+        if each.is_folder:
+            raise UnknownState(f"{name} has folders in {location}")
+        if not has_settled(each.changed / 1000):
+            raise UnknownState(f"{name} has just changed, and may change again unnoticed")
+        files.append((each.name, each.size, each.changed))
+    return sorted(files)

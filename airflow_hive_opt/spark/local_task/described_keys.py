@@ -1,0 +1,115 @@
+"""On what the keys of a query depend in a session, so that tasks may share them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import airflow_hive_opt
+from airflow_hive_opt.documents.binding import TEMPORARY_VIEW, VIEW, Binding
+from airflow_hive_opt.documents.job import Job
+from airflow_hive_opt.documents.key_set import KeyQuery, ListedKeys
+from airflow_hive_opt.local_task.engine import Keys
+from airflow_hive_opt.local_task.shared_key_sets import NotShared, used_parameters
+from airflow_hive_opt.pruning.decisions import KeySource
+from airflow_hive_opt.spark.catalog.resolved_names import Names, ResolvedNames
+from airflow_hive_opt.spark.catalog.session_binding import binding
+from airflow_hive_opt.spark.catalog.session_catalog import SessionCatalog
+from airflow_hive_opt.spark.catalog.table_state import (
+    UnknownState,
+    forget_files,
+    table_state,
+)
+from airflow_hive_opt.spark.keys.key_set import ROWS
+from airflow_hive_opt.spark.keys.key_set import Keys as SparkKeys
+from airflow_hive_opt.spark.keys.taken_rows import TakenRows
+from airflow_hive_opt.spark.local_task.listed_keys import reads_current_metadata
+from airflow_hive_opt.spark.session.connect import is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SparkKeyQueries:
+    """The :class:`~airflow_hive_opt.local_task.shared_key_sets.KeyQueries` of one session."""
+
+    def __init__(self, session: SparkSession, catalog: SessionCatalog, job: Job) -> None:
+        self._session = session
+        self._catalog = catalog
+        self._job = job
+
+    def described(self, source: KeySource, anew: bool) -> KeyQuery:
+        """See :class:`~airflow_hive_opt.local_task.shared_key_sets.KeyQueries`."""
+        if is_remote(self._session):
+            raise NotShared("a session on a Spark Connect server does not tell what it reads")
+        if not reads_current_metadata(self._session):
+            raise NotShared("the session has cached rows, or reads a branch of Iceberg tables")
+        names = self._names.resolve([source.sql])
+        job = self._job
+        return KeyQuery(
+            source.sql,
+            source.metadata_sql,
+            used_parameters(source.sql, job.parameters),
+            (job.max_keys, job.max_key_bytes),
+            self._reader,
+            replace(
+                self._binding,
+                tables=names.tables,
+                functions=names.functions,
+                variables=names.variables,
+            ),
+            self._states(names, anew),
+        )
+
+    def listed(self, keys: Keys) -> ListedKeys:
+        """See :class:`~airflow_hive_opt.local_task.shared_key_sets.KeyQueries`."""
+        assert isinstance(keys, SparkKeys), "keys of this engine"
+        found = keys.listed()
+        if found is None:
+            raise NotShared("a key is no integer, string or date")
+        return found
+
+    def taken(self, source: KeySource, keys: ListedKeys) -> Keys:
+        """See :class:`~airflow_hive_opt.local_task.shared_key_sets.KeyQueries`."""
+        return SparkKeys(source, TakenRows(self._session, keys, ROWS), keys.exact)
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self._session, self._catalog)
+
+    @cached_property
+    def _binding(self) -> Binding:
+        """How the session reads a statement without names; a run does not change it."""
+        return binding(self._session, self._catalog, ResolvedNames({}, {}, {}, frozenset()))
+
+    @cached_property
+    def _reader(self) -> str:
+        """What reads the keys; a plug-in of Spark may show other rows to another user."""
+        user = self._session.sparkContext.sparkUser()
+        package = f"airflow-hive-opt {airflow_hive_opt.__version__}"
+        return f"Spark {self._session.version} as {user} with {package}"
+
+    def _states(self, names: ResolvedNames, anew: bool) -> Mapping[str, Mapping[str, str]]:
+        """The state of each table that the names stand for, below views too."""
+        if unknown := names.unidentified | names.missing:
+            raise NotShared(f"nothing identifies {' and '.join(sorted(unknown))} in another task")
+        states = {}
+        for name, location in names.tables.items():
+            if location is not None and location.startswith(TEMPORARY_VIEW):
+                raise NotShared(f"{name} is a temporary view")
+            if location is not None and location.startswith(VIEW):
+                continue
+            table = self._catalog.table(name)
+            if table is None:
+                raise NotShared(f"{name} is not found")
+            try:
+                if anew and not table.provider:
+                    forget_files(self._session, table)
+                states[table.name] = table_state(self._session, table)
+            except UnknownState as why:
+                raise NotShared(str(why)) from None
+        if not states:
+            raise NotShared("the key query reads no table")
+        return states
