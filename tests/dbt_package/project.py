@@ -55,6 +55,7 @@ class Project:
         return self._invoke("run")
 
     def _invoke(self, command: str) -> list[str]:
+        """Runs a command of dbt. Raises AssertionError with what it logged if it fails."""
         told: list[str] = []
         runner = dbtRunner(callbacks=[lambda event: told.append(event.info.msg)])
         where = ["--project-dir", str(self._folder), "--profiles-dir", str(self._folder)]
