@@ -44,6 +44,8 @@ class Changes:
     - ``refused`` are parts of the messages with which the format refuses a statement itself. With
       keys it must refuse it for the same reason.
     - ``most_refused`` and ``least_restricted`` are shares of the statements.
+    - ``faults`` are parts of the messages of the format's own faults, by which plain statements
+      fail. With keys such a statement may succeed.
     - ``accepts(sql)`` is false for statements that the format always refuses.
     """
 
@@ -53,6 +55,7 @@ class Changes:
     most_refused: float
     least_restricted: float
     accepts: Callable[[str], bool] = lambda _: True
+    faults: tuple[str, ...] = ()
 
 
 def check_queries(session, path, least_restricted: float) -> None:
@@ -115,6 +118,10 @@ def check_changes(session, path, changes: Changes) -> None:
                 rows_of(session, f"SELECT {listed} FROM {name}_{copy}")
                 for copy in ("plain", "ours")
             ]
+        if any(fault in failed.get("plain", "") for fault in changes.faults):
+            refused["fault"] += 1
+            left = 0
+            continue
         kinds = {_kind(text, changes.refused) for text in failed.values()}
         refused.update(kinds)
         if contents[0] != contents[1] or len(kinds) > 1 or len(failed) == 1:

@@ -49,6 +49,7 @@ def test_random_changes_leave_the_table_that_plain_spark_leaves(fuzz, tmp_path):
         refused=("CARDINALITY",),
         most_refused=1 / 4,
         least_restricted=1 / 5,
+        faults=("Invalid object: null",),  # Iceberg 1.11, if a partition of strings is NULL
     )
     check_changes(fuzz, tmp_path, changes)
 
