@@ -81,10 +81,11 @@ def _effect(sql: str) -> _Effect | None:
         return None
     if isinstance(tree, exp.Command):
         return _of_command(tree)
+    if isinstance(tree, _READING):  # USE and the like name things, and only a query reads tables
+        query = tree.find(exp.Query)
+        return _Effect(_names(mentions(query).reads)) if query else _Effect()
     named = mentions(tree)
     reads, targets = _names(named.reads), _names((*named.targets, *named.changed))
-    if isinstance(tree, _READING):
-        return _Effect(reads)
     if view := temporary_view(sql):
         return _Effect(reads, views=frozenset((view,)))
     if isinstance(tree, _DEFINING):  # these names are all that it changes

@@ -1,7 +1,8 @@
 """``python -m tests.e2e.shared_hook_task WAREHOUSE JSON``: a hook's statements in a shared Spark.
 
-The JSON has ``statements``, ``alarm``, the seconds after which Airflow's timeout interrupts them, and
-``kills``, whether the shared Spark ends after the first. Prints the error's kind and message.
+The JSON has ``statements``, ``alarm``, the seconds after which Airflow's timeout interrupts
+them, and ``kills``, whether the shared Spark ends after the first. Prints the error's
+kind and message.
 """
 
 from __future__ import annotations

@@ -25,7 +25,6 @@ from airflow_hive_opt.spark.session.shared import shared_session
 from airflow_hive_opt.spark.session.shared_settings import Bounds
 from tests.services.java_options import SHORT_LIVED
 
-
 OF_THE_JVM = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": SHORT_LIVED}
 
 

@@ -184,9 +184,12 @@ def test_a_timeout_ends_work_in_the_shared_spark_at_once(folder):
 
 
 class HookTask(Task):
-    """A task that runs statements as Airflow's SQL operators do."""
+    """A task that runs statements as Airflow's SQL operators do; Airflow logs to its output."""
 
     program = "tests.e2e.shared_hook_task"
+
+    def lines(self):
+        return [json.loads(line) for line in self.process.stdout if line.startswith("{")]
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,8 @@ def test_a_statement_that_may_change_a_table_once_more_must_not_run_again(sql):
         (["INSERT OVERWRITE archive SELECT * FROM live", "ALTER TABLE live RENAME TO z"], (1,)),
         (["INSERT OVERWRITE m SELECT * FROM a", "INSERT OVERWRITE a SELECT * FROM m"], (0, 1)),
         (["SET VAR n = (SELECT count(*) FROM m)", "INSERT OVERWRITE m SELECT 1"], (0, 1)),
+        (["USE x", "DESCRIBE y", "REFRESH TABLE z", "INSERT OVERWRITE r SELECT * FROM a"], ()),
+        (["CACHE TABLE c AS SELECT * FROM m", "INSERT OVERWRITE m SELECT * FROM a"], (1,)),
         # a temporary view reads what its definition names
         (["CREATE TEMP VIEW v AS SELECT * FROM a", "INSERT OVERWRITE r SELECT * FROM v"], ()),
         (["CREATE TEMP VIEW v AS SELECT * FROM m", "INSERT OVERWRITE m SELECT * FROM v"], (1,)),
