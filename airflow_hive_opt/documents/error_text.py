@@ -19,7 +19,7 @@ _OTHER_VERSION = re.compile(
 _OLD_CLIENT = re.compile(r"Invalid method name: 'get_table'")
 
 
-def in_words(error: Exception) -> str:
+def in_words(error: BaseException) -> str:
     r"""The message of a Spark error for users.
 
     >>> in_words(ValueError('<_InactiveRpcError of RPC that ended:\n\tdetails = "no route"\n>'))

@@ -17,16 +17,17 @@ from airflow_hive_opt.hooks.sql_connection import SqlConnection
 from airflow_hive_opt.hooks.sql_options import SqlOptions
 from airflow_hive_opt.hooks.sql_script import SqlScript
 from airflow_hive_opt.hooks.sql_statements import SqlStatements, running_task
-from airflow_hive_opt.operators.outcome import masked
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
     AirflowNotFoundException,
     mask_secret,
 )
+from airflow_hive_opt.provider.outcome import masked
 from airflow_hive_opt.provider.submission import application_name
 from airflow_hive_opt.provider.without_stack import without_stack
-from airflow_hive_opt.statement.script import ScriptStatement, split_statements
+from airflow_hive_opt.statement.script import split_statements
+from airflow_hive_opt.statement.tables import temporary_view
 
 
 class PrunedSqlHook(DbApiHook):
@@ -87,7 +88,8 @@ class PrunedSqlHook(DbApiHook):
         name = f"airflow {self.get_conn_id()}" if context is None else application_name(context)
         most_rows = options.max_rows if self._most_rows is None else self._most_rows
         database = self.schema or self.connection.schema
-        return SqlConnection(name, options, database, most_rows, self._statements)
+        ran = self._script.ran if self._script else []
+        return SqlConnection(name, options, database, most_rows, self._statements, ran)
 
     def run(
         self,
@@ -101,20 +103,26 @@ class PrunedSqlHook(DbApiHook):
         """Runs one or several statements in one session; see ``DbApiHook.run``.
 
         ``parameters`` is a dictionary with the values of the ``:name`` markers. A cursor has at
-        most ``max_rows`` rows: a handler that fetches more fails. Raises ``AirflowException``, or
-        ``AirflowFailException`` if a retry would change a table twice or fail again.
+        most ``max_rows`` rows: a handler that fetches more fails. Without a handler it has none,
+        and Spark evaluates a SELECT only until its first row.
+
+        Raises ``AirflowException``, or ``AirflowFailException`` if a retry would change a table
+        twice or fail again.
         """
         given = sql if isinstance(sql, str) else list(sql)
         script = SqlScript.of(given, split_statements)
         if isinstance(parameters, Mapping):
             mask_secret(dict(parameters))  # masks those with names of secrets
         self._script = script
-        self._most_rows = 1 if handler is fetch_one_handler else None
+        self._most_rows = None
+        if handler is None or handler is fetch_one_handler:
+            self._most_rows = 0 if handler is None else 1
         handled = handler and (lambda cursor: script.handled(handler, cursor))
         try:
-            return super().run(
-                given, autocommit, parameters, handled, split_statements, return_last
-            )
+            with script.errors():
+                return super().run(
+                    given, autocommit, parameters, handled, split_statements, return_last
+                )
         finally:
             self._script = self._most_rows = None
 
@@ -138,22 +146,18 @@ class PrunedSqlHook(DbApiHook):
         if not finished:
             return None
         namespace = namespace_of({**options.conf, **spark_conf_of(options.metastore_conn_id)})
+        views = {view for found in finished if (view := temporary_view(found.sql))}
         return merged(
             [
-                lineage_of(found.sql, found.summary, found.ran, namespace, found.database)
+                lineage_of(found.sql, found.summary, found.ran, namespace, found.database, views)
                 for found in finished
             ]
         )
 
     def _run_command(self, cur: Any, sql_statement: str, parameters: Any) -> None:
-        run = super()._run_command
-
-        def statement(found: ScriptStatement) -> None:
-            cur.before = found.before
-            run(cur, sql_statement, parameters)
-
         assert self._script is not None
-        self._script.run(statement)
+        cur.before = self._script.begin().before
+        super()._run_command(cur, sql_statement, parameters)
 
     def _get_pandas_df(self, *args: Any, **kwargs: Any) -> Any:
         with _own_errors(), warnings.catch_warnings():

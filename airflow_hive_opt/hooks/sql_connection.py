@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.hooks.sql_cursor import Cursor, Rows
-from airflow_hive_opt.operators.outcome import masked
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
@@ -22,9 +22,11 @@ from airflow_hive_opt.provider.embedded import (
     embedded_session,
     embedded_settings,
 )
+from airflow_hive_opt.provider.outcome import masked
 from airflow_hive_opt.provider.sigterm import on_sigterm
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.without_stack import without_stack
+from airflow_hive_opt.statement.reruns import RanStatement
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +50,7 @@ class SqlConnection:
     :param database: the database of tables without a database name; ``None`` for Spark's default.
     :param most_rows: how many rows of a statement may be fetched.
     :param statements: where the statements leave what they do.
+    :param ran: gets each statement as soon as Spark has run it.
     """
 
     def __init__(
@@ -57,15 +60,18 @@ class SqlConnection:
         database: str | None,
         most_rows: int,
         statements: SqlStatements,
+        ran: list[RanStatement],
     ) -> None:
         self._name = name
         self._options = options
         self._database = database
         self._most_rows = most_rows
         self._statements = statements
+        self._ran = ran
         self._open = ExitStack()
         self._interrupt: Callable[[], None] | None = None
         self._is_stopped = False
+        self._interruption: BaseException | None = None
 
     def cursor(self) -> Cursor:
         """A cursor; all cursors share the session."""
@@ -78,9 +84,12 @@ class SqlConnection:
         """Does nothing: a statement that has run can't be undone."""
 
     def close(self) -> None:
-        """Ends the session."""
-        self._open.close()
-        self._interrupt = None
+        """Ends the session, and a statement that a timeout has interrupted."""
+        if (error := self._interruption) is None:
+            self._open.close()
+        else:
+            self._open.__exit__(type(error), error, error.__traceback__)
+        self._interrupt = self._interruption = None
         self.__dict__.pop("_spark", None)
 
     @cached_property
@@ -129,6 +138,22 @@ class SqlConnection:
             self._interrupt()
 
     def _run(self, sql: str, parameters: Any) -> Rows:
+        before = len(self._ran)
+        try:
+            return self._rows_of(sql, parameters)
+        except AirflowException:
+            raise
+        except Exception as error:
+            spark: OpenSession | None = self.__dict__.get("_spark")
+            why = spark.why_failed() if spark else None
+            has_run = "the statement has run, but then " if len(self._ran) > before else ""
+            message = f"{has_run}{why or f'{type(error).__name__}: {in_words(error)}'}"
+            raise without_stack(AirflowException(masked(message))) from error
+        except BaseException as error:
+            self._interruption = error
+            raise
+
+    def _rows_of(self, sql: str, parameters: Any) -> Rows:
         # late: DAG files that name the hook do not load PySpark
         from airflow_hive_opt.documents.job import Status
         from airflow_hive_opt.spark.application.run import run_in_session
@@ -137,9 +162,9 @@ class SqlConnection:
         spark, most = self._spark, self._most_rows
         if self._is_stopped:
             raise without_stack(AirflowException("the task was stopped before this statement"))
+        settings, database = all_set(spark.session), spark.session.catalog.currentDatabase()
+        place = self._statements.place_of(sql)
         try:
-            place = self._statements.place_of(sql)
-            settings, database = all_set(spark.session), spark.session.catalog.currentDatabase()
             job = self._options.job(sql, place, parameters, most + 1, settings)
         except ValueError as error:
             raise without_stack(AirflowFailException(masked(str(error)))) from None
@@ -147,6 +172,7 @@ class SqlConnection:
 
         def receive(result: Result) -> Result:
             results.append(result)
+            self._ran.append(RanStatement(sql))
             return replace(result, columns=(), rows=())  # an outcome has rows as text, for the log
 
         outcome = run_in_session(spark.session, job, ObjectStoragePath, receive)
@@ -156,6 +182,8 @@ class SqlConnection:
         if self._is_stopped and outcome.status is not Status.DONE:
             message = "the task was stopped while this statement ran"
             outcome = replace(outcome, status=Status.FAILED, message=message)
+        if results:
+            self._ran[-1] = RanStatement(sql, _scanned(outcome.summary or {}))
         self._statements.finish(sql, database, place, spark.explained(outcome))
         found = results[0]
         return Rows(
@@ -163,10 +191,17 @@ class SqlConnection:
         )
 
 
+def _scanned(summary: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tables that a run has read, or whose rows it knew without."""
+    found = (
+        each for part in ("decisions", "reads", "eliminated") for each in summary.get(part, ())
+    )
+    return tuple(each["table"] for each in found if each["table"])
+
+
 def _use(session: Any, database: str) -> None:
     from pyspark.errors import PySparkException
 
-    from airflow_hive_opt.documents.error_text import in_words
     from airflow_hive_opt.spark.session.statement_errors import is_refusal
 
     try:

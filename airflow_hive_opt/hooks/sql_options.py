@@ -133,6 +133,7 @@ def _typed(name: str, value: Any) -> Any:
     if name in _MAPPINGS:
         try:
             return json.loads(value)
-        except ValueError:
-            raise ValueError(f"{name} must be a JSON object, not {value!r}") from None
+        except json.JSONDecodeError as error:  # without the text, which may hold secrets
+            why = f"{error.msg} at line {error.lineno}, column {error.colno}"
+            raise ValueError(f"{name} must be a JSON object: {why}") from None
     return value

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from airflow_hive_opt.operators.outcome import log_outcome, publish, raise_unless_done
 from airflow_hive_opt.provider.airflow_compat import AirflowException, get_current_context
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root, instance_path
+from airflow_hive_opt.provider.outcome import log_outcome, publish, raise_unless_done
 from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.tables import reads_no_rows, tables_of
 

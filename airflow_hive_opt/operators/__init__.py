@@ -3,5 +3,5 @@
 ``statement`` has the arguments and the run that the three operators share: ``map_join_prune``
 prunes and joins in one task, ``local_task`` and ``map_join`` are the two tasks of the split form.
 ``spark_application`` has what a task of Airflow's ``SparkKubernetesOperator`` needs.
-``arguments`` checks arguments, ``outcome`` turns a run's outcome into log lines and an exception.
+``arguments`` checks arguments.
 """

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents import storage
-from airflow_hive_opt.operators.outcome import log_outcome, masked, publish, raise_unless_done
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException, ObjectStoragePath
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
+from airflow_hive_opt.provider.outcome import log_outcome, masked, publish, raise_unless_done
 from airflow_hive_opt.provider.submission import for_driver, plain_uri
 
 if TYPE_CHECKING:

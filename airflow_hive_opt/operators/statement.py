@@ -13,7 +13,6 @@ from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
 from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
 from airflow_hive_opt.operators.arguments import check_parsed, check_rendered, rows_to_show
-from airflow_hive_opt.operators.outcome import log_outcome, masked, publish, raise_unless_done
 from airflow_hive_opt.provider import asset_events
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
@@ -28,6 +27,7 @@ from airflow_hive_opt.provider.airflow_compat import (
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
 from airflow_hive_opt.provider.embedded import Prepared, embedded_settings, run_embedded
+from airflow_hive_opt.provider.outcome import log_outcome, masked, publish, raise_unless_done
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import (
     SUBMIT_CONF,

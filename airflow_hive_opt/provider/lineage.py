@@ -6,7 +6,7 @@ Imported only if the OpenLineage provider calls it; that provider is optional.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import attr
@@ -51,6 +51,7 @@ def lineage_of(
     joined: bool,
     namespace: str | None,
     database: str = "default",
+    temporary: Collection[str] = (),
 ) -> OperatorLineage[Any, Any]:
     """The lineage of a run.
 
@@ -59,6 +60,7 @@ def lineage_of(
     :param joined: whether the statement ran. A statement that did not run reads and writes nothing.
     :param namespace: the tables' namespace; ``None`` for OpenLineage's default.
     :param database: the database of tables without a database name.
+    :param temporary: names of temporary views, which are no datasets.
     """
     job_facets = {"sql": sql_job.SQLJobFacet(query=sql)}
     if summary is None:
@@ -78,7 +80,7 @@ def lineage_of(
         )
     if not joined:
         return OperatorLineage(run_facets=run_facets, job_facets=job_facets)
-    tables = _tables(sql, summary, database)
+    tables = _tables(sql, summary, database, temporary)
     subsets = _subsets(summary["uri"])
     namespace = namespace or openlineage_conf.namespace()
     return OperatorLineage(
@@ -147,10 +149,12 @@ def namespace_of(conf: Mapping[str, Any]) -> str | None:
     return f"hive://{first}" if first else None
 
 
-def _tables(sql: str, summary: Mapping[str, Any], database: str) -> Tables:
+def _tables(
+    sql: str, summary: Mapping[str, Any], database: str, temporary: Collection[str]
+) -> Tables:
     """The tables that the text names, and the pruned tables of the views that it names."""
     try:
-        named = tables_of(sql, database)
+        named = tables_of(sql, database, temporary)
     except (PlanError, RecursionError):
         named = Tables((), ())
     scanned = {found["table"].lower() for found in summary["decisions"] if found["table"]}

@@ -17,7 +17,6 @@ from airflow_hive_opt.hooks.hive_metastore import DEFAULT_CONN_ID, HiveMetastore
 from airflow_hive_opt.hooks.iceberg_catalog import IcebergCatalogHook
 from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
 from airflow_hive_opt.operators.arguments import check_switches, given_switches
-from airflow_hive_opt.operators.outcome import raise_unless_done
 from airflow_hive_opt.operators.statement import StagesName, StatementOperator
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
@@ -30,6 +29,7 @@ from airflow_hive_opt.provider.airflow_compat import (
 from airflow_hive_opt.provider.attempts import attempt_token
 from airflow_hive_opt.provider.handed_over import check_local_task, check_statement
 from airflow_hive_opt.provider.lake_clients import delta_tables, in_words
+from airflow_hive_opt.provider.outcome import raise_unless_done
 from airflow_hive_opt.provider.waiting import (
     PollResult,
     check_connections,

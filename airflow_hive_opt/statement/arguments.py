@@ -47,7 +47,11 @@ def check_named_values(name: str, value: object) -> None:
 
     >>> check_named_values("parameters", [1])
     Traceback (most recent call last):
-    ValueError: parameters must be a dictionary with names for keys, not [1]
+    ValueError: parameters must be a dictionary with names for keys, not a list
     """
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) and key for key in value):
-        raise ValueError(f"{name} must be a dictionary with names for keys, not {value!r}")
+    wanted = f"{name} must be a dictionary with names for keys"  # its values may be secrets
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{wanted}, not a {type(value).__name__}")
+    for key in value:
+        if not isinstance(key, str) or not key:
+            raise ValueError(f"{wanted}, and {key!r} is none")

@@ -17,6 +17,8 @@ _TOKEN = re.compile(
     r"""|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|\w+|.""",
     re.DOTALL,
 )
+_MOST_WORDS = 3  # label : BEGIN
+_BEFORE_A_MARKER = ("SELECT", "VALUES", "(")  # :begin is a parameter after these
 _BRACKET = re.compile(r"/\*|\*/")
 
 
@@ -31,7 +33,8 @@ class ScriptStatement:
 def split_statements(script: str) -> list[ScriptStatement]:
     r"""The statements of a script, which semicolons end, as they are written.
 
-    A compound statement, ``BEGIN ... END``, has semicolons of its own: it goes to the script's end.
+    A compound statement, ``BEGIN ... END`` with or without a label, has semicolons of its own: it
+    goes to the script's end.
 
     >>> script = "SET a=b; -- one; more\nSELECT ';' /* ; /* ; */ ; */;\n;"
     >>> [found.text for found in split_statements(script)]
@@ -39,15 +42,17 @@ def split_statements(script: str) -> list[ScriptStatement]:
     >>> split_statements("USE a;\n  USE b")[1]
     ScriptStatement(before='      \n  ', text='USE b')
     """
-    found, start, at, first = [], 0, 0, ""
+    found, start, at = [], 0, 0
+    first: list[str] = []  # the first words, as many as tell whether it is a compound statement
     while match := _TOKEN.match(script, at):
         at = _end_of_comment(script, match.end()) if match["comment"] else match.end()
         if match["end"]:
             found += _statement(script, start, match.start()) if first else []
-            start, first = at, ""
-        elif not (match["space"] or match["comment"] or first):
-            first = match[0].upper()
-            if first == "BEGIN":
+            start, first = at, []
+        elif not (match["space"] or match["comment"] or len(first) == _MOST_WORDS):
+            first.append(match[0].upper())
+            is_labelled = first[1:] == [":", "BEGIN"] and first[0] not in _BEFORE_A_MARKER
+            if first == ["BEGIN"] or is_labelled:
                 break
     return found + (_statement(script, start, len(script)) if first else [])
 

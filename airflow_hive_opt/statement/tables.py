@@ -6,7 +6,7 @@ No catalog is read, and no view is expanded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,18 +26,7 @@ _COMMENTS = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*"
 _INSERT = re.compile(
     rf"{_COMMENTS}(?:INSERT\b|(?:FROM|WITH)\b.*\bINSERT\b)", re.IGNORECASE | re.DOTALL
 )
-_HARMLESS = (
-    "ADD",
-    "ANALYZE",
-    "CACHE",
-    "CLEAR",
-    "DESCRIBE",
-    "EXPLAIN",
-    "RESET",
-    "SET",
-    "UNCACHE",
-    "USE",
-)
+_GLOBAL_TEMPORARY = "global_temp"  # the database of global temporary views
 _COMMANDS = ("ALTER", "COMMENT", "GRANT", "MSCK", "REFRESH", "REVOKE", "SHOW")
 
 
@@ -49,10 +38,11 @@ class Tables:
     writes: tuple[str, ...]
 
 
-def tables_of(script: str, database: str = "default") -> Tables:
-    """The tables and views that a statement names, without its CTEs.
+def tables_of(script: str, database: str = "default", temporary: Collection[str] = ()) -> Tables:
+    """The tables and views that a statement names, without its CTEs and temporary views.
 
-    ``database`` is the database of unqualified names. Raises
+    ``database`` is the database of unqualified names. ``temporary`` are the names of temporary
+    views that earlier statements have made, in lower case. Raises
     :class:`~airflow_hive_opt.statement.errors.PlanError` if the text can't be parsed.
 
     >>> tables_of("INSERT OVERWRITE TABLE dw.r WITH f AS (SELECT * FROM F) SELECT * FROM f, d.k")
@@ -63,9 +53,27 @@ def tables_of(script: str, database: str = "default") -> Tables:
     ()
     """
     found = _mentions(split_settings(script)[1])
-    reads = {_name(table, database) for table in found.reads}
-    writes = {_name(table, database) for table in (*found.targets, *found.changed)}
-    return Tables(tuple(sorted(reads)), tuple(sorted(writes)))
+    own = temporary_view(script)
+    hidden = {*temporary, own} if own else temporary
+    writes = _lasting((*found.targets, *found.changed), hidden)
+    return Tables(
+        tuple(sorted({_name(table, database) for table in _lasting(found.reads, temporary)})),
+        tuple(sorted({_name(table, database) for table in writes})),
+    )
+
+
+def temporary_view(script: str) -> str | None:
+    """The name of the temporary view that the statement makes, in lower case; else ``None``.
+
+    >>> temporary_view("CREATE OR REPLACE TEMPORARY VIEW Mine AS SELECT 1"), temporary_view("SET a")
+    ('mine', None)
+    """
+    tree = tree_of(split_settings(script)[1])
+    if not isinstance(tree, exp.Create) or tree.kind != "VIEW":
+        return None
+    if tree.find(exp.TemporaryProperty) is None:
+        return None
+    return next((target.name.lower() for target in _targets([tree])), None)
 
 
 @dataclass(frozen=True)
@@ -111,24 +119,6 @@ def may_insert(sql: str) -> bool:
     (False, False)
     """
     return _INSERT.match(sql) is not None
-
-
-def must_run_once(sql: str) -> bool:
-    """Whether a second run of the statement may change a table once more.
-
-    >>> must_run_once("INSERT INTO r SELECT 1"), must_run_once("INSERT OVERWRITE TABLE r SELECT 1")
-    (True, False)
-    >>> must_run_once("UPDATE r SET n = n + 1"), must_run_once("LOAD DATA INPATH '/a' INTO TABLE r")
-    (True, True)
-    >>> must_run_once("CREATE TABLE r AS SELECT 1"), must_run_once("SELECT 1")
-    (False, False)
-    """
-    tree = tree_of(sql)
-    if tree is None or isinstance(tree, (exp.Merge, exp.Update, exp.LoadData)):
-        return True
-    if isinstance(tree, exp.Command):
-        return str(tree.this).upper() not in (*_COMMANDS, *_HARMLESS)
-    return any(not insert.args.get("overwrite") for insert in tree.find_all(exp.Insert))
 
 
 @dataclass(frozen=True)
@@ -224,6 +214,14 @@ def _names_a_cte(table: exp.Table, withs: Mapping[int, _Definitions]) -> bool:
             return True
         inside = around
     return False
+
+
+def _lasting(tables: Iterable[exp.Table], temporary: Collection[str]) -> Iterator[exp.Table]:
+    """Those that are no temporary views."""
+    for table in tables:
+        is_temporary = not table.db and table.name.lower() in temporary
+        if not is_temporary and table.db.lower() != _GLOBAL_TEMPORARY:
+            yield table
 
 
 def _name(table: exp.Table, database: str) -> str:

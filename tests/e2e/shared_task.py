@@ -25,6 +25,8 @@ from airflow_hive_opt.spark.session.shared import shared_session
 from airflow_hive_opt.spark.session.shared_settings import Bounds
 from tests.services.java_options import SHORT_LIVED
 
+OF_THE_JVM = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": SHORT_LIVED}
+
 
 class LateError(BaseException):
     """What Airflow raises after ``execution_timeout``, wherever the task is."""
@@ -47,11 +49,7 @@ def main() -> None:
 
 
 def run(given: dict) -> None:
-    conf = {
-        **embedded_conf(Path(sys.argv[1]), "local[2]"),
-        "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": SHORT_LIVED,
-    }
+    conf = {**embedded_conf(Path(sys.argv[1]), "local[2]"), **OF_THE_JVM}
     bounds, stopped = Bounds(**given.get("bounds", {})), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     say(waits=True)

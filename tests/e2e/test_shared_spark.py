@@ -37,8 +37,10 @@ def folder(tmp_path_factory):
 class Task:
     """A task that runs statements; its lines are read one by one."""
 
+    program = "tests.e2e.shared_task"
+
     def __init__(self, folder, *statements, **given):
-        program = [sys.executable, "-m", "tests.e2e.shared_task", str(folder / "warehouse")]
+        program = [sys.executable, "-m", self.program, str(folder / "warehouse")]
         self.log = (folder / f"task-{time.monotonic()}.log").open("w+")
         self.process = subprocess.Popen(
             [*program, json.dumps({"statements": statements, **given})],
@@ -179,6 +181,47 @@ def test_a_timeout_ends_work_in_the_shared_spark_at_once(folder):
         assert task.end()[-1] == {"late": True}
     assert time.monotonic() - began < 200
     idle(folder)
+
+
+class HookTask(Task):
+    """A task that runs statements as Airflow's SQL operators do; Airflow logs to its output."""
+
+    program = "tests.e2e.shared_hook_task"
+
+    def lines(self):
+        return [json.loads(line) for line in self.process.stdout if line.startswith("{")]
+
+
+@pytest.mark.parametrize(
+    ("first", "kind"),
+    [
+        ("INSERT OVERWRITE numbers SELECT 1", "AirflowTaskTimeout"),
+        ("INSERT INTO numbers SELECT 1", "AirflowFailException"),
+    ],
+)
+def test_a_timeout_ends_a_statement_of_a_hook_at_once(folder, first, kind):
+    reset = "INSERT OVERWRITE numbers SELECT 1"
+    assert Task(folder, reset).end()[1:] == [{"rows": []}]
+    began = time.monotonic()
+    task = HookTask(folder, first, f"INSERT INTO numbers SELECT * FROM ({SLOW})", alarm=20)
+    with running(task):
+        (line,) = task.end()
+    assert line["kind"] == kind, line
+    assert time.monotonic() - began < 200
+    idle(folder)
+    rows = Task(folder, "SELECT count(*) FROM numbers").end()[-1]["rows"]
+    assert rows == [[1 + first.startswith("INSERT INTO")]]
+    assert Task(folder, reset).end()[1:] == [{"rows": []}]
+
+
+def test_a_hook_says_which_statement_did_not_run_if_the_shared_spark_ends(folder):
+    task = HookTask(folder, "INSERT OVERWRITE numbers SELECT 1", "SELECT 1", kills=True)
+    with running(task):
+        (line,) = task.end()
+    assert line["kind"] == "AirflowException", line
+    assert line["message"].startswith("statement 2 of 2: the Spark that the tasks of this machine")
+    assert "(1 before it ran, 0 after it did not)" in line["message"]
+    assert Task(folder, "SELECT a FROM numbers").end()[-1] == {"rows": [[1]]}
 
 
 def test_a_timeout_ends_the_tasks_own_spark_at_once(tmp_path):

@@ -15,6 +15,7 @@ from airflow.providers.common.compat.sdk import (
     AirflowException,
     AirflowFailException,
     AirflowSkipException,
+    AirflowTaskTimeout,
     BaseHook,
 )
 from airflow.providers.common.sql.hooks.handlers import fetch_one_handler
@@ -31,6 +32,7 @@ from airflow.providers.common.sql.sensors.sql import SqlSensor
 
 from airflow_hive_opt.documents.descriptor import load
 from airflow_hive_opt.hooks.pruned_sql import PrunedSqlHook
+from airflow_hive_opt.hooks.sql_connection import SqlConnection
 from airflow_hive_opt.provider.airflow_compat import ObjectStoragePath
 from airflow_hive_opt.spark.catalog.spark_catalog import SparkCatalog
 from tests.services.processes import HOST
@@ -50,7 +52,8 @@ def tables(spark):
     )
     frame.coalesce(1).write.partitionBy("p").saveAsTable("hooked.fact")
     spark.sql("CREATE TABLE hooked.few AS SELECT id p FROM range(3, 6)")
-    spark.sql("CREATE TABLE hooked.result (id INT, p INT) STORED AS PARQUET")
+    for name in ("result", "other"):
+        spark.sql(f"CREATE TABLE hooked.{name} (id INT, p INT) STORED AS PARQUET")
     yield
     spark.sql("DROP DATABASE hooked CASCADE")
 
@@ -372,14 +375,119 @@ def test_a_script_that_fails_says_what_has_run(spark, task):
     ("first", "kind", "message"),
     [
         ("INSERT OVERWRITE TABLE result SELECT 1, 1", AirflowException, "0 after it did not)"),
+        (
+            "INSERT OVERWRITE TABLE result SELECT f.id, f.p FROM fact f JOIN few k ON f.p = k.p",
+            AirflowException,
+            "0 after it did not)",
+        ),
         ("INSERT INTO result SELECT 1, 1", AirflowFailException, "would run statement 1 again"),
+        (
+            "INSERT OVERWRITE TABLE result SELECT id, p FROM same",
+            AirflowFailException,
+            "would run statement 1 again",
+        ),
     ],
 )
 def test_a_retry_never_adds_rows_twice(spark, task, first, kind, message):
+    spark.sql("CREATE OR REPLACE VIEW hooked.same AS SELECT id, p FROM hooked.other")
     with pytest.raises(AirflowException, match="statement 2 of 2") as error:
         query([first, "SELECT raise_error('on its data') FROM few"]).execute({})
     assert type(error.value) is kind
     assert message in str(error.value)
+
+
+OVERWRITES = "INSERT OVERWRITE TABLE result SELECT 1, 1"
+APPENDS = "INSERT INTO result SELECT 2, 2"
+
+
+def raising(error):
+    def raise_it(*_, **__):
+        raise error
+
+    return raise_it
+
+
+@pytest.mark.parametrize(
+    ("error", "first", "kind", "message"),
+    [
+        (AirflowTaskTimeout("late"), OVERWRITES, AirflowTaskTimeout, "^late$"),
+        (
+            AirflowTaskTimeout("late"),
+            APPENDS,
+            AirflowFailException,
+            "2 of 2: .*Timeout: late .*again",
+        ),
+        (KeyboardInterrupt(), APPENDS, KeyboardInterrupt, None),
+        (SystemExit(1), APPENDS, SystemExit, None),
+        (ValueError("year 0"), OVERWRITES, AirflowException, r"2 of 2: ValueError: year 0 \(1 "),
+        (ValueError("year 0"), APPENDS, AirflowFailException, "2 of 2: ValueError: .*again"),
+    ],
+)
+def test_whatever_ends_a_script_no_retry_adds_rows_twice(
+    spark, task, monkeypatch, error, first, kind, message
+):
+    """The second statement fails where Spark has ended, or where a timeout interrupts it."""
+    from airflow_hive_opt.spark.session import session_conf
+
+    plain(spark, "TRUNCATE TABLE result")
+    answers = iter([session_conf.all_set, raising(error)])
+
+    def all_set(session):
+        return next(answers)(session)
+
+    monkeypatch.setattr(session_conf, "all_set", all_set)
+    with pytest.raises(kind, match=message) as raised:
+        query([first, "SELECT 1"]).execute({})
+    assert type(raised.value) is kind
+    assert len(plain(spark, "TABLE result")) == 1
+
+
+def test_a_statement_counts_as_soon_as_spark_has_run_it(spark, task):
+    plain(spark, "TRUNCATE TABLE result")
+    task.xcom_push = raising(ConnectionError("no API server"))
+    with pytest.raises(AirflowFailException) as raised:
+        query([f"INSERT INTO result SELECT f.id, f.p {JOIN}", "SELECT 1"]).execute({})
+    assert str(raised.value) == (
+        "statement 1 of 2: the statement has run, but then ConnectionError: no API server "
+        "(0 before it ran, 1 after it did not). There is no retry: it would run statement 1 again"
+    )
+    assert len(plain(spark, "TABLE result")) == 3
+
+
+def test_a_value_that_python_has_not_fails_with_one_message(spark, task, monkeypatch):
+    """The zone of the worker is east of that of the session."""
+    before = os.environ.get("TZ")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        sql = ["SET spark.sql.session.timeZone=UTC", "SELECT TIMESTAMP'9999-12-31 23:59:59' t"]
+        with pytest.raises(AirflowException, match="statement 2 of 2: .*year 10000") as raised:
+            query(sql).execute({})
+        assert type(raised.value) is AirflowException
+        with pytest.raises(AirflowException, match="year 10000"):
+            hook(conf={"spark.sql.session.timeZone": "UTC"}).get_df(sql[1])
+    finally:
+        monkeypatch.delenv("TZ") if before is None else monkeypatch.setenv("TZ", before)
+        time.tzset()
+
+
+def test_without_a_handler_no_rows_are_fetched(spark, task, capsys):
+    """Spark evaluates the first row alone: the query of a check fails on it."""
+    operator = query("SELECT id FROM range(0, 100, 1, 1) WHERE id > 2", do_xcom_push=False)
+    assert operator.execute({}) is None
+    found = hook()
+    seen = []
+    rows_of = SqlConnection._rows_of
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            SqlConnection, "_rows_of", lambda *each: seen.append(rows_of(*each)) or seen[-1]
+        )
+        found.run(SQL)
+    assert [(rows.columns, rows.values, rows.is_all) for rows in seen] == [
+        (("id", "price", "p"), [], False)
+    ]
+    with pytest.raises(AirflowException, match="wrong"):
+        found.run("SELECT assert_true(max(id) < 3, 'wrong') FROM fact")
 
 
 def test_gates_of_the_connection_hold_for_each_statement(spark, task, connection):
@@ -451,6 +559,24 @@ def test_a_connection_may_be_written_as_a_uri(spark, task, monkeypatch):
     assert (options.max_rows, options.hive_conf) == (2, {"hive.map.aggr": "false"})
 
 
+@pytest.mark.parametrize("option", ["conf", "hive_conf"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '{"spark.a.password": "hidden"',
+            "a JSON object: Expecting ',' delimiter at line 1, column 30",
+        ),
+        ('["hidden"]', "a dictionary with names for keys, not a list"),
+    ],
+)
+def test_an_option_that_is_no_object_is_not_in_the_message(task, connection, option, text, message):
+    connection(**{option: text})
+    with pytest.raises(AirflowFailException, match=f"{option} must be {message}") as error:
+        hook().get_records("SELECT 1")
+    assert "hidden" not in str(error.value)
+
+
 def test_rows_of_another_system_are_not_inserted(task):
     with pytest.raises(AirflowFailException, match=r"INSERT \.\.\. SELECT"):
         hook().insert_rows("result", [(1, 2)])
@@ -475,6 +601,23 @@ def test_lineage_has_the_tables_and_partitions_of_all_statements(spark, task):
     pruning = found.run_facets["hiveOpt_pruning"]
     assert (pruning.kept, pruning.total) == (7, 3 * PARTITIONS)
     assert found.job_facets["sql"].query.count(";\n") == 2
+
+
+def test_lineage_has_no_temporary_views(spark, task):
+    pytest.importorskip("openlineage.client")
+    operator = query(
+        [
+            "CREATE TEMPORARY VIEW mine AS SELECT p FROM few",
+            "CREATE GLOBAL TEMPORARY VIEW all_of_us AS SELECT p FROM mine",
+            "INSERT OVERWRITE TABLE result SELECT f.id, f.p FROM fact f JOIN mine k ON f.p = k.p",
+            "SELECT * FROM global_temp.all_of_us",
+            "DROP VIEW global_temp.all_of_us",
+        ]
+    )
+    operator.execute({})
+    found = operator.get_openlineage_facets_on_complete(None)
+    assert [each.name for each in found.outputs] == ["hooked.result"]
+    assert {each.name for each in found.inputs} == {"hooked.fact", "hooked.few"}
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from airflow.providers.common.compat.sdk import DAG, AirflowFailException, XComA
 from airflow_hive_opt.documents.job import Outcome, Status
 from airflow_hive_opt.operators.local_task import SWITCHES, LocalTaskOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
-from airflow_hive_opt.operators.outcome import log_outcome
 from airflow_hive_opt.provider.airflow_compat import mask_secret
+from airflow_hive_opt.provider.outcome import log_outcome
 from airflow_hive_opt.statement import switches
 from airflow_hive_opt.statement.switches import Switches
 

@@ -37,6 +37,9 @@ def test_a_part_of_a_statement_ends_it_nowhere(part):
             "SET a=b; -- first\nBEGIN SELECT 1; SELECT 2; END;",
             ["SET a=b", "-- first\nBEGIN SELECT 1; SELECT 2; END;"],
         ),
+        ("SET a=b; l: BEGIN SELECT 1; END l;", ["SET a=b", "l: BEGIN SELECT 1; END l;"]),
+        ("`a;b` /* ; */ :begin SELECT 1; END;", ["`a;b` /* ; */ :begin SELECT 1; END;"]),
+        ("SELECT :begin; SELECT 2", ["SELECT :begin", "SELECT 2"]),
         ("SELECT begin FROM t; SELECT 2", ["SELECT begin FROM t", "SELECT 2"]),
     ],
 )
