@@ -8,7 +8,8 @@ set that is missing, refused or damaged, and one that can't be written.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from airflow_hive_opt.documents.descriptor import KeySetUse, now
@@ -32,6 +33,11 @@ log = logging.getLogger(__name__)
 
 _Asked = tuple[str, str]
 _USUAL = (KeySetCode.TAKEN, KeySetCode.ABSENT, KeySetCode.NOT_SHARED)
+# A text of which Spark may make the current day or time, wherever it becomes a date: 'today UTC'.
+_OF_THE_DAY = re.compile(
+    r"""['"](?:\\(?:u[0-9a-f]{4}|[0-7]{3}|\w)|[^\w'"`])*(?:now|today|tomorrow|yesterday)""",
+    re.IGNORECASE,
+)
 
 
 class NotShared(Exception):
@@ -131,6 +137,21 @@ def used_parameters(sql: str, parameters: Mapping[str, object]) -> dict[str, str
         for name, value in sorted(parameters.items())
         if name.lower() in named
     }
+
+
+def check_of_all_days(texts: Iterable[str], parameters: Mapping[str, object]) -> None:
+    """Raises :class:`NotShared` if a text in ``texts`` or a value may mean another day later.
+
+    ``texts`` are SQL.
+
+    >>> check_of_all_days(["SELECT p FROM d WHERE name = 'Not today'"], {"day": "2026-01-31"})
+    >>> check_of_all_days(["SELECT p FROM d WHERE day = 'today'"], {})
+    Traceback (most recent call last):
+    airflow_hive_opt.local_task.shared_key_sets.NotShared: 'today may be another day later
+    """
+    for text in (*texts, *map(repr, parameters.values())):
+        if found := _OF_THE_DAY.search(text):
+            raise NotShared(f"{found.group()} may be another day later")
 
 
 def _asked(source: KeySource) -> _Asked:

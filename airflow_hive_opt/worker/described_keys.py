@@ -17,7 +17,11 @@ from airflow_hive_opt.documents.key_set import (
 )
 from airflow_hive_opt.documents.small_tables import SmallTable
 from airflow_hive_opt.local_task.engine import Keys
-from airflow_hive_opt.local_task.shared_key_sets import NotShared, used_parameters
+from airflow_hive_opt.local_task.shared_key_sets import (
+    NotShared,
+    check_of_all_days,
+    used_parameters,
+)
 from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.statement.types import family
@@ -59,6 +63,7 @@ class WorkerKeyQueries:
     ) -> KeyQuery:
         """See :class:`~airflow_hive_opt.local_task.shared_key_sets.KeyQueries`."""
         job = self._job
+        check_of_all_days([source.sql], job.parameters)
         try:
             used = translated(source, self._tables, job.parameters).used
             states = {key: self._state(key) for key in used}

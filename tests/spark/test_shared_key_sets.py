@@ -292,6 +292,44 @@ def test_keys_that_differ_each_day_are_never_kept(spark, tmp_path, days):
     spark.sql("DROP VIEW today")
 
 
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("d.day = 'today'", "NOT_SHARED"),
+        ("d.day <= CAST(' Yesterday' AS DATE)", "NOT_SHARED"),
+        ("d.day = :day", "NOT_SHARED"),
+        ("d.day <= to_date(concat('yester', 'day'))", "ABSENT"),
+        ("d.day <= (SELECT max(to_date(concat('to', 'day'))) FROM weeks)", "ABSENT"),
+    ],
+)
+def test_days_that_texts_name_are_read_in_each_task(spark, tmp_path, condition, code):
+    """Tomorrow they are other days; midnight may also pass before the map join."""
+    spark.sql("CREATE TABLE dates USING parquet AS SELECT 1 p, date_sub(current_date(), 1) day")
+    spark.sql("CREATE TABLE weeks USING parquet AS SELECT 1 AS week")
+    aged(spark, "dates", "weeks")
+    sql = f"SELECT f.id FROM fact f JOIN dates d ON f.p = d.p WHERE {condition}"
+    parameters = {"day": "now"} if ":day" in condition else {}
+    try:
+        found = run(spark, tmp_path, sql, parameters=parameters)
+        refused = (codes(found), found["reason"])
+        assert refused == ([code], "KEY_SOURCE_NOT_DETERMINISTIC")
+        assert documents(tmp_path) == []
+    finally:
+        for name in ("dates", "weeks"):
+            spark.sql(f"DROP TABLE {name}")
+
+
+def test_a_day_that_a_view_names_is_read_in_each_task(spark, tmp_path, days):
+    """Spark's parser makes a date of it, so the plan does not show the text."""
+    spark.sql("CREATE VIEW recent AS SELECT * FROM days WHERE TIMESTAMP'today' > '2020-01-01'")
+    try:
+        found = run(spark, tmp_path, "SELECT f.id FROM fact f JOIN recent d ON f.p = d.p")
+        assert (codes(found), documents(tmp_path)) == (["NOT_SHARED"], [])
+        assert "'today may be another day later" in why(found)
+    finally:
+        spark.sql("DROP VIEW recent")
+
+
 def truncated(path, other):
     path.write_bytes(path.read_bytes()[:-30])
 

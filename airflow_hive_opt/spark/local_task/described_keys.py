@@ -12,7 +12,11 @@ from airflow_hive_opt.documents.binding import TEMPORARY_VIEW, VIEW, Binding
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.key_set import KeyQuery, ListedKeys
 from airflow_hive_opt.local_task.engine import Keys
-from airflow_hive_opt.local_task.shared_key_sets import NotShared, used_parameters
+from airflow_hive_opt.local_task.shared_key_sets import (
+    NotShared,
+    check_of_all_days,
+    used_parameters,
+)
 from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.spark.catalog.resolved_names import Names, ResolvedNames
 from airflow_hive_opt.spark.catalog.session_binding import binding
@@ -46,8 +50,9 @@ class SparkKeyQueries:
             raise NotShared("a session on a Spark Connect server does not tell what it reads")
         if not reads_current_metadata(self._session):
             raise NotShared("the session has cached rows, or reads a branch of Iceberg tables")
-        names = self._names.resolve([source.sql])
         job = self._job
+        names = self._names.resolve([source.sql])
+        check_of_all_days(names.texts, job.parameters)
         return KeyQuery(
             source.sql,
             source.metadata_sql,
