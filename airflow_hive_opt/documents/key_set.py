@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 COLUMNS = "columns"
 """The fact of a table that has its columns and their types."""
+HADOOP = "spark.hadoop.*"
+# Settings that may change the values in files, beside those of all bindings.
+_OF_FILES = re.compile(r"spark\.sql\.(orc|parquet)\..+")
+_CREDENTIAL = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
 SETTLED = 5
 """Seconds. A file that changed later may change again with the same size and time."""
 
@@ -210,6 +215,29 @@ def _is_digest(text: str) -> bool:
 def digest_of(*parts: object) -> str:
     """SHA-256 of parts that JSON can represent, in hexadecimal."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def settings_of_files(settings: Mapping[str, str]) -> dict[str, str]:
+    """The explicit settings by which files are read.
+
+    :data:`HADOOP` stands for a digest of all settings that reach Hadoop, without credentials.
+
+    >>> sorted(settings_of_files({"spark.sql.orc.impl": "hive", "spark.app.name": "a"}))
+    ['spark.hadoop.*', 'spark.sql.orc.impl']
+    >>> delimiter = settings_of_files({"textinputformat.record.delimiter": "|"})
+    >>> settings_of_files({}) == settings_of_files({"spark.hadoop.fs.s3a.access.key": "k"})
+    True
+    >>> settings_of_files({}) == delimiter
+    False
+    """
+    own = {name: value for name, value in settings.items() if _OF_FILES.fullmatch(name)}
+    hadoop = [
+        (name, value)
+        for name, value in sorted(settings.items())
+        if (name.startswith("spark.hadoop.") or not name.startswith("spark."))
+        and not _CREDENTIAL.search(name)
+    ]
+    return {**own, HADOOP: digest_of(hadoop)}
 
 
 def has_settled(changed: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.key_set import COLUMNS, digest_of, has_settled
@@ -22,6 +23,8 @@ _OF_FILES = ("parquet", "orc", "csv", "json", "text")
 _OF_HIVE = ("parquet", "orc", "text")
 _MOST_PARTITIONS = 200
 """Each has a folder to list."""
+LEAVES_OUT_FILES = re.compile(r"ignore(?:corrupt|missing)files", re.IGNORECASE)
+"""The ends of settings and options with which Spark leaves out files that it can't read."""
 
 
 class UnknownState(Exception):
@@ -68,6 +71,9 @@ def _of_files(session: SparkSession, table: Table) -> dict[str, str]:
     metadata = external.getTable(database, short)
     _check_format(table.name, metadata)
     properties = sorted(str(metadata.properties().mkString("\0")).split("\0"))
+    options = str(metadata.storage().properties().mkString("\0")).split("\0")
+    if any(LEAVES_OUT_FILES.search(each) for each in (*properties, *options)):
+        raise UnknownState(f"{table.name} has an option with which Spark may leave out files")
     state = {"storage": digest_of(str(metadata.storage().toString()), properties)}
     locations = [location_of(metadata)]
     if table.partition_columns:
