@@ -77,7 +77,7 @@ class KeyQuery:
 
     - ``metadata_sql`` is the query that may have read a table's own metadata in place of ``sql``;
       empty for none.
-    - ``parameters`` are those that ``sql`` may name, as text with their types.
+    - ``parameters`` are those that ``sql`` may name, with digests of their values and types.
     - ``limits`` are ``max_keys`` and ``max_key_bytes``.
     - ``reader`` is what reads the keys, with its version.
     - ``binding`` says how the session reads ``sql``.

@@ -19,6 +19,7 @@ from airflow_hive_opt.documents.key_set import (
     KeySet,
     KeySetCode,
     ListedKeys,
+    digest_of,
     path_of,
     read_key_set,
     refusal,
@@ -38,6 +39,8 @@ _OF_THE_DAY = re.compile(
     r"""['"](?:\\(?:u[0-9a-f]{4}|[0-7]{3}|\w)|[^\w'"`])*(?:now|today|tomorrow|yesterday)""",
     re.IGNORECASE,
 )
+_NO_TEXT = "\ufffd"
+"""What readers make of bytes that are no UTF-8."""
 
 
 class NotShared(Exception):
@@ -116,7 +119,10 @@ class SharedKeySets:
             if refusal(before, self._queries.described(source, anew=False)):
                 log.info("the keys of %s are not kept: a table changes", source.name)
                 return
-            found = KeySet(before, self._queries.listed(keys), now())
+            listed = self._queries.listed(keys)
+            if any(_NO_TEXT in (text or "") for column in listed.values for text in column):
+                raise NotShared("a key may have bytes that are no text")
+            found = KeySet(before, listed, now())
             write_key_set(found, path_of(self._folder, before))
             log.info("the keys of %s are kept in the key set %s", source.name, self._folder)
         except NotShared as why:
@@ -126,16 +132,18 @@ class SharedKeySets:
 
 
 def used_parameters(sql: str, parameters: Mapping[str, object]) -> dict[str, str]:
-    """The parameters whose names are words of ``sql``, each as text with its type.
+    """The parameters that ``sql`` may name, each with the digest of its value and type.
 
-    >>> used_parameters("SELECT p FROM d WHERE day = :day", {"day": "1", "hour": 2})
-    {'day': "str '1'"}
+    A quoted name may be anywhere, since a quote may belong to a string or a comment.
+
+    >>> sorted(used_parameters("WHERE day = :day", {"day": "1", "hour": 2, "of day": 3}))
+    ['day', 'of day']
     """
     named = words(sql)
     return {
-        name: f"{type(value).__name__} {value!r}"
+        name: digest_of(type(value).__name__, repr(value))
         for name, value in sorted(parameters.items())
-        if name.lower() in named
+        if name.lower() in named or not re.fullmatch(r"\w+", name)
     }
 
 

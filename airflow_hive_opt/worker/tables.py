@@ -95,11 +95,16 @@ class Tables:
                 self._load_rows(connection, key, names)
 
     def note(self, read: SmallTable | Snapshot) -> None:
-        """Notes the state of a table whose keys are used."""
+        """Notes the state of a table whose keys are used.
+
+        Raises :class:`Unanswered` if keys of another state of the table are used too.
+        """
         if isinstance(read, Snapshot):
-            self.snapshots[read.table] = read
+            name, other = read.table, self.snapshots.setdefault(read.table, read)
         else:
-            self.read[read.name] = read
+            name, other = read.name, self.read.setdefault(read.name, read)
+        if other != read:
+            raise Unanswered(f"{name} changes while the worker reads it")
 
     def _storage(self, table: Table) -> Storage:
         if table.definition is not None or table.view is not None:
