@@ -7,6 +7,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from types import SimpleNamespace
 
 import pytest
 from upath import UPath
@@ -14,9 +15,15 @@ from upath import UPath
 from airflow_hive_opt.documents.descriptor import load
 from airflow_hive_opt.documents.descriptor_text import descriptor_to_text
 from airflow_hive_opt.documents.job import Stages, Status
-from airflow_hive_opt.documents.key_set import _FORMAT
+from airflow_hive_opt.documents.key_set import _FORMAT, ListedKeys
+from airflow_hive_opt.local_task.shared_key_sets import NotShared
 from airflow_hive_opt.spark.application.run import run_job
+from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
+from airflow_hive_opt.spark.catalog.table_state import UnknownState, table_state
+from airflow_hive_opt.spark.keys import taken_rows
 from airflow_hive_opt.spark.keys.key_query import KeyQuery
+from airflow_hive_opt.spark.keys.taken_rows import TakenRows
+from airflow_hive_opt.spark.local_task.described_keys import _check_settings
 from tests.spark.shared_keys import aged, codes, counted, run, why
 from tests.spark.stages import job_of
 
@@ -153,6 +160,7 @@ def test_only_parameters_of_the_key_query_count(spark, tmp_path, days, asked):
     sql = "SELECT f.id FROM fact f JOIN days d ON f.p = d.p WHERE d.week = :week AND f.id > :least"
     for week, least in ((1, 3), (1, 30), (2, 30), (1, 40)):
         run(spark, tmp_path, sql, parameters={"week": week, "least": least})
+    assert not any("int 1" in path.read_text() for path in documents(tmp_path))
     assert asked == ["days", "days"]
     assert codes(run(spark, tmp_path, sql, parameters={"week": "1", "least": 3})) == ["ABSENT"]
 
@@ -180,6 +188,14 @@ def in_other_ansi_mode(spark):
     spark.conf.set("spark.sql.ansi.enabled", "false" if before == "true" else "true")
 
 
+def with_other_records(spark):
+    spark.conf.set("textinputformat.record.delimiter", "|")
+
+
+def with_merged_columns(spark):
+    spark.conf.set("spark.sql.orc.mergeSchema", "true")
+
+
 def in_another_database(spark):
     spark.sql("CREATE DATABASE IF NOT EXISTS shared_other")
     make_days(spark, "shared_other.days")
@@ -201,6 +217,8 @@ def in_another_database(spark):
         ),
         (in_tokyo, "OTHER_SESSION", "spark.sql.session.timeZone was "),
         (in_other_ansi_mode, "OTHER_SESSION", "spark.sql.ansi.enabled was "),
+        (with_other_records, "OTHER_SESSION", "spark.hadoop.* was "),
+        (with_merged_columns, "OTHER_SESSION", "spark.sql.orc.mergeSchema was not set in"),
         (
             in_another_database,
             "OTHER_TABLES",
@@ -328,6 +346,87 @@ def test_a_day_that_a_view_names_is_read_in_each_task(spark, tmp_path, days):
         assert "'today may be another day later" in why(found)
     finally:
         spark.sql("DROP VIEW recent")
+
+
+def test_a_view_that_is_replaced_while_the_keys_are_read_is_noticed(
+    spark, tmp_path, days, monkeypatch
+):
+    spark.sql("CREATE OR REPLACE VIEW weeks AS SELECT * FROM days WHERE week = 1")
+    read = KeyQuery.run
+
+    def replacing(query):
+        found = read(query)
+        spark.sql("CREATE OR REPLACE VIEW weeks AS SELECT * FROM days WHERE week = 2")
+        return found
+
+    monkeypatch.setattr(KeyQuery, "run", replacing)
+    sql = "SELECT f.id FROM fact f JOIN weeks d ON f.p = d.p"
+    job = job_of(sql, path=str(tmp_path / "0.json"), key_sets=str(tmp_path / "keys"))
+    assert run_job(spark, job).status is Status.DONE
+    assert documents(tmp_path) == []
+    spark.sql("DROP VIEW weeks")
+
+
+def test_what_may_leave_out_files_is_not_shared(spark, tmp_path, days):
+    session = spark.newSession()
+    session.sql("USE shared_keys")
+    session.sql(
+        "CREATE TABLE lax USING parquet OPTIONS (ignoreCorruptFiles = 'true') AS SELECT * FROM days"
+    )
+    aged(session, "lax")
+    for sql, named in (
+        (FIVE[0].replace("days", "lax"), "shared_keys.lax has an option with which Spark may"),
+        (FIVE[0], "spark.sql.files.ignoreMissingFiles is true"),
+    ):
+        found = run(session, tmp_path, sql)
+        assert codes(found) == ["NOT_SHARED"]
+        assert named in why(found)
+        session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    assert documents(tmp_path) == []
+    session.sql("DROP TABLE lax")
+
+
+def test_extensions_that_may_filter_rows_are_refused():
+    known = "io.delta.sql.DeltaSparkSessionExtension"
+    _check_settings({"spark.sql.extensions": known, "spark.sql.files.ignoreMissingFiles": "false"})
+    with pytest.raises(NotShared, match="the extension a.Ranger may filter the rows"):
+        _check_settings({"spark.sql.extensions": f"{known}, a.Ranger"})
+
+
+def test_keys_of_bytes_that_are_no_text_are_not_kept(spark, tmp_path):
+    spark.sql("CREATE TABLE texts USING parquet AS SELECT CAST(X'61FF' AS STRING) AS v")
+    spark.sql("CREATE TABLE named (id INT, v STRING) USING parquet PARTITIONED BY (v)")
+    spark.sql("INSERT INTO named VALUES (1, 'a'), (2, 'b')")
+    aged(spark, "texts")
+    try:
+        found = run(spark, tmp_path, "SELECT f.id FROM named f JOIN texts k ON k.v = f.v")
+        assert (codes(found), documents(tmp_path)) == (["ABSENT"], [])
+    finally:
+        for name in ("texts", "named"):
+            spark.sql(f"DROP TABLE {name}")
+
+
+def test_partitions_of_another_format_have_no_known_state(spark):
+    spark.sql("CREATE TABLE mixed (p STRING) PARTITIONED BY (day STRING) STORED AS TEXTFILE")
+    spark.sql("INSERT INTO mixed PARTITION (day = '1') VALUES ('1')")
+    aged(spark, "mixed")
+    try:
+        table = catalog_of(spark).table("shared_keys.mixed")
+        assert table_state(spark, table)["partitions"]
+        serde = "org.apache.hadoop.hive.serde2.OpenCSVSerde"
+        spark.sql(f"ALTER TABLE mixed PARTITION (day = '1') SET SERDE '{serde}'")
+        with pytest.raises(UnknownState, match="partitions of another format"):
+            table_state(spark, table)
+    finally:
+        spark.sql("DROP TABLE mixed")
+
+
+def test_keys_of_which_spark_makes_other_rows_are_not_used(spark, monkeypatch):
+    keys = ListedKeys.of(["int"], [(1,), (2,)], (1, 1), exact=True)
+    assert TakenRows(spark, keys, "n").frame.count() == 2
+    monkeypatch.setattr(taken_rows, "json", SimpleNamespace(dumps=lambda _: "no JSON"))
+    with pytest.raises(ValueError, match="0 rows of the 2 keys"):
+        _ = TakenRows(spark, keys, "n").frame
 
 
 def truncated(path, other):
