@@ -72,7 +72,7 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True)
-class KeyQuery:
+class KeyQueryState:
     """A key query, and all on which its keys depend.
 
     - ``metadata_sql`` is the query that may have read a table's own metadata in place of ``sql``;
@@ -103,7 +103,7 @@ class KeyQuery:
     def _asked(self) -> tuple[str, str]:
         return self.sql, self.metadata_sql
 
-    def is_of(self, other: KeyQuery) -> bool:
+    def is_of(self, other: KeyQueryState) -> bool:
         """Whether both are the same text with the same parameters."""
         return (self._asked, self.parameters) == (other._asked, other.parameters)
 
@@ -147,18 +147,16 @@ class ListedKeys:
 class KeySet:
     """The keys of one key query. ``created`` is as in a descriptor."""
 
-    query: KeyQuery
+    query: KeyQueryState
     keys: ListedKeys
     created: str
 
 
-def refusal(kept: KeyQuery, own: KeyQuery) -> tuple[KeySetCode, str] | None:
+def refusal(kept: KeyQueryState, own: KeyQueryState) -> tuple[KeySetCode, str] | None:
     """Why the keys of ``kept`` are not those of ``own``: a code and all differences, or ``None``.
 
-    >>> kept, own = (
-    ...     KeyQuery("SELECT p FROM d", "", {}, (1, 1), "Spark", Binding("c", database, None), {})
-    ...     for database in ("dw", "test")
-    ... )
+    >>> bindings = (Binding("c", database, None) for database in ("dw", "test"))
+    >>> kept, own = (KeyQueryState("SELECT 1", "", {}, (1, 1), "Spark", b, {}) for b in bindings)
     >>> refusal(kept, own)[1]
     'the current database was dw in the key set and is test in this task'
     """
@@ -184,7 +182,7 @@ def refusal(kept: KeyQuery, own: KeyQuery) -> tuple[KeySetCode, str] | None:
     return code, "; ".join([*session, *(text for _, text in changed)])
 
 
-def _pair(query: KeyQuery) -> str:
+def _pair(query: KeyQueryState) -> str:
     return " and ".join(f"{limit:,}" for limit in query.limits)
 
 
@@ -272,6 +270,6 @@ _FORMAT = Format("key set", 1, KeySet, _check)
 read_key_set, write_key_set = _FORMAT.read, _FORMAT.write
 
 
-def path_of(folder: StoragePath, query: KeyQuery) -> StoragePath:
+def path_of(folder: StoragePath, query: KeyQueryState) -> StoragePath:
     """The path of the keys of a key query in the folder of a key set."""
     return folder / query.file_name

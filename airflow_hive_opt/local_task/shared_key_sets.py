@@ -15,7 +15,7 @@ from typing import Protocol
 from airflow_hive_opt.documents.descriptor import KeySetUse, now
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.key_set import (
-    KeyQuery,
+    KeyQueryState,
     KeySet,
     KeySetCode,
     ListedKeys,
@@ -50,7 +50,7 @@ class NotShared(Exception):
 class KeyQueries(Protocol):
     """What an engine tells of its key queries; the methods may raise its own errors too."""
 
-    def described(self, source: KeySource, anew: bool) -> KeyQuery:
+    def described(self, source: KeySource, anew: bool) -> KeyQueryState:
         """The source's key query, with its tables as they are now; raises :class:`NotShared`.
 
         With ``anew``, what reads the tables from now on has no older list of their files.
@@ -69,7 +69,7 @@ class SharedKeySets:
     def __init__(self, folder: StoragePath, queries: KeyQueries) -> None:
         self._folder = folder
         self._queries = queries
-        self._described: dict[_Asked, KeyQuery | None] = {}
+        self._described: dict[_Asked, KeyQueryState | None] = {}
         self.uses: list[KeySetUse] = []
 
     def take(self, source: KeySource) -> Keys | None:

@@ -11,7 +11,7 @@ from airflow_hive_opt.documents.descriptor import Snapshot
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.key_set import (
     COLUMNS,
-    KeyQuery,
+    KeyQueryState,
     ListedKeys,
     digest_of,
     has_settled,
@@ -69,7 +69,7 @@ class WorkerKeyQueries:
         self,
         source: KeySource,
         anew: bool,  # noqa: ARG002 - each read lists the files
-    ) -> KeyQuery:
+    ) -> KeyQueryState:
         """See :class:`~airflow_hive_opt.local_task.shared_key_sets.KeyQueries`."""
         job = self._job
         check_of_all_days([source.sql], job.parameters)
@@ -81,7 +81,7 @@ class WorkerKeyQueries:
         if not states:
             raise NotShared("the key query reads no table")
         binding = self._binding(source.sql).for_worker(())
-        return KeyQuery(
+        return KeyQueryState(
             source.sql,
             "",
             used_parameters(source.sql, job.parameters),

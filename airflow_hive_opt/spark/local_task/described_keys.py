@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import airflow_hive_opt
 from airflow_hive_opt.documents.binding import TEMPORARY_VIEW, VIEW
 from airflow_hive_opt.documents.job import Job
-from airflow_hive_opt.documents.key_set import KeyQuery, ListedKeys, settings_of_files
+from airflow_hive_opt.documents.key_set import KeyQueryState, ListedKeys, settings_of_files
 from airflow_hive_opt.local_task.engine import Keys
 from airflow_hive_opt.local_task.shared_key_sets import (
     NotShared,
@@ -59,7 +59,7 @@ class SparkKeyQueries:
         self._session = session
         self._job = job
 
-    def described(self, source: KeySource, anew: bool) -> KeyQuery:
+    def described(self, source: KeySource, anew: bool) -> KeyQueryState:
         """See :class:`~airflow_hive_opt.local_task.shared_key_sets.KeyQueries`."""
         if is_remote(self._session):
             raise NotShared("a session on a Spark Connect server does not tell what it reads")
@@ -74,7 +74,7 @@ class SparkKeyQueries:
         if any(LEAVES_OUT_FILES.search(text) for text in names.texts):
             raise NotShared("the key query may leave out files")
         found = binding(self._session, catalog, names)
-        return KeyQuery(
+        return KeyQueryState(
             source.sql,
             source.metadata_sql,
             used_parameters(source.sql, job.parameters),
