@@ -100,10 +100,10 @@ class Tables:
         Raises :class:`Unanswered` if keys of another state of the table are used too.
         """
         if isinstance(read, Snapshot):
-            name, other = read.table, self.snapshots.setdefault(read.table, read)
+            name, same = read.table, self.snapshots.setdefault(read.table, read) == read
         else:
-            name, other = read.name, self.read.setdefault(read.name, read)
-        if other != read:
+            name, same = read.name, self.read.setdefault(read.name, read) == read
+        if not same:
             raise Unanswered(f"{name} changes while the worker reads it")
 
     def _storage(self, table: Table) -> Storage:
