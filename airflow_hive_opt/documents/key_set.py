@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ from airflow_hive_opt.statement.zip_strict import zip_strict
 
 COLUMNS = "columns"
 """The fact of a table that has its columns and their types."""
+HADOOP = "spark.hadoop.*"
+# Settings that may change the values in files, beside those of all bindings.
+_OF_FILES = re.compile(r"spark\.sql\.(orc|parquet)\..+")
+_CREDENTIAL = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
 SETTLED = 5
 """Seconds. A file that changed later may change again with the same size and time."""
 
@@ -67,12 +72,12 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True)
-class KeyQuery:
+class KeyQueryState:
     """A key query, and all on which its keys depend.
 
     - ``metadata_sql`` is the query that may have read a table's own metadata in place of ``sql``;
       empty for none.
-    - ``parameters`` are those that ``sql`` may name, as text with their types.
+    - ``parameters`` are those that ``sql`` may name, with digests of their values and types.
     - ``limits`` are ``max_keys`` and ``max_key_bytes``.
     - ``reader`` is what reads the keys, with its version.
     - ``binding`` says how the session reads ``sql``.
@@ -98,7 +103,7 @@ class KeyQuery:
     def _asked(self) -> tuple[str, str]:
         return self.sql, self.metadata_sql
 
-    def is_of(self, other: KeyQuery) -> bool:
+    def is_of(self, other: KeyQueryState) -> bool:
         """Whether both are the same text with the same parameters."""
         return (self._asked, self.parameters) == (other._asked, other.parameters)
 
@@ -142,18 +147,16 @@ class ListedKeys:
 class KeySet:
     """The keys of one key query. ``created`` is as in a descriptor."""
 
-    query: KeyQuery
+    query: KeyQueryState
     keys: ListedKeys
     created: str
 
 
-def refusal(kept: KeyQuery, own: KeyQuery) -> tuple[KeySetCode, str] | None:
+def refusal(kept: KeyQueryState, own: KeyQueryState) -> tuple[KeySetCode, str] | None:
     """Why the keys of ``kept`` are not those of ``own``: a code and all differences, or ``None``.
 
-    >>> kept, own = (
-    ...     KeyQuery("SELECT p FROM d", "", {}, (1, 1), "Spark", Binding("c", database, None), {})
-    ...     for database in ("dw", "test")
-    ... )
+    >>> bindings = (Binding("c", database, None) for database in ("dw", "test"))
+    >>> kept, own = (KeyQueryState("SELECT 1", "", {}, (1, 1), "Spark", b, {}) for b in bindings)
     >>> refusal(kept, own)[1]
     'the current database was dw in the key set and is test in this task'
     """
@@ -179,7 +182,7 @@ def refusal(kept: KeyQuery, own: KeyQuery) -> tuple[KeySetCode, str] | None:
     return code, "; ".join([*session, *(text for _, text in changed)])
 
 
-def _pair(query: KeyQuery) -> str:
+def _pair(query: KeyQueryState) -> str:
     return " and ".join(f"{limit:,}" for limit in query.limits)
 
 
@@ -210,6 +213,29 @@ def _is_digest(text: str) -> bool:
 def digest_of(*parts: object) -> str:
     """SHA-256 of parts that JSON can represent, in hexadecimal."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def settings_of_files(settings: Mapping[str, str]) -> dict[str, str]:
+    """The explicit settings by which files are read.
+
+    :data:`HADOOP` stands for a digest of all settings that reach Hadoop, without credentials.
+
+    >>> sorted(settings_of_files({"spark.sql.orc.impl": "hive", "spark.app.name": "a"}))
+    ['spark.hadoop.*', 'spark.sql.orc.impl']
+    >>> delimiter = settings_of_files({"textinputformat.record.delimiter": "|"})
+    >>> settings_of_files({}) == settings_of_files({"spark.hadoop.fs.s3a.access.key": "k"})
+    True
+    >>> settings_of_files({}) == delimiter
+    False
+    """
+    own = {name: value for name, value in settings.items() if _OF_FILES.fullmatch(name)}
+    hadoop = [
+        (name, value)
+        for name, value in sorted(settings.items())
+        if (name.startswith("spark.hadoop.") or not name.startswith("spark."))
+        and not _CREDENTIAL.search(name)
+    ]
+    return {**own, HADOOP: digest_of(hadoop)}
 
 
 def has_settled(changed: float) -> bool:
@@ -244,6 +270,6 @@ _FORMAT = Format("key set", 1, KeySet, _check)
 read_key_set, write_key_set = _FORMAT.read, _FORMAT.write
 
 
-def path_of(folder: StoragePath, query: KeyQuery) -> StoragePath:
+def path_of(folder: StoragePath, query: KeyQueryState) -> StoragePath:
     """The path of the keys of a key query in the folder of a key set."""
     return folder / query.file_name

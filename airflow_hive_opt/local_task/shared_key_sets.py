@@ -8,16 +8,18 @@ set that is missing, refused or damaged, and one that can't be written.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from airflow_hive_opt.documents.descriptor import KeySetUse, now
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.key_set import (
-    KeyQuery,
+    KeyQueryState,
     KeySet,
     KeySetCode,
     ListedKeys,
+    digest_of,
     path_of,
     read_key_set,
     refusal,
@@ -32,6 +34,13 @@ log = logging.getLogger(__name__)
 
 _Asked = tuple[str, str]
 _USUAL = (KeySetCode.TAKEN, KeySetCode.ABSENT, KeySetCode.NOT_SHARED)
+# A text of which Spark may make the current day or time, wherever it becomes a date: 'today UTC'.
+_OF_THE_DAY = re.compile(
+    r"""['"](?:\\(?:u[0-9a-f]{4}|[0-7]{3}|\w)|[^\w'"`])*(?:now|today|tomorrow|yesterday)""",
+    re.IGNORECASE,
+)
+_NO_TEXT = "\ufffd"
+"""What readers make of bytes that are no UTF-8."""
 
 
 class NotShared(Exception):
@@ -41,7 +50,7 @@ class NotShared(Exception):
 class KeyQueries(Protocol):
     """What an engine tells of its key queries; the methods may raise its own errors too."""
 
-    def described(self, source: KeySource, anew: bool) -> KeyQuery:
+    def described(self, source: KeySource, anew: bool) -> KeyQueryState:
         """The source's key query, with its tables as they are now; raises :class:`NotShared`.
 
         With ``anew``, what reads the tables from now on has no older list of their files.
@@ -60,7 +69,7 @@ class SharedKeySets:
     def __init__(self, folder: StoragePath, queries: KeyQueries) -> None:
         self._folder = folder
         self._queries = queries
-        self._described: dict[_Asked, KeyQuery | None] = {}
+        self._described: dict[_Asked, KeyQueryState | None] = {}
         self.uses: list[KeySetUse] = []
 
     def take(self, source: KeySource) -> Keys | None:
@@ -110,7 +119,10 @@ class SharedKeySets:
             if refusal(before, self._queries.described(source, anew=False)):
                 log.info("the keys of %s are not kept: a table changes", source.name)
                 return
-            found = KeySet(before, self._queries.listed(keys), now())
+            listed = self._queries.listed(keys)
+            if any(_NO_TEXT in (text or "") for column in listed.values for text in column):
+                raise NotShared("a key may have bytes that are no text")
+            found = KeySet(before, listed, now())
             write_key_set(found, path_of(self._folder, before))
             log.info("the keys of %s are kept in the key set %s", source.name, self._folder)
         except NotShared as why:
@@ -120,17 +132,34 @@ class SharedKeySets:
 
 
 def used_parameters(sql: str, parameters: Mapping[str, object]) -> dict[str, str]:
-    """The parameters whose names are words of ``sql``, each as text with its type.
+    """The parameters that ``sql`` may name, each with the digest of its value and type.
 
-    >>> used_parameters("SELECT p FROM d WHERE day = :day", {"day": "1", "hour": 2})
-    {'day': "str '1'"}
+    A quoted name may be anywhere, since a quote may belong to a string or a comment.
+
+    >>> sorted(used_parameters("WHERE day = :day", {"day": "1", "hour": 2, "of day": 3}))
+    ['day', 'of day']
     """
     named = words(sql)
     return {
-        name: f"{type(value).__name__} {value!r}"
+        name: digest_of(type(value).__name__, repr(value))
         for name, value in sorted(parameters.items())
-        if name.lower() in named
+        if name.lower() in named or not re.fullmatch(r"\w+", name)
     }
+
+
+def check_of_all_days(texts: Iterable[str], parameters: Mapping[str, object]) -> None:
+    """Raises :class:`NotShared` if a text in ``texts`` or a value may mean another day later.
+
+    ``texts`` are SQL.
+
+    >>> check_of_all_days(["SELECT p FROM d WHERE name = 'Not today'"], {"day": "2026-01-31"})
+    >>> check_of_all_days(["SELECT p FROM d WHERE day = 'today'"], {})
+    Traceback (most recent call last):
+    airflow_hive_opt.local_task.shared_key_sets.NotShared: 'today may be another day later
+    """
+    for text in (*texts, *map(repr, parameters.values())):
+        if found := _OF_THE_DAY.search(text):
+            raise NotShared(f"{found.group()} may be another day later")
 
 
 def _asked(source: KeySource) -> _Asked:

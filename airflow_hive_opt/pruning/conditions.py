@@ -32,7 +32,7 @@ NOT_DETERMINISTIC = re.compile(
     r"|array_agg|listagg|string_agg|approx_percentile|percentile_approx|approx_count_distinct"
     r"|approx_top_k)\s*\("
     # typed literals whose value depends on the current date
-    r"|\b(?:date|timestamp\w*)\s*'\s*(?:now|today|tomorrow|yesterday)",
+    r"|\b(?:date|timestamp\w*)\s*r?['\"]\s*(?:now|today|tomorrow|yesterday)",
     re.IGNORECASE,
 )
 _COMPARISONS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NullSafeEQ: "<=>"}
@@ -59,6 +59,8 @@ def is_deterministic(text: str) -> bool:
 
     >>> is_deterministic("d.year = 2000"), is_deterministic("d.day = Current_Date")
     (True, False)
+    >>> is_deterministic('d.day = DATE "today"')
+    False
     """
     return NOT_DETERMINISTIC.search(text) is None
 

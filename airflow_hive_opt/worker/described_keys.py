@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import airflow_hive_opt
 from airflow_hive_opt.documents.binding import Binding
@@ -10,14 +11,19 @@ from airflow_hive_opt.documents.descriptor import Snapshot
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.key_set import (
     COLUMNS,
-    KeyQuery,
+    KeyQueryState,
     ListedKeys,
     digest_of,
     has_settled,
+    settings_of_files,
 )
 from airflow_hive_opt.documents.small_tables import SmallTable
 from airflow_hive_opt.local_task.engine import Keys
-from airflow_hive_opt.local_task.shared_key_sets import NotShared, used_parameters
+from airflow_hive_opt.local_task.shared_key_sets import (
+    NotShared,
+    check_of_all_days,
+    used_parameters,
+)
 from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.pruning.decisions import KeySource
 from airflow_hive_opt.statement.types import family
@@ -40,25 +46,33 @@ _OF_NO_ROWS = (
 class WorkerKeyQueries:
     """The :class:`~airflow_hive_opt.local_task.shared_key_sets.KeyQueries` of this process.
 
-    ``binding`` returns how the session reads a statement, as far as the worker knows.
+    ``binding`` returns how the session reads a statement, as far as the worker knows. ``settings``
+    are those of the session, as far as they are known.
     """
 
     def __init__(
-        self, job: Job, tables: Tables, engine: WorkerEngine, binding: Callable[[str], Binding]
+        self,
+        job: Job,
+        tables: Tables,
+        engine: WorkerEngine,
+        binding: Callable[[str], Binding],
+        settings: Mapping[str, str],
     ) -> None:
         self._job = job
         self._tables = tables
         self._engine = engine
         self._binding = binding
+        self._settings = settings_of_files(settings)
         self._read: dict[str, SmallTable | Snapshot] = {}
 
     def described(
         self,
         source: KeySource,
         anew: bool,  # noqa: ARG002 - each read lists the files
-    ) -> KeyQuery:
+    ) -> KeyQueryState:
         """See :class:`~airflow_hive_opt.local_task.shared_key_sets.KeyQueries`."""
         job = self._job
+        check_of_all_days([source.sql], job.parameters)
         try:
             used = translated(source, self._tables, job.parameters).used
             states = {key: self._state(key) for key in used}
@@ -66,13 +80,14 @@ class WorkerKeyQueries:
             raise NotShared(str(why)) from None
         if not states:
             raise NotShared("the key query reads no table")
-        return KeyQuery(
+        binding = self._binding(source.sql).for_worker(())
+        return KeyQueryState(
             source.sql,
             "",
             used_parameters(source.sql, job.parameters),
             (job.max_keys, job.max_key_bytes),
             f"the worker of airflow-hive-opt {airflow_hive_opt.__version__}",
-            self._binding(source.sql).for_worker(()),
+            replace(binding, settings={**binding.settings, **self._settings}),
             states,
         )
 

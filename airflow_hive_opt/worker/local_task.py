@@ -135,7 +135,8 @@ def _descriptor(job: Job, place: Place) -> tuple[Descriptor, FoundKeys | None]:
     shared = None
     if job.key_sets:
         folder = place.open_key_sets(job.key_sets)
-        shared = SharedKeySets(folder, WorkerKeyQueries(job, tables, engine, binding))
+        queries = WorkerKeyQueries(job, tables, engine, binding, settings)
+        shared = SharedKeySets(folder, queries)
     context = LocalTaskContext(
         engine, place.metastore, place.is_on_glue, job.parameters, earlier, True, shared
     )

@@ -12,7 +12,7 @@ _MAY_CHANGE = re.compile(
     r"|(files\.ignore|parquet\.(binaryAsString|fieldId|datetimeRebase)|orc\.).*"
     r"|hive\.(convertMetastore(Parquet|Orc)|manageFilesourcePartitions)"
     r"|(charAsVarchar|variable\.substitute)|functionResolution\..+|path\..+|defaultPath)"
-    r"|spark\.hadoop\.textinputformat\.record\.delimiter"
+    r"|(spark\.hadoop\.)?(textinputformat\.record\.delimiter|orc\..+)"
 )
 SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
 # Of these, the values that change nothing. The catalogs are the session's own with one more format.

@@ -95,11 +95,16 @@ class Tables:
                 self._load_rows(connection, key, names)
 
     def note(self, read: SmallTable | Snapshot) -> None:
-        """Notes the state of a table whose keys are used."""
+        """Notes the state of a table whose keys are used.
+
+        Raises :class:`Unanswered` if keys of another state of the table are used too.
+        """
         if isinstance(read, Snapshot):
-            self.snapshots[read.table] = read
+            name, same = read.table, self.snapshots.setdefault(read.table, read) == read
         else:
-            self.read[read.name] = read
+            name, same = read.name, self.read.setdefault(read.name, read) == read
+        if not same:
+            raise Unanswered(f"{name} changes while the worker reads it")
 
     def _storage(self, table: Table) -> Storage:
         if table.definition is not None or table.view is not None:

@@ -11,7 +11,7 @@ from upath import UPath
 from airflow_hive_opt.documents.binding import Binding
 from airflow_hive_opt.documents.descriptor import DescriptorError
 from airflow_hive_opt.documents.key_set import (
-    KeyQuery,
+    KeyQueryState,
     KeySet,
     KeySetCode,
     ListedKeys,
@@ -22,7 +22,7 @@ from airflow_hive_opt.documents.key_set import (
 )
 
 DIGEST = "0a" * 32
-QUERY = KeyQuery(
+QUERY = KeyQueryState(
     "SELECT DISTINCT `d`.`p` FROM days AS `d`",
     "",
     {"week": "int 1"},

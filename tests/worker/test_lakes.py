@@ -21,6 +21,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, NestedField, StringType
 from upath import UPath
 
+from airflow_hive_opt.documents.small_tables import SmallTable
 from airflow_hive_opt.metastores.statement_catalog import StatementCatalog
 from airflow_hive_opt.metastores.storage import Storage
 from airflow_hive_opt.statement.catalog import Column, Table
@@ -90,6 +91,22 @@ def test_the_worker_reads_the_rows_of_an_iceberg_table(written):
     assert (described.provider, described.clustered_by) == ("iceberg", ())
     assert 0 < described.total_bytes < 10_000
     assert f"file://{described.location.removeprefix('file://')}" == written.location()
+
+
+def test_a_table_without_a_file_of_metadata_has_no_known_state(written):
+    found = read(written)
+    assert found.state().facts["metadata"] == written.metadata_location
+    found.loaded.metadata_location = ""
+    with pytest.raises(Unanswered, match="no metadata that can be compared"):
+        found.state()
+
+
+def test_two_states_of_a_table_in_one_run_are_refused():
+    tables = Tables(Known(), UPath)
+    for _ in range(2):
+        tables.note(SmallTable("dw.days", (("/days", "a"),)))
+    with pytest.raises(Unanswered, match="dw.days changes while the worker reads it"):
+        tables.note(SmallTable("dw.days", (("/days", "b"),)))
 
 
 def test_the_worker_counts_the_rows_of_an_iceberg_table(written):

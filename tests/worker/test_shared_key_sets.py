@@ -142,6 +142,10 @@ def test_other_settings_and_limits_refuse_a_key_set(tasks, keys, asked):
     assert (use.code, "binaryAsString was not set" in use.why) == ("OTHER_SESSION", True)
     (use,) = prune(tasks, OF_KEYS, conf=conf, max_keys=2).key_sets
     assert (use.code, "max_keys" in use.why) == ("OTHER_SESSION", True)
+    hadoop = {**conf, "spark.hadoop.fs.file.impl.disable.cache": "true"}
+    (use,) = prune(tasks, OF_KEYS, conf=hadoop).key_sets
+    assert (use.code, "spark.hadoop.* was" in use.why) == ("OTHER_SESSION", True)
+    prune(tasks, OF_KEYS, conf=conf)
     # of no setting that the worker does not look at
     assert codes(prune(tasks, OF_KEYS, conf={**conf, "spark.sql.ansi.enabled": "false"})) == [
         "TAKEN"

@@ -44,6 +44,7 @@ class ResolvedNames:
     table has no location. ``functions`` and ``variables`` have digests. ``unidentified`` has the
     views and functions that may mean something else in another session without a visible
     difference. ``missing`` has the names of tables that are not found, such as those of paths.
+    ``texts`` are the text itself and the bodies of the views and functions.
     """
 
     tables: Mapping[str, str | None]
@@ -51,6 +52,7 @@ class ResolvedNames:
     variables: Mapping[str, str]
     unidentified: frozenset[str]
     missing: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class Names:
         variables: dict[str, str] = {}
         unidentified: set[str] = set()
         seen: set[_Text | str] = set()
+        bodies: set[str] = set()
         read: set[tuple[str, ...]] = set()  # for each reference, the names it may stand for
         waiting: list[_Text | str] = [_Text(text, self._database) for text in texts]
         while waiting:
@@ -95,6 +98,7 @@ class Names:
             seen.add(one)
             if isinstance(one, _Text):
                 calls = f"{one.query} {one.arguments}"
+                bodies.add(calls)
                 named = words(calls)
                 variables |= self._definitions.variables(named) | self._of_the_session(named)
                 found = self._functions(named, one.database, unidentified)
@@ -115,7 +119,8 @@ class Names:
                 )
         missing = (names[0] for names in read if located.keys().isdisjoint(names))
         return ResolvedNames(
-            located, functions, variables, frozenset(unidentified), frozenset(missing)
+            *(located, functions, variables),
+            *map(frozenset, (unidentified, missing, bodies)),
         )
 
     def _functions(

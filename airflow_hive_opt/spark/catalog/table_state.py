@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.key_set import COLUMNS, digest_of, has_settled
@@ -22,6 +23,8 @@ _OF_FILES = ("parquet", "orc", "csv", "json", "text")
 _OF_HIVE = ("parquet", "orc", "text")
 _MOST_PARTITIONS = 200
 """Each has a folder to list."""
+LEAVES_OUT_FILES = re.compile(r"ignore(?:corrupt|missing)files", re.IGNORECASE)
+"""The ends of settings and options with which Spark leaves out files that it can't read."""
 
 
 class UnknownState(Exception):
@@ -56,7 +59,10 @@ def _of_snapshot(session: SparkSession, table: Table) -> dict[str, str]:
     version = None if format_ is None else format_.version(session, place, loaded)
     if format_ is None or version is None:
         raise UnknownState(f"{table.name} has no snapshot that can be compared")
-    return {"snapshot": version, **format_.state(loaded)}
+    facts = format_.state(loaded)
+    if not facts:
+        raise UnknownState(f"{table.name} has no metadata that can be compared")
+    return {"snapshot": version, **facts}
 
 
 def _of_files(session: SparkSession, table: Table) -> dict[str, str]:
@@ -68,14 +74,22 @@ def _of_files(session: SparkSession, table: Table) -> dict[str, str]:
     metadata = external.getTable(database, short)
     _check_format(table.name, metadata)
     properties = sorted(str(metadata.properties().mkString("\0")).split("\0"))
+    options = str(metadata.storage().properties().mkString("\0")).split("\0")
+    if any(LEAVES_OUT_FILES.search(each) for each in (*properties, *options)):
+        raise UnknownState(f"{table.name} has an option with which Spark may leave out files")
     state = {"storage": digest_of(str(metadata.storage().toString()), properties)}
     locations = [location_of(metadata)]
     if table.partition_columns:
         jvm: Any = session._jvm
-        partitions = external.listPartitions(database, short, jvm.scala.Option.empty())
-        if int(partitions.size()) > _MOST_PARTITIONS:
+        every = jvm.scala.Option.empty()
+        if int(external.listPartitionNames(database, short, every).size()) > _MOST_PARTITIONS:
             raise UnknownState(f"{table.name} has more than {_MOST_PARTITIONS} partitions")
+        partitions = external.listPartitions(database, short, every)
         each = [partitions.apply(at) for at in range(int(partitions.size()))]
+        if provider_of(metadata) == "hive":  # Spark reads its own tables in the table's format
+            own = _read_by(metadata)
+            if any(_read_by(one) != own for one in each):
+                raise UnknownState(f"{table.name} has partitions of another format than its own")
         state["partitions"] = digest_of(sorted(str(one.toString()) for one in each))
         locations = [location_of(one) for one in each]
     listed = []
@@ -89,16 +103,23 @@ def _of_files(session: SparkSession, table: Table) -> dict[str, str]:
 
 def _check_format(name: str, metadata: Any) -> None:
     """Raises :class:`UnknownState` unless the table's rows are those of the files in its folder."""
-    provider, storage = provider_of(metadata), metadata.storage()
+    provider = provider_of(metadata)
     if provider in _OF_FILES:
         return
+    serde, input_format = _read_by(metadata)
+    if provider != "hive" or read_as(serde, input_format) not in _OF_HIVE:
+        what = provider if provider != "hive" else serde
+        raise UnknownState(f"{name} has the format {what}, whose rows may be those of other files")
+
+
+def _read_by(metadata: Any) -> tuple[str, str]:
+    """The serde and the input format of a table or partition; empty if it has none."""
+    storage = metadata.storage()
     serde, input_format = (
         str(each.get()) if each.isDefined() else ""
         for each in (storage.serde(), storage.inputFormat())
     )
-    if provider != "hive" or read_as(serde, input_format) not in _OF_HIVE:
-        what = provider if provider != "hive" else serde
-        raise UnknownState(f"{name} has the format {what}, whose rows may be those of other files")
+    return serde, input_format
 
 
 def _files(name: str, location: str, found: list[Entry]) -> list[tuple[str, int, int]]:

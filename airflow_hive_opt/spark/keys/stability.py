@@ -8,15 +8,15 @@ whether a query calls Python functions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.pruning.conditions import NOT_DETERMINISTIC
 from airflow_hive_opt.spark.session import connect_frames
 from airflow_hive_opt.spark.session.connect import is_remote
-from airflow_hive_opt.spark.session.spark_compat import calls_python, plan_text
+from airflow_hive_opt.spark.session.spark_compat import active, calls_python, items, plan_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 # Operators of Spark's plan that may return other rows each time; a view can hide them.
 _UNSTABLE_OPERATORS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Sample", "Window"})
@@ -64,6 +64,22 @@ def _deterministic(frame: DataFrame) -> tuple[str | None, bool]:
         text, python = connect_frames.analyzed_plan(frame)
         return (None if text is None or NOT_DETERMINISTIC.search(text) else text), python
     plan = frame._jdf.queryExecution().analyzed()
-    if not plan.deterministic():
+    if not plan.deterministic() or _casts_of_the_day(frame.sparkSession, plan):
         return None, False
     return plan_text(plan), calls_python(frame.sparkSession._jvm, plan)
+
+
+def _casts_of_the_day(session: SparkSession, plan: Any) -> bool:
+    """Whether Spark makes the current day or time of a text, such as ``d.day = 'today'``.
+
+    Its optimizer does so for texts that are the same for all rows, before all other rules.
+    """
+    jvm: Any = session._jvm
+    optimizer = jvm.org.apache.spark.sql.catalyst.optimizer
+    with active(session):
+        for each in (plan, *items(plan.subqueriesAll())):
+            replaced = getattr(optimizer, "ReplaceExpressions$").__getattr__("MODULE$").apply(each)
+            special = getattr(optimizer, "SpecialDatetimeValues$").__getattr__("MODULE$")
+            if not special.apply(replaced).fastEquals(replaced):
+                return True
+    return False

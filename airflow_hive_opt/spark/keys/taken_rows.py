@@ -71,7 +71,12 @@ class TakenRows:
         with conf_set(self._session, WHOLE_CALENDAR):
             # one text for all: passing values one by one would take nearly a millisecond each
             exploded = self._session.sql(sql, args={"keys": json.dumps(rows)})
-            return LocalRows(self._session, exploded).frame
+            found = LocalRows(self._session, exploded)
+        if found.count != self.count:
+            raise ValueError(
+                f"Spark makes {found.count} rows of the {self.count} keys of a key set"
+            )
+        return found.frame
 
     def values(self, families: Sequence[str | None]) -> list[tuple[Value | None, ...]]:  # noqa: ARG002
         """The rows as Python values, with the numbers."""

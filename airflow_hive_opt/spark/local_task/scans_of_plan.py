@@ -37,7 +37,7 @@ def prune_scans(
     """
     shared = None
     if key_sets is not None:
-        shared = SharedKeySets(key_sets, SparkKeyQueries(session, catalog, job))
+        shared = SharedKeySets(key_sets, SparkKeyQueries(session, job))
     context = LocalTaskContext(
         SparkEngine(session, job.bounds, job.parameters, from_metadata=True),
         metastore,

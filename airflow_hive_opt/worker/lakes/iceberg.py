@@ -148,6 +148,8 @@ class IcebergTable:
         """
         if self.loaded.current_snapshot() is None:
             raise Unanswered(f"{self.name} has no snapshot")
+        if not self.loaded.metadata_location:
+            raise Unanswered(f"{self.name} has no metadata that can be compared")
         found = self._at()
         metadata = str(self.loaded.metadata_location)
         return LakeState({"snapshot": found.snapshot, "metadata": metadata}, found)

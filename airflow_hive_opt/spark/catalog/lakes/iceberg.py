@@ -109,7 +109,7 @@ class Iceberg:
     def state(self, loaded: Any) -> Mapping[str, str]:
         """The file of the current metadata: a renamed column makes no snapshot."""
         metadata = loaded.table().operations().current().metadataFileLocation()
-        return {"metadata": str(metadata)}
+        return {} if metadata is None else {"metadata": str(metadata)}
 
     def as_of(self, version: str) -> str:
         """The clause with the snapshot's ID."""

@@ -66,7 +66,10 @@ class LakeFormat(Protocol):
         """
 
     def state(self, loaded: Any) -> Mapping[str, str]:
-        """What changes with every change of the table, beside its :meth:`version`."""
+        """What changes with every change of the table, beside its :meth:`version`.
+
+        Empty if nothing is known to do so.
+        """
 
     def as_of(self, version: str) -> str:
         """The clause that reads a table at the version."""
