@@ -51,9 +51,10 @@ class KeyQueries(Protocol):
     """What an engine tells of its key queries; the methods may raise its own errors too."""
 
     def described(self, source: KeySource, anew: bool) -> KeyQueryState:
-        """The source's key query, with its tables as they are now; raises :class:`NotShared`.
+        """The source's key query, with its tables and views as they are now.
 
-        With ``anew``, what reads the tables from now on has no older list of their files.
+        With ``anew``, what reads the tables from now on has no older list of their files. Raises
+        :class:`NotShared`.
         """
 
     def listed(self, keys: Keys) -> ListedKeys:
