@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import is_instance_of
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 
 from airflow_hive_opt.documents.descriptor import PlannedFiles, RowFilter
 from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
@@ -124,7 +124,7 @@ class Iceberg:
 def _lists_of_texts_fail(session: SparkSession) -> bool:
     try:
         session._jvm.org.apache.iceberg.util.CharSequenceSet.empty().contains(None)  # type: ignore[union-attr]
-    except Py4JJavaError:  # a NullPointerException
+    except (Py4JError, TypeError):  # a NullPointerException, or no such class
         return True
     return False
 
