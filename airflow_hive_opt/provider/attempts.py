@@ -74,7 +74,9 @@ def key_sets_folder(given: str, root: str, context: Context) -> str:
         )
     try:
         if "/" in given:
-            return str(ObjectStoragePath(given.rstrip("/")))
+            folder = ObjectStoragePath(given.rstrip("/"))
+            folder.fs  # noqa: B018 - before Airflow 3.1, only this fails for an unknown scheme
+            return str(folder)
         instance: Any = context["ti"]
         ids = map(safe_part, (instance.dag_id, given))
         return str(ObjectStoragePath(root.rstrip("/")).joinpath(KEY_SETS, *ids))
