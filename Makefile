@@ -190,14 +190,19 @@ $(addprefix bench-,$(LAKES)): bench-%:
 bench-published-merge: .lakes/3.5/ready
 	.lakes/3.5/bin/python -m benchmarks.published_merge $(ARGUMENTS)
 
+# An environment of its own: what it is for, its folder and its lock files.
+define environment
+@echo "==> creating the environment for $(1) in $(2)"
+@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(2)
+@$(BIN)/uv pip install --quiet --no-config --compile-bytecode --python $(2)/bin/python \
+	--require-hashes $(addprefix -r ,$(3))
+@$(BIN)/uv pip install --quiet --no-config --python $(2)/bin/python --no-deps -e .
+@mkdir -p $(2)/share/java && cp $(JDBC_DRIVER) $(2)/share/java/
+@touch $(2)/ready
+endef
+
 .lakes/%/ready: tests/lakes/requirements.lock tests/lakes/spark-%.lock pyproject.toml | services
-	@echo "==> creating the environment for table formats on Spark $* in .lakes/$*"
-	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .lakes/$*
-	@$(BIN)/uv pip install --quiet --no-config --compile-bytecode --python .lakes/$*/bin/python \
-		--require-hashes -r tests/lakes/requirements.lock -r tests/lakes/spark-$*.lock
-	@$(BIN)/uv pip install --quiet --no-config --python .lakes/$*/bin/python --no-deps -e .
-	@mkdir -p .lakes/$*/share/java && cp $(JDBC_DRIVER) .lakes/$*/share/java/
-	@touch $@
+	$(call environment,table formats on Spark $*,.lakes/$*,$(filter %.lock,$^))
 
 # A metastore that has users prove who they are; METASTORE_VERSION=hive-4.0 for another version.
 test-kerberos: kerberos services
@@ -229,26 +234,14 @@ test-s3: .s3/ready
 	.s3/bin/python -m pytest tests/s3 $(ARGUMENTS)
 
 .s3/ready: tests/s3/requirements.lock pyproject.toml | services
-	@echo "==> creating the environment for S3 in .s3"
-	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .s3
-	@$(BIN)/uv pip install --quiet --no-config --compile-bytecode --python .s3/bin/python \
-		--require-hashes -r $<
-	@$(BIN)/uv pip install --quiet --no-config --python .s3/bin/python --no-deps -e .
-	@mkdir -p .s3/share/java && cp $(JDBC_DRIVER) .s3/share/java/
-	@touch $@
+	$(call environment,S3,.s3,$<)
 
 # dbt with Spark in its process, which needs no Airflow.
 test-dbt: .dbt/ready
 	.dbt/bin/python -m pytest tests/dbt_package $(ARGUMENTS)
 
 .dbt/ready: tests/dbt_package/requirements.lock pyproject.toml | services
-	@echo "==> creating the environment for dbt in .dbt"
-	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .dbt
-	@$(BIN)/uv pip install --quiet --no-config --compile-bytecode --python .dbt/bin/python \
-		--require-hashes -r $<
-	@$(BIN)/uv pip install --quiet --no-config --python .dbt/bin/python --no-deps -e .
-	@mkdir -p .dbt/share/java && cp $(JDBC_DRIVER) .dbt/share/java/
-	@touch $@
+	$(call environment,dbt,.dbt,$<)
 
 # The metastore of the tests needs PostgreSQL's Java driver, which no wheel contains. Debian's package
 # is unpacked and not installed, so this needs no root permission.

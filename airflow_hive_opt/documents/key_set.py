@@ -18,6 +18,7 @@ from airflow_hive_opt.documents.binding import Binding, differences
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.storage import StoragePath
 from airflow_hive_opt.metastores.partitions import Value, typed
+from airflow_hive_opt.statement.catalog import Column
 from airflow_hive_opt.statement.text_enum import StrEnum
 from airflow_hive_opt.statement.types import family
 from airflow_hive_opt.statement.zip_strict import zip_strict
@@ -213,6 +214,11 @@ def _is_digest(text: str) -> bool:
 def digest_of(*parts: object) -> str:
     """SHA-256 of parts that JSON can represent, in hexadecimal."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def columns_fact(columns: Iterable[Column]) -> dict[str, str]:
+    """The fact of a table that has its columns and their types, in their order."""
+    return {COLUMNS: ", ".join(f"{column.name} {column.type}" for column in columns)}
 
 
 def settings_of_files(settings: Mapping[str, str]) -> dict[str, str]:

@@ -42,8 +42,8 @@ class SqlConnection:
     """Runs each statement as ``MapJoinPruneOperator`` does, all in one session.
 
     The session starts with the first statement and ends with :meth:`close`, or with the statement
-    that runs when Airflow stops the task. What a statement sets,
-    defines or uses holds for the statements after it. Spark has no transactions.
+    that runs when Airflow stops the task. What a statement sets, defines or uses holds for the
+    statements after it. Spark has no transactions.
 
     :param name: the name of the Spark application.
     :param options: how statements run.

@@ -10,9 +10,9 @@ from airflow_hive_opt.documents.binding import Binding
 from airflow_hive_opt.documents.descriptor import Snapshot
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.documents.key_set import (
-    COLUMNS,
     KeyQueryState,
     ListedKeys,
+    columns_fact,
     digest_of,
     has_settled,
     settings_of_files,
@@ -118,11 +118,11 @@ class WorkerKeyQueries:
         table = self._tables.known.table(key)
         if table is None:
             raise Unanswered(f"the metastore has no table {key}")
-        columns = ", ".join(f"{column.name} {column.type}" for column in table.all_columns)
+        columns = columns_fact(table.all_columns)
         if table.provider:
             found = self._tables.lake(table).state()
             self._read[key] = found.snapshot or SmallTable(table.name, found.folders)
-            return {COLUMNS: columns, **found.facts}
+            return {**columns, **found.facts}
         parts, names = self._tables.parts(table)
         folders = []
         for part in parts:
@@ -132,7 +132,7 @@ class WorkerKeyQueries:
             folders.append((part.storage.location, digest_of_listed(files)))
         self._read[key] = SmallTable(table.name, tuple(folders), names)
         state = {
-            COLUMNS: columns,
+            **columns,
             "storage": digest_of(*(_described(part.storage) for part in parts)),
             "files": digest_of(sorted(folders)),
         }

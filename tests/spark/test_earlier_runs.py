@@ -8,7 +8,7 @@ from upath import UPath
 from airflow_hive_opt.documents.job import Job
 from airflow_hive_opt.local_task import earlier_runs
 from airflow_hive_opt.provider.earlier_runs import skipped_keys_in
-from airflow_hive_opt.spark.keys.key_query import KeyQuery
+from tests.spark.shared_keys import counted
 from tests.spark.stages import join, prune
 
 ALL = "SELECT f.id, d.week FROM fact f JOIN days d ON f.p = d.p WHERE d.week >= :week"
@@ -32,14 +32,7 @@ def tables(spark):
 @pytest.fixture
 def asked(monkeypatch):
     """The sources whose key query has run."""
-    found, run = [], KeyQuery.run
-
-    def counted(query):
-        found.append(query.source.name)
-        return run(query)
-
-    monkeypatch.setattr(KeyQuery, "run", counted)
-    return found
+    return counted(monkeypatch)
 
 
 def run_after(spark, tmp_path, sql, summary, parameters):

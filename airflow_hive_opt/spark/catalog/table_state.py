@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.documents.key_set import COLUMNS, digest_of, has_settled
+from airflow_hive_opt.documents.key_set import columns_fact, digest_of, has_settled
 from airflow_hive_opt.metastores.hive_tables import read_as
 from airflow_hive_opt.spark.catalog.folder_files import Entry, entries
 from airflow_hive_opt.spark.catalog.lakes.formats import loaded_format
@@ -38,9 +38,8 @@ def table_state(session: SparkSession, table: Table) -> dict[str, str]:
     tables, digests of the files with their sizes and times, of the partitions, and of how the files
     are read. Raises :class:`UnknownState`, and the errors of Spark and of py4j.
     """
-    columns = ", ".join(f"{column.name} {column.type}" for column in table.all_columns)
     state = _of_snapshot(session, table) if table.provider else _of_files(session, table)
-    return {COLUMNS: columns, **state}
+    return {**columns_fact(table.all_columns), **state}
 
 
 def forget_files(session: SparkSession, table: Table) -> None:

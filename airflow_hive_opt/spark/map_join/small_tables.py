@@ -43,11 +43,8 @@ def _has_changed(session: SparkSession, catalog: SessionCatalog, small: SmallTab
             return True
     try:
         return any(_digest(session, location) != digest for location, digest in small.folders)
-    except (
-        Py4JJavaError,
-        ValueError,
-    ):  # Spark says what is wrong with a folder when it reads the keys
-        return True
+    except (Py4JJavaError, ValueError):
+        return True  # Spark says what is wrong with a folder when it reads the keys
 
 
 def _digest(session: SparkSession, location: str) -> str:
