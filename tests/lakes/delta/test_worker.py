@@ -6,12 +6,14 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from upath import UPath
 
+from airflow_hive_opt.documents.descriptor import load
 from airflow_hive_opt.documents.job import Stages
 from airflow_hive_opt.worker.unanswered import Unanswered
 from tests.spark.test_bound_names import drop_database
 from tests.worker.lakes import EVALUATED, ROWS, keys_of
-from tests.worker.tasks import Tasks, hand_over, values_of, worker_job
+from tests.worker.tasks import Tasks, hand_over, in_worker, values_of, worker_job
 from tests.worker.test_left_to_spark import why
 
 CATALOG = "spark.sql.catalog.spark_catalog"
@@ -178,3 +180,28 @@ def test_a_delta_table_is_left_to_spark_if_the_session_has_no_delta(tasks, conf,
     table = made("CREATE TABLE {t} USING delta AS {ROWS}")
     settings = {name: text for name, text in conf.items() if name != CATALOG}
     assert "is a table of delta" in why(worker_job(tasks, JOIN.format(table)), conf=settings)
+
+
+def test_the_workers_key_set_is_of_one_version_of_a_delta_table(session, tasks, conf, made):
+    table = made("CREATE TABLE {t} USING delta AS {ROWS}")
+
+    def prune(**options):
+        job = worker_job(tasks, JOIN.format(table), **options)
+        in_worker(job, **conf)
+        return load(UPath(job.path))
+
+    def shared():
+        found = prune(key_sets=str(tasks.folder / "keys"))
+        assert values_of(found) == values_of(prune())
+        (use,) = found.key_sets
+        return use
+
+    assert [shared().code, shared().code] == ["ABSENT", "TAKEN"]
+    row = f"CAST(11 AS INT), l, m, 's1', d, b, t, f, n FROM {table} LIMIT 1"
+    session.sql(f"INSERT INTO {table} SELECT {row}")
+    newer = shared()
+    assert (newer.code, "the log of " in newer.why) == ("TABLES_CHANGED", True)
+    session.sql(f"DROP TABLE {table}")
+    made("CREATE TABLE {t} USING delta AS {ROWS}", f"INSERT INTO {{t}} SELECT {row}")
+    again = shared()  # as many versions
+    assert (again.code, "of small.t" in again.why) == ("TABLES_CHANGED", True)
