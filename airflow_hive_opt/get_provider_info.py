@@ -114,7 +114,10 @@ def get_provider_info() -> dict[str, Any]:
         "triggers": [
             {
                 "integration-name": "Hive Opt",
-                "python-modules": ["airflow_hive_opt.triggers.partitions"],
+                "python-modules": [
+                    "airflow_hive_opt.triggers.application",
+                    "airflow_hive_opt.triggers.partitions",
+                ],
             }
         ],
         "hooks": [

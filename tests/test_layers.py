@@ -51,7 +51,7 @@ FOREIGN = {
     "commands": {"pyspark", "py4j", "upath"},
     "airflow": {
         *("airflow", "asgiref", "pyspark", "attr", "fastapi", "openlineage", "pydantic"),
-        *("boto3", "botocore", "kubernetes"),
+        *("boto3", "botocore", "httpx", "kubernetes"),
         *("sqlalchemy", "starlette", "structlog"),
     },
 }

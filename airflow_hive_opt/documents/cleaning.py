@@ -13,10 +13,11 @@ from airflow_hive_opt.documents.storage import (
     StoragePath,
 )
 
-# <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.keys|.job|.outcome|.partitions].json, or
-# <try>[.guarded].sql there; a hook's further statements are <try>.<number>
+# <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.keys|.job|.begun|.outcome|.partitions].json,
+# or claim.json or <try>[.guarded].sql there; a hook's further statements are <try>.<number>
 _OWN = re.compile(
-    r"-?\d+/(\d+(\.\d+)?(\.(report|keys|job|outcome|partitions))?\.json|\d+(\.guarded)?\.sql|"
+    r"-?\d+/(\d+(\.\d+)?(\.(report|keys|job|begun|outcome|partitions))?\.json|claim\.json|"
+    r"\d+(\.guarded)?\.sql|"
     rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]+{re.escape(TEMPORARY_SUFFIX)})"
 )
 _OF_KEY_SET = re.compile(

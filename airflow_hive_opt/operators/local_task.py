@@ -25,7 +25,7 @@ from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.statement.arguments import check_whole_number
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.documents.job import Job
+    from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.provider.airflow_compat import Context
     from airflow_hive_opt.provider.connections import Deployment
     from airflow_hive_opt.provider.embedded import Prepared
@@ -156,10 +156,10 @@ class LocalTaskOperator(StatementOperator):
         self.prune_only = prune_only if dry is None else dry
         self.for_other_runner = for_other_runner
 
-    def execute(self, context: Context) -> Any:
-        """Writes the descriptor and returns its summary."""
+    def finish(self, context: Context, outcome: Outcome) -> Any:
+        """Returns the descriptor's summary; see :meth:`StatementOperator.finish`."""
         only = self.only_prunes()
-        summary = {**super().execute(context), "prune_only": only}
+        summary = {**super().finish(context, outcome), "prune_only": only}
         if self.for_other_runner:
             if only:  # the tasks after this one know nothing of prune_only
                 context["ti"].xcom_push(key="return_value", value=summary)
@@ -173,8 +173,9 @@ class LocalTaskOperator(StatementOperator):
 
     def job(self, context: Context, **fields: Any) -> Job:
         """See :meth:`StatementOperator.job`."""
+        only = self.only_prunes()
         # gates, asset events and other tasks need the list itself, however long it is
-        alone = self.stages == "both" and not self.only_prunes()
+        alone = self.stages == "both" and not only
         free = alone and self.gates() == Gates() and self.partition_keys_of is None
         job = super().job(
             context,

@@ -9,7 +9,7 @@ from airflow_hive_opt.operators.statement import StagesName
 from airflow_hive_opt.provider.airflow_compat import AirflowSkipException
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.documents.job import Job
+    from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.provider.airflow_compat import Context
 
 
@@ -29,9 +29,9 @@ class MapJoinPruneOperator(LocalTaskOperator):
 
     stages: ClassVar[StagesName] = "both"
 
-    def execute(self, context: Context) -> Any:
-        """Prunes, joins, and returns the summary for XCom; skips the task after ``prune_only``."""
-        summary = super().execute(context)
+    def finish(self, context: Context, outcome: Outcome) -> Any:
+        """Returns the summary for XCom; skips the task after ``prune_only``."""
+        summary = super().finish(context, outcome)
         if summary["prune_only"]:
             context["ti"].xcom_push(key="return_value", value=summary)
             raise AirflowSkipException("prune_only is true, so nothing was joined")

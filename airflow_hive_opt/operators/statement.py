@@ -26,12 +26,20 @@ from airflow_hive_opt.provider.airflow_compat import (
 )
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
+from airflow_hive_opt.provider.deferral import (
+    NOT_DEFERRED,
+    ended_in,
+    failure_of,
+    is_deferrable,
+    why_not_deferred,
+)
 from airflow_hive_opt.provider.embedded import Prepared, embedded_settings, run_embedded
 from airflow_hive_opt.provider.outcome import log_outcome, masked, publish, raise_unless_done
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import (
     SUBMIT_CONF,
     Application,
+    HandedOver,
     application_name,
     check_submission,
     for_driver,
@@ -81,6 +89,9 @@ class StatementOperator(SparkSubmitOperator):
     :param partition_keys_of: a pruned table. The partitions of this table that the run reads become
         keys of the asset events of this task's ``outlets``, one event for each key. Events with
         keys start only DAGs with a partitioned schedule. Needs Airflow 3.3.
+    :param deferrable: wait for an application in cluster mode in the triggerer, without a worker's
+        slot. Elsewhere the task waits in its worker, and the log says why. Default: ``[operators]
+        default_deferrable``.
     """
 
     stages: ClassVar[StagesName]
@@ -124,6 +135,7 @@ class StatementOperator(SparkSubmitOperator):
         on_empty: str = "run",
         on_no_prune: str = "run",
         partition_keys_of: str | None = None,
+        deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
         if named := sorted({"application", "application_args"} & kwargs.keys()):
@@ -132,6 +144,7 @@ class StatementOperator(SparkSubmitOperator):
         if show_rows is not None:
             check_whole_number("show_rows", show_rows)
         asset_events.check_partition_keys_of(partition_keys_of)
+        deferred = is_deferrable(deferrable)
         super().__init__(conn_id=conn_id or "", **check_submit_arguments(kwargs))
         Gates(max_partitions, max_bytes, on_empty, on_no_prune)  # raises for invalid values now
         self.sql = sql
@@ -148,18 +161,33 @@ class StatementOperator(SparkSubmitOperator):
         self.on_empty = on_empty
         self.on_no_prune = on_no_prune
         self.partition_keys_of = partition_keys_of
+        self.deferrable = deferred
         self.summary: Mapping[str, Any] | None = None
         """The run's result, for the links; also set if a gate then stopped the run."""
         self._deployment: Deployment | None = None
         self._remote: Any = None
         self._interrupt: Callable[[], None] | None = None
-        self._own: Application  # the one that this attempt submits
-        self._application: Application  # the one that it follows, perhaps an earlier attempt's
+        self._on_cluster: Any = None  # the ClusterRun, once there is one
         self._durable_is_asked_for = kwargs.get("durable") is True
 
     def execute(self, context: Context) -> Any:
         """Runs the job and returns the summary for XCom."""
-        outcome = self.run(context, self.job(context))
+        return self.finish(context, self.run(context, self.job(context)))
+
+    def resume(self, context: Context, event: Mapping[str, Any], submitted: dict[str, Any]) -> Any:
+        """Goes on once the triggerer has followed the application of this attempt to its end."""
+        from airflow_hive_opt.provider.cluster_run import resumed
+
+        ended = ended_in(event)
+        self.log.info("%s", ended.message)
+        self.sql = submitted["sql"]
+        if (hook := self._get_hook())._should_track_driver_status:  # others have run them
+            hook._run_post_submit_commands()
+        application, handed_over = resumed(submitted)
+        return self.finish(context, application.outcome_after(handed_over, failure_of(ended)))
+
+    def finish(self, context: Context, outcome: Outcome) -> Any:
+        """Publishes the outcome and returns the summary; raises what the outcome asks for."""
         self.summary = outcome.summary
         publish(self.log, context["ti"], outcome, decided=self.stages != "map join")
         raise_unless_done(self.log, outcome)
@@ -203,6 +231,10 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.documents.job import Outcome
 
         self._deployment = place = deployment_of(self.conn_id)
+        self._defers = self.deferrable and job.stages != "keys"
+        if self._defers and (why := why_not_deferred(place.kind)) is not None:
+            self._defers = False
+            self.log.info(NOT_DEFERRED, why)
         prepared = self.prepared(context, job, place)
         if place.kind == "embedded" and job.stages == "both":
             return self._run_here(context, prepared, place)
@@ -234,7 +266,8 @@ class StatementOperator(SparkSubmitOperator):
         self.log.info("stopping Spark")
         kind = self._deployment and self._deployment.kind
         if kind == "submitted":
-            super().on_kill()
+            if self._on_cluster is None or not self._on_cluster.stop():
+                super().on_kill()
         elif self._remote is not None:
             end(self._remote)
         elif kind == "embedded":
@@ -282,6 +315,7 @@ class StatementOperator(SparkSubmitOperator):
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
         """Submits the job, waits for its application, and reads its outcome."""
         from airflow_hive_opt.documents.job import write_job
+        from airflow_hive_opt.provider.cluster_run import ClusterRun
         from airflow_hive_opt.provider.kubernetes import explained
         from airflow_hive_opt.provider.yarn import stop_after
         from airflow_hive_opt.spark.application.shipping import ship
@@ -289,24 +323,28 @@ class StatementOperator(SparkSubmitOperator):
         path = self.attempt_path(context)
         to_cluster = for_driver(job, path)
         given_conf, given_files = self.conf, self.py_files
-        self._own = self._application = Application(str(path), to_cluster.token)
+        own = Application(str(path), to_cluster.token)
+        handed_over = HandedOver(job.descriptor, job.digest)
+        self._on_cluster = run = ClusterRun(own, handed_over, self._defers, self.log)
         failure: Exception | None = None
         try:
             self.external_id_key = resumption_key(to_cluster, context)
             self._K8S_DRIVER_STATUS_KEY = f"{self.external_id_key}_status"
             job_uri = plain_uri(write_job(to_cluster, path))
             stored = Application.stored(context, self.external_id_key)
-            if stored is None or stored.path != self._own.path:
-                self._own.prepare()
+            if stored is None or stored.path != own.path:
+                own.prepare()
             with start_errors():
                 prepare_environment()
             with TemporaryDirectory(prefix="airflow-hive-opt-") as folder:
-                main, package = ship(Path(folder))
-                self.application, self.application_args = str(main), [job_uri]
-                self.py_files = ",".join([str(package), *filter(None, [given_files])])
+                root = self.descriptor_path or default_root()
+                main, package = run.shipped(self._get_hook(), ship(Path(folder)), root)
+                self.application, self.application_args = main, [job_uri]
+                self.py_files = ",".join([package, *filter(None, [given_files])])
                 self.name = application_name(context)
                 metastore = spark_conf_of(self.metastore_conn_id)
                 self.conf = {**SUBMIT_CONF, **metastore, **(given_conf or {})}
+                self._yarn_track_via_rm_api |= run.defers and self._get_hook()._is_yarn
                 check_submission(self, hook := self._get_hook(), self._durable_is_asked_for)
                 if not follows_application(self, hook):
                     self.durable = self._durable_is_asked_for  # if True, Airflow says it can't
@@ -321,7 +359,7 @@ class StatementOperator(SparkSubmitOperator):
         finally:
             # OpenLineage may have added its transport's key to conf, which Airflow's page shows
             self.conf, self.py_files = given_conf, given_files
-        return self._application.outcome_after(job, failure)
+        return run.application.outcome_after(run.handed_over, failure)
 
     def _get_hook(self) -> Any:
         from airflow_hive_opt.provider.kubernetes import with_named_driver_pod
@@ -330,20 +368,35 @@ class StatementOperator(SparkSubmitOperator):
 
     def execute_resumable(self, context: Context) -> Any:
         """Follows an earlier attempt's application if there is one, else submits a new one."""
-        if self.durable:
-            stored = Application.stored(context, self.external_id_key)
-            self._application = stored or self._own
+        if self._on_cluster.is_done(context, self.external_id_key, self.durable):
+            return None
         return super().execute_resumable(context)
 
     def get_job_status(self, external_id: Any, context: Context) -> str:
         """The earlier application's status: its outcome counts even if its pod is gone."""
         status = str(super().get_job_status(external_id, context))
         lost = not self.is_job_active(status) and not self.is_job_succeeded(status)
-        return "SUCCEEDED" if lost and self._application.has_finished() else status
+        return "SUCCEEDED" if lost and self._on_cluster.application.has_finished() else status
 
     def submit_job(self, context: Context) -> str | None:
         """Submits the application and stores it for a retry that may resume it."""
-        self._application = self._own
-        self._own.prepare()
-        self._own.store(context, self.external_id_key)
-        return super().submit_job(context)
+
+        def spark_submit() -> str | None:
+            return super(StatementOperator, self).submit_job(context)
+
+        key, script = self.external_id_key, self.application
+        return self._on_cluster.submit(context, key, self._hook, script, spark_submit)
+
+    def poll_until_complete(self, external_id: Any, context: Context) -> None:
+        """Waits in the triggerer if the task is deferrable, else in this process."""
+        run, interval = self._on_cluster, self._status_poll_interval
+        if run.defers:
+            self.defer(
+                trigger=run.trigger(context, external_id, interval, self.execution_timeout),
+                method_name="resume",
+                kwargs={"submitted": {"sql": self.sql, **run.state()}},
+            )
+        if run.waits_for(self._hook, external_id, interval):
+            self._hook._run_post_submit_commands()
+        else:
+            super().poll_until_complete(external_id, context)

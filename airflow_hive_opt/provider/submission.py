@@ -23,14 +23,15 @@ from airflow_hive_opt.provider.airflow_compat import (
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.descriptor import StoragePath
-    from airflow_hive_opt.documents.job import Job, Outcome
+    from airflow_hive_opt.documents.job import Job, Outcome, Status
     from airflow_hive_opt.provider.airflow_compat import Context
 
 log = logging.getLogger(__name__)
 
-NO_CLUSTER_MODE = (
-    "the deploy mode is 'cluster', but a standalone cluster runs Python drivers in client mode "
-    "alone: take the deploy mode out of connection and task, or submit to YARN or Kubernetes"
+_NO_CLUSTER_MODE = (
+    "the deploy mode is 'cluster', but spark-submit starts Python drivers on a standalone cluster "
+    "in client mode alone: take the deploy mode out of connection and task, or update to Airflow "
+    "3.3 and its Spark provider 6.1"
 )
 _SECOND_DRIVER = (
     "if this worker dies, the application goes on, and a retry starts another one beside it. A "
@@ -79,8 +80,8 @@ def check_submission(operator: Any, hook: Any, durable_is_asked_for: bool) -> No
     from airflow_hive_opt.provider.kubernetes import check_on_kubernetes
     from airflow_hive_opt.provider.yarn import check_on_yarn
 
-    if hook._should_track_driver_status:  # a standalone cluster, in cluster mode
-        raise ValueError(NO_CLUSTER_MODE)
+    if hook._should_track_driver_status and not RESUMES:
+        raise ValueError(_NO_CLUSTER_MODE)
     check_on_kubernetes(operator, hook, durable_is_asked_for)
     check_on_yarn(hook)
     if hook._connection["deploy_mode"] != "cluster" or not operator.retries:
@@ -128,13 +129,21 @@ def resumption_key(job: Job, context: Context) -> str:
 
 
 @dataclass(frozen=True)
+class HandedOver:
+    """The descriptor that a job reads, as its local task returned it; both ``None`` for none."""
+
+    descriptor: str | None
+    digest: str | None
+
+
+@dataclass(frozen=True)
 class Application:
     """A submitted application: the path that it writes to, and the token of its outcome."""
 
     path: str
     token: str
 
-    def outcome(self, job: Job) -> Outcome:
+    def outcome(self, handed_over: HandedOver) -> Outcome:
         """The application's outcome, with a descriptor URI that Airflow can open.
 
         This is the local task's descriptor, unless the map join did not use it and wrote its own.
@@ -145,18 +154,20 @@ class Application:
         outcome = read_outcome(ObjectStoragePath(self.path), self.token)
         if outcome.summary is None:
             return outcome
-        followed = job.descriptor and outcome.summary.get("digest") == job.digest
-        uri = job.descriptor if followed else self.path
-        return dataclasses.replace(outcome, summary={**outcome.summary, "uri": uri})
+        uri, digest = handed_over.descriptor, handed_over.digest
+        followed = uri if outcome.summary.get("digest") == digest else None
+        return dataclasses.replace(
+            outcome, summary={**outcome.summary, "uri": followed or self.path}
+        )
 
-    def outcome_after(self, job: Job, failure: Exception | None) -> Outcome:
+    def outcome_after(self, handed_over: HandedOver, failure: Exception | None) -> Outcome:
         """The outcome after submitting, even if that failed: a failed task may have an outcome.
 
         Raises ``AirflowException``, or ``AirflowFailException`` if a retry would run the statement
         again.
         """
         try:
-            return self.outcome(job)
+            return self.outcome(handed_over)
         except DescriptorError as error:
             if isinstance(failure, AirflowFailException):
                 raise failure from None
@@ -170,19 +181,33 @@ class Application:
 
     def has_finished(self) -> bool:
         """Whether the application wrote an outcome with which a retry must not run it again."""
-        from airflow_hive_opt.documents.job import Status, read_outcome
+        from airflow_hive_opt.documents.job import Status
+
+        return self._status() not in (None, Status.FAILED)
+
+    def has_ended(self) -> bool:
+        """Whether the application wrote an outcome, which is the last thing that it does."""
+        return self._status() is not None
+
+    def _status(self) -> Status | None:
+        from airflow_hive_opt.documents.job import read_outcome
 
         try:
-            found = read_outcome(ObjectStoragePath(self.path), self.token)
+            return read_outcome(ObjectStoragePath(self.path), self.token).status
         except DescriptorError:
-            return False
-        return found.status is not Status.FAILED
+            return None
 
     def prepare(self) -> None:
         """Deletes the outcome of an earlier submission; raises ``DescriptorError``."""
         from airflow_hive_opt.documents.job import outcome_path
 
         remove(outcome_path(ObjectStoragePath(self.path)))
+
+    def claim(self) -> None:
+        """Keeps earlier submissions of the task from beginning; raises ``DescriptorError``."""
+        from airflow_hive_opt.documents import claims
+
+        claims.take(ObjectStoragePath(self.path), self.token)
 
     def store(self, context: Context, key: str) -> None:
         """Stores the application for a retry that may resume it."""

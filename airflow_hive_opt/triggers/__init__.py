@@ -1,1 +1,1 @@
-"""Airflow triggers: ``partitions`` waits in the triggerer for what the sensors wait for."""
+"""Airflow triggers: ``partitions`` waits for what sensors wait for, ``application`` for Spark."""

@@ -1,0 +1,53 @@
+"""The clusters whose applications can be followed by their ID, by kind and addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.provider.resource_manager import ResourceManager
+from airflow_hive_opt.provider.standalone_master import StandaloneMaster
+from airflow_hive_opt.provider.yarn import check_on_yarn
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.provider.cluster import Cluster
+
+_KINDS = {kind.kind: kind for kind in (ResourceManager, StandaloneMaster)}
+
+
+class CanNotFollow(Exception):
+    """The application can't be followed by its ID; the text is the reason."""
+
+
+def cluster_at(kind: str, addresses: Sequence[str]) -> Cluster:
+    """The cluster of that kind; raises ``KeyError`` for a kind that this version does not know."""
+    return _KINDS[kind](tuple(addresses))
+
+
+def cluster_of(hook: Any) -> Cluster:
+    """The cluster of the Spark provider's hook.
+
+    Raises :class:`CanNotFollow`, and ``ValueError`` if the connection has no address.
+    """
+    if hook._connection["deploy_mode"] != "cluster":
+        raise CanNotFollow("the driver runs in the worker: the deploy mode is not 'cluster'")
+    if hook._is_kubernetes:
+        raise CanNotFollow("the triggerer does not follow pods on Kubernetes")
+    if hook._is_yarn:
+        check_on_yarn(hook)
+        if hook._resolved_yarn_rm_auth is not None:
+            raise CanNotFollow("the triggerer does not log in at YARN's resource manager")
+        return ResourceManager((hook._get_yarn_rm_base_url(),))
+    return StandaloneMaster(_rest_addresses(hook._connection))
+
+
+def _rest_addresses(connection: Any) -> tuple[str, ...]:
+    """The REST addresses of a standalone cluster's masters.
+
+    >>> _rest_addresses({"master": "spark://a:7077,b", "rest_scheme": "http", "rest_port": 6066})
+    ('http://a:6066', 'http://b:6066')
+    """
+    scheme, port = connection["rest_scheme"], connection["rest_port"]
+    masters = connection["master"].removeprefix("spark://").split(",")
+    hosts = (master.strip().rsplit(":", 1) for master in masters)
+    return tuple(f"{scheme}://{host[0]}:{port}" for host in hosts)

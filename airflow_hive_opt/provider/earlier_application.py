@@ -1,0 +1,124 @@
+"""The application that an earlier attempt of the task has submitted, and its end.
+
+Airflow's store keeps it through retries and clears. An attempt that does not follow it stops it
+first, so that never two of them write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_hive_opt.documents import claims
+from airflow_hive_opt.provider.airflow_compat import AirflowFailException, ObjectStoragePath
+from airflow_hive_opt.provider.clusters import cluster_at
+from airflow_hive_opt.provider.following import run, stop
+from airflow_hive_opt.provider.submission import Application
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.provider.airflow_compat import Context
+    from airflow_hive_opt.provider.cluster import Cluster
+
+_NAME = "hive_opt_application"
+_SECONDS_TO_END = 60.0
+_YARN_ID = "application_"
+
+
+@dataclass(frozen=True)
+class EarlierApplication:
+    """A submission: its resumption key, path and token, its cluster, and its ID there.
+
+    The ID is empty if the attempt ended before it knew it.
+    """
+
+    key: str
+    path: str
+    token: str
+    cluster: str
+    addresses: Sequence[str]
+    id: str = ""
+
+    @classmethod
+    def of(cls, application: Application, key: str, cluster: Cluster) -> EarlierApplication:
+        """The submission of an attempt that begins."""
+        return cls(key, application.path, application.token, cluster.kind, list(cluster.addresses))
+
+    @classmethod
+    def stored(cls, context: Context) -> EarlierApplication | None:
+        """The last submission of this task instance."""
+        store: Any = context.get("task_state_store")
+        found = store.get(_NAME) if store is not None else None
+        return cls(**found) if isinstance(found, dict) else None
+
+    def store(self, context: Context) -> None:
+        """Keeps it for later attempts."""
+        if (store := context.get("task_state_store")) is not None:
+            store.set(_NAME, asdict(self))
+
+    @property
+    def application(self) -> Application:
+        """Where its outcome is."""
+        return Application(self.path, self.token)
+
+    def id_of_begun(self) -> str:
+        """Its ID on the cluster, if the attempt before did not get to know it, and it has begun.
+
+        Empty if it has not begun: then it never will, once another submission has the claim. Raises
+        ``AirflowFailException`` if it has begun and nobody knows its ID, and ``DescriptorError``.
+        """
+        begun = claims.begun(ObjectStoragePath(self.path), self.token)
+        if begun is None or self.application.has_ended():
+            return ""
+        if begun.application_id.startswith(_YARN_ID):
+            return begun.application_id
+        raise AirflowFailException(
+            "the attempt before this one was killed while it submitted its application "
+            f"({begun.application_id}), which may still run: make sure that it has ended, then "
+            "clear this task"
+        )
+
+    def end(self, id_: str, log: Any) -> None:
+        """Stops the application ``id_`` and waits for its end.
+
+        Raises ``AirflowFailException`` if it may go on.
+        """
+        if self.application.has_ended():
+            return
+        cluster = cluster_at(self.cluster, self.addresses)
+        log.info("an earlier attempt has submitted %s: it must end before another one starts", id_)
+        ended = run(stop(cluster, id_, _SECONDS_TO_END))
+        if ended is None:
+            raise AirflowFailException(
+                f"the application {id_} of an earlier attempt may still run, and can't be stopped. "
+                "Stop it before you clear this task. If its cluster is gone, delete "
+                f"{_NAME!r} from the task's state"
+            )
+        log.info("%s", ended.message)
+
+
+def settle(
+    context: Context, own: Application, key: str, durable: bool, log: Any
+) -> Application | None:
+    """Lets no earlier application go on beside the one that ``own`` is to be.
+
+    An application of the same work (``key``) is left to Airflow, which follows it by its stored ID,
+    if ``durable``. Returns it if it has no ID and its outcome counts. Every other one is stopped.
+    Raises ``AirflowFailException`` if one may go on, and ``DescriptorError``.
+    """
+    found = EarlierApplication.stored(context)
+    if found is None:
+        return None
+    is_same = found.key == key and durable
+    id_ = found.id
+    if not id_:
+        own.claim()
+        id_ = found.id_of_begun()
+    store: Any = context["task_state_store"]  # type: ignore[typeddict-item]
+    if is_same and id_:
+        store.set(key, id_)
+    elif is_same and found.application.has_finished():
+        return found.application
+    elif id_:
+        found.end(id_, log)
+    return None

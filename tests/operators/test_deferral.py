@@ -1,0 +1,452 @@
+"""Tasks that wait for their application in the triggerer, and what their next attempts do.
+
+spark-submit is replaced, and a stand-in answers as the clusters' REST APIs. The tests in tests/e2e
+and tests/yarn have clusters.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
+
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.common.compat.sdk import (
+    AirflowException,
+    AirflowFailException,
+    TaskDeferred,
+)
+from upath import UPath
+
+from airflow_hive_opt.decorators.map_join_prune import map_join_prune_task
+from airflow_hive_opt.documents import claims
+from airflow_hive_opt.documents.job import Outcome, Status, read_job, write_outcome
+from airflow_hive_opt.operators.local_task import LocalTaskOperator
+from airflow_hive_opt.operators.map_join import MapJoinOperator
+from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from airflow_hive_opt.provider import earlier_application, following
+from airflow_hive_opt.provider.airflow_compat import RESUMES
+from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
+from tests.operators.rest_servers import rest_servers
+from tests.operators.test_application_trigger import event_of
+from tests.operators.test_submission import DONE, SUMMARY, context
+from tests.services.submit_variables import put_back
+
+ID = "application_1_1"
+follows = pytest.mark.skipif(not RESUMES, reason="before Airflow 3.3 no application is followed")
+
+
+class Store(dict):
+    """What Airflow keeps of a task between its attempts, as JSON."""
+
+    def set(self, key, value, **_):
+        self[key] = json.loads(json.dumps(value))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    put_back(monkeypatch)
+    monkeypatch.setenv("AIRFLOW_HIVE_OPT_TASK_PID", "0")
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+    monkeypatch.setattr(following, "_SECONDS_BETWEEN_KILLS", 0.01)
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """The jobs that were submitted by spark-submit."""
+    found = []
+
+    def submit(hook, application="", **_):
+        command = hook._build_spark_submit_command(application)
+        assert "spark.yarn.submit.waitAppCompletion=false" in command
+        found.append(read_job(UPath(command[-1])))
+        hook._yarn_application_id = f"application_1_{len(found)}"
+
+    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
+    return found
+
+
+def connect(monkeypatch, servers=None, host="yarn", mode="cluster"):
+    extra = {"deploy-mode": mode}
+    if servers is not None:
+        extra["yarn_resourcemanager_webapp_address"] = servers.address
+        extra["rest-port"] = servers.address.rpartition(":")[2]
+    document = {"conn_type": "spark", "host": host, "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(document))
+
+
+def operator(tmp_path, cls=MapJoinPruneOperator, **options):
+    given = {"task_id": "t", "sql": "SELECT 1", "conn_id": "cluster", "deferrable": True}
+    return cls(**{**given, "descriptor_path": str(tmp_path), **options})
+
+
+def deferred(made, found):
+    """Runs the task until it is deferred."""
+    with pytest.raises(TaskDeferred) as raised:
+        made.execute(found)
+    assert raised.value.method_name == "resume"
+    return raised.value
+
+
+def resumed(made, found, wait, event):
+    """Goes on as Airflow does in another process: with what it keeps, as JSON."""
+    kept = json.loads(json.dumps(wait.kwargs))
+    return made.resume(found, event=event, **kept)
+
+
+def write(job, outcome=DONE):
+    write_outcome(replace(outcome, token=job.token), UPath(job.path))
+
+
+@follows
+def test_a_deferred_task_ends_as_one_that_waits(jobs, monkeypatch, tmp_path):
+    pushed = []
+    with rest_servers("RUNNING", "FINISHED") as servers:
+        connect(monkeypatch, servers)
+        found = context(store=Store())
+        found["ti"].xcom_push = lambda key, value: pushed.append((key, value))
+        wait = deferred(operator(tmp_path), found)
+        (job,) = jobs
+        assert pushed == []
+        write(job)
+        wait.trigger.poll_interval = 0.01
+        summary = resumed(operator(tmp_path), found, wait, event_of(wait.trigger))
+    after_waiting, pushed = pushed, []
+    found["ti"].xcom_push = lambda key, value: pushed.append((key, value))
+    waiting = operator(tmp_path, deferrable=False)
+    monkeypatch.setattr(
+        SparkSubmitHook,
+        "submit",
+        lambda hook, *_: write(read_job(UPath(hook._application_args[0]))),
+    )
+    assert waiting.execute(found) == summary
+    assert pushed == after_waiting
+    assert after_waiting != []
+
+
+@follows
+def test_the_trigger_has_all_that_it_needs_to_ask(jobs, monkeypatch, tmp_path):
+    started = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        found = context(store=Store())
+        found["ti"].start_date = started
+        options = {"execution_timeout": timedelta(hours=2), "status_poll_interval": 30}
+        wait = deferred(operator(tmp_path, **options), found)
+        assert servers.asked == []
+    _, kept = wait.trigger.serialize()
+    assert kept == {
+        "cluster": "yarn",
+        "addresses": [servers.address],
+        "application_id": ID,
+        "poll_interval": 30.0,
+        "deadline": "2026-01-01T02:00:00+00:00",
+    }
+
+
+@follows
+@pytest.mark.parametrize(
+    ("event", "outcome", "error", "said"),
+    [
+        ("failed", None, AirflowException, "in words.*wrote no outcome"),
+        ("late", None, AirflowException, "in words.*wrote no outcome"),
+        ("lost", None, AirflowFailException, "in words. It may still run"),
+        ("succeeded", None, AirflowFailException, "the statement may have run"),
+        ("failed", Outcome(Status.FAILED, "its words"), AirflowException, "^its words$"),
+        ("lost", Outcome(Status.FAILED, "its words"), AirflowException, "^its words$"),
+        ("failed", Outcome(Status.REFUSED, "its words"), AirflowFailException, "^its words$"),
+        ("failed", DONE, None, ""),
+        ("lost", DONE, None, ""),
+    ],
+)
+def test_only_an_application_that_has_ended_is_tried_again(
+    jobs, monkeypatch, tmp_path, event, outcome, error, said
+):
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        wait = deferred(operator(tmp_path), found := context(store=Store()))
+    if outcome is not None:
+        write(jobs[0], outcome)
+    made = operator(tmp_path)
+    if error is None:
+        assert resumed(made, found, wait, {"how": event, "message": "in words"})["kept"] == 1
+        return
+    with pytest.raises(AirflowException, match=said) as raised:
+        resumed(made, found, wait, {"how": event, "message": "in words"})
+    assert isinstance(raised.value, AirflowFailException) is (error is AirflowFailException)
+
+
+@follows
+def test_an_outcome_of_another_attempt_does_not_count(jobs, monkeypatch, tmp_path):
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        wait = deferred(operator(tmp_path), found := context(store=Store()))
+    write_outcome(replace(DONE, token="other"), UPath(jobs[0].path))
+    with pytest.raises(AirflowFailException, match="belongs to another application"):
+        resumed(operator(tmp_path), found, wait, {"how": "succeeded", "message": "in words"})
+
+
+@follows
+def test_the_tasks_of_a_group_and_of_the_decorator_defer(jobs, monkeypatch, tmp_path):
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        group = MapJoinPruneTaskGroup(
+            "g", sql="SELECT 1", conn_id="cluster", deferrable=True, descriptor_path=str(tmp_path)
+        )
+        assert group.local_task.deferrable
+        assert group.map_join.deferrable
+        wait = deferred(group.local_task, found := context(store=Store()))
+        write(jobs[-1])
+        handed = resumed(group.local_task, found, wait, {"how": "succeeded", "message": "m"})
+        assert (handed["uri"], handed["prune_only"]) == (str(tmp_path / "d/r/t/-1/1.json"), False)
+
+        @map_join_prune_task(conn_id="cluster", deferrable=True, descriptor_path=str(tmp_path))
+        def statement():
+            return "SELECT 2"
+
+        made = statement().operator
+        found = context(store=Store())
+        wait = deferred(made, found)
+        assert jobs[-1].sql == "SELECT 2"
+        write(jobs[-1])
+        again = statement().operator  # in another process, which does not call the function
+        assert resumed(again, found, wait, {"how": "succeeded", "message": "m"})["kept"] == 1
+        assert again.sql == "SELECT 2"  # for lineage
+
+
+@follows
+def test_a_map_join_has_its_local_tasks_descriptor_after_the_wait(jobs, monkeypatch, tmp_path):
+    from airflow_hive_opt.documents.descriptor import statement_digest
+
+    digest = statement_digest("SELECT 1", None)
+    output = {"uri": str(tmp_path / "keys.json"), "digest": "x", "query_digest": digest}
+    summary = {**SUMMARY, "digest": "x"}
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        options = {"cls": MapJoinOperator, "descriptor": output}
+        wait = deferred(operator(tmp_path, **options), found := context(store=Store()))
+        write(jobs[0], replace(DONE, summary=summary))
+        event = {"how": "succeeded", "message": "m"}
+        assert resumed(operator(tmp_path, **options), found, wait, event)["uri"] == output["uri"]
+
+
+@pytest.mark.parametrize(
+    ("connection", "why"),
+    [
+        ({"host": "yarn", "mode": "client"}, "the driver runs in the worker"),
+        ({"host": "spark://m:7077", "mode": "client"}, "the driver runs in the worker"),
+    ],
+)
+def test_a_task_that_can_not_defer_waits_and_says_why(
+    monkeypatch, tmp_path, caplog, connection, why
+):
+    def submit(hook, *_, **__):
+        write(read_job(UPath(hook._application_args[0])))
+
+    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
+    connect(monkeypatch, **connection)
+    with caplog.at_level(logging.INFO):
+        assert operator(tmp_path).execute(context())["kept"] == 1
+    assert "keeps its slot" in caplog.text
+    assert (why if RESUMES else "before Airflow 3.3") in caplog.text
+
+
+def test_airflows_setting_is_the_default(monkeypatch, tmp_path):
+    assert operator(tmp_path, deferrable=None).deferrable is False
+    monkeypatch.setenv("AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE", "True")
+    assert operator(tmp_path, deferrable=None).deferrable is True
+    assert operator(tmp_path, deferrable=False).deferrable is False
+    with pytest.raises(ValueError, match="deferrable must be True or False, not 'yes'"):
+        operator(tmp_path, deferrable="yes")
+
+
+@follows
+def test_a_retry_follows_the_application_of_the_attempt_before_it(jobs, monkeypatch, tmp_path):
+    store = Store()
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path), context(store=store))
+        wait = deferred(operator(tmp_path), found := context(store=store, try_number=2))
+        assert wait.trigger.application_id == ID
+        write(jobs[0])
+        summary = resumed(operator(tmp_path), found, wait, {"how": "succeeded", "message": "m"})
+        assert summary["uri"] == str(tmp_path / "d/r/t/-1/1.json")
+        assert servers.kills == 0
+    assert len(jobs) == 1
+
+
+@follows
+@pytest.mark.parametrize("ended", ["FAILED", "KILLED"])
+def test_a_retry_submits_again_once_the_application_has_ended(jobs, monkeypatch, tmp_path, ended):
+    store = Store()
+    with rest_servers(ended) as servers:
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path), context(store=store))
+        wait = deferred(operator(tmp_path), context(store=store, try_number=2))
+        assert wait.trigger.application_id == "application_1_2"
+    assert len({job.token for job in jobs}) == 2
+
+
+@follows
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"attempt": {"clear_number": 1}},
+        {"options": {"sql": "SELECT 2"}},
+        {"options": {"durable": False}},
+    ],
+)
+def test_an_application_that_is_not_followed_is_stopped_before_the_next_one(
+    jobs, monkeypatch, tmp_path, again
+):
+    store = Store()
+    options, attempt = again.get("options", {}), again.get("attempt", {})
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path), context(store=store))
+        found = context(store=store, try_number=2, **attempt)
+        wait = deferred(operator(tmp_path, **options), found)
+        assert servers.kills == 1
+        assert servers.states == ["KILLED"]
+        assert wait.trigger.application_id == "application_1_2"
+    assert len(jobs) == 2
+
+
+@follows
+def test_an_application_that_can_not_be_stopped_keeps_the_next_one_from_starting(
+    jobs, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(earlier_application, "_SECONDS_TO_END", 0.05)
+    store = Store()
+    with rest_servers("RUNNING") as servers:
+        servers.kills_work = False
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path), context(store=store))
+        with pytest.raises(AirflowFailException, match=f"{ID} of an earlier attempt may still run"):
+            operator(tmp_path).execute(context(store=store, try_number=2, clear_number=1))
+        write(jobs[0])  # it has ended, whatever its cluster says
+        deferred(operator(tmp_path), context(store=store, try_number=3, clear_number=2))
+    assert len(jobs) == 2
+
+
+@pytest.fixture
+def dies(monkeypatch, jobs):
+    """The worker dies after the submission, before it knows the application's ID."""
+    submit = SparkSubmitHook.submit
+
+    def and_die(hook, *given, **named):
+        submit(hook, *given, **named)
+        raise SystemExit
+
+    def attempt(made, found):
+        with monkeypatch.context() as patch:
+            patch.setattr(SparkSubmitHook, "submit", and_die)
+            with pytest.raises(SystemExit):
+                made.execute(found)
+
+    return attempt
+
+
+@follows
+def test_a_driver_that_has_not_begun_when_a_retry_submits_never_begins(
+    jobs, dies, monkeypatch, tmp_path
+):
+    store = Store()
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        dies(operator(tmp_path), context(store=store))
+        deferred(operator(tmp_path), context(store=store, try_number=2))
+    first, second = jobs
+    with pytest.raises(claims.Superseded):
+        claims.begin(UPath(first.path), first.token, ID)
+    claims.begin(UPath(second.path), second.token, "application_1_2")
+
+
+@follows
+def test_a_driver_that_has_begun_is_followed_by_its_own_word(jobs, dies, monkeypatch, tmp_path):
+    store = Store()
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        dies(operator(tmp_path), context(store=store))
+        claims.begin(UPath(jobs[0].path), jobs[0].token, ID)
+        wait = deferred(operator(tmp_path), context(store=store, try_number=2))
+        assert wait.trigger.application_id == ID
+        assert wait.kwargs["submitted"]["token"] == jobs[0].token
+    assert len(jobs) == 1
+
+
+@follows
+def test_the_outcome_counts_of_a_driver_whose_id_nobody_knows(jobs, dies, monkeypatch, tmp_path):
+    store = Store()
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        dies(operator(tmp_path), context(store=store))
+        claims.begin(UPath(jobs[0].path), jobs[0].token, "app-1")
+        with pytest.raises(AirflowFailException, match=r"\(app-1\), which may still run"):
+            operator(tmp_path).execute(context(store=store, try_number=2))
+        write(jobs[0])
+        summary = operator(tmp_path).execute(context(store=store, try_number=3))
+        assert summary["uri"] == str(tmp_path / "d/r/t/-1/1.json")
+    assert len(jobs) == 1
+
+
+@follows
+def test_a_standalone_cluster_starts_the_driver_itself(monkeypatch, tmp_path):
+    store = Store()
+    with rest_servers("RUNNING", "FINISHED") as servers:
+        connect(monkeypatch, servers, host="spark://127.0.0.1:7077")
+        options = {"executor_memory": "1g", "driver_memory": "2g", "conf": {"spark.a": "b"}}
+        wait = deferred(operator(tmp_path, **options), found := context(store=store))
+        assert (wait.trigger.cluster, wait.trigger.application_id) == ("standalone", "driver-1")
+        (request,) = servers.created
+        assert request["mainClass"] == "org.apache.spark.deploy.SparkSubmit"
+        assert request["sparkProperties"]["spark.driver.memory"] == "2g"
+        line = " ".join(request["appArgs"])
+        for part in ("--deploy-mode client", "--executor-memory 1g", "--conf spark.a=b"):
+            assert part in line
+        *_, main, uri = request["appArgs"]
+        job = read_job(UPath(uri))
+        assert UPath(main).read_text().startswith('"""Runs a job')
+        assert UPath(main).parent.parent == UPath(tmp_path / "drivers")
+        write(job)
+        wait.trigger.poll_interval = 0.01
+        event = event_of(wait.trigger)
+        assert resumed(operator(tmp_path, **options), found, wait, event)["kept"] == 1
+
+
+@follows
+def test_a_task_waits_itself_for_a_driver_on_a_standalone_cluster(monkeypatch, tmp_path):
+    with rest_servers("RUNNING", "RUNNING", "FAILED") as servers:
+        connect(monkeypatch, servers, host="spark://127.0.0.1:7077")
+        made = operator(tmp_path, deferrable=False)
+        made._status_poll_interval = 0.01
+        with pytest.raises(AirflowException, match="driver-1: FAILED"):
+            made.execute(context(store=Store()))
+        assert servers.kills == 0
+
+
+@follows
+def test_a_master_without_the_rest_api_is_said_so(monkeypatch, tmp_path):
+    connect(
+        monkeypatch, SimpleNamespace(address="http://127.0.0.1:1"), host="spark://127.0.0.1:7077"
+    )
+    with pytest.raises(AirflowException, match="spark.master.rest.enabled=true"):
+        operator(tmp_path).execute(context(store=Store()))
+
+
+@follows
+def test_a_local_task_in_the_worker_still_decides_before_anything_is_submitted(
+    jobs, monkeypatch, tmp_path
+):
+    from airflow_hive_opt.provider.worker import WorkerLocalTask
+
+    connect(monkeypatch, SimpleNamespace(address="http://127.0.0.1:1"))
+    refused = Outcome(Status.REFUSED, "max_partitions is 1", SUMMARY)
+    monkeypatch.setattr(WorkerLocalTask, "job_or_outcome", lambda *_: refused)
+    with pytest.raises(AirflowFailException, match="^max_partitions is 1$"):
+        operator(tmp_path, cls=LocalTaskOperator).execute(context(store=Store()))
+    assert jobs == []
