@@ -7,7 +7,6 @@ and tests/yarn have clusters.
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -16,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import (
+    DAG,
     AirflowException,
     AirflowFailException,
     TaskDeferred,
@@ -24,7 +24,7 @@ from upath import UPath
 
 from airflow_hive_opt.decorators.map_join_prune import map_join_prune_task
 from airflow_hive_opt.documents import claims
-from airflow_hive_opt.documents.job import Outcome, Status, read_job, write_outcome
+from airflow_hive_opt.documents.job import Job, Outcome, Status, read_job, write_outcome
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
@@ -187,42 +187,52 @@ def test_an_outcome_of_another_attempt_does_not_count(jobs, monkeypatch, tmp_pat
         wait = deferred(operator(tmp_path), found := context(store=Store()))
     write_outcome(replace(DONE, token="other"), UPath(jobs[0].path))
     with pytest.raises(AirflowFailException, match="belongs to another application"):
-        resumed(operator(tmp_path), found, wait, {"how": "succeeded", "message": "in words"})
+        resumed(operator(tmp_path), found, wait, ENDED)
+
+
+ENDED = {"how": "succeeded", "message": "in words"}
 
 
 @follows
-def test_the_tasks_of_a_group_and_of_the_decorator_defer(jobs, monkeypatch, tmp_path):
+def test_the_tasks_of_a_group_defer(jobs, monkeypatch, tmp_path):
+    options = {"conn_id": "cluster", "deferrable": True, "descriptor_path": str(tmp_path)}
+    with DAG("d"):
+        group = MapJoinPruneTaskGroup("g", sql="SELECT 1", **options)
+    assert group.local_task.deferrable
+    assert group.map_join.deferrable
     with rest_servers("RUNNING") as servers:
         connect(monkeypatch, servers)
-        group = MapJoinPruneTaskGroup(
-            "g", sql="SELECT 1", conn_id="cluster", deferrable=True, descriptor_path=str(tmp_path)
-        )
-        assert group.local_task.deferrable
-        assert group.map_join.deferrable
         wait = deferred(group.local_task, found := context(store=Store()))
-        write(jobs[-1])
-        handed = resumed(group.local_task, found, wait, {"how": "succeeded", "message": "m"})
-        assert (handed["uri"], handed["prune_only"]) == (str(tmp_path / "d/r/t/-1/1.json"), False)
+    write(jobs[0])
+    summary = resumed(group.local_task, found, wait, ENDED)
+    assert (summary["uri"], summary["prune_only"]) == (str(tmp_path / "d/r/t/-1/1.json"), False)
 
-        @map_join_prune_task(conn_id="cluster", deferrable=True, descriptor_path=str(tmp_path))
-        def statement():
-            return "SELECT 2"
 
+@follows
+def test_a_decorated_function_defers_and_is_called_once(jobs, monkeypatch, tmp_path):
+    calls = []
+
+    @map_join_prune_task(conn_id="cluster", deferrable=True, descriptor_path=str(tmp_path))
+    def statement():
+        calls.append("called")
+        return "SELECT 2"
+
+    with DAG("d"):
         made = statement().operator
-        found = context(store=Store())
-        wait = deferred(made, found)
-        assert jobs[-1].sql == "SELECT 2"
-        write(jobs[-1])
-        again = statement().operator  # in another process, which does not call the function
-        assert resumed(again, found, wait, {"how": "succeeded", "message": "m"})["kept"] == 1
-        assert again.sql == "SELECT 2"  # for lineage
+    with DAG("d"):
+        again = statement().operator  # in the process that goes on
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        wait = deferred(made, found := context(store=Store()))
+    write(jobs[0])
+    assert resumed(again, found, wait, ENDED)["kept"] == 1
+    assert jobs[0].sql == again.sql == "SELECT 2"  # lineage reads the latter
+    assert calls == ["called"]
 
 
 @follows
 def test_a_map_join_has_its_local_tasks_descriptor_after_the_wait(jobs, monkeypatch, tmp_path):
-    from airflow_hive_opt.documents.descriptor import statement_digest
-
-    digest = statement_digest("SELECT 1", None)
+    digest = Job("SELECT 1").query_digest
     output = {"uri": str(tmp_path / "keys.json"), "digest": "x", "query_digest": digest}
     summary = {**SUMMARY, "digest": "x"}
     with rest_servers("RUNNING") as servers:
@@ -230,8 +240,7 @@ def test_a_map_join_has_its_local_tasks_descriptor_after_the_wait(jobs, monkeypa
         options = {"cls": MapJoinOperator, "descriptor": output}
         wait = deferred(operator(tmp_path, **options), found := context(store=Store()))
         write(jobs[0], replace(DONE, summary=summary))
-        event = {"how": "succeeded", "message": "m"}
-        assert resumed(operator(tmp_path, **options), found, wait, event)["uri"] == output["uri"]
+        assert resumed(operator(tmp_path, **options), found, wait, ENDED)["uri"] == output["uri"]
 
 
 @pytest.mark.parametrize(
@@ -242,17 +251,17 @@ def test_a_map_join_has_its_local_tasks_descriptor_after_the_wait(jobs, monkeypa
     ],
 )
 def test_a_task_that_can_not_defer_waits_and_says_why(
-    monkeypatch, tmp_path, caplog, connection, why
+    monkeypatch, tmp_path, capsys, connection, why
 ):
     def submit(hook, *_, **__):
         write(read_job(UPath(hook._application_args[0])))
 
     monkeypatch.setattr(SparkSubmitHook, "submit", submit)
     connect(monkeypatch, **connection)
-    with caplog.at_level(logging.INFO):
-        assert operator(tmp_path).execute(context())["kept"] == 1
-    assert "keeps its slot" in caplog.text
-    assert (why if RESUMES else "before Airflow 3.3") in caplog.text
+    assert operator(tmp_path).execute(context())["kept"] == 1
+    said = capsys.readouterr().out
+    assert "keeps its slot" in said
+    assert (why if RESUMES else "before Airflow 3.3") in said
 
 
 def test_airflows_setting_is_the_default(monkeypatch, tmp_path):
@@ -273,7 +282,7 @@ def test_a_retry_follows_the_application_of_the_attempt_before_it(jobs, monkeypa
         wait = deferred(operator(tmp_path), found := context(store=store, try_number=2))
         assert wait.trigger.application_id == ID
         write(jobs[0])
-        summary = resumed(operator(tmp_path), found, wait, {"how": "succeeded", "message": "m"})
+        summary = resumed(operator(tmp_path), found, wait, ENDED)
         assert summary["uri"] == str(tmp_path / "d/r/t/-1/1.json")
         assert servers.kills == 0
     assert len(jobs) == 1
@@ -411,7 +420,7 @@ def test_a_standalone_cluster_starts_the_driver_itself(monkeypatch, tmp_path):
         *_, main, uri = request["appArgs"]
         job = read_job(UPath(uri))
         assert UPath(main).read_text().startswith('"""Runs a job')
-        assert UPath(main).parent.parent == UPath(tmp_path / "drivers")
+        assert UPath(main).parent.parent.path == str(tmp_path / "drivers")
         write(job)
         wait.trigger.poll_interval = 0.01
         event = event_of(wait.trigger)
