@@ -344,7 +344,8 @@ class StatementOperator(SparkSubmitOperator):
                 self.name = application_name(context)
                 metastore = spark_conf_of(self.metastore_conn_id)
                 self.conf = {**SUBMIT_CONF, **metastore, **(given_conf or {})}
-                self._yarn_track_via_rm_api |= run.defers and self._get_hook()._is_yarn
+                self._yarn_track_via_rm_api |= run.defers_to == "yarn"
+                self._track_driver_via_k8s_api |= run.defers_to == "kubernetes"
                 check_submission(self, hook := self._get_hook(), self._durable_is_asked_for)
                 if not follows_application(self, hook):
                     self.durable = self._durable_is_asked_for  # if True, Airflow says it can't

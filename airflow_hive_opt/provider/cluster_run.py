@@ -57,6 +57,11 @@ class ClusterRun:
             main, package = standalone.shared(files, root)
         return main, package
 
+    @property
+    def defers_to(self) -> str | None:
+        """The kind of the cluster that the triggerer asks; ``None`` if the task does not defer."""
+        return self._cluster.kind if self._cluster is not None and self.defers else None
+
     def is_done(self, context: Context, key: str, durable: bool) -> bool:
         """Whether an earlier attempt's application has done the work; lets no other one go on.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_hive_opt.provider.driver_pods import DriverPods
 from airflow_hive_opt.provider.resource_manager import ResourceManager
 from airflow_hive_opt.provider.standalone_master import StandaloneMaster
 from airflow_hive_opt.provider.yarn import check_on_yarn
@@ -12,7 +13,7 @@ from airflow_hive_opt.provider.yarn import check_on_yarn
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.cluster import Cluster
 
-_KINDS = {kind.kind: kind for kind in (ResourceManager, StandaloneMaster)}
+_KINDS = {kind.kind: kind for kind in (ResourceManager, StandaloneMaster, DriverPods)}
 
 
 class CanNotFollow(Exception):
@@ -32,7 +33,7 @@ def cluster_of(hook: Any) -> Cluster:
     if hook._connection["deploy_mode"] != "cluster":
         raise CanNotFollow("the driver runs in the worker: the deploy mode is not 'cluster'")
     if hook._is_kubernetes:
-        raise CanNotFollow("the triggerer does not follow pods on Kubernetes")
+        return DriverPods()
     if hook._is_yarn:
         check_on_yarn(hook)
         if hook._resolved_yarn_rm_auth is not None:

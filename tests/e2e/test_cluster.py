@@ -14,12 +14,18 @@ from signal import SIGKILL
 from types import SimpleNamespace
 
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+    TaskDeferred,
+)
 
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.attempts import safe_part
+from tests.operators.test_application_trigger import event_of, killed
 from tests.services.standalone import standalone
 from tests.services.submit_variables import put_back
 
@@ -141,6 +147,52 @@ def test_spark_refuses_cluster_mode_for_python_on_a_standalone_cluster(cluster, 
     )
     assert done.returncode != 0
     assert "not supported for python applications on standalone clusters" in done.stderr
+
+
+@pytest.fixture
+def cluster_mode(cluster, monkeypatch):
+    """The connection's drivers run on the cluster's workers; gives what they need."""
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", cluster.cluster_mode)
+    return {"driver_memory": "512m", "deferrable": True}
+
+
+def deferred(warehouse, tmp_path, found, **options):
+    conf = {**warehouse, "spark.pyspark.python": sys.executable}
+    operator = made(MapJoinPruneOperator, conf, tmp_path, found, **options)
+    with pytest.raises(TaskDeferred) as raised:
+        operator.execute(found)
+    raised.value.trigger.poll_interval = 0.5
+    return operator, raised.value
+
+
+def test_a_deferred_task_prunes_and_joins_in_cluster_mode(
+    warehouse, cluster, cluster_mode, tmp_path, capsys
+):
+    found = context()
+    operator, wait = deferred(warehouse, tmp_path, found, **cluster_mode)
+    driver = wait.trigger.application_id
+    event = event_of(wait.trigger)
+    assert event == {"how": "succeeded", "message": f"{driver}: FINISHED"}
+    summary = operator.resume(found, event=event, **wait.kwargs)
+    assert (summary["kept"], summary["total"], summary["reason"]) == (7, 120, "PRUNED")
+    assert "North\t189" in capsys.readouterr().out
+    state = cluster.state()
+    finished = {app["id"]: app["state"] for app in state["completedapps"]}
+    assert finished[summary["application_id"]] == "FINISHED"
+    assert {each["id"]: each["state"] for each in state["completeddrivers"]}[driver] == "FINISHED"
+
+
+def test_a_stop_of_a_deferred_task_ends_its_driver(warehouse, cluster, cluster_mode, tmp_path):
+    found = context(rows=FOREVER)
+    _, wait = deferred(warehouse, tmp_path, found, sql=SLOW, **cluster_mode)
+    wait_until(lambda: list(tmp_path.rglob("1.begun.json")))
+    killed(wait.trigger, "failed")
+    state = cluster.state()
+    assert state["activedrivers"] == []
+    assert {each["id"]: each["state"] for each in state["completeddrivers"]}[
+        wait.trigger.application_id
+    ] == "KILLED"
+    wait_until(lambda: not cluster.state()["activeapps"], seconds=10)
 
 
 def test_a_join_survives_the_death_of_a_worker(warehouse, tmp_path, monkeypatch, capsys):

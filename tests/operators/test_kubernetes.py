@@ -169,7 +169,8 @@ def test_a_followed_driver_is_found_in_every_namespace_and_resumed(cluster, monk
     assert run(try_number=2) == first  # by the outcome; the pod is gone
     assert len(cluster.created) == 1
     store[status] = "Succeeded"
-    (key,) = (key for key in store if not key.endswith(("_status", "_path", "_token")))
+    ends = ("_status", "_path", "_token", "_application")
+    (key,) = (key for key in store if not key.endswith(ends))
     cleared = key.replace("_0_", "_1_")
     store |= {cleared: f"{NAMESPACE}:lost-driver", f"{cleared}_path": first}
     assert run(try_number=3, clear_number=1).endswith("/3.json")  # not by that status
@@ -281,3 +282,42 @@ def test_airflows_own_connection_to_kubernetes_names_no_spark(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps({"conn_type": "kubernetes"}))
     with pytest.raises(AirflowFailException, match="is of the type 'kubernetes'"):
         connections.deployment_of("cluster")
+
+
+@needs_resumption
+def test_a_deferred_task_follows_its_pod_and_a_stop_deletes_it(cluster, monkeypatch, tmp_path):
+    """spark-submit is replaced here: it creates the pod that the operator names."""
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+    from airflow.providers.common.compat.sdk import TaskDeferred
+
+    from tests.operators.test_application_trigger import event_of, killed
+
+    def submit(hook, application="", **_):
+        command = hook._build_spark_submit_command(application)
+        assert "spark.kubernetes.submission.waitAppCompletion=false" in command
+        jobs.append(read_job(UPath(command[-1])))
+        name = hook._kubernetes_driver_pod
+        pod = {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": IMAGE}]}}
+        cluster.objects[(NAMESPACE, "pods", name)] = {**pod, "status": {"phase": "Running"}}
+
+    def deferred(found):
+        with pytest.raises(TaskDeferred) as raised:
+            operator(monkeypatch, tmp_path, cluster.url, deferrable=True).execute(found)
+        trigger = raised.value.trigger
+        trigger.poll_interval = 0.01
+        return trigger, raised.value.kwargs
+
+    jobs: list = []
+    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
+    trigger, kwargs = deferred(found := context(store={}))
+    namespace, _, name = trigger.application_id.partition(":")
+    assert (trigger.cluster, namespace) == ("kubernetes", NAMESPACE)
+    cluster.finish(cluster.objects[(NAMESPACE, "pods", name)], "Succeeded", 0)
+    write_outcome(replace(DONE, token=jobs[0].token), UPath(jobs[0].path))
+    made = operator(monkeypatch, tmp_path, cluster.url, deferrable=True)
+    assert made.resume(found, event=event_of(trigger), **kwargs)["kept"] == 1
+
+    trigger, _ = deferred(context(store={}))
+    killed(trigger, "failed")
+    assert cluster.deleted == [trigger.application_id.partition(":")[2]]
+    assert event_of(trigger)["how"] == "lost"

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from signal import SIGTERM
+from signal import SIGKILL, SIGTERM
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -43,6 +43,8 @@ class Airflow:
 
     address: str
     folder: Path
+    _start: Callable[[str], subprocess.Popen[bytes]] = field(repr=False)
+    _running: dict[str, subprocess.Popen[bytes]] = field(repr=False)
     password: str = field(repr=False)
 
     @property
@@ -61,17 +63,17 @@ class Airflow:
         login = {"username": USER, "password": self.password}
         return str(self._ask("/auth/token", {}, login)["access_token"])
 
-    def ask(self, path: str, body: Any = None) -> Any:
+    def ask(self, path: str, body: Any = None, method: str | None = None) -> Any:
         """The API server's answer to a GET, or to a POST with ``body``, as JSON or text.
 
-        Raises ``urllib.error.HTTPError``.
+        ``method`` is another one than these. Raises ``urllib.error.HTTPError``.
         """
-        return self._ask(path, {"Authorization": f"Bearer {self.token}"}, body)
+        return self._ask(path, {"Authorization": f"Bearer {self.token}"}, body, method)
 
-    def _ask(self, path: str, headers: dict[str, str], body: Any) -> Any:
+    def _ask(self, path: str, headers: dict[str, str], body: Any, method: str | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         headers = {**headers, "Content-Type": "application/json"}
-        request = urllib.request.Request(self.address + path, data, headers)
+        request = urllib.request.Request(self.address + path, data, headers, method=method)
         with urllib.request.urlopen(request, timeout=60) as answer:
             text = answer.read().decode()
         return json.loads(text) if text.startswith(("{", "[")) else text
@@ -95,6 +97,15 @@ class Airflow:
             return found if found in ("success", "failed") else None
 
         return wait_for(state, seconds)
+
+    def kill(self, service: str) -> None:
+        """Kills a service and its processes, as the end of its machine does."""
+        os.killpg(self._running[service].pid, SIGKILL)
+        self._running[service].wait()
+
+    def start(self, service: str) -> None:
+        """Starts a service that was killed."""
+        self._running[service] = self._start(service)
 
     def task(self, dag_id: str, run_id: str, task_id: str, what: str = "") -> dict[str, Any]:
         """A task instance, or ``what`` of it, such as ``/links``."""
@@ -151,6 +162,7 @@ def airflow(
     environment = {
         **os.environ,
         **compose.environment("airflow-scheduler", **variables),
+        "AIRFLOW_CONN_SPARK_DRIVERS": cluster.cluster_mode,
         "AIRFLOW_HOME": str(folder / "airflow"),
         "AIRFLOW__API__HOST": HOST,
         "SPARK_CONF_DIR": str(_spark_conf(folder / "conf", metastore_service)),
@@ -179,18 +191,15 @@ def airflow(
     with ThreadPoolExecutor() as both:
         list(both.map(run, ("airflow-init", "tables")))
     with ExitStack() as stack:
-        running = {
-            service: stack.enter_context(
-                server(
-                    compose.command(service, **variables),
-                    folder / f"{service}.log",
-                    lambda: True,  # all are waited for together
-                    stop_with=SIGTERM,
-                    env=environment,
-                )
-            )
-            for service in _PARTS
-        }
+
+        def start(service: str) -> subprocess.Popen[bytes]:
+            log = folder / f"{service}.log"
+            command = compose.command(service, **variables)
+            # all are waited for together
+            started = server(command, log, lambda: True, stop_with=SIGTERM, env=environment)
+            return stack.enter_context(started)
+
+        running = {service: start(service) for service in _PARTS}
         deadline = time.monotonic() + 240
         while not well(*_PARTS.values()):
             time.sleep(1)
@@ -200,7 +209,8 @@ def airflow(
                 log = folder / f"{service}.log"
                 raise ServiceError(f"{service} does not run:\n{log.read_text()[-2000:]}")
         passwords = folder / "airflow" / "simple_auth_manager_passwords.json.generated"
-        yield Airflow(f"http://{HOST}:{port}", folder, json.loads(passwords.read_text())[USER])
+        password = json.loads(passwords.read_text())[USER]
+        yield Airflow(f"http://{HOST}:{port}", folder, start, running, password)
 
 
 def _spark_conf(folder: Path, metastore_service: MetastoreService) -> Path:

@@ -32,6 +32,7 @@ class Standalone:
 
     port: int
     ui_port: int
+    rest_port: int
     workers: Sequence[subprocess.Popen[bytes]]
 
     @property
@@ -48,6 +49,12 @@ class Standalone:
         """The master's URL."""
         return f"spark://{HOST}:{self.port}"
 
+    @property
+    def cluster_mode(self) -> str:
+        """A connection whose drivers run on the workers, as JSON."""
+        extra = {"deploy-mode": "cluster", "rest-port": self.rest_port}
+        return json.dumps({"conn_type": "spark", "host": self.url, "extra": extra})
+
     def state(self) -> dict[str, Any]:
         """What the master says of itself: workers, active and completed applications."""
         with urllib.request.urlopen(f"http://{HOST}:{self.ui_port}/json/", timeout=10) as answer:
@@ -60,9 +67,10 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
     """A cluster until the block ends; raises :class:`~tests.services.processes.ServiceError`."""
     ensure_java()
     folder.mkdir(parents=True, exist_ok=True)
-    port, ui_port = free_port(), free_port()
+    port, ui_port, rest_port = free_port(), free_port(), free_port()
     running: list[subprocess.Popen[bytes]] = []
-    cluster = Standalone(port, ui_port, running)
+    cluster = Standalone(port, ui_port, rest_port, running)
+    rest = f"-Dspark.master.rest.enabled=true -Dspark.master.rest.port={rest_port}"
 
     with ExitStack() as stack:
 
@@ -77,6 +85,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
 
             command = compose.command(service, **cluster.variables, **variables)
             environment = {**os.environ, **compose.environment(service), **_DAEMON}
+            environment["SPARK_MASTER_OPTS"] = rest
             log = folder / f"{name}.log"
             return stack.enter_context(
                 server(command, log, ready, stop_with=SIGTERM, env=environment)
