@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional
 
 from airflow_hive_opt.documents.format import Format
-from airflow_hive_opt.documents.storage import NothingThereError
+from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError
 
 if TYPE_CHECKING:
     from airflow_hive_opt.documents.storage import StoragePath
 
 
-class Superseded(Exception):
+class Superseded(DescriptorError):
     """A newer submission has the claim, so this one must not run its statement."""
 
 
@@ -46,13 +46,15 @@ def take(path: StoragePath, token: str) -> None:
     _CLAIM.write(Claim(token), _claim_path(path))
 
 
-def begin(path: StoragePath, token: str, application_id: str) -> None:
-    """Begins the statement of the submission with this token.
+def begin(path: StoragePath, token: str, application_id: Optional[str]) -> None:
+    """Begins the statement of the submission with this token; a job without one is not submitted.
 
     Without any claim it begins too: other submissions of jobs take none. Raises
     :class:`Superseded`, and ``DescriptorError``.
     """
-    _BEGUN.write(Begun(token, application_id), _begun_path(path))
+    if not token:
+        return
+    _BEGUN.write(Begun(token, application_id or ""), _begun_path(path))
     try:
         newest = _CLAIM.read(_claim_path(path)).token
     except NothingThereError:

@@ -12,6 +12,9 @@ from airflow_hive_opt.statement.arguments import check_named_values, check_whole
 SHOW_ROWS = 5
 """How many rows of a SELECT the log shows, unless argument or configuration set another number."""
 
+NOT_DEFERRED = "deferrable=True has no effect here, and the task keeps its slot: %s"
+"""The log line of a task that waits in its worker; it gets the reason."""
+
 _WHERE = ("auto", "spark", "worker")
 _NO_TEXT = (type(None), bool, int, float, bytes, Mapping, list, tuple, Set)
 _NO_MAPPING = (bool, int, float, bytes, list, tuple, Set)
@@ -74,6 +77,15 @@ def where_local_task_runs(given: str | None) -> str:
     except ValueError as error:
         raise AirflowFailException(str(error)) from None
     return given or configured
+
+
+def is_deferrable(asked: object) -> bool:
+    """The argument ``deferrable``, else Airflow's default for it; raises ``ValueError``."""
+    if asked is None:
+        return bool(airflow_conf.getboolean("operators", "default_deferrable", fallback=False))
+    if not isinstance(asked, bool):
+        raise ValueError(f"deferrable must be True or False, not {asked!r}")
+    return asked
 
 
 def _is_template(text: str) -> bool:

@@ -3,50 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from airflow_hive_opt.documents.descriptor import DescriptorError
 from airflow_hive_opt.documents.gates import Gates
 from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
 from airflow_hive_opt.links.pages import DescriptorLink, ExplainLink
 from airflow_hive_opt.links.spark_ui import SparkUILink
-from airflow_hive_opt.operators.arguments import check_parsed, check_rendered, rows_to_show
+from airflow_hive_opt.operators.arguments import (
+    NOT_DEFERRED,
+    check_parsed,
+    check_rendered,
+    is_deferrable,
+    rows_to_show,
+)
 from airflow_hive_opt.provider import asset_events
 from airflow_hive_opt.provider.airflow_compat import (
-    AirflowException,
     AirflowFailException,
     ObjectStoragePath,
     SparkSubmitOperator,
     check_submit_arguments,
-    follows_application,
     mask_secret,
     store_link,
 )
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
-from airflow_hive_opt.provider.deferral import (
-    NOT_DEFERRED,
-    ended_in,
-    failure_of,
-    is_deferrable,
-    why_not_deferred,
-)
 from airflow_hive_opt.provider.embedded import Prepared, embedded_settings, run_embedded
 from airflow_hive_opt.provider.outcome import log_outcome, masked, publish, raise_unless_done
 from airflow_hive_opt.provider.start_errors import start_errors
-from airflow_hive_opt.provider.submission import (
-    SUBMIT_CONF,
-    Application,
-    HandedOver,
-    application_name,
-    check_submission,
-    for_driver,
-    plain_uri,
-    prepare_environment,
-    resumption_key,
-)
+from airflow_hive_opt.provider.submission import application_name
 from airflow_hive_opt.provider.without_stack import without_stack
 from airflow_hive_opt.statement.arguments import check_whole_number
 
@@ -174,17 +158,11 @@ class StatementOperator(SparkSubmitOperator):
         """Runs the job and returns the summary for XCom."""
         return self.finish(context, self.run(context, self.job(context)))
 
-    def resume(self, context: Context, event: Mapping[str, Any], submitted: dict[str, Any]) -> Any:
-        """Goes on once the triggerer has followed the application of this attempt to its end."""
-        from airflow_hive_opt.provider.cluster_run import resumed
+    def resume(self, context: Context, event: dict[str, Any], submitted: dict[str, Any]) -> Any:
+        """Goes on once the triggerer has followed the application to its end."""
+        from airflow_hive_opt.provider.applications.cluster_run import outcome_after_wait
 
-        ended = ended_in(event)
-        self.log.info("%s", ended.message)
-        self.sql = submitted["sql"]
-        if (hook := self._get_hook())._should_track_driver_status:  # others have run them
-            hook._run_post_submit_commands()
-        application, handed_over = resumed(submitted)
-        return self.finish(context, application.outcome_after(handed_over, failure_of(ended)))
+        return self.finish(context, outcome_after_wait(self, event, submitted))
 
     def finish(self, context: Context, outcome: Outcome) -> Any:
         """Publishes the outcome and returns the summary; raises what the outcome asks for."""
@@ -231,11 +209,9 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.documents.job import Outcome
 
         self._deployment = place = deployment_of(self.conn_id)
-        self._defers = self.deferrable and job.stages != "keys"
-        if self._defers and (why := why_not_deferred(place.kind)) is not None:
-            self._defers = False
-            self.log.info(NOT_DEFERRED, why)
         prepared = self.prepared(context, job, place)
+        if place.kind == "embedded" and self.deferrable and job.stages != "keys":
+            self.log.info(NOT_DEFERRED, "Spark runs in the worker")
         if place.kind == "embedded" and job.stages == "both":
             return self._run_here(context, prepared, place)
         known = prepared(None)
@@ -313,54 +289,10 @@ class StatementOperator(SparkSubmitOperator):
             self._remote = None
 
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
-        """Submits the job, waits for its application, and reads its outcome."""
-        from airflow_hive_opt.documents.job import write_job
-        from airflow_hive_opt.provider.cluster_run import ClusterRun
-        from airflow_hive_opt.provider.kubernetes import explained
-        from airflow_hive_opt.provider.yarn import stop_after
-        from airflow_hive_opt.spark.application.shipping import ship
+        from airflow_hive_opt.provider.applications.cluster_run import ClusterRun
 
-        path = self.attempt_path(context)
-        to_cluster = for_driver(job, path)
-        given_conf, given_files = self.conf, self.py_files
-        own = Application(str(path), to_cluster.token)
-        handed_over = HandedOver(job.descriptor, job.digest)
-        self._on_cluster = run = ClusterRun(own, handed_over, self._defers, self.log)
-        failure: Exception | None = None
-        try:
-            self.external_id_key = resumption_key(to_cluster, context)
-            self._K8S_DRIVER_STATUS_KEY = f"{self.external_id_key}_status"
-            job_uri = plain_uri(write_job(to_cluster, path))
-            stored = Application.stored(context, self.external_id_key)
-            if stored is None or stored.path != own.path:
-                own.prepare()
-            with start_errors():
-                prepare_environment()
-            with TemporaryDirectory(prefix="airflow-hive-opt-") as folder:
-                root = self.descriptor_path or default_root()
-                main, package = run.shipped(self._get_hook(), ship(Path(folder)), root)
-                self.application, self.application_args = main, [job_uri]
-                self.py_files = ",".join([package, *filter(None, [given_files])])
-                self.name = application_name(context)
-                metastore = spark_conf_of(self.metastore_conn_id)
-                self.conf = {**SUBMIT_CONF, **metastore, **(given_conf or {})}
-                self._yarn_track_via_rm_api |= run.defers_to == "yarn"
-                self._track_driver_via_k8s_api |= run.defers_to == "kubernetes"
-                check_submission(self, hook := self._get_hook(), self._durable_is_asked_for)
-                if not follows_application(self, hook):
-                    self.durable = self._durable_is_asked_for  # if True, Airflow says it can't
-                self._hook = None  # the submit operator makes a new one, with lineage in its conf
-                super().execute(context)
-        except DescriptorError as error:
-            raise AirflowException(str(error)) from None
-        except (AirflowException, RuntimeError) as error:
-            failure = stop_after(self, explained(error, self._hook, str(path)), context["ti"])
-        except ValueError as error:
-            raise AirflowFailException(str(error)) from None
-        finally:
-            # OpenLineage may have added its transport's key to conf, which Airflow's page shows
-            self.conf, self.py_files = given_conf, given_files
-        return run.application.outcome_after(run.handed_over, failure)
+        self._on_cluster = run = ClusterRun(self, context, job)
+        return run.outcome(context, super().execute)
 
     def _get_hook(self) -> Any:
         from airflow_hive_opt.provider.kubernetes import with_named_driver_pod
@@ -369,7 +301,7 @@ class StatementOperator(SparkSubmitOperator):
 
     def execute_resumable(self, context: Context) -> Any:
         """Follows an earlier attempt's application if there is one, else submits a new one."""
-        if self._on_cluster.is_done(context, self.external_id_key, self.durable):
+        if self._on_cluster.is_done(context):
             return None
         return super().execute_resumable(context)
 
@@ -381,23 +313,9 @@ class StatementOperator(SparkSubmitOperator):
 
     def submit_job(self, context: Context) -> str | None:
         """Submits the application and stores it for a retry that may resume it."""
-
-        def spark_submit() -> str | None:
-            return super(StatementOperator, self).submit_job(context)
-
-        key, script = self.external_id_key, self.application
-        return self._on_cluster.submit(context, key, self._hook, script, spark_submit)
+        id_: str | None = self._on_cluster.submit(context, super().submit_job)
+        return id_
 
     def poll_until_complete(self, external_id: Any, context: Context) -> None:
         """Waits in the triggerer if the task is deferrable, else in this process."""
-        run, interval = self._on_cluster, self._status_poll_interval
-        if run.defers:
-            self.defer(
-                trigger=run.trigger(context, external_id, interval, self.execution_timeout),
-                method_name="resume",
-                kwargs={"submitted": {"sql": self.sql, **run.state()}},
-            )
-        if run.waits_for(self._hook, external_id, interval):
-            self._hook._run_post_submit_commands()
-        else:
-            super().poll_until_complete(external_id, context)
+        self._on_cluster.wait(context, external_id, super().poll_until_complete)

@@ -5,7 +5,8 @@
   of a local task in the tasks after it.
 - ``worker`` runs the local task in this process. ``embedded`` runs Spark on this machine,
   ``submission`` and ``start_errors`` handle submitted applications, ``kubernetes`` the pods of
-  their drivers, ``yarn`` what stops an application there.
+  their drivers, ``yarn`` what stops an application there. ``applications`` submits and follows
+  them.
 - ``glue`` reads connections to AWS Glue, ``metastore_security`` the Kerberos, TLS and passwords of
   others. ``waiting`` checks what sensors wait for, and ``lake_clients`` makes the clients of tables
   that keep their own list of files.

@@ -86,6 +86,7 @@ __all__ = (
     "conf",
     "determine_kwargs",
     "get_current_context",
+    "kubernetes_client",
     "mask_secret",
     "redact",
     "state_of_task",
@@ -205,13 +206,19 @@ def check_submit_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name != "durable"}
 
 
-def why_kubernetes_cant_be_called() -> str | None:
-    """Why Airflow has no client for Kubernetes' API; ``None`` if it has one. Calls no server."""
+def kubernetes_client() -> Any:
+    """Airflow's client for Kubernetes' API; raises ``ConfigException``. Calls no server."""
     from airflow.providers.cncf.kubernetes.kube_client import get_kube_client
+
+    return get_kube_client()
+
+
+def why_kubernetes_cant_be_called() -> str | None:
+    """Why Airflow has no client for Kubernetes' API; ``None`` if it has one."""
     from kubernetes.config import ConfigException
 
     try:
-        get_kube_client()
+        kubernetes_client()
     except ConfigException as error:
         return str(error)
     return None

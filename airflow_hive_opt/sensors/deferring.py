@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowSensorTimeout
-from airflow_hive_opt.provider.deferral import default_deferrable
+from airflow_hive_opt.provider.airflow_compat import conf as airflow_conf
 
 _OF_POKING = ("exponential_backoff", "max_wait", "mode", "silent_fail")
 """Arguments of Airflow's sensors that the wait in the triggerer does not read."""
@@ -21,7 +21,7 @@ def is_deferrable(asked: bool | None, given: Collection[str]) -> bool:
     rejects nothing.
     """
     if asked is None:
-        return default_deferrable()
+        return bool(airflow_conf.getboolean("operators", "default_deferrable", fallback=False))
     if asked and (named := [name for name in _OF_POKING if name in given]):
         raise TypeError(
             f"{', '.join(named)} can't be set with deferrable=True: the triggerer checks every "

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from airflow_hive_opt.provider.airflow_compat import BaseTrigger, TriggerEvent, state_of_task
-from airflow_hive_opt.provider.clusters import cluster_at
-from airflow_hive_opt.provider.following import follow, stop
+from airflow_hive_opt.provider.applications.following import follow, stop
+from airflow_hive_opt.provider.applications.kinds import cluster_at
 
 _SECONDS_TO_STOP = 25.0  # Airflow gives on_kill 30, see [triggerer] on_kill_timeout
 
@@ -17,8 +17,9 @@ class ApplicationTrigger(BaseTrigger):
     """Follows an application until it has ended, or until ``deadline`` (ISO 8601) has passed.
 
     ``cluster`` is the kind of the cluster and ``addresses`` are its servers' URLs, see
-    :mod:`~airflow_hive_opt.provider.clusters`. The trigger asks every ``poll_interval`` seconds.
-    Its one event is an :class:`~airflow_hive_opt.provider.following.Ended` as a dictionary.
+    :mod:`~airflow_hive_opt.provider.applications.kinds`. The trigger asks every ``poll_interval``
+    seconds. Its one event is an
+    :class:`~airflow_hive_opt.provider.applications.following.Ended` as a dictionary.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class Run:
 
     def __init__(self, airflow, cluster, **params):
         self.airflow, self.cluster = airflow, cluster
-        self._before = set(self._drivers())
+        self._before, self._begun = set(self._drivers()), self._begun_now()
         self.id = airflow.trigger(DAG_ID, **params)
 
     def _drivers(self):
@@ -57,9 +57,10 @@ class Run:
 
     def has_begun(self):
         """Waits until the driver of the first attempt has begun its statement."""
-        found = f"{DAG_ID}/*/join/-1/1.begun.json"
-        known = self._known = getattr(self, "_known", set())
-        wait_for(lambda: set(self.airflow.descriptors.glob(found)) - known or None)
+        wait_for(lambda: self._begun_now() - self._begun or None)
+
+    def _begun_now(self):
+        return set(self.airflow.descriptors.glob(f"{DAG_ID}/*/join/-1/1.begun.json"))
 
     def ended(self):
         return self.airflow.ended(DAG_ID, self.id, seconds=400)
@@ -86,10 +87,13 @@ def _read(path):
 
 
 def expected(plain, rows):
-    return plain.rows(
+    """The old row, and what one run of the statement adds."""
+    added = plain.rows(
         f"SELECT d_moy, count(*) FROM store_sales, date_dim, range({rows}) WHERE d_moy = 2 "
         "AND ss_sold_date_sk = d_date_sk AND hash(ss_item_sk, id) % 1000 = 7 GROUP BY d_moy"
     )
+    assert len(added) == 1
+    return [(0, 0), *added]
 
 
 def test_triggerer_and_worker_die(airflow, cluster, plain, table):

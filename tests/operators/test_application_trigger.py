@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_hive_opt.provider import cluster, following
+from airflow_hive_opt.provider.applications import cluster, following
 from airflow_hive_opt.triggers import application
 from airflow_hive_opt.triggers.application import ApplicationTrigger
 from tests.operators.rest_servers import rest_servers

@@ -28,8 +28,8 @@ from airflow_hive_opt.documents.job import Job, Outcome, Status, read_job, write
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
-from airflow_hive_opt.provider import earlier_application, following
 from airflow_hive_opt.provider.airflow_compat import RESUMES
+from airflow_hive_opt.provider.applications import earlier, following
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
 from tests.operators.rest_servers import rest_servers
 from tests.operators.test_application_trigger import event_of
@@ -329,7 +329,7 @@ def test_an_application_that_is_not_followed_is_stopped_before_the_next_one(
 def test_an_application_that_can_not_be_stopped_keeps_the_next_one_from_starting(
     jobs, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(earlier_application, "_SECONDS_TO_END", 0.05)
+    monkeypatch.setattr(earlier, "_SECONDS_TO_END", 0.05)
     store = Store()
     with rest_servers("RUNNING") as servers:
         servers.kills_work = False

@@ -86,14 +86,6 @@ log = logging.getLogger(__name__)
 # A list that the worker made while Spark started counts as one that this application made: the
 # partitions of one that is no older are not looked up again. Spark may have waited for a cluster.
 _OLDEST = 60  # seconds
-# A retry gives the same result.
-_REFUSALS = (
-    PlanError,
-    OtherSession,
-    TooManyRequiredPartitions,
-    RowsMayBeMissing,
-    claims.Superseded,
-)
 
 
 def run_job(
@@ -150,7 +142,7 @@ def _outcome(
             result = run.map_join(pruned.descriptor, fewer_joins=pruned.fewer_joins)
     except JoinStopped as stop:
         return stopped(stop, pruned or Report(stop.descriptor, str(handed_over)), job.digest)
-    except _REFUSALS as error:
+    except (PlanError, OtherSession, TooManyRequiredPartitions, RowsMayBeMissing) as error:
         return _failed(Status.REFUSED, error, pruned)
     except (DescriptorError, PySparkException, Py4JError, ConnectionError) as error:
         return _failed(Status.REFUSED if is_refusal(error) else Status.FAILED, error, pruned)
@@ -252,9 +244,7 @@ class Run:
         ``current`` is the descriptor with the partitions as prelaunch has found them; after a local
         task in the same application it is the descriptor itself. ``fewer_joins`` is the statement
         without the joins that the keys decide. ``path`` is where the descriptor is. Raises
-        :class:`~airflow_hive_opt.documents.gates.GateClosed`,
-        :class:`~airflow_hive_opt.documents.gates.NothingToDo` and
-        :class:`~airflow_hive_opt.documents.claims.Superseded`.
+        :class:`~airflow_hive_opt.documents.gates.JoinStopped`, and ``DescriptorError``.
         """
         current = current or descriptor
         self._job.gates.check(current)
@@ -268,8 +258,7 @@ class Run:
             log.info("Spark looks up the partitions of %s by %s: %s", *told)
         texts = (fewest_joins, restricted, self._job.statement)
         locations = {target.location for target in targets}
-        if self._job.token:  # submitted, and perhaps submitted again meanwhile
-            claims.begin(self._path, self._job.token, str(self._application_id or ""))
+        claims.begin(self._path, self._job.token, self._application_id)
         with (
             self._clock.phase(MAP_JOIN, self._catalog.work),
             progress(self._session, MAP_JOIN),

@@ -11,7 +11,7 @@ from airflow.sdk import DAG, Param
 
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 
-SQL = """INSERT OVERWRITE TABLE {{ params.table }}
+SQL = """INSERT INTO {{ params.table }}
 SELECT d.d_moy, count(*) AS n FROM store_sales ss
 JOIN date_dim d ON ss.ss_sold_date_sk = d.d_date_sk AND d.d_moy = 2
 CROSS JOIN (

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from airflow_hive_opt.provider.cluster import NoAnswer, NotKnown, State
+from airflow_hive_opt.provider.airflow_compat import kubernetes_client
+from airflow_hive_opt.provider.applications.cluster import NoAnswer, NotKnown, State
 
 _NOT_FOUND = 404
 _SECONDS = 20
@@ -27,7 +28,7 @@ class DriverPods:
     kind: ClassVar[str] = "kubernetes"
 
     async def state(self, id_: str) -> State:
-        """See :class:`~airflow_hive_opt.provider.cluster.Cluster`."""
+        """See :class:`~airflow_hive_opt.provider.applications.cluster.Cluster`."""
         pod = await asyncio.to_thread(_call, "read_namespaced_pod", id_)
         phase = str(pod.status.phase or "Pending")
         if phase == "Unknown":
@@ -37,18 +38,17 @@ class DriverPods:
         return State(phase, "succeeded" if phase == "Succeeded" else None)
 
     async def kill(self, id_: str) -> None:
-        """See :class:`~airflow_hive_opt.provider.cluster.Cluster`."""
+        """See :class:`~airflow_hive_opt.provider.applications.cluster.Cluster`."""
         await asyncio.to_thread(_call, "delete_namespaced_pod", id_)
 
 
 def _call(method: str, id_: str) -> Any:
     """Calls the API for a pod; raises :class:`NoAnswer` and :class:`NotKnown`."""
-    from airflow.providers.cncf.kubernetes.kube_client import get_kube_client
     from kubernetes.client import ApiException
 
     namespace, _, name = id_.partition(":")
     try:
-        call: Callable[..., Any] = getattr(get_kube_client(), method)
+        call: Callable[..., Any] = getattr(kubernetes_client(), method)
         return call(name, namespace, _request_timeout=_SECONDS)
     except ApiException as error:
         if error.status == _NOT_FOUND:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents import claims
 from airflow_hive_opt.provider.airflow_compat import AirflowFailException, ObjectStoragePath
-from airflow_hive_opt.provider.clusters import cluster_at
-from airflow_hive_opt.provider.following import run, stop
+from airflow_hive_opt.provider.applications.following import run, stop
+from airflow_hive_opt.provider.applications.kinds import cluster_at
 from airflow_hive_opt.provider.submission import Application
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.airflow_compat import Context
-    from airflow_hive_opt.provider.cluster import Cluster
+    from airflow_hive_opt.provider.applications.cluster import Cluster
 
 _NAME = "hive_opt_application"
 _SECONDS_TO_END = 60.0

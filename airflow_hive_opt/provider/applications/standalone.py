@@ -13,9 +13,9 @@ from typing import Any
 
 from airflow_hive_opt.documents.storage import write_atomically
 from airflow_hive_opt.provider.airflow_compat import AirflowException, ObjectStoragePath
-from airflow_hive_opt.provider.cluster import NoAnswer
-from airflow_hive_opt.provider.following import run
-from airflow_hive_opt.provider.standalone_master import StandaloneMaster
+from airflow_hive_opt.provider.applications.cluster import NoAnswer
+from airflow_hive_opt.provider.applications.following import run
+from airflow_hive_opt.provider.applications.standalone_master import StandaloneMaster
 from airflow_hive_opt.provider.submission import plain_uri
 
 _FOLDER = "drivers"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from airflow_hive_opt.provider.cluster import NoAnswer, NotKnown, State, ask, short
+from airflow_hive_opt.provider.applications.cluster import NoAnswer, NotKnown, State, ask, short
 
 # RELAUNCHING needs supervise, UNKNOWN is a master that recovers; DriverState.scala has them all.
 _ACTIVE = ("SUBMITTED", "RUNNING", "RELAUNCHING", "UNKNOWN")
@@ -21,7 +21,7 @@ class StandaloneMaster:
     kind: ClassVar[str] = "standalone"
 
     async def state(self, id_: str) -> State:
-        """See :class:`~airflow_hive_opt.provider.cluster.Cluster`."""
+        """See :class:`~airflow_hive_opt.provider.applications.cluster.Cluster`."""
         answer = await self._answer("GET", f"status/{quote(id_, safe='')}")
         state, why = answer.get("driverState"), short(answer.get("message"))
         if not answer.get("success"):
@@ -38,7 +38,7 @@ class StandaloneMaster:
         return State(f"{state}" + (f": {why}" if why else ""), "failed")
 
     async def kill(self, id_: str) -> None:
-        """See :class:`~airflow_hive_opt.provider.cluster.Cluster`."""
+        """See :class:`~airflow_hive_opt.provider.applications.cluster.Cluster`."""
         await self._answer("POST", f"kill/{quote(id_, safe='')}")
 
     async def submit(self, request: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from urllib.parse import quote
 
-from airflow_hive_opt.provider.cluster import NoAnswer, NotKnown, State, ask, short
+from airflow_hive_opt.provider.applications.cluster import NoAnswer, NotKnown, State, ask, short
 
 _ACTIVE = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING")
 _NOT_FOUND = 404
@@ -21,7 +21,7 @@ class ResourceManager:
     kind: ClassVar[str] = "yarn"
 
     async def state(self, id_: str) -> State:
-        """See :class:`~airflow_hive_opt.provider.cluster.Cluster`."""
+        """See :class:`~airflow_hive_opt.provider.applications.cluster.Cluster`."""
         code, document = await ask("GET", self._url(id_))
         if code == _NOT_FOUND:
             raise NotKnown(f"the resource manager does not know {id_}")
@@ -37,7 +37,7 @@ class ResourceManager:
         return State(f"{state}, {final}" + (f": {why}" if why else ""), "failed")
 
     async def kill(self, id_: str) -> None:
-        """See :class:`~airflow_hive_opt.provider.cluster.Cluster`."""
+        """See :class:`~airflow_hive_opt.provider.applications.cluster.Cluster`."""
         code, document = await ask("PUT", f"{self._url(id_)}/state", {"state": "KILLED"})
         if code >= 400 and code != _NOT_FOUND:
             told = document.get("RemoteException")

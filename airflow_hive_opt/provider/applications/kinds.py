@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.provider.driver_pods import DriverPods
-from airflow_hive_opt.provider.resource_manager import ResourceManager
-from airflow_hive_opt.provider.standalone_master import StandaloneMaster
+from airflow_hive_opt.provider.airflow_compat import RESUMES
+from airflow_hive_opt.provider.applications.driver_pods import DriverPods
+from airflow_hive_opt.provider.applications.resource_manager import ResourceManager
+from airflow_hive_opt.provider.applications.standalone_master import StandaloneMaster
 from airflow_hive_opt.provider.yarn import check_on_yarn
 
 if TYPE_CHECKING:
-    from airflow_hive_opt.provider.cluster import Cluster
+    from airflow_hive_opt.provider.applications.cluster import Cluster
 
 _KINDS = {kind.kind: kind for kind in (ResourceManager, StandaloneMaster, DriverPods)}
 
@@ -30,6 +31,8 @@ def cluster_of(hook: Any) -> Cluster:
 
     Raises :class:`CanNotFollow`, and ``ValueError`` if the connection has no address.
     """
+    if not RESUMES:
+        raise CanNotFollow("this needs Airflow 3.3 and its Spark provider 6.1")
     if hook._connection["deploy_mode"] != "cluster":
         raise CanNotFollow("the driver runs in the worker: the deploy mode is not 'cluster'")
     if hook._is_kubernetes:

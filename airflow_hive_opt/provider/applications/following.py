@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, TypeVar
 
-from airflow_hive_opt.provider.cluster import Cluster, NoAnswer, NotKnown, close
+from airflow_hive_opt.provider.applications.cluster import Cluster, NoAnswer, NotKnown, close
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 T = TypeVar("T")
