@@ -7,10 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from airflow_hive_opt.provider.airflow_compat import BaseTrigger, TriggerEvent, state_of_task
-from airflow_hive_opt.provider.applications.following import follow, stop
+from airflow_hive_opt.provider.applications.following import SECONDS_TO_STOP, follow, stop
 from airflow_hive_opt.provider.applications.kinds import cluster_at
-
-_SECONDS_TO_STOP = 25.0  # Airflow gives on_kill 30, see [triggerer] on_kill_timeout
 
 
 class ApplicationTrigger(BaseTrigger):
@@ -72,7 +70,7 @@ class ApplicationTrigger(BaseTrigger):
             return
         self.log.info("stopping %s", self.application_id)
         cluster = cluster_at(self.cluster, self.addresses)
-        if await stop(cluster, self.application_id, _SECONDS_TO_STOP) is None:
+        if await stop(cluster, self.application_id, SECONDS_TO_STOP) is None:
             self.log.warning(
                 "%s may still run: the cluster does not stop it. The task's next attempt tries "
                 "again before it starts",

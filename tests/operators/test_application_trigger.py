@@ -162,7 +162,7 @@ def test_a_stop_is_tried_again_until_the_application_has_ended():
 
 
 def test_a_stop_that_has_no_effect_is_given_up(monkeypatch):
-    monkeypatch.setattr(application, "_SECONDS_TO_STOP", 1.0)
+    monkeypatch.setattr(application, "SECONDS_TO_STOP", 1.0)
     with rest_servers("RUNNING") as servers:
         servers.kills_work = False
         killed(trigger("yarn", servers), "failed")

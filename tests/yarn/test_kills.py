@@ -7,11 +7,15 @@ import os
 from signal import SIGKILL
 
 import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.common.compat.sdk import TaskDeferred
 
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
+from tests.operators.test_application_trigger import event_of, killed
 from tests.services.yarn import yarn
 from tests.yarn.tasks import (
     FOREVER,
+    ITEMS,
     MASTER,
     Started,
     Store,
@@ -102,6 +106,91 @@ def test_a_retry_follows_the_application_of_a_task_that_was_killed(
     again = made(MapJoinPruneOperator, sql, tmp_path, conf, **options)
     summary = again.execute(context(store, try_number=2))
     assert summary["application_id"] == id_
+    assert len(cluster.applications()) == before + 1
+    assert content(session) == [(6 * 2 * 10**8, 0)]
+
+
+def deferred(operator, found):
+    """Runs the task until it is deferred."""
+    with pytest.raises(TaskDeferred) as raised:
+        operator.execute(found)
+    raised.value.trigger.poll_interval = 0.5
+    return raised.value
+
+
+def test_a_deferred_task_writes_once(cluster, connect, session, conf, result, tmp_path):
+    connect(cluster, "cluster")
+    before = len(cluster.applications())
+    sql = f"INSERT INTO {result} {ITEMS}"
+    operator = made(MapJoinPruneOperator, sql, tmp_path, conf, deferrable=True)
+    wait = deferred(operator, found := context())
+    id_ = wait.trigger.application_id
+    event = event_of(wait.trigger)
+    assert event == {"how": "succeeded", "message": f"{id_}: FINISHED"}
+    summary = operator.resume(found, event=event, **wait.kwargs)
+    assert (summary["application_id"], summary["reason"]) == (id_, "PRUNED")
+    again = made(MapJoinPruneOperator, sql, tmp_path, conf, deferrable=True)
+    found["ti"].try_number = 2  # the worker has died after the wait
+    assert again.execute(found)["application_id"] == id_
+    assert len(cluster.applications()) == before + 1
+    assert content(session) == sorted(map(tuple, session.sql(ITEMS).collect()))
+
+
+def test_a_stop_of_a_deferred_task_stops_the_application(
+    cluster, connect, session, conf, result, tmp_path
+):
+    connect(cluster, "cluster")
+    before = len(cluster.applications())
+    sql = f"INSERT INTO {result} {ENDLESS}"
+    wait = deferred(made(MapJoinPruneOperator, sql, tmp_path, conf, deferrable=True), context())
+    id_ = running(cluster, before)
+    killed(wait.trigger, "failed")
+    assert cluster.application(id_)["state"] == "KILLED"
+    assert content(session) == []
+
+
+def test_a_cleared_task_stops_the_application_before_it(
+    cluster, connect, session, conf, result, tmp_path
+):
+    connect(cluster, "cluster")
+    before = len(cluster.applications())
+    found = context()
+    for sql in (ENDLESS, ITEMS):
+        sql = f"INSERT INTO {result} {sql}"
+        operator = made(MapJoinPruneOperator, sql, tmp_path, conf, deferrable=True)
+        wait = deferred(operator, found)
+        if sql.endswith(ENDLESS):
+            first = running(cluster, before)
+        found["ti"].try_number, found["dag_run"].clear_number = 2, 1
+    assert cluster.application(first)["state"] == "KILLED"
+    operator.resume(found, event=event_of(wait.trigger), **wait.kwargs)
+    assert len(cluster.applications()) == before + 2
+    assert content(session) == sorted(map(tuple, session.sql(ITEMS).collect()))
+
+
+def test_a_retry_finds_an_application_whose_id_the_worker_never_knew(
+    cluster, connect, session, conf, result, tmp_path, monkeypatch
+):
+    connect(cluster, "cluster")
+    before = len(cluster.applications())
+    sql = f"INSERT INTO {result} {FOREVER.format(rows=2 * 10**8)}"
+    submit = SparkSubmitHook.submit
+
+    def and_die(hook, *given, **named):
+        submit(hook, *given, **named)
+        raise SystemExit
+
+    found = context()
+    with monkeypatch.context() as patch:
+        patch.setattr(SparkSubmitHook, "submit", and_die)
+        with pytest.raises(SystemExit):
+            made(MapJoinPruneOperator, sql, tmp_path, conf, deferrable=True).execute(found)
+    wait_until(lambda: list(tmp_path.rglob("1.begun.json")))
+    found["ti"].try_number = 2
+    operator = made(MapJoinPruneOperator, sql, tmp_path, conf, deferrable=True)
+    wait = deferred(operator, found)
+    assert wait.trigger.application_id == cluster.applications()[0]["id"]
+    operator.resume(found, event=event_of(wait.trigger), **wait.kwargs)
     assert len(cluster.applications()) == before + 1
     assert content(session) == [(6 * 2 * 10**8, 0)]
 

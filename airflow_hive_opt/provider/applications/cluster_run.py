@@ -27,7 +27,12 @@ from airflow_hive_opt.provider.applications.deferral import (
     failure_of,
 )
 from airflow_hive_opt.provider.applications.earlier import EarlierApplication, settle
-from airflow_hive_opt.provider.applications.following import follow, run, stop
+from airflow_hive_opt.provider.applications.following import (
+    SECONDS_TO_STOP,
+    follow,
+    run,
+    stop,
+)
 from airflow_hive_opt.provider.applications.kinds import CanNotFollow, cluster_of
 from airflow_hive_opt.provider.attempts import default_root
 from airflow_hive_opt.provider.kubernetes import explained
@@ -50,8 +55,6 @@ if TYPE_CHECKING:
     from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.provider.airflow_compat import Context
     from airflow_hive_opt.provider.applications.cluster import Cluster
-
-_SECONDS_TO_STOP = 25.0
 
 
 class ClusterRun:
@@ -207,7 +210,7 @@ class ClusterRun:
         """Stops the driver that :meth:`wait` waits for; ``False`` if there is none."""
         if self._cluster is None or not self._driver:
             return False
-        run(stop(self._cluster, self._driver, _SECONDS_TO_STOP))
+        run(stop(self._cluster, self._driver, SECONDS_TO_STOP))
         return True
 
 

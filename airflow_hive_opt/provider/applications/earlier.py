@@ -7,7 +7,7 @@ first, so that never two of them write.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents import claims
@@ -49,7 +49,8 @@ class EarlierApplication:
         """The last submission of this task instance."""
         store: Any = context.get("task_state_store")
         found = store.get(_NAME) if store is not None else None
-        return cls(**found) if isinstance(found, dict) else None
+        own = {field.name for field in fields(cls)}  # of another version of this package, or not
+        return cls(**found) if isinstance(found, dict) and found.keys() == own else None
 
     def store(self, context: Context) -> None:
         """Keeps it for later attempts."""

@@ -16,6 +16,9 @@ from airflow_hive_opt.provider.applications.cluster import Cluster, NoAnswer, No
 from airflow_hive_opt.statement.text_enum import StrEnum
 
 T = TypeVar("T")
+SECONDS_TO_STOP = 25.0
+"""For a user's stop; Airflow gives a trigger's ``on_kill`` 30, see ``on_kill_timeout``."""
+
 _PATIENCE = 3600.0  # seconds without an answer, after which nobody knows whether it runs
 _LOOKS_UNTIL_GONE = 3  # a server that has just started may not know its applications yet
 _SECONDS_BETWEEN_LINES = 300.0  # in the log, while nothing changes
