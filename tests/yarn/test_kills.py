@@ -155,13 +155,12 @@ def test_a_cleared_task_stops_the_application_before_it(
     connect(cluster, "cluster")
     before = len(cluster.applications())
     found = context()
-    for sql in (ENDLESS, ITEMS):
-        sql = f"INSERT INTO {result} {sql}"
-        operator = made(MapJoinPruneOperator, sql, tmp_path, conf, deferrable=True)
-        wait = deferred(operator, found)
-        if sql.endswith(ENDLESS):
-            first = running(cluster, before)
-        found["ti"].try_number, found["dag_run"].clear_number = 2, 1
+    options = {"folder": tmp_path, "conf": conf, "deferrable": True}
+    deferred(made(MapJoinPruneOperator, f"INSERT INTO {result} {ENDLESS}", **options), found)
+    first = running(cluster, before)
+    found["ti"].try_number, found["dag_run"].clear_number = 2, 1
+    operator = made(MapJoinPruneOperator, f"INSERT INTO {result} {ITEMS}", **options)
+    wait = deferred(operator, found)
     assert cluster.application(first)["state"] == "KILLED"
     operator.resume(found, event=event_of(wait.trigger), **wait.kwargs)
     assert len(cluster.applications()) == before + 2
