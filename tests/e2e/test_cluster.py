@@ -52,7 +52,7 @@ def context(task_id="t", **params):
     instance = SimpleNamespace(
         dag_id="d", run_id="r:1", task_id=task_id, map_index=-1, try_number=1, max_tries=0
     )
-    instance.xcom_push = lambda key, value: None
+    instance.stats_tags, instance.xcom_push = {}, lambda key, value: None
     return {"ti": instance, "params": {"week": 2, **params}}
 
 
