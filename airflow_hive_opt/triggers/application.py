@@ -54,7 +54,7 @@ class ApplicationTrigger(BaseTrigger):
             cluster_at(self.cluster, self.addresses),
             self.application_id,
             self.poll_interval,
-            self.deadline and datetime.fromisoformat(self.deadline),
+            datetime.fromisoformat(self.deadline) if self.deadline else None,
             self.log,
         )
         yield TriggerEvent({"how": ended.how.value, "message": ended.message})  # type: ignore[no-untyped-call]

@@ -18,12 +18,14 @@ class RestServers:
 
     ``states`` are what they say of every application, one after the other, and the last one from
     then on: a state's name, ``None`` for an unknown application, or the code of an HTTP error.
-    ``asked`` are the requests so far. ``kills_work`` says that a kill ends the application.
+    ``asked`` are the requests so far. ``kills_work`` says that a kill ends the application, and
+    ``creates`` that the master says that it has started a driver.
     """
 
     def __init__(self, *states: str | int | None) -> None:
         self.states = list(states)
         self.kills_work = True
+        self.creates = True
         self.before_answer = lambda: None
         self.asked: list[tuple[str, str]] = []
         self.created: list[dict[str, Any]] = []
@@ -78,7 +80,10 @@ def rest_servers(*states: str | int | None) -> Iterator[RestServers]:
 
         def do_POST(self) -> None:
             servers.asked.append(("POST", self.path))
-            if self.path == f"{_SUBMISSIONS}create":
+            if self.path == f"{_SUBMISSIONS}create" and not servers.creates:
+                self._body()
+                self._say(502, {})
+            elif self.path == f"{_SUBMISSIONS}create":
                 servers.created.append(self._body())
                 self._say(200, {"success": True, "submissionId": f"driver-{len(servers.created)}"})
             else:

@@ -30,6 +30,7 @@ from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import RESUMES
 from airflow_hive_opt.provider.applications import earlier, following
+from airflow_hive_opt.provider.applications.cluster import NoAnswer
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
 from tests.operators.rest_servers import rest_servers
 from tests.operators.test_application_trigger import event_of
@@ -459,3 +460,23 @@ def test_a_local_task_in_the_worker_still_decides_before_anything_is_submitted(
     with pytest.raises(AirflowFailException, match="^max_partitions is 1$"):
         operator(tmp_path, cls=LocalTaskOperator).execute(context(store=Store()))
     assert jobs == []
+
+
+@follows
+@pytest.mark.parametrize(("first", "created"), [("silent", 0), ("not there", 1)])
+def test_a_second_master_gets_no_driver_that_the_first_one_may_have(
+    monkeypatch, tmp_path, first, created
+):
+    from airflow_hive_opt.provider.applications.following import run
+    from airflow_hive_opt.provider.applications.standalone_master import StandaloneMaster
+
+    with rest_servers("RUNNING") as silent, rest_servers("RUNNING") as active:
+        silent.creates = False
+        address = silent.address if first == "silent" else "http://127.0.0.1:1"
+        work = StandaloneMaster((address, active.address)).submit({})
+        if created:
+            assert run(work) == "driver-1"
+        else:
+            with pytest.raises(NoAnswer, match="HTTP 502"):
+                run(work)
+        assert len(active.created) == created

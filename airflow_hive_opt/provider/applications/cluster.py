@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import httpx
 
 _SECONDS = httpx.Timeout(20.0, connect=10.0, pool=None)
+_NOT_CONNECTED = (httpx.ConnectError, httpx.ConnectTimeout)
 _LONGEST = 2000  # characters of a server's own words
 # One client for all triggers of a loop: each client would read the certificates again, which takes
 # tens of milliseconds. A cluster that does not answer must not use up the connections to others.
@@ -19,6 +20,10 @@ _CLIENTS: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = Weak
 
 class NoAnswer(Exception):
     """The cluster can't be asked, or does not say how the application is."""
+
+
+class NotReached(NoAnswer):
+    """There is no connection to the server, so it can't have got the request."""
 
 
 class NotKnown(Exception):
@@ -57,7 +62,8 @@ async def ask(method: str, url: str, body: Any = None) -> tuple[int, Any]:
     try:
         answer = await _client().request(method, url, json=body)
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        raise NoAnswer(f"{_without_login(url)}: {error or type(error).__name__}") from None
+        kind = NotReached if isinstance(error, _NOT_CONNECTED) else NoAnswer
+        raise kind(f"{_without_login(url)}: {error or type(error).__name__}") from None
     try:
         document = answer.json()
     except ValueError:

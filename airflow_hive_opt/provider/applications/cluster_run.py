@@ -34,6 +34,7 @@ from airflow_hive_opt.provider.applications.following import (
     stop,
 )
 from airflow_hive_opt.provider.applications.kinds import CanNotFollow, cluster_of
+from airflow_hive_opt.provider.applications.standalone_master import StandaloneMaster
 from airflow_hive_opt.provider.attempts import default_root
 from airflow_hive_opt.provider.kubernetes import explained
 from airflow_hive_opt.provider.start_errors import start_errors
@@ -138,7 +139,7 @@ class ClusterRun:
             if self._defers:
                 self._log.info(NOT_DEFERRED, why)
             self._defers = False
-        if self._cluster is not None and standalone.in_cluster_mode(hook):
+        if isinstance(self._cluster, StandaloneMaster):
             root = self._operator.descriptor_path or default_root()
             main, package = standalone.shared(files, root)
         return main, package
@@ -169,7 +170,7 @@ class ClusterRun:
             known = EarlierApplication.of(self.own, key, self._cluster)
             known.store(context)
             self.own.claim()
-        if self._cluster is not None and standalone.in_cluster_mode(hook):
+        if isinstance(self._cluster, StandaloneMaster):
             id_ = standalone.submit(hook, self._operator.application, self._cluster)
             self._log.info("the master starts the driver %s", id_)
         else:
@@ -197,7 +198,7 @@ class ClusterRun:
                 method_name="resume",
                 kwargs={"submitted": {"sql": operator.sql, **state}},
             )
-        if self._cluster is None or not standalone.in_cluster_mode(hook):
+        if not isinstance(self._cluster, StandaloneMaster):
             spark_submit(id_, context)
             return
         self._driver = id_

@@ -115,7 +115,7 @@ def settle(
     if not id_:
         own.claim()
         id_ = found.id_of_begun()
-    store: Any = context["task_state_store"]  # type: ignore[typeddict-item]
+    store: Any = context["task_state_store"]
     if is_same and id_:
         store.set(key, id_)
     elif is_same and found.application.has_finished():

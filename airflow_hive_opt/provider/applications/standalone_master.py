@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from airflow_hive_opt.provider.applications.cluster import NoAnswer, NotKnown, State, ask, short
+from airflow_hive_opt.provider.applications.cluster import (
+    NoAnswer,
+    NotKnown,
+    NotReached,
+    State,
+    ask,
+    short,
+)
 
 # RELAUNCHING needs supervise, UNKNOWN is a master that recovers; DriverState.scala has them all.
 _ACTIVE = ("SUBMITTED", "RUNNING", "RELAUNCHING", "UNKNOWN")
@@ -46,19 +53,27 @@ class StandaloneMaster:
 
         A driver may have been submitted even so: the answer may have been lost.
         """
-        answer = await self._answer("POST", "create", dict(request))
+        answer = await self._answer("POST", "create", dict(request), is_once=True)
         if not answer.get("success") or not answer.get("submissionId"):
             raise NoAnswer(f"the master does not start the driver: {short(answer.get('message'))}")
         return str(answer["submissionId"])
 
-    async def _answer(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """The active master's answer, else the last one's; raises :class:`NoAnswer`."""
+    async def _answer(
+        self, method: str, path: str, body: Any = None, is_once: bool = False
+    ) -> dict[str, Any]:
+        """The active master's answer, else the last one's; raises :class:`NoAnswer`.
+
+        With ``is_once``, no other master gets the request once one may have got it.
+        """
         failure: NoAnswer | None = None
+        answer: dict[str, Any]
         refusal: dict[str, Any] | None = None
         for address in self.addresses:
             try:
                 code, answer = await ask(method, f"{address}/v1/submissions/{path}", body)
             except NoAnswer as error:
+                if is_once and not isinstance(error, NotReached):
+                    raise
                 failure = error
                 continue
             if "success" not in answer:
