@@ -58,7 +58,7 @@ FOREIGN = {
 # Beside the one for all: what every command loads, and what only the API server, OpenLineage or
 # Airflow's SQL operators load.
 IMPORT_AIRFLOW = {
-    *("airflow_compat.py", "hive_opt.py", "lineage.py"),
+    *("airflow_compat.py", "hive_opt.py", "lineage.py", "triggerer.py"),
     *("access.py", "api.py", "found.py", "pages.py", "queries.py"),
     "pruned_sql.py",
 }
@@ -228,6 +228,7 @@ def test_dag_files_do_not_load_pyspark():
         ("sensors.required_partitions", 55),
         ("sensors.partition_descriptor", 30),
         ("triggers.partitions", 30),
+        ("triggers.application", 14),
         ("metastores.thrift.metastore", 26),
         ("metastores.glue.metastore", 18),
         *((f"metastores.{name}", 15) for name in ("metastore", "iceberg.catalog", "json_file")),
@@ -238,6 +239,13 @@ def test_importing_an_operator_loads_few_modules(module, most):
     loaded = modules_of_the_package_after(f"import airflow_hive_opt.{module}")
     assert len(loaded) <= most
     assert not [name for name in loaded if name.startswith("airflow_hive_opt.hive.")]
+
+
+def test_a_triggerer_loads_nothing_else_to_follow_an_application():
+    """It imports the trigger in its loop, where all triggers wait for that."""
+    runner = "import airflow.jobs.triggerer_job_runner"
+    trigger = f"{runner}\nimport airflow_hive_opt.triggers.application"
+    assert modules_after(trigger) <= modules_after(runner)
 
 
 def test_the_docstring_of_a_package_names_its_modules():

@@ -89,7 +89,6 @@ __all__ = (
     "kubernetes_client",
     "mask_secret",
     "redact",
-    "state_of_task",
     "store_link",
     "task_decorator_factory",
 )
@@ -157,26 +156,6 @@ async def connection_of(conn_id: str) -> Connection:
     from asgiref.sync import sync_to_async  # before Airflow 3.1
 
     return await sync_to_async(BaseHook.get_connection)(conn_id)
-
-
-async def state_of_task(instance: Any) -> str | None:
-    """The state of a trigger's task instance; ``None`` if there is none any more. Needs Airflow 3.
-
-    Raises whatever Airflow raises.
-    """
-    from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
-    from asgiref.sync import sync_to_async
-
-    states = await sync_to_async(RuntimeTaskInstance.get_task_states)(
-        dag_id=instance.dag_id,
-        task_ids=[instance.task_id],
-        run_ids=[instance.run_id],
-        map_index=instance.map_index,
-    )
-    mapped = instance.map_index is not None and instance.map_index >= 0
-    name = f"{instance.task_id}_{instance.map_index}" if mapped else instance.task_id
-    found = states.get(instance.run_id, {}).get(name)
-    return None if found is None else str(getattr(found, "value", found))
 
 
 def boto3_session(connection: Connection, fields: dict[str, Any]) -> Any:

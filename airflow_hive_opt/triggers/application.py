@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
-from airflow_hive_opt.provider.airflow_compat import BaseTrigger, TriggerEvent, state_of_task
 from airflow_hive_opt.provider.applications.following import SECONDS_TO_STOP, follow, stop
 from airflow_hive_opt.provider.applications.kinds import cluster_at
+from airflow_hive_opt.provider.triggerer import BaseTrigger, TriggerEvent, state_of_task
 
 
 class ApplicationTrigger(BaseTrigger):
@@ -19,6 +19,8 @@ class ApplicationTrigger(BaseTrigger):
     seconds. Its one event is an
     :class:`~airflow_hive_opt.provider.applications.following.Ended` as a dictionary.
     """
+
+    _has_asked: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class ApplicationTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yields one event."""
+        await self._ask_airflow_once()
         ended = await follow(
             cluster_at(self.cluster, self.addresses),
             self.application_id,
@@ -76,6 +79,15 @@ class ApplicationTrigger(BaseTrigger):
                 "again before it starts",
                 self.application_id,
             )
+
+    async def _ask_airflow_once(self) -> None:
+        """Lets Airflow make its API in this triggerer, which takes seconds.
+
+        It would do so when it is first asked. That may be in :meth:`on_kill`, where time is short.
+        """
+        if not ApplicationTrigger._has_asked and self.task_instance is not None:
+            ApplicationTrigger._has_asked = True
+            await self._task_waits()
 
     async def _task_waits(self) -> bool:
         """Whether the task is deferred, or nobody can say."""

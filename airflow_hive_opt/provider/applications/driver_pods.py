@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from airflow_hive_opt.provider.airflow_compat import kubernetes_client
 from airflow_hive_opt.provider.applications.cluster import NoAnswer, NotKnown, State
 
 _NOT_FOUND = 404
@@ -45,6 +44,8 @@ class DriverPods:
 def _call(method: str, id_: str) -> Any:
     """Calls the API for a pod; raises :class:`NoAnswer` and :class:`NotKnown`."""
     from kubernetes.client import ApiException
+
+    from airflow_hive_opt.provider.airflow_compat import kubernetes_client
 
     namespace, _, name = id_.partition(":")
     try:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_hive_opt.provider.airflow_compat import RESUMES
 from airflow_hive_opt.provider.applications.driver_pods import DriverPods
 from airflow_hive_opt.provider.applications.resource_manager import ResourceManager
 from airflow_hive_opt.provider.applications.standalone_master import StandaloneMaster
-from airflow_hive_opt.provider.yarn import check_on_yarn
 
 if TYPE_CHECKING:
     from airflow_hive_opt.provider.applications.cluster import Cluster
@@ -31,6 +29,10 @@ def cluster_of(hook: Any) -> Cluster:
 
     Raises :class:`CanNotFollow`, and ``ValueError`` if the connection has no address.
     """
+    # late: a triggerer does not need them
+    from airflow_hive_opt.provider.airflow_compat import RESUMES
+    from airflow_hive_opt.provider.yarn import check_on_yarn
+
     if not RESUMES:
         raise CanNotFollow("this needs Airflow 3.3 and its Spark provider 6.1")
     if hook._connection["deploy_mode"] != "cluster":
