@@ -8,7 +8,15 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
-from airflow_hive_opt.documents import descriptor, job, key_set, report, required, required_keys
+from airflow_hive_opt.documents import (
+    claims,
+    descriptor,
+    job,
+    key_set,
+    report,
+    required,
+    required_keys,
+)
 from airflow_hive_opt.documents.format import Format
 from airflow_hive_opt.documents.typed_json import _UNIONS, NoneType
 
@@ -19,6 +27,8 @@ FORMATS: tuple[Format[Any], ...] = (
     key_set._FORMAT,
     job._JOB,
     job._OUTCOME,
+    claims._CLAIM,
+    claims._BEGUN,
     report._FORMAT,
 )
 _WORDS = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
