@@ -262,7 +262,7 @@ def test_a_task_that_can_not_defer_waits_and_says_why(
     assert operator(tmp_path).execute(context())["kept"] == 1
     said = capsys.readouterr().out
     assert "keeps its slot" in said
-    assert (why if RESUMES else "before Airflow 3.3") in said
+    assert (why if RESUMES else "needs Airflow 3.3") in said
 
 
 def test_airflows_setting_is_the_default(monkeypatch, tmp_path):
