@@ -172,7 +172,7 @@ def test_a_retry_finds_an_application_whose_id_the_worker_never_knew(
 ):
     connect(cluster, "cluster")
     before = len(cluster.applications())
-    sql = f"INSERT INTO {result} {FOREVER.format(rows=2 * 10**8)}"
+    sql = f"INSERT INTO {result} {FOREVER.format(rows=3 * 10**7)}"
     submit = SparkSubmitHook.submit
 
     def and_die(hook, *given, **named):
@@ -191,7 +191,7 @@ def test_a_retry_finds_an_application_whose_id_the_worker_never_knew(
     assert wait.trigger.application_id == cluster.applications()[0]["id"]
     operator.resume(found, event=event_of(wait.trigger), **wait.kwargs)
     assert len(cluster.applications()) == before + 1
-    assert content(session) == [(6 * 2 * 10**8, 0)]
+    assert content(session) == [(6 * 3 * 10**7, 0)]
 
 
 @pytest.mark.slow
