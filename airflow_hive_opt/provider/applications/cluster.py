@@ -42,6 +42,8 @@ class Cluster(Protocol):
     """A cluster that runs applications in cluster mode; its ``addresses`` are URLs."""
 
     kind: ClassVar[str]
+    forgets: ClassVar[bool]
+    """Whether it may not know an application that runs, for a while after its own restart."""
 
     @property
     def addresses(self) -> Sequence[str]:

@@ -25,6 +25,7 @@ class DriverPods:
 
     addresses: Sequence[str] = ()
     kind: ClassVar[str] = "kubernetes"
+    forgets: ClassVar[bool] = False
 
     async def state(self, id_: str) -> State:
         """See :class:`~airflow_hive_opt.provider.applications.cluster.Cluster`."""

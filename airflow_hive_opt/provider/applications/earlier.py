@@ -82,13 +82,16 @@ class EarlierApplication:
     def end(self, id_: str, log: Any) -> None:
         """Stops the application ``id_`` and waits for its end.
 
-        Raises ``AirflowFailException`` if it may go on.
+        It has lost its claim: if it has not begun, it never will. Raises ``AirflowFailException``
+        if it may go on, and ``DescriptorError``.
         """
         if self.application.has_ended():
             return
         cluster = cluster_at(self.cluster, self.addresses)
         log.info("an earlier attempt has submitted %s: it must end before another one starts", id_)
-        ended = run(stop(cluster, id_, _SECONDS_TO_END))
+        begun = claims.begun(ObjectStoragePath(self.path), self.token) is not None
+        unknown = _SECONDS_TO_END if begun and cluster.forgets else 0.0
+        ended = run(stop(cluster, id_, _SECONDS_TO_END, unknown))
         if ended is None:
             raise AirflowFailException(
                 f"the application {id_} of an earlier attempt may still run, and can't be stopped. "
@@ -112,9 +115,10 @@ def settle(
         return None
     is_same = found.key == key and durable
     id_ = found.id
-    if not id_:
-        own.claim()
-        id_ = found.id_of_begun()
+    if not (is_same and id_):
+        # where its driver looks: descriptor_path may have changed since
+        claims.take(ObjectStoragePath(found.path), own.token)
+        id_ = id_ or found.id_of_begun()
     store: Any = context["task_state_store"]
     if is_same and id_:
         store.set(key, id_)

@@ -77,21 +77,25 @@ async def follow(
         await asyncio.sleep(interval)
 
 
-async def stop(cluster: Cluster, id_: str, seconds: float) -> Ended | None:
+async def stop(cluster: Cluster, id_: str, seconds: float, unknown: float = 0.0) -> Ended | None:
     """Stops the application and waits for its end; ``None`` if it may still run after that time.
 
-    An application that its cluster does not know any more is ``LOST``.
+    An application that its cluster does not know, for at least ``unknown`` seconds, is ``LOST``.
     """
-    until, unknown = time.monotonic() + seconds, 0
+    until, looks, gone_at = time.monotonic() + seconds, 0, 0.0
     while True:
         try:
             state = await cluster.state(id_)
             if state.ended:
                 return Ended(How(state.ended), f"{id_}: {state.words}")
+            looks = 0
             await cluster.kill(id_)
         except NotKnown as error:
-            unknown += 1
-            if unknown >= _LOOKS_UNTIL_GONE:
+            looks += 1
+            if looks == 1:
+                gone_at = time.monotonic() + unknown
+                until = max(until, gone_at)
+            if looks >= _LOOKS_UNTIL_GONE and time.monotonic() >= gone_at:
                 return Ended(How.LOST, str(error))
         except NoAnswer:
             pass  # the next look may be answered

@@ -19,6 +19,7 @@ class ResourceManager:
 
     addresses: Sequence[str]
     kind: ClassVar[str] = "yarn"
+    forgets: ClassVar[bool] = True
 
     async def state(self, id_: str) -> State:
         """See :class:`~airflow_hive_opt.provider.applications.cluster.Cluster`."""

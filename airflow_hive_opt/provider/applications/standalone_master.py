@@ -26,6 +26,7 @@ class StandaloneMaster:
 
     addresses: Sequence[str]
     kind: ClassVar[str] = "standalone"
+    forgets: ClassVar[bool] = True
 
     async def state(self, id_: str) -> State:
         """See :class:`~airflow_hive_opt.provider.applications.cluster.Cluster`."""
