@@ -12,7 +12,7 @@ from airflow_hive_opt.statement.arguments import check_named_values, check_whole
 SHOW_ROWS = 5
 """How many rows of a SELECT the log shows, unless argument or configuration set another number."""
 
-NOT_DEFERRED = "deferrable=True has no effect here, and the task keeps its slot: %s"
+NOT_DEFERRED = "the task can't be deferred, and keeps its slot while it waits: %s"
 """The log line of a task that waits in its worker; it gets the reason."""
 
 _WHERE = ("auto", "spark", "worker")

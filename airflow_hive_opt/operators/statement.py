@@ -210,8 +210,10 @@ class StatementOperator(SparkSubmitOperator):
 
         self._deployment = place = deployment_of(self.conn_id)
         prepared = self.prepared(context, job, place)
-        if place.kind == "embedded" and self.deferrable and job.stages != "keys":
-            self.log.info(NOT_DEFERRED, "Spark runs in the worker")
+        if place.kind != "submitted" and self.deferrable and job.stages != "keys":
+            connect = place.kind == "connect"
+            why = "the worker has the session" if connect else "Spark runs in the worker"
+            self.log.info(NOT_DEFERRED, why)
         if place.kind == "embedded" and job.stages == "both":
             return self._run_here(context, prepared, place)
         known = prepared(None)
@@ -306,10 +308,9 @@ class StatementOperator(SparkSubmitOperator):
         return super().execute_resumable(context)
 
     def get_job_status(self, external_id: Any, context: Context) -> str:
-        """The earlier application's status: its outcome counts even if its pod is gone."""
-        status = str(super().get_job_status(external_id, context))
-        lost = not self.is_job_active(status) and not self.is_job_succeeded(status)
-        return "SUCCEEDED" if lost and self._on_cluster.application.has_finished() else status
+        """The earlier application's status: its outcome counts even if its cluster forgot it."""
+        known: str | None = self._on_cluster.status_by_outcome()
+        return known or str(super().get_job_status(external_id, context))
 
     def submit_job(self, context: Context) -> str | None:
         """Submits the application and stores it for a retry that may resume it."""

@@ -214,6 +214,12 @@ def follows_application(operator: Any, hook: Any) -> bool:
     return not on_yarn or bool(operator._yarn_track_via_rm_api)
 
 
+def looks_for_earlier(operator: Any, hook: Any) -> bool:
+    """Whether Airflow looks for an earlier attempt's application before it submits one."""
+    in_cluster = hook._connection["deploy_mode"] == "cluster"
+    return bool(in_cluster) and follows_application(operator, hook)
+
+
 def store_link(context: Context, link: BaseOperatorLink, address: str | None) -> None:
     """Stores a link's address while its task runs; before Airflow 3.0 links are not stored."""
     if address is not None and (key := getattr(link, "xcom_key", None)) is not None:

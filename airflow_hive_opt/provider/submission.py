@@ -72,10 +72,13 @@ def application_name(context: Context) -> str:
     return f"airflow {instance.dag_id}.{instance.task_id} {instance.run_id}"[:_LONGEST_NAME]
 
 
-def check_submission(operator: Any, hook: Any, durable_is_asked_for: bool) -> None:
+def check_submission(
+    operator: Any, hook: Any, durable_is_asked_for: bool, is_recorded: bool = False
+) -> None:
     """Raises ``ValueError`` for a submission that can't work, or can't be stopped or resumed.
 
-    Logs a warning if a retry might start a driver beside the one of the attempt before it.
+    Logs a warning if a retry might start a driver beside the one of the attempt before it. It stops
+    that one first if ``is_recorded``, see ``applications.earlier``.
     """
     from airflow_hive_opt.provider.kubernetes import check_on_kubernetes
     from airflow_hive_opt.provider.yarn import check_on_yarn
@@ -88,7 +91,7 @@ def check_submission(operator: Any, hook: Any, durable_is_asked_for: bool) -> No
         return
     if not RESUMES:
         log.warning(_SECOND_DRIVER, "Airflow 3.3 and its Spark provider 6.1")
-    elif not follows_application(operator, hook) or not operator.durable:
+    elif not follows_application(operator, hook) or not (operator.durable or is_recorded):
         option = "track_driver_via_k8s_api" if hook._is_kubernetes else "yarn_track_via_rm_api"
         log.warning(_SECOND_DRIVER, f"durable=True and {option}=True")
 
@@ -120,12 +123,12 @@ def resumption_key(job: Job, context: Context) -> str:
     """The name under which Airflow stores the application's ID for a retry that resumes it.
 
     A cleared task or another statement has another name, because only a retry may resume. Airflow
-    keeps the stored IDs of cleared tasks. Raises ``ValueError``, see ``Job.digest_of_work``.
+    keeps the stored IDs of cleared tasks, and raises ``max_tries`` of each task that is cleared
+    after its attempt; ``clear_number`` is the run's, and other tasks' clears raise it too. Raises
+    ``ValueError``, see ``Job.digest_of_work``.
     """
     instance: Any = context["ti"]
-    run: Any = context.get("dag_run")
-    cleared = getattr(run, "clear_number", None) or 0
-    return f"spark_job_{job.digest_of_work()[:12]}_{cleared}_{getattr(instance, 'max_tries', 0)}"
+    return f"spark_job_{job.digest_of_work()[:12]}_{getattr(instance, 'max_tries', 0)}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ and tests/yarn have clusters.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -29,7 +30,7 @@ from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import RESUMES
-from airflow_hive_opt.provider.applications import earlier, following
+from airflow_hive_opt.provider.applications import cluster_run, earlier, following
 from airflow_hive_opt.provider.applications.cluster import NoAnswer
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
 from tests.operators.rest_servers import rest_servers
@@ -305,7 +306,7 @@ def test_a_retry_submits_again_once_the_application_has_ended(jobs, monkeypatch,
 @pytest.mark.parametrize(
     "again",
     [
-        {"attempt": {"clear_number": 1}},
+        {"attempt": {"max_tries": 2}},  # it is cleared
         {"options": {"sql": "SELECT 2"}},
         {"options": {"durable": False}},
     ],
@@ -337,9 +338,9 @@ def test_an_application_that_can_not_be_stopped_keeps_the_next_one_from_starting
         connect(monkeypatch, servers)
         deferred(operator(tmp_path), context(store=store))
         with pytest.raises(AirflowFailException, match=f"{ID} of an earlier attempt may still run"):
-            operator(tmp_path).execute(context(store=store, try_number=2, clear_number=1))
+            operator(tmp_path).execute(context(store=store, try_number=2, max_tries=2))
         write(jobs[0])  # it has ended, whatever its cluster says
-        deferred(operator(tmp_path), context(store=store, try_number=3, clear_number=2))
+        deferred(operator(tmp_path), context(store=store, try_number=3, max_tries=3))
     assert len(jobs) == 2
 
 
@@ -480,3 +481,160 @@ def test_a_second_master_gets_no_driver_that_the_first_one_may_have(
             with pytest.raises(NoAnswer, match="HTTP 502"):
                 run(work)
         assert len(active.created) == created
+
+
+@follows
+def test_another_tasks_clear_changes_nothing(jobs, monkeypatch, tmp_path):
+    store = Store()
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path), context(store=store))
+        found = context(store=store, try_number=2, clear_number=1)
+        assert deferred(operator(tmp_path), found).trigger.application_id == ID
+        write(jobs[0])
+        servers.states = ["FINISHED"]
+        found = context(store=store, try_number=3, clear_number=2)
+        assert operator(tmp_path).execute(found)["kept"] == 1
+        assert servers.kills == 0
+    assert len(jobs) == 1
+
+
+@pytest.mark.parametrize("mode", ["cluster", "client"])
+def test_a_task_that_nobody_follows_has_the_claim(monkeypatch, tmp_path, mode):
+    """The one before it was followed, and left its claim."""
+    began = []
+
+    def submit(hook, *_, **__):
+        job = read_job(UPath(hook._application_args[0]))
+        claims.begin(UPath(job.path), job.token, None)
+        began.append(job)
+        write(job)
+
+    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / "yarn").touch(0o755)  # by which older Spark providers stop applications
+    connect(monkeypatch, SimpleNamespace(address="http://127.0.0.1:1"), mode=mode)
+    made = operator(tmp_path, deferrable=False)
+    claims.take(UPath(made.attempt_path(found := context(store=Store()))), "of an earlier attempt")
+    assert made.execute(found)["kept"] == 1
+    assert len(began) == 1
+
+
+@follows
+def test_a_task_that_is_not_followed_any_more_stops_what_was(jobs, monkeypatch, tmp_path):
+    store = Store()
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path), context(store=store))
+        begun = []
+
+        def submit(hook, *_, **__):
+            begun.append(servers.states)
+            write(read_job(UPath(hook._application_args[0])))
+
+        monkeypatch.setattr(SparkSubmitHook, "submit", submit)
+        found = context(store=store, try_number=2, max_tries=2)
+        assert operator(tmp_path, deferrable=False).execute(found)["kept"] == 1
+    assert begun == [["KILLED"]]
+
+
+@follows
+def test_a_driver_with_another_descriptor_path_never_begins(jobs, dies, monkeypatch, tmp_path):
+    store = Store()
+    with rest_servers("RUNNING") as servers:
+        connect(monkeypatch, servers)
+        dies(operator(tmp_path / "old"), context(store=store))
+        deferred(operator(tmp_path / "new"), context(store=store, try_number=2))
+    first, second = jobs
+    with pytest.raises(claims.Superseded):
+        claims.begin(UPath(first.path), first.token, ID)
+    claims.begin(UPath(second.path), second.token, "application_1_2")
+
+
+@follows
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_cluster_that_forgets_an_application_for_a_moment(jobs, monkeypatch, tmp_path, has_begun):
+    """A restarted master does not know it until its worker comes back; a driver that has lost its
+    claim before it began can't do harm."""
+    store = Store()
+    with rest_servers(None, None, None, None, "RUNNING") as servers:
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path), context(store=store))
+        if has_begun:
+            claims.begin(UPath(jobs[0].path), jobs[0].token, ID)
+        deferred(operator(tmp_path), context(store=store, try_number=2, max_tries=2))
+        assert servers.kills == has_begun
+    assert len(jobs) == 2
+
+
+@follows
+def test_an_application_that_its_cluster_has_not_known_for_long_has_ended(
+    jobs, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(earlier, "_SECONDS_TO_END", 0.1)
+    store = Store()
+    with rest_servers(None) as servers:
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path), context(store=store))
+        claims.begin(UPath(jobs[0].path), jobs[0].token, ID)
+        deferred(operator(tmp_path), context(store=store, try_number=2, max_tries=2))
+    assert len(jobs) == 2
+
+
+@follows
+def test_a_retry_submits_again_after_a_failed_application_that_its_cluster_forgot(
+    jobs, monkeypatch, tmp_path
+):
+    store = Store()
+    with rest_servers(None) as servers:
+        connect(monkeypatch, servers)
+        deferred(operator(tmp_path), context(store=store))
+        write(jobs[0], Outcome(Status.FAILED, "its words"))
+        wait = deferred(operator(tmp_path), context(store=store, try_number=2))
+    assert wait.trigger.application_id == "application_1_2"
+
+
+@follows
+def test_what_airflow_keeps_has_no_statement_and_no_login(monkeypatch, tmp_path, capsys):
+    store, login = Store(), "http://user:secret-word@127.0.0.1:1"
+
+    def submit(hook, *_, **__):
+        hook._yarn_application_id = ID
+        write(read_job(UPath(hook._application_args[0])))
+
+    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
+    connect(monkeypatch, SimpleNamespace(address=login))
+    assert operator(tmp_path).execute(context(store=store))["kept"] == 1
+    assert "does not log in" in capsys.readouterr().out
+    assert "secret-word" not in json.dumps(store)
+    connect(monkeypatch, SimpleNamespace(address="http://127.0.0.1:1"))
+    made = operator(tmp_path, sql="SELECT 'a word of the statement'")
+    wait = deferred(made, context(store=store))
+    assert "word of the statement" not in json.dumps([store, wait.kwargs])
+
+
+@follows
+def test_a_submission_that_is_to_wait_is_not_deferred(monkeypatch, tmp_path, capsys):
+    def submit(hook, *_, **__):
+        write(read_job(UPath(hook._application_args[0])))
+
+    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
+    connect(monkeypatch, SimpleNamespace(address="http://127.0.0.1:1"))
+    made = operator(tmp_path, conf={"spark.yarn.submit.waitAppCompletion": "true"})
+    assert made.execute(context(store=Store()))["kept"] == 1
+    assert "conf sets spark.yarn.submit.waitAppCompletion=true" in capsys.readouterr().out
+
+
+@follows
+@pytest.mark.parametrize("kills_work", [True, False])
+def test_a_driver_on_a_standalone_cluster_is_stopped_before_the_task_waits_for_it(
+    monkeypatch, tmp_path, capsys, kills_work
+):
+    monkeypatch.setattr(cluster_run, "SECONDS_TO_STOP", 60.0 if kills_work else 0.05)
+    with rest_servers("RUNNING") as servers:
+        servers.kills_work = kills_work
+        connect(monkeypatch, servers, host="spark://127.0.0.1:7077")
+        deferred(made := operator(tmp_path), context(store=Store()))
+        made.on_kill()
+        assert servers.kills > 0
+    assert ("driver-1 may still run" in capsys.readouterr().out) is not kills_work

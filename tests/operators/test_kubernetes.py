@@ -64,19 +64,19 @@ def cluster(tmp_path, monkeypatch):
         yield stand_in
 
 
-def context(try_number=1, clear_number=0, store=None, **ids):
+def context(try_number=1, max_tries=1, store=None, **ids):
     names = {"dag_id": "d", "run_id": "r", "task_id": "t", "map_index": -1, **ids}
     instance = SimpleNamespace(
         **names,
         try_number=try_number,
-        max_tries=1,
+        max_tries=max_tries,
         stats_tags={},
         xcom_push=lambda key, value: None,
     )
     stored = store if store is None else SimpleNamespace(get=store.get, set=store.__setitem__)
     return {
         "ti": instance,
-        "dag_run": SimpleNamespace(clear_number=clear_number),
+        "dag_run": SimpleNamespace(clear_number=0),
         "task_state_store": stored,
         "outlet_events": {},
     }
@@ -171,9 +171,9 @@ def test_a_followed_driver_is_found_in_every_namespace_and_resumed(cluster, monk
     store[status] = "Succeeded"
     ends = ("_status", "_path", "_token", "_application")
     (key,) = (key for key in store if not key.endswith(ends))
-    cleared = key.replace("_0_", "_1_")
+    cleared = key.removesuffix("_1") + "_3"
     store |= {cleared: f"{NAMESPACE}:lost-driver", f"{cleared}_path": first}
-    assert run(try_number=3, clear_number=1).endswith("/3.json")  # not by that status
+    assert run(try_number=3, max_tries=3).endswith("/3.json")  # not by that status
     assert len(cluster.created) == 2
 
 
@@ -314,8 +314,11 @@ def test_a_deferred_task_follows_its_pod_and_a_stop_deletes_it(cluster, monkeypa
     assert (trigger.cluster, namespace) == ("kubernetes", NAMESPACE)
     cluster.finish(cluster.objects[(NAMESPACE, "pods", name)], "Succeeded", 0)
     write_outcome(replace(DONE, token=jobs[0].token), UPath(jobs[0].path))
-    made = operator(monkeypatch, tmp_path, cluster.url, deferrable=True)
+    ran = tmp_path / "ran"
+    options = {"deferrable": True, "post_submit_commands": [f"touch {ran}"]}
+    made = operator(monkeypatch, tmp_path, cluster.url, **options)
     assert made.resume(found, event=event_of(trigger), **kwargs)["kept"] == 1
+    assert ran.exists()
 
     trigger, _ = deferred(context(store={}))
     killed(trigger, "failed")

@@ -108,7 +108,7 @@ def test_an_older_spark_provider_needs_the_command_yarn(submitted, monkeypatch, 
     ("options", "warned"),
     [
         ({"retries": 1}, True),
-        ({"retries": 1, "yarn_track_via_rm_api": True, "durable": False}, True),
+        ({"retries": 1, "yarn_track_via_rm_api": True, "durable": False}, False),
         ({"retries": 1, "yarn_track_via_rm_api": True}, False),
         ({}, False),
     ],

@@ -158,7 +158,7 @@ def test_a_cleared_task_stops_the_application_before_it(
     options = {"folder": tmp_path, "conf": conf, "deferrable": True}
     deferred(made(MapJoinPruneOperator, f"INSERT INTO {result} {ENDLESS}", **options), found)
     first = running(cluster, before)
-    found["ti"].try_number, found["dag_run"].clear_number = 2, 1
+    found["ti"].try_number, found["ti"].max_tries = 2, 2
     operator = made(MapJoinPruneOperator, f"INSERT INTO {result} {ITEMS}", **options)
     wait = deferred(operator, found)
     assert cluster.application(first)["state"] == "KILLED"

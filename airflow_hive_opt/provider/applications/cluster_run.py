@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 from airflow_hive_opt.documents.storage import DescriptorError
 from airflow_hive_opt.hooks.hive_metastore import spark_conf_of
 from airflow_hive_opt.operators.arguments import NOT_DEFERRED
+from airflow_hive_opt.provider import kubernetes
 from airflow_hive_opt.provider.airflow_compat import (
     AirflowException,
     AirflowFailException,
+    DecoratedOperator,
     follows_application,
+    looks_for_earlier,
 )
 from airflow_hive_opt.provider.applications import standalone
 from airflow_hive_opt.provider.applications.deferral import (
@@ -36,7 +39,7 @@ from airflow_hive_opt.provider.applications.following import (
 from airflow_hive_opt.provider.applications.kinds import CanNotFollow, cluster_of
 from airflow_hive_opt.provider.applications.standalone_master import StandaloneMaster
 from airflow_hive_opt.provider.attempts import default_root
-from airflow_hive_opt.provider.kubernetes import explained
+from airflow_hive_opt.provider.outcome import masked
 from airflow_hive_opt.provider.start_errors import start_errors
 from airflow_hive_opt.provider.submission import (
     SUBMIT_CONF,
@@ -88,7 +91,7 @@ class ClusterRun:
         except DescriptorError as error:
             raise AirflowException(str(error)) from None
         except (AirflowException, RuntimeError) as error:
-            told = explained(error, operator._hook, str(self._path))
+            told = kubernetes.explained(error, operator._hook, str(self._path))
             failure = stop_after(operator, told, context["ti"])
         except ValueError as error:
             raise AirflowFailException(str(error)) from None
@@ -118,13 +121,18 @@ class ClusterRun:
             metastore = spark_conf_of(operator.metastore_conn_id)
             operator.conf = {**SUBMIT_CONF, **metastore, **(operator.conf or {})}
             kind = self._cluster.kind if self._cluster is not None and self._defers else None
-            operator._yarn_track_via_rm_api |= kind == "yarn"
-            operator._track_driver_via_k8s_api |= kind == "kubernetes"
-            asked = operator._durable_is_asked_for
-            check_submission(operator, hook := operator._get_hook(), asked)
+            if kind == "yarn":  # older Spark providers have no such attributes
+                operator._yarn_track_via_rm_api = True
+            elif kind == "kubernetes":
+                operator._track_driver_via_k8s_api = True
+            asked, is_recorded = operator._durable_is_asked_for, self._cluster is not None
+            check_submission(operator, hook := operator._get_hook(), asked, is_recorded)
             if not follows_application(operator, hook):
                 operator.durable = asked  # if True, Airflow says it can't
             operator._hook = None  # the submit operator makes a new one, with lineage in its conf
+            if not looks_for_earlier(operator, hook):  # else is_done and submit are called
+                settle(context, self.own, key, False, self._log)
+                self.own.claim()
             spark_submit(context)
 
     def _shipped(self, hook: Any, files: tuple[Path, Path]) -> tuple[str, str]:
@@ -156,6 +164,14 @@ class ClusterRun:
             self.application = done
         return done is not None
 
+    def status_by_outcome(self) -> str | None:
+        """The status of the application in its cluster's words; ``None`` without an outcome."""
+        if not self.application.has_ended():
+            return None
+        if not self.application.has_finished():
+            return "FAILED"
+        return "FINISHED" if isinstance(self._cluster, StandaloneMaster) else "SUCCEEDED"
+
     def submit(self, context: Context, spark_submit: Callable[[Any], Any]) -> Any:
         """Submits the application and stores it for a retry that may resume it; returns its ID.
 
@@ -169,9 +185,10 @@ class ClusterRun:
         if self._cluster is not None:
             known = EarlierApplication.of(self.own, key, self._cluster)
             known.store(context)
-            self.own.claim()
+        self.own.claim()
         if isinstance(self._cluster, StandaloneMaster):
             id_ = standalone.submit(hook, self._operator.application, self._cluster)
+            self._driver = id_
             self._log.info("the master starts the driver %s", id_)
         else:
             id_ = spark_submit(context)
@@ -193,10 +210,13 @@ class ClusterRun:
             until = deadline(context, operator.execution_timeout)
             named = self._cluster.kind, self._cluster.addresses
             state = dataclasses.asdict(self.application) | dataclasses.asdict(self.handed_over)
+            # Airflow's database keeps this. Other operators render their statement again.
+            is_function = isinstance(operator, DecoratedOperator)
+            sql = masked(self._job.sql) if is_function else None
             operator.defer(
                 trigger=ApplicationTrigger(*named, id_, every, until),
                 method_name="resume",
-                kwargs={"submitted": {"sql": operator.sql, **state}},
+                kwargs={"submitted": {"sql": sql, **state}},
             )
         if not isinstance(self._cluster, StandaloneMaster):
             spark_submit(id_, context)
@@ -208,24 +228,26 @@ class ClusterRun:
             raise failure
 
     def stop(self) -> bool:
-        """Stops the driver that :meth:`wait` waits for; ``False`` if there is none."""
+        """Stops the driver on a standalone cluster; ``False`` if there is none."""
         if self._cluster is None or not self._driver:
             return False
-        run(stop(self._cluster, self._driver, SECONDS_TO_STOP))
+        if run(stop(self._cluster, self._driver, SECONDS_TO_STOP)) is None:
+            self._log.warning("%s may still run: the cluster does not stop it", self._driver)
         return True
 
 
 def outcome_after_wait(operator: Any, event: dict[str, Any], submitted: dict[str, Any]) -> Outcome:
     """The outcome of an application that the triggerer has followed.
 
-    ``submitted`` is what :meth:`ClusterRun.wait` has left for the operator, whose statement is set
-    again. Raises ``AirflowException``.
+    ``submitted`` is what :meth:`ClusterRun.wait` has left for the operator. The statement of a
+    decorated function is set again. Raises ``AirflowException``.
     """
     ended = ended_in(event)
     operator.log.info("%s", ended.message)
-    operator.sql = submitted["sql"]
-    if standalone.in_cluster_mode(hook := operator._get_hook()):  # others run them as they submit
-        hook._run_post_submit_commands()
+    operator.sql = submitted["sql"] or operator.sql
+    hook = operator._get_hook()
+    if standalone.in_cluster_mode(hook) or kubernetes.in_cluster_mode(hook):
+        hook._run_post_submit_commands()  # on YARN, the submission has run them
     application = Application(submitted["path"], submitted["token"])
     handed_over = HandedOver(submitted["descriptor"], submitted["digest"])
     return application.outcome_after(handed_over, failure_of(ended))

@@ -38,13 +38,23 @@ def cluster_of(hook: Any) -> Cluster:
     if hook._connection["deploy_mode"] != "cluster":
         raise CanNotFollow("the driver runs in the worker: the deploy mode is not 'cluster'")
     if hook._is_kubernetes:
+        _check_wait(hook, "spark.kubernetes.submission.waitAppCompletion")
         return DriverPods()
     if hook._is_yarn:
         check_on_yarn(hook)
-        if hook._resolved_yarn_rm_auth is not None:
+        address = hook._get_yarn_rm_base_url()
+        # Airflow's database would keep the address with its login
+        if hook._resolved_yarn_rm_auth is not None or "@" in address:
             raise CanNotFollow("the triggerer does not log in at YARN's resource manager")
-        return ResourceManager((hook._get_yarn_rm_base_url(),))
+        _check_wait(hook, "spark.yarn.submit.waitAppCompletion")
+        return ResourceManager((address,))
     return StandaloneMaster(_rest_addresses(hook._connection))
+
+
+def _check_wait(hook: Any, name: str) -> None:
+    """Raises :class:`CanNotFollow` if the setting lets ``spark-submit`` wait for the end."""
+    if (value := hook._conf.get(name)) not in (None, "false"):
+        raise CanNotFollow(f"conf sets {name}={value}")
 
 
 def _rest_addresses(connection: Any) -> tuple[str, ...]:
