@@ -7,8 +7,6 @@ and tests/yarn have clusters.
 from __future__ import annotations
 
 import json
-import os
-import sys
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
@@ -19,89 +17,34 @@ from airflow.providers.common.compat.sdk import (
     DAG,
     AirflowException,
     AirflowFailException,
-    TaskDeferred,
 )
 from upath import UPath
 
 from airflow_hive_opt.decorators.map_join_prune import map_join_prune_task
-from airflow_hive_opt.documents import claims
 from airflow_hive_opt.documents.job import Job, Outcome, Status, read_job, write_outcome
 from airflow_hive_opt.operators.local_task import LocalTaskOperator
 from airflow_hive_opt.operators.map_join import MapJoinOperator
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 from airflow_hive_opt.provider.airflow_compat import RESUMES
-from airflow_hive_opt.provider.applications import cluster_run, earlier, following
+from airflow_hive_opt.provider.applications import cluster_run
 from airflow_hive_opt.provider.applications.cluster import NoAnswer
 from airflow_hive_opt.task_groups.map_join_prune import MapJoinPruneTaskGroup
+from tests.operators.deferred import (
+    ENDED,
+    ID,
+    Store,
+    connect,
+    deferred,
+    follows,
+    operator,
+    resumed,
+    write,
+)
 from tests.operators.rest_servers import rest_servers
 from tests.operators.test_application_trigger import event_of
 from tests.operators.test_submission import DONE, SUMMARY, context
-from tests.services.submit_variables import put_back
 
-ID = "application_1_1"
-follows = pytest.mark.skipif(not RESUMES, reason="before Airflow 3.3 no application is followed")
-
-
-class Store(dict):
-    """What Airflow keeps of a task between its attempts, as JSON."""
-
-    def set(self, key, value, **_):
-        self[key] = json.loads(json.dumps(value))
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    put_back(monkeypatch)
-    monkeypatch.setenv("AIRFLOW_HIVE_OPT_TASK_PID", "0")
-    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
-    monkeypatch.setattr(following, "_SECONDS_BETWEEN_KILLS", 0.01)
-
-
-@pytest.fixture
-def jobs(monkeypatch):
-    """The jobs that were submitted by spark-submit."""
-    found = []
-
-    def submit(hook, application="", **_):
-        command = hook._build_spark_submit_command(application)
-        assert "spark.yarn.submit.waitAppCompletion=false" in command
-        found.append(read_job(UPath(command[-1])))
-        hook._yarn_application_id = f"application_1_{len(found)}"
-
-    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
-    return found
-
-
-def connect(monkeypatch, servers=None, host="yarn", mode="cluster"):
-    extra = {"deploy-mode": mode}
-    if servers is not None:
-        extra["yarn_resourcemanager_webapp_address"] = servers.address
-        extra["rest-port"] = servers.address.rpartition(":")[2]
-    document = {"conn_type": "spark", "host": host, "extra": extra}
-    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(document))
-
-
-def operator(tmp_path, cls=MapJoinPruneOperator, **options):
-    given = {"task_id": "t", "sql": "SELECT 1", "conn_id": "cluster", "deferrable": True}
-    return cls(**{**given, "descriptor_path": str(tmp_path), **options})
-
-
-def deferred(made, found):
-    """Runs the task until it is deferred."""
-    with pytest.raises(TaskDeferred) as raised:
-        made.execute(found)
-    assert raised.value.method_name == "resume"
-    return raised.value
-
-
-def resumed(made, found, wait, event):
-    """Goes on as Airflow does in another process: with what it keeps, as JSON."""
-    kept = json.loads(json.dumps(wait.kwargs))
-    return made.resume(found, event=event, **kept)
-
-
-def write(job, outcome=DONE):
-    write_outcome(replace(outcome, token=job.token), UPath(job.path))
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 @follows
@@ -192,9 +135,6 @@ def test_an_outcome_of_another_attempt_does_not_count(jobs, monkeypatch, tmp_pat
         resumed(operator(tmp_path), found, wait, ENDED)
 
 
-ENDED = {"how": "succeeded", "message": "in words"}
-
-
 @follows
 def test_the_tasks_of_a_group_defer(jobs, monkeypatch, tmp_path):
     options = {"conn_id": "cluster", "deferrable": True, "descriptor_path": str(tmp_path)}
@@ -276,136 +216,6 @@ def test_airflows_setting_is_the_default(monkeypatch, tmp_path):
 
 
 @follows
-def test_a_retry_follows_the_application_of_the_attempt_before_it(jobs, monkeypatch, tmp_path):
-    store = Store()
-    with rest_servers("RUNNING") as servers:
-        connect(monkeypatch, servers)
-        deferred(operator(tmp_path), context(store=store))
-        wait = deferred(operator(tmp_path), found := context(store=store, try_number=2))
-        assert wait.trigger.application_id == ID
-        write(jobs[0])
-        summary = resumed(operator(tmp_path), found, wait, ENDED)
-        assert summary["uri"] == str(tmp_path / "d/r/t/-1/1.json")
-        assert servers.kills == 0
-    assert len(jobs) == 1
-
-
-@follows
-@pytest.mark.parametrize("ended", ["FAILED", "KILLED"])
-def test_a_retry_submits_again_once_the_application_has_ended(jobs, monkeypatch, tmp_path, ended):
-    store = Store()
-    with rest_servers(ended) as servers:
-        connect(monkeypatch, servers)
-        deferred(operator(tmp_path), context(store=store))
-        wait = deferred(operator(tmp_path), context(store=store, try_number=2))
-        assert wait.trigger.application_id == "application_1_2"
-    assert len({job.token for job in jobs}) == 2
-
-
-@follows
-@pytest.mark.parametrize(
-    "again",
-    [
-        {"attempt": {"max_tries": 2}},  # it is cleared
-        {"options": {"sql": "SELECT 2"}},
-        {"options": {"durable": False}},
-    ],
-)
-def test_an_application_that_is_not_followed_is_stopped_before_the_next_one(
-    jobs, monkeypatch, tmp_path, again
-):
-    store = Store()
-    options, attempt = again.get("options", {}), again.get("attempt", {})
-    with rest_servers("RUNNING") as servers:
-        connect(monkeypatch, servers)
-        deferred(operator(tmp_path), context(store=store))
-        found = context(store=store, try_number=2, **attempt)
-        wait = deferred(operator(tmp_path, **options), found)
-        assert servers.kills == 1
-        assert servers.states == ["KILLED"]
-        assert wait.trigger.application_id == "application_1_2"
-    assert len(jobs) == 2
-
-
-@follows
-def test_an_application_that_can_not_be_stopped_keeps_the_next_one_from_starting(
-    jobs, monkeypatch, tmp_path
-):
-    monkeypatch.setattr(earlier, "_SECONDS_TO_END", 0.05)
-    store = Store()
-    with rest_servers("RUNNING") as servers:
-        servers.kills_work = False
-        connect(monkeypatch, servers)
-        deferred(operator(tmp_path), context(store=store))
-        with pytest.raises(AirflowFailException, match=f"{ID} of an earlier attempt may still run"):
-            operator(tmp_path).execute(context(store=store, try_number=2, max_tries=2))
-        write(jobs[0])  # it has ended, whatever its cluster says
-        deferred(operator(tmp_path), context(store=store, try_number=3, max_tries=3))
-    assert len(jobs) == 2
-
-
-@pytest.fixture
-def dies(monkeypatch, jobs):
-    """The worker dies after the submission, before it knows the application's ID."""
-    submit = SparkSubmitHook.submit
-
-    def and_die(hook, *given, **named):
-        submit(hook, *given, **named)
-        raise SystemExit
-
-    def attempt(made, found):
-        with monkeypatch.context() as patch:
-            patch.setattr(SparkSubmitHook, "submit", and_die)
-            with pytest.raises(SystemExit):
-                made.execute(found)
-
-    return attempt
-
-
-@follows
-def test_a_driver_that_has_not_begun_when_a_retry_submits_never_begins(
-    jobs, dies, monkeypatch, tmp_path
-):
-    store = Store()
-    with rest_servers("RUNNING") as servers:
-        connect(monkeypatch, servers)
-        dies(operator(tmp_path), context(store=store))
-        deferred(operator(tmp_path), context(store=store, try_number=2))
-    first, second = jobs
-    with pytest.raises(claims.Superseded):
-        claims.begin(UPath(first.path), first.token, ID)
-    claims.begin(UPath(second.path), second.token, "application_1_2")
-
-
-@follows
-def test_a_driver_that_has_begun_is_followed_by_its_own_word(jobs, dies, monkeypatch, tmp_path):
-    store = Store()
-    with rest_servers("RUNNING") as servers:
-        connect(monkeypatch, servers)
-        dies(operator(tmp_path), context(store=store))
-        claims.begin(UPath(jobs[0].path), jobs[0].token, ID)
-        wait = deferred(operator(tmp_path), context(store=store, try_number=2))
-        assert wait.trigger.application_id == ID
-        assert wait.kwargs["submitted"]["token"] == jobs[0].token
-    assert len(jobs) == 1
-
-
-@follows
-def test_the_outcome_counts_of_a_driver_whose_id_nobody_knows(jobs, dies, monkeypatch, tmp_path):
-    store = Store()
-    with rest_servers("RUNNING") as servers:
-        connect(monkeypatch, servers)
-        dies(operator(tmp_path), context(store=store))
-        claims.begin(UPath(jobs[0].path), jobs[0].token, "app-1")
-        with pytest.raises(AirflowFailException, match=r"\(app-1\), which may still run"):
-            operator(tmp_path).execute(context(store=store, try_number=2))
-        write(jobs[0])
-        summary = operator(tmp_path).execute(context(store=store, try_number=3))
-        assert summary["uri"] == str(tmp_path / "d/r/t/-1/1.json")
-    assert len(jobs) == 1
-
-
-@follows
 def test_a_standalone_cluster_starts_the_driver_itself(monkeypatch, tmp_path):
     store = Store()
     with rest_servers("RUNNING", "FINISHED") as servers:
@@ -484,117 +294,6 @@ def test_a_second_master_gets_no_driver_that_the_first_one_may_have(
 
 
 @follows
-def test_another_tasks_clear_changes_nothing(jobs, monkeypatch, tmp_path):
-    store = Store()
-    with rest_servers("RUNNING") as servers:
-        connect(monkeypatch, servers)
-        deferred(operator(tmp_path), context(store=store))
-        found = context(store=store, try_number=2, clear_number=1)
-        assert deferred(operator(tmp_path), found).trigger.application_id == ID
-        write(jobs[0])
-        servers.states = ["FINISHED"]
-        found = context(store=store, try_number=3, clear_number=2)
-        assert operator(tmp_path).execute(found)["kept"] == 1
-        assert servers.kills == 0
-    assert len(jobs) == 1
-
-
-@pytest.mark.parametrize("mode", ["cluster", "client"])
-def test_a_task_that_nobody_follows_has_the_claim(monkeypatch, tmp_path, mode):
-    """The one before it was followed, and left its claim."""
-    began = []
-
-    def submit(hook, *_, **__):
-        job = read_job(UPath(hook._application_args[0]))
-        claims.begin(UPath(job.path), job.token, None)
-        began.append(job)
-        write(job)
-
-    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    (tmp_path / "yarn").touch(0o755)  # by which older Spark providers stop applications
-    connect(monkeypatch, SimpleNamespace(address="http://127.0.0.1:1"), mode=mode)
-    made = operator(tmp_path, deferrable=False)
-    claims.take(UPath(made.attempt_path(found := context(store=Store()))), "of an earlier attempt")
-    assert made.execute(found)["kept"] == 1
-    assert len(began) == 1
-
-
-@follows
-def test_a_task_that_is_not_followed_any_more_stops_what_was(jobs, monkeypatch, tmp_path):
-    store = Store()
-    with rest_servers("RUNNING") as servers:
-        connect(monkeypatch, servers)
-        deferred(operator(tmp_path), context(store=store))
-        begun = []
-
-        def submit(hook, *_, **__):
-            begun.append(servers.states)
-            write(read_job(UPath(hook._application_args[0])))
-
-        monkeypatch.setattr(SparkSubmitHook, "submit", submit)
-        found = context(store=store, try_number=2, max_tries=2)
-        assert operator(tmp_path, deferrable=False).execute(found)["kept"] == 1
-    assert begun == [["KILLED"]]
-
-
-@follows
-def test_a_driver_with_another_descriptor_path_never_begins(jobs, dies, monkeypatch, tmp_path):
-    store = Store()
-    with rest_servers("RUNNING") as servers:
-        connect(monkeypatch, servers)
-        dies(operator(tmp_path / "old"), context(store=store))
-        deferred(operator(tmp_path / "new"), context(store=store, try_number=2))
-    first, second = jobs
-    with pytest.raises(claims.Superseded):
-        claims.begin(UPath(first.path), first.token, ID)
-    claims.begin(UPath(second.path), second.token, "application_1_2")
-
-
-@follows
-@pytest.mark.parametrize("has_begun", [True, False])
-def test_a_cluster_that_forgets_an_application_for_a_moment(jobs, monkeypatch, tmp_path, has_begun):
-    """A restarted master does not know it until its worker comes back; a driver that has lost its
-    claim before it began can't do harm."""
-    store = Store()
-    with rest_servers(None, None, None, None, "RUNNING") as servers:
-        connect(monkeypatch, servers)
-        deferred(operator(tmp_path), context(store=store))
-        if has_begun:
-            claims.begin(UPath(jobs[0].path), jobs[0].token, ID)
-        deferred(operator(tmp_path), context(store=store, try_number=2, max_tries=2))
-        assert servers.kills == has_begun
-    assert len(jobs) == 2
-
-
-@follows
-def test_an_application_that_its_cluster_has_not_known_for_long_has_ended(
-    jobs, monkeypatch, tmp_path
-):
-    monkeypatch.setattr(earlier, "_SECONDS_TO_END", 0.1)
-    store = Store()
-    with rest_servers(None) as servers:
-        connect(monkeypatch, servers)
-        deferred(operator(tmp_path), context(store=store))
-        claims.begin(UPath(jobs[0].path), jobs[0].token, ID)
-        deferred(operator(tmp_path), context(store=store, try_number=2, max_tries=2))
-    assert len(jobs) == 2
-
-
-@follows
-def test_a_retry_submits_again_after_a_failed_application_that_its_cluster_forgot(
-    jobs, monkeypatch, tmp_path
-):
-    store = Store()
-    with rest_servers(None) as servers:
-        connect(monkeypatch, servers)
-        deferred(operator(tmp_path), context(store=store))
-        write(jobs[0], Outcome(Status.FAILED, "its words"))
-        wait = deferred(operator(tmp_path), context(store=store, try_number=2))
-    assert wait.trigger.application_id == "application_1_2"
-
-
-@follows
 def test_what_airflow_keeps_has_no_statement_and_no_login(monkeypatch, tmp_path, capsys):
     store, login = Store(), "http://user:secret-word@127.0.0.1:1"
 
@@ -638,3 +337,11 @@ def test_a_driver_on_a_standalone_cluster_is_stopped_before_the_task_waits_for_i
         made.on_kill()
         assert servers.kills > 0
     assert ("driver-1 may still run" in capsys.readouterr().out) is not kills_work
+
+
+def test_a_task_over_spark_connect_says_that_it_keeps_its_slot(monkeypatch, tmp_path, capsys):
+    document = {"conn_type": "spark_connect", "host": "sc://127.0.0.1", "port": 1}
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(document))
+    monkeypatch.setattr(MapJoinPruneOperator, "_run_over_connect", lambda *_: DONE)
+    assert operator(tmp_path, local_task="spark").execute(context())["kept"] == 1
+    assert "keeps its slot while it waits: the worker has the session" in capsys.readouterr().out

@@ -164,7 +164,7 @@ def test_a_standalone_cluster_in_cluster_mode_is_refused_before_submitting(
     submitted, monkeypatch, tmp_path, extra, options
 ):
     connection = {"host": "spark://m:7077", "extra": extra}
-    with pytest.raises(AirflowFailException, match="runs Python drivers in client mode alone"):
+    with pytest.raises(AirflowFailException, match="in client mode alone"):
         operator(monkeypatch, tmp_path, connection, **options).execute(context())
     assert submitted.commands == []
 

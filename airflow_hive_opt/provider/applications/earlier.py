@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _NAME = "hive_opt_application"
 _SECONDS_TO_END = 60.0
+# Spark's workers come back to a restarted master within 90 s, and it stops drivers it doesn't know.
+_SECONDS_UNKNOWN = 120.0
 _YARN_ID = "application_"
 
 
@@ -90,7 +92,7 @@ class EarlierApplication:
         cluster = cluster_at(self.cluster, self.addresses)
         log.info("an earlier attempt has submitted %s: it must end before another one starts", id_)
         begun = claims.begun(ObjectStoragePath(self.path), self.token) is not None
-        unknown = _SECONDS_TO_END if begun and cluster.forgets else 0.0
+        unknown = _SECONDS_UNKNOWN if begun and cluster.forgets else 0.0
         ended = run(stop(cluster, id_, _SECONDS_TO_END, unknown))
         if ended is None:
             raise AirflowFailException(
