@@ -14,9 +14,10 @@ from airflow_hive_opt.documents.storage import (
 )
 
 # <root>/<dag>/<run>/<task>/<map index>/<try>[.report|.keys|.job|.outcome|.partitions].json, or
-# <try>[.guarded].sql there; a hook's further statements are <try>.<number>
+# <try>[.guarded].sql there; a hook's further statements are <try>.<number>. operation.json there is
+# of all tries.
 _OWN = re.compile(
-    r"-?\d+/(\d+(\.\d+)?(\.(report|keys|job|outcome|partitions))?\.json|\d+(\.guarded)?\.sql|"
+    r"-?\d+/(operation\.json|\d+(\.\d+)?(\.(report|keys|job|outcome|partitions))?\.json|\d+(\.guarded)?\.sql|"
     rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]+{re.escape(TEMPORARY_SUFFIX)})"
 )
 _OF_KEY_SET = re.compile(

@@ -25,6 +25,7 @@ from airflow_hive_opt.provider.airflow_compat import (
     store_link,
 )
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
+from airflow_hive_opt.provider.connect_operations import ConnectOperations
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
 from airflow_hive_opt.provider.embedded import Prepared, embedded_settings, run_embedded
 from airflow_hive_opt.provider.outcome import log_outcome, masked, publish, raise_unless_done
@@ -151,7 +152,6 @@ class StatementOperator(SparkSubmitOperator):
         self.summary: Mapping[str, Any] | None = None
         """The run's result, for the links; also set if a gate then stopped the run."""
         self._deployment: Deployment | None = None
-        self._remote: Any = None
         self._interrupt: Callable[[], None] | None = None
         self._own: Application  # the one that this attempt submits
         self._application: Application  # the one that it follows, perhaps an earlier attempt's
@@ -203,6 +203,8 @@ class StatementOperator(SparkSubmitOperator):
         from airflow_hive_opt.documents.job import Outcome
 
         self._deployment = place = deployment_of(self.conn_id)
+        if place.kind == "connect":
+            return self._run_over_connect(context, job, place)
         prepared = self.prepared(context, job, place)
         if place.kind == "embedded" and job.stages == "both":
             return self._run_here(context, prepared, place)
@@ -211,8 +213,6 @@ class StatementOperator(SparkSubmitOperator):
             return known
         if place.kind == "submitted":
             return self._run_on_cluster(context, known)
-        if place.kind == "connect":
-            return self._run_over_connect(known, place)
         return self._run_here(context, lambda _: known, place)
 
     def prepared(self, context: Context, job: Job, place: Deployment) -> Prepared:  # noqa: ARG002
@@ -228,17 +228,16 @@ class StatementOperator(SparkSubmitOperator):
 
     def on_kill(self) -> None:
         """Stops this task's Spark, or its work on a Spark Connect server."""
-        from airflow_hive_opt.spark.session.connect import end
         from airflow_hive_opt.spark.session.session import kill_spark
 
         self.log.info("stopping Spark")
         kind = self._deployment and self._deployment.kind
         if kind == "submitted":
             super().on_kill()
-        elif self._remote is not None:
-            end(self._remote)
+        elif self._interrupt is not None:
+            self._interrupt()
         elif kind == "embedded":
-            (self._interrupt or kill_spark)()
+            kill_spark()
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002
         """The lineage for the OpenLineage provider, if it is installed."""
@@ -263,21 +262,34 @@ class StatementOperator(SparkSubmitOperator):
         finally:
             self._interrupt = None
 
-    def _run_over_connect(self, job: Job, place: Deployment) -> Outcome:
-        """Runs the job in a new session on the server."""
+    def _run_over_connect(self, context: Context, job: Job, place: Deployment) -> Outcome:
+        """Runs the job in a new session on the server, after what an earlier attempt has begun."""
+        from airflow_hive_opt.documents.job import Outcome, Status
         from airflow_hive_opt.spark.application.run import run_job
-        from airflow_hive_opt.spark.session.connect import remote_session
+        from airflow_hive_opt.spark.session.connect import from_handler, release, remote_session
 
         given = {key: str(value) for key, value in (self.conf or {}).items()}
+        operations = ConnectOperations(context, self.attempt_path(context), place.address)
         try:
+            self._interrupt = lambda: from_handler(operations.stop)
+            if (done := operations.outcome_of_earlier(job)) is not None:
+                return done
+            known = self.prepared(context, job, place)(None)
+            if isinstance(known, Outcome):
+                return known
             with (
                 start_errors(f"connection {self.conn_id!r}: "),
-                remote_session(place.address, given) as session,
+                remote_session(place.address, given, operations.may_run) as session,
             ):
-                self._remote = session
-                return run_job(session, job, ObjectStoragePath)
+                self._interrupt = lambda: from_handler(
+                    lambda: operations.stop_own() and release(session)
+                )
+                return operations.settled(
+                    lambda: run_job(session, known, ObjectStoragePath, operations.begins),
+                    lambda outcome: outcome.status is Status.DONE,
+                )
         finally:
-            self._remote = None
+            self._interrupt = None
 
     def _run_on_cluster(self, context: Context, job: Job) -> Outcome:
         """Submits the job, waits for its application, and reads its outcome."""

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -33,6 +34,7 @@ from airflow_hive_opt.documents.descriptor import Descriptor, DescriptorError
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.gates import JoinStopped
 from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status
+from airflow_hive_opt.documents.remote_operation import OperationId
 from airflow_hive_opt.documents.report import (
     LOCAL_TASK,
     MAP_JOIN,
@@ -83,19 +85,28 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Begins: TypeAlias = Callable[[OperationId, Outcome], None]
+"""Gets an operation before it begins, and the outcome of the run if it succeeds.
+
+If it raises an error, the operation does not begin.
+"""
 # A list that the worker made while Spark started counts as one that this application made: the
 # partitions of one that is no older are not looked up again. Spark may have waited for a cluster.
 _OLDEST = 60  # seconds
 
 
 def run_job(
-    session: SparkSession, job: Job, open_path: Callable[[str], StoragePath] = UPath
+    session: SparkSession,
+    job: Job,
+    open_path: Callable[[str], StoragePath] = UPath,
+    begins: Begins | None = None,
 ) -> Outcome:
     """Runs the job's stages and returns how they ended; the outcome holds an error's message.
 
-    ``open_path`` makes a path from a URI.
+    ``open_path`` makes a path from a URI. ``begins`` is for a session on a Spark Connect server.
     """
-    return replace(_outcome(lambda: own_session(session), job, open_path), token=job.token)
+    found = _outcome(lambda: own_session(session), job, open_path, begins=begins)
+    return replace(found, token=job.token)
 
 
 def run_in_session(
@@ -117,6 +128,7 @@ def _outcome(
     job: Job,
     open_path: Callable[[str], StoragePath],
     receive: Callable[[Result], Result] = lambda result: result,
+    begins: Begins | None = None,
 ) -> Outcome:
     """Runs the stages. Only here errors become outcomes."""
     pruned: Report | None = None
@@ -126,7 +138,7 @@ def _outcome(
     except (ValueError, ImportError) as error:
         return Outcome(Status.REFUSED, in_words(error))
     try:
-        run = Run(session(), job, path, shared)
+        run = Run(session(), job, path, shared, begins)
         if job.stages is Stages.KEYS:
             return run.required_partitions()
         if job.descriptor is not None:
@@ -154,7 +166,7 @@ class Run:
     """The stages of one job in one session, with one catalog and one clock.
 
     The settings of the job's ``SET`` lines stay set in the session. ``path`` and ``key_sets`` are
-    the job's, opened.
+    the job's, opened. ``begins`` is told of a statement that writes on a Spark Connect server.
     """
 
     def __init__(
@@ -163,8 +175,10 @@ class Run:
         job: Job,
         path: StoragePath,
         key_sets: StoragePath | None = None,
+        begins: Begins | None = None,
     ) -> None:
         self._session = session
+        self._begins = begins
         self._job = job
         self._path = path
         for name, value in job.session_conf.items():
@@ -259,24 +273,57 @@ class Run:
             log.info("Spark looks up the partitions of %s by %s: %s", *told)
         texts = (fewest_joins, restricted, self._job.statement)
         locations = {target.location for target in targets}
+
+        def report_of(text: str, objection: str | None) -> Report:
+            """The report of a run of ``text``."""
+            is_own = objection is not None and text not in (fewest_joins, restricted)
+            found = passed_through(self._job, objection or "") if is_own else descriptor
+            return replace(
+                self._report(found, path),
+                ways={} if is_own else {scan: way.value for scan, way in ways.items()},
+                eliminated=fewer_joins.scans if fewer_joins and text == fewest_joins else (),
+            )
+
+        def begins(text: str, objection: str | None) -> AbstractContextManager[None]:
+            return self._kept(report_of(text, objection), text)
+
         with (
             self._clock.phase(MAP_JOIN, self._catalog.work),
             progress(self._session, MAP_JOIN),
             scanning(self._session, set(ways.values()), locations, longest_list(filters)),
         ):
-            answer = execute(self._session, texts, self._job.parameters, self._job.show_rows)
-        eliminated = fewer_joins.scans if fewer_joins and answer.text == fewest_joins else ()
-        for scan in eliminated:
-            log.info("the join with %s (%s) was removed: the keys decide it", scan.name, scan.table)
-        if answer.objection and answer.text not in (fewest_joins, restricted):
-            descriptor, ways = passed_through(self._job, answer.objection), {}
+            answer = execute(
+                self._session, texts, self._job.parameters, self._job.show_rows, begins
+            )
         report = replace(
-            self._report(descriptor, path),
-            ways={scan: way.value for scan, way in ways.items()},
+            report_of(answer.text, answer.objection),
             driver_peak_heap=best_effort(lambda: peak_heap(self._session)),
-            eliminated=eliminated,
         )
+        for scan in report.eliminated:
+            log.info("the join with %s (%s) was removed: the keys decide it", scan.name, scan.table)
         return Result(report, answer.columns, answer.types, answer.rows, answer.text, answer.plan)
+
+    def _kept(self, report: Report, text: str) -> AbstractContextManager[None]:
+        """The block in which a statement that writes runs on a Spark Connect server.
+
+        A later attempt may find the statement there; ``report`` is then the run's.
+        """
+        tell = self._begins
+        if tell is None:
+            return nullcontext()
+        from airflow_hive_opt.spark.session.connect_operation import kept  # needs gRPC
+
+        done = Outcome(
+            *(Status.DONE, headline(report.descriptor), report.summary()),
+            statement=text,
+            token=self._job.token,
+        )
+
+        def begins(found: OperationId) -> None:
+            tell(found, done)
+            keep_report(report, self._path)
+
+        return kept(self._session, begins)
 
     def done(self, result: Result, digest: str) -> Outcome:
         """The outcome of a statement that has run; ``digest`` is its local task's."""

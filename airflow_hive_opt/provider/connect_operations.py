@@ -1,0 +1,243 @@
+"""The statement that a task has begun on a Spark Connect server, and the retry that finds it there.
+
+A record of the statement is stored before it begins, and deleted once it has ended: in Airflow's
+store of the task's state, and before Airflow 3.3 in a file, in the folder of the task's attempts.
+The attempt that finds a record begins nothing before that statement has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError, remove
+from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
+from airflow_hive_opt.provider.without_stack import without_stack
+
+if TYPE_CHECKING:
+    from airflow_hive_opt.documents.job import Job, Outcome
+    from airflow_hive_opt.documents.remote_operation import OperationId, RemoteOperation
+    from airflow_hive_opt.documents.storage import StoragePath
+    from airflow_hive_opt.provider.airflow_compat import Context
+    from airflow_hive_opt.spark.session.connect_operation import Ending
+
+log = logging.getLogger(__name__)
+
+_KEY = "spark_connect_operation"
+_FILE = "operation.json"
+_PATIENCE = 9.0  # seconds, of a task that is being stopped
+Result = TypeVar("Result")
+
+
+class ConnectOperations:
+    """The record of one task instance; each attempt makes its own object.
+
+    ``path`` is the attempt's, ``url`` the server's.
+    """
+
+    def __init__(self, context: Context, path: StoragePath, url: str) -> None:
+        from airflow_hive_opt.spark.session.connect import server_of
+
+        instance: Any = context["ti"]
+        self._store = context.get("task_state_store")
+        self._file = path.with_name(_FILE)
+        self._url, self._server = url, server_of(url)
+        self._attempt = int(instance.try_number)
+        self._cause = _cause(context)
+        self._work = ""
+        self._waits_for: OperationId | None = None  # an earlier attempt's
+        self._own: OperationId | None = None
+
+    def outcome_of_earlier(self, job: Job) -> Outcome | None:
+        """Waits until what an earlier attempt has begun has ended.
+
+        Returns its outcome if it has done the job, so that this attempt has nothing to do. An
+        operation that does other work is interrupted, and so is one of a task that somebody has
+        cleared. Raises ``AirflowException`` if the server does not say that it has ended, and
+        ``AirflowFailException`` if the connection names another server now.
+        """
+        with suppress(ValueError):  # a parameter that JSON can't represent
+            self._work = job.digest_of_work()
+        found = self._stored()
+        if found is None:
+            return None
+        is_same = self._work != "" and (found.work, found.cause) == (self._work, self._cause)
+        if found.server != self._server:
+            self._check_other_server(found)
+            return None
+        self._waits_for = found.id
+        try:
+            ending = self._ended(found, follow=is_same)
+        finally:
+            self._waits_for = None
+        self._forget(found.id)
+        log.info("the statement that try %d has begun has ended: %s", found.attempt, ending)
+        if is_same and ending == "succeeded":
+            return found.outcome
+        if ending == "unknown":
+            log.warning(
+                "the server %s does not know any more how the statement of try %d has ended. If it "
+                "adds rows, look for rows that are there twice",
+                found.server,
+                found.attempt,
+            )
+        return None
+
+    def begins(self, found: OperationId, outcome: Outcome) -> None:
+        """Stores an operation before it begins; ``outcome`` is that of a success.
+
+        Raises ``DescriptorError``, also if another attempt has begun an operation meanwhile.
+        """
+        from airflow_hive_opt.documents.remote_operation import RemoteOperation
+
+        other = self._stored()
+        if other is not None and other.id.session != found.session:
+            raise DescriptorError(
+                f"try {other.attempt} of this task has begun a statement meanwhile, so this one "
+                "does not begin"
+            )
+        self._write(
+            RemoteOperation(self._server, found, self._attempt, self._work, self._cause, outcome)
+        )
+        self._own = found
+
+    def may_run(self) -> bool:
+        """Whether a statement of this attempt may still run."""
+        return self._own is not None
+
+    def settled(self, run: Callable[[], Result], is_done: Callable[[Result], bool]) -> Result:
+        """What ``run`` returns; ends the statement if it is not done or an error is raised."""
+        try:
+            result = run()
+        except BaseException:
+            self.stop_own()
+            raise
+        if is_done(result):
+            self._ended_own()
+        else:
+            self.stop_own()
+        return result
+
+    def stop(self) -> None:
+        """Interrupts the operation for which this attempt waits, if it waits for one."""
+        if (found := self._waits_for) is not None:
+            from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
+
+            try:
+                with left_operation(self._url, found) as left:
+                    left.interrupt()
+            except NotEnded as error:
+                log.warning("the statement of an earlier attempt can't be stopped: %s", error)
+
+    def stop_own(self) -> bool:
+        """Interrupts this attempt's operation and waits some seconds; whether none runs any more.
+
+        The record of one that may still run stays for the next attempt.
+        """
+        if (found := self._own) is None:
+            return True
+        from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
+
+        try:
+            with left_operation(self._url, found) as left:
+                left.interrupt()
+                left.ending(_PATIENCE)
+        except NotEnded as error:
+            log.warning(
+                "the statement may still run on the Spark Connect server %s (%s); the next "
+                "attempt waits for it",
+                self._server,
+                error,
+            )
+            return False
+        self._ended_own()
+        return True
+
+    def _ended(self, found: RemoteOperation, follow: bool) -> Ending:
+        from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
+
+        how = "waits until it has ended" if follow else "interrupts it"
+        log.info(
+            "try %d of this task has begun a statement on %s that may still run: this try %s",
+            found.attempt,
+            found.server,
+            how,
+        )
+        try:
+            with left_operation(self._url, found.id) as left:
+                if not follow:
+                    left.interrupt()
+                ending = left.ending()
+                left.release_session()
+                return ending
+        except NotEnded as error:
+            message = (
+                f"try {found.attempt} of this task has begun a statement on the Spark Connect "
+                f"server {found.server}, and nothing shows that it has ended: {error}"
+            )
+            raise without_stack(AirflowException(message)) from None
+
+    def _check_other_server(self, found: RemoteOperation) -> None:
+        message = (
+            f"try {found.attempt} of this task has begun a statement on the Spark Connect server "
+            f"{found.server}, but the connection names {self._server} now"
+        )
+        if found.cause == self._cause:
+            why = "a statement beside it may double rows. Clear the task once that one has ended"
+            raise without_stack(AirflowFailException(f"{message}: {why}"))
+        log.warning("%s. Nothing shows whether that one has ended", message)
+        self._forget(found.id)
+
+    def _ended_own(self) -> None:
+        """An error is only logged: the statement may have written."""
+        found, self._own = self._own, None
+        if found is None:
+            return
+        try:
+            self._forget(found)
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            log.warning("the record of the statement can't be deleted: %s", error)
+
+    def _stored(self) -> RemoteOperation | None:
+        """The record; raises ``AirflowException`` if it can't be read."""
+        from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION
+
+        try:
+            if self._store is None:
+                return REMOTE_OPERATION.read(self._file)
+            text = self._store.get(_KEY)
+            return REMOTE_OPERATION.decode(str(text).encode()) if text else None
+        except NothingThereError:
+            return None
+        except DescriptorError as error:
+            message = f"nothing shows whether the statement of an earlier try has ended: {error}"
+            raise without_stack(AirflowException(message)) from None
+
+    def _write(self, record: RemoteOperation) -> None:
+        from airflow_hive_opt.documents.remote_operation import REMOTE_OPERATION
+
+        if self._store is None:
+            REMOTE_OPERATION.write(record, self._file)
+        else:
+            self._store.set(_KEY, REMOTE_OPERATION.text(record))
+
+    def _forget(self, found: OperationId) -> None:
+        """Deletes the record if it is still that of this operation."""
+        now = self._stored()
+        if now is None or now.id != found:
+            return
+        if self._store is None:
+            remove(self._file)
+        else:
+            self._store.delete(_KEY)
+
+
+def _cause(context: Context) -> str:
+    """What a retry has in common with the attempt before it, and a cleared task has not."""
+    instance: Any = context["ti"]
+    run: Any = context.get("dag_run")
+    cleared = getattr(run, "clear_number", None) or 0
+    started = getattr(run, "start_date", None)
+    return f"{cleared} {getattr(instance, 'max_tries', 0)} {started}"
