@@ -19,7 +19,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Begins: TypeAlias = Callable[[OperationId, Outcome], None]
+Begins = Callable[[OperationId, Outcome], None]
 """Gets an operation before it begins, and the outcome of the run if it succeeds.
 
 If it raises an error, the operation does not begin.
