@@ -28,7 +28,8 @@ class RemoteOperation:
       the operation.
     - ``work`` is the digest of the attempt's job, and ``cause`` what a retry has in common with the
       attempt before it, but a task that somebody has cleared has not.
-    - ``outcome`` is that of the attempt if the operation succeeds.
+    - ``outcome`` is that of the attempt if the operation succeeds; ``has_succeeded`` says that it
+      has.
     """
 
     server: str
@@ -37,6 +38,7 @@ class RemoteOperation:
     work: str
     cause: str
     outcome: Outcome
+    has_succeeded: bool = False
 
 
 REMOTE_OPERATION = Format("remote operation", 1, RemoteOperation)

@@ -264,9 +264,9 @@ class StatementOperator(SparkSubmitOperator):
 
     def _run_over_connect(self, context: Context, job: Job, place: Deployment) -> Outcome:
         """Runs the job in a new session on the server, after what an earlier attempt has begun."""
-        from airflow_hive_opt.documents.job import Outcome, Status
+        from airflow_hive_opt.documents.job import Outcome
         from airflow_hive_opt.spark.application.run import run_job
-        from airflow_hive_opt.spark.session.connect import from_handler, release, remote_session
+        from airflow_hive_opt.spark.session.connect import from_handler, remote_session
 
         given = {key: str(value) for key, value in (self.conf or {}).items()}
         operations = ConnectOperations(context, self.attempt_path(context), place.address)
@@ -281,12 +281,9 @@ class StatementOperator(SparkSubmitOperator):
                 start_errors(f"connection {self.conn_id!r}: "),
                 remote_session(place.address, given, operations.may_run) as session,
             ):
-                self._interrupt = lambda: from_handler(
-                    lambda: operations.stop_own() and release(session)
-                )
+                self._interrupt = lambda: from_handler(lambda: operations.end(session))
                 return operations.settled(
-                    lambda: run_job(session, known, ObjectStoragePath, operations.begins),
-                    lambda outcome: outcome.status is Status.DONE,
+                    lambda: run_job(session, known, ObjectStoragePath, operations.begins)
                 )
         finally:
             self._interrupt = None

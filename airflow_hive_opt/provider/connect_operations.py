@@ -1,8 +1,9 @@
 """The statement that a task has begun on a Spark Connect server, and the retry that finds it there.
 
-A record of the statement is stored before it begins, and deleted once it has ended: in Airflow's
-store of the task's state, and before Airflow 3.3 in a file, in the folder of the task's attempts.
-The attempt that finds a record begins nothing before that statement has ended.
+A record of the statement is stored before it begins: in Airflow's store of the task's state, and
+before Airflow 3.3 in a file, in the folder of the task's attempts. It is deleted when the statement
+has failed. The attempt that finds a record begins nothing before that statement has ended, and
+nothing at all if it has succeeded.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from airflow_hive_opt.documents.storage import DescriptorError, NothingThereError, remove
 from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFailException
 from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.documents.remote_operation import OperationId, RemoteOperation
     from airflow_hive_opt.documents.storage import StoragePath
@@ -28,7 +32,6 @@ log = logging.getLogger(__name__)
 _KEY = "spark_connect_operation"
 _FILE = "operation.json"
 _PATIENCE = 9.0  # seconds, of a task that is being stopped
-Result = TypeVar("Result")
 
 
 class ConnectOperations:
@@ -48,7 +51,7 @@ class ConnectOperations:
         self._cause = _cause(context)
         self._work = ""
         self._waits_for: OperationId | None = None  # an earlier attempt's
-        self._own: OperationId | None = None
+        self._own: RemoteOperation | None = None
 
     def outcome_of_earlier(self, job: Job) -> Outcome | None:
         """Waits until what an earlier attempt has begun has ended.
@@ -63,19 +66,17 @@ class ConnectOperations:
         found = self._stored()
         if found is None:
             return None
-        is_same = self._work != "" and (found.work, found.cause) == (self._work, self._cause)
-        if found.server != self._server:
+        same = (found.work, found.cause) == (self._work, self._cause)
+        is_same = same and self._work != "" and found.attempt < self._attempt
+        if found.server != self._server and not found.has_succeeded:
             self._check_other_server(found)
             return None
-        self._waits_for = found.id
-        try:
-            ending = self._ended(found, follow=is_same)
-        finally:
-            self._waits_for = None
-        self._forget(found.id)
+        ending = "succeeded" if found.has_succeeded else self._ended(found, follow=is_same)
         log.info("the statement that try %d has begun has ended: %s", found.attempt, ending)
         if is_same and ending == "succeeded":
+            self._finish(found, ending)
             return found.outcome
+        self._forget(found)
         if ending == "unknown":
             log.warning(
                 "the server %s does not know any more how the statement of try %d has ended. If it "
@@ -98,27 +99,36 @@ class ConnectOperations:
                 f"try {other.attempt} of this task has begun a statement meanwhile, so this one "
                 "does not begin"
             )
-        self._write(
-            RemoteOperation(self._server, found, self._attempt, self._work, self._cause, outcome)
-        )
-        self._own = found
+        who = (self._attempt, self._work, self._cause)
+        record = RemoteOperation(self._server, found, *who, outcome)
+        self._write(record)
+        self._own = record
 
     def may_run(self) -> bool:
         """Whether a statement of this attempt may still run."""
         return self._own is not None
 
-    def settled(self, run: Callable[[], Result], is_done: Callable[[Result], bool]) -> Result:
-        """What ``run`` returns; ends the statement if it is not done or an error is raised."""
+    def settled(self, run: Callable[[], Outcome]) -> Outcome:
+        """What ``run`` returns; if it fails, stops the statement.
+
+        Returns the outcome of a statement that has succeeded although ``run`` failed.
+        """
+        from airflow_hive_opt.documents.job import Status
+
         try:
-            result = run()
+            outcome = run()
         except BaseException:
             self.stop_own()
             raise
-        if is_done(result):
-            self._ended_own()
-        else:
-            self.stop_own()
-        return result
+        own = self._own
+        if outcome.status is Status.DONE:
+            if own is not None:
+                self._finish(replace(own, outcome=outcome), "succeeded")
+            return outcome
+        if self.stop_own() == "succeeded" and own is not None:
+            log.warning("the statement has succeeded on the server, but then: %s", outcome.message)
+            return own.outcome
+        return outcome
 
     def stop(self) -> None:
         """Interrupts the operation for which this attempt waits, if it waits for one."""
@@ -131,19 +141,28 @@ class ConnectOperations:
             except NotEnded as error:
                 log.warning("the statement of an earlier attempt can't be stopped: %s", error)
 
-    def stop_own(self) -> bool:
-        """Interrupts this attempt's operation and waits some seconds; whether none runs any more.
+    def end(self, session: SparkSession) -> None:
+        """Stops the session's work on the server, running and future."""
+        from airflow_hive_opt.spark.session.connect import release
 
-        The record of one that may still run stays for the next attempt.
+        self.stop_own()
+        if not self.may_run():
+            release(session)
+
+    def stop_own(self) -> Ending | None:
+        """Interrupts this attempt's operation and waits some seconds for its end.
+
+        Returns ``None`` if it may still run, or if there is none, see :meth:`may_run`. The record
+        stays for the next attempt if the operation may still run or has succeeded.
         """
-        if (found := self._own) is None:
-            return True
+        if (own := self._own) is None:
+            return None
         from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
 
         try:
-            with left_operation(self._url, found) as left:
+            with left_operation(self._url, own.id) as left:
                 left.interrupt()
-                left.ending(_PATIENCE)
+                ending = left.ending(_PATIENCE)
         except NotEnded as error:
             log.warning(
                 "the statement may still run on the Spark Connect server %s (%s); the next "
@@ -151,9 +170,9 @@ class ConnectOperations:
                 self._server,
                 error,
             )
-            return False
-        self._ended_own()
-        return True
+            return None
+        self._finish(own, ending)
+        return ending
 
     def _ended(self, found: RemoteOperation, follow: bool) -> Ending:
         from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
@@ -165,6 +184,7 @@ class ConnectOperations:
             found.server,
             how,
         )
+        self._waits_for = found.id
         try:
             with left_operation(self._url, found.id) as left:
                 if not follow:
@@ -178,6 +198,8 @@ class ConnectOperations:
                 f"server {found.server}, and nothing shows that it has ended: {error}"
             )
             raise without_stack(AirflowException(message)) from None
+        finally:
+            self._waits_for = None
 
     def _check_other_server(self, found: RemoteOperation) -> None:
         message = (
@@ -188,17 +210,18 @@ class ConnectOperations:
             why = "a statement beside it may double rows. Clear the task once that one has ended"
             raise without_stack(AirflowFailException(f"{message}: {why}"))
         log.warning("%s. Nothing shows whether that one has ended", message)
-        self._forget(found.id)
+        self._forget(found)
 
-    def _ended_own(self) -> None:
-        """An error is only logged: the statement may have written."""
-        found, self._own = self._own, None
-        if found is None:
-            return
+    def _finish(self, ended: RemoteOperation, ending: str) -> None:
+        """Stores that an operation has ended; an error is only logged, as it may have written."""
+        self._own = None
         try:
-            self._forget(found)
+            if ending == "succeeded":
+                self._write(replace(ended, has_succeeded=True))
+            else:
+                self._forget(ended)
         except Exception as error:  # noqa: BLE001 - whatever it is
-            log.warning("the record of the statement can't be deleted: %s", error)
+            log.warning("it can't be stored that the statement has ended: %s", error)
 
     def _stored(self) -> RemoteOperation | None:
         """The record; raises ``AirflowException`` if it can't be read."""
@@ -223,10 +246,10 @@ class ConnectOperations:
         else:
             self._store.set(_KEY, REMOTE_OPERATION.text(record))
 
-    def _forget(self, found: OperationId) -> None:
+    def _forget(self, found: RemoteOperation) -> None:
         """Deletes the record if it is still that of this operation."""
         now = self._stored()
-        if now is None or now.id != found:
+        if now is None or now.id != found.id:
             return
         if self._store is None:
             remove(self._file)
