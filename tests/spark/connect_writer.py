@@ -6,10 +6,14 @@ and another line after it has ended.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+
+from pyspark.errors import PySparkException
 
 from airflow_hive_opt.documents.remote_operation import OperationId
 from airflow_hive_opt.spark.session.connect import remote_session
@@ -20,9 +24,11 @@ from airflow_hive_opt.spark.session.connect_operation import kept
 def begun(url: str, sql: str) -> Iterator[tuple[subprocess.Popen, OperationId]]:
     """A client that has just told of its operation, as another process; it is killed at the end."""
     command = [sys.executable, "-m", __name__, url, sql]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as client:
         try:
-            yield client, OperationId(*client.stdout.readline().split())
+            yield client, OperationId(**json.loads(client.stdout.readline()))
         finally:
             client.kill()
 
@@ -31,10 +37,10 @@ def main(url: str, sql: str) -> None:
     """Runs the statement."""
 
     def begins(found: OperationId) -> None:
-        print(found.user, found.session, found.operation, flush=True)
+        print(json.dumps(asdict(found)), flush=True)
 
     with remote_session(url, {}) as session:
-        with kept(session, begins):
+        with suppress(PySparkException), kept(session, begins):
             session.sql(sql)
         print("ended", flush=True)
         sys.stdin.read()  # until it is killed: the session must not end

@@ -101,15 +101,20 @@ def left_operation(url: str, found: OperationId) -> Iterator[LeftOperation]:
         yield LeftOperation(channel, builder.metadata(), found)
 
 
+def _stub_of(channel: Any) -> Any:
+    made: Any = base_pb2_grpc.SparkConnectServiceStub  # which has no types
+    return made(channel)
+
+
 class LeftOperation:
     """An operation that another client has begun; see :func:`left_operation`."""
 
     def __init__(self, channel: Any, metadata: Any, found: OperationId) -> None:
-        self._stub = base_pb2_grpc.SparkConnectServiceStub(channel)
+        self._stub: Any = _stub_of(channel)
         self._metadata = metadata
         self._operation = found.operation
         user = base_pb2.UserContext(user_id=found.user)
-        self._session = {"session_id": found.session, "user_context": user}
+        self._session: dict[str, Any] = {"session_id": found.session, "user_context": user}
         self._last: str | None = None  # the last response that was read
 
     def interrupt(self) -> None:
