@@ -135,6 +135,8 @@ def test_a_server_that_has_given_up_a_statement_tells_its_end(tmp_path):
     own = {
         "spark.connect.execute.manager.detachedTimeout": "2s",
         "spark.connect.execute.manager.maintenanceInterval": "500ms",
+        # until then the server takes a dead client for one that reads
+        "spark.connect.execute.reattachable.senderMaxStreamDuration": "1s",
     }
     with spark_connect(tmp_path, own) as server, remote_session(server.url, {}) as session:
         session.sql("CREATE DATABASE left")
@@ -145,7 +147,7 @@ def test_a_server_that_has_given_up_a_statement_tells_its_end(tmp_path):
                 time.sleep(1 if wait else 0)
                 if not wait:
                     client.stdout.readline()
-        time.sleep(5)
+        time.sleep(6)
         endings = [ended(server.url, each) for each in found.values()]
         known = [Ending.SUCCEEDED, Ending.FAILED]
         assert endings == (known if TELLS_ENDINGS else [Ending.UNKNOWN] * 2)
