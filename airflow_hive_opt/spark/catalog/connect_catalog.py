@@ -119,7 +119,7 @@ class ConnectCatalog(ListedPartitions):
 
     def _description(self, name: str) -> Mapping[str, Any] | None:
         try:
-            return self._described(quote_table(name))
+            return self._described(self._named(name))
         except AnalysisException as error:
             if condition_of(error) in NOT_FOUND:
                 return None
@@ -130,7 +130,7 @@ class ConnectCatalog(ListedPartitions):
         return self._session.catalog.getDatabase("default").locationUri
 
     def _list_names(self, table: Table) -> Iterable[str]:
-        rows = self._session.sql(f"SHOW PARTITIONS {quote_table(table.name)}").collect()
+        rows = self._session.sql(f"SHOW PARTITIONS {self._named(table.name)}").collect()
         return (name for (name,) in rows)
 
     def partitions_by_names(self, table: Table, partitions: Iterable[Partition]) -> list[Partition]:
@@ -191,7 +191,7 @@ class ConnectCatalog(ListedPartitions):
             self._told[full] = told
         location = told.get("location") if full in self._told else None
         # DESCRIBE shows CHAR and VARCHAR as STRING
-        columns = columns_in(self._session.table(quote_table(name)).schema)
+        columns = columns_in(self._session.table(self._named(name)).schema)
         partitioned = [column.lower() for column in told.get("partition_columns", ())]
         transactional = is_transactional(told.get("table_properties") or {})
         if not partitioned:
@@ -232,6 +232,13 @@ class ConnectCatalog(ListedPartitions):
             return False
         return is_elsewhere or ((table := self.table(name)) is not None and table.provider != "")
 
+    def _named(self, name: str) -> str:
+        """The name of a table of the metastore or of a view, also if another catalog is current."""
+        own = name.removeprefix(f"{SESSION_CATALOG}.")
+        is_elsewhere = not self._lake.is_session_catalog_current
+        in_database = "." in own and not own.startswith("global_temp.")
+        return quote_table(f"{SESSION_CATALOG}.{own}" if is_elsewhere and in_database else own)
+
     def _is_temporary(self, name: str) -> bool:
         return "." not in name and name.lower() in self._temporary_views
 
@@ -250,7 +257,7 @@ class ConnectCatalog(ListedPartitions):
         """The number of distinct values of a column that ANALYZE TABLE has found."""
         try:
             told = self._session.sql(
-                f"DESCRIBE TABLE EXTENDED {quote_table(table.name)} {quote(column)}"
+                f"DESCRIBE TABLE EXTENDED {self._named(table.name)} {quote(column)}"
             ).collect()
         except AnalysisException:  # for a column of a complex type
             return None
@@ -259,14 +266,14 @@ class ConnectCatalog(ListedPartitions):
 
     def _estimated(self, name: str) -> int | None:
         """Spark's own estimate in bytes; very large if Spark has no statistics."""
-        ((plan,),) = self._session.sql(f"EXPLAIN COST SELECT * FROM {quote_table(name)}").collect()
+        ((plan,),) = self._session.sql(f"EXPLAIN COST SELECT * FROM {self._named(name)}").collect()
         return size_of(plan)
 
     def _bytes(self, table: Table, partition: Partition) -> int | None:
         values = zip_strict(table.partition_columns, partition.values)
         texts = [f"{quote(c.name)} = {'NULL' if v is None else literal(v)}" for c, v in values]
         try:
-            told = self._described(f"{quote_table(table.name)} PARTITION ({', '.join(texts)})")
+            told = self._described(f"{self._named(table.name)} PARTITION ({', '.join(texts)})")
         except AnalysisException:  # the partition is gone, or its value has no literal there
             return None
         size = told.get("partition_parameters", {}).get("totalSize", "")

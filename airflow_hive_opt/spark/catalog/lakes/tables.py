@@ -55,6 +55,11 @@ class LakeTables:
         return self._tables[place]
 
     @property
+    def is_session_catalog_current(self) -> bool:
+        """Whether names of two parts are those of the session's catalog."""
+        return self._current == SESSION_CATALOG
+
+    @property
     def loads_session_catalog(self) -> bool:
         """Whether a format may load tables from the session's catalog."""
         return self._is_registered(SESSION_CATALOG)
