@@ -25,7 +25,6 @@ from airflow_hive_opt.provider.airflow_compat import (
     store_link,
 )
 from airflow_hive_opt.provider.attempts import checked_attempt_path, default_root
-from airflow_hive_opt.provider.connect_operations import ConnectOperations
 from airflow_hive_opt.provider.connections import Deployment, deployment_of
 from airflow_hive_opt.provider.embedded import Prepared, embedded_settings, run_embedded
 from airflow_hive_opt.provider.outcome import log_outcome, masked, publish, raise_unless_done
@@ -263,28 +262,15 @@ class StatementOperator(SparkSubmitOperator):
             self._interrupt = None
 
     def _run_over_connect(self, context: Context, job: Job, place: Deployment) -> Outcome:
-        """Runs the job in a new session on the server, after what an earlier attempt has begun."""
-        from airflow_hive_opt.documents.job import Outcome
-        from airflow_hive_opt.spark.application.run import run_job
-        from airflow_hive_opt.spark.session.connect import from_handler, remote_session
+        """Runs the job in a new session on the server."""
+        from airflow_hive_opt.provider.connect_run import ConnectRun
 
         given = {key: str(value) for key, value in (self.conf or {}).items()}
-        operations = ConnectOperations(context, self.attempt_path(context), place.address)
+        run = ConnectRun(context, self.attempt_path(context), place.address)
+        self._interrupt = run.interrupt
         try:
-            self._interrupt = lambda: from_handler(operations.stop)
-            if (done := operations.outcome_of_earlier(job)) is not None:
-                return done
-            known = self.prepared(context, job, place)(None)
-            if isinstance(known, Outcome):
-                return known
-            with (
-                start_errors(f"connection {self.conn_id!r}: "),
-                remote_session(place.address, given, operations.may_run) as session,
-            ):
-                self._interrupt = lambda: from_handler(lambda: operations.end(session))
-                return operations.settled(
-                    lambda: run_job(session, known, ObjectStoragePath, operations.begins)
-                )
+            with start_errors(f"connection {self.conn_id!r}: "):
+                return run.outcome(job, given, lambda: self.prepared(context, job, place))
         finally:
             self._interrupt = None
 

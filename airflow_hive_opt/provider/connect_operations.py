@@ -19,8 +19,6 @@ from airflow_hive_opt.provider.airflow_compat import AirflowException, AirflowFa
 from airflow_hive_opt.provider.without_stack import without_stack
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from airflow_hive_opt.documents.job import Job, Outcome
     from airflow_hive_opt.documents.remote_operation import OperationId, RemoteOperation
     from airflow_hive_opt.documents.storage import StoragePath
@@ -140,14 +138,6 @@ class ConnectOperations:
                     left.interrupt()
             except NotEnded as error:
                 log.warning("the statement of an earlier attempt can't be stopped: %s", error)
-
-    def end(self, session: SparkSession) -> None:
-        """Stops the session's work on the server, running and future."""
-        from airflow_hive_opt.spark.session.connect import release
-
-        self.stop_own()
-        if not self.may_run():
-            release(session)
 
     def stop_own(self) -> Ending | None:
         """Interrupts this attempt's operation and waits some seconds for its end.

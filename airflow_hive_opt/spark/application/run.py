@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,6 @@ from pyspark.errors import PySparkException
 from upath import UPath
 
 from airflow_hive_opt.documents import descriptor as descriptors
-from airflow_hive_opt.documents import required
 from airflow_hive_opt.documents.best_effort import best_effort
 from airflow_hive_opt.documents.binding import WORKER, OtherSession
 from airflow_hive_opt.documents.clock import Clock
@@ -34,7 +33,6 @@ from airflow_hive_opt.documents.descriptor import Descriptor, DescriptorError
 from airflow_hive_opt.documents.error_text import in_words
 from airflow_hive_opt.documents.gates import JoinStopped
 from airflow_hive_opt.documents.job import Job, Outcome, Stages, Status
-from airflow_hive_opt.documents.remote_operation import OperationId
 from airflow_hive_opt.documents.report import (
     LOCAL_TASK,
     MAP_JOIN,
@@ -47,7 +45,6 @@ from airflow_hive_opt.documents.report import (
     read_report,
     report_path,
 )
-from airflow_hive_opt.documents.required import RequiredPartitions
 from airflow_hive_opt.documents.required_keys import FoundKeys
 from airflow_hive_opt.local_task.passed_through import passed_through
 from airflow_hive_opt.local_task.published import publish
@@ -56,20 +53,18 @@ from airflow_hive_opt.local_task.stopped import stopped
 from airflow_hive_opt.metastores.required import TooManyRequiredPartitions
 from airflow_hive_opt.restriction.restrict import restrict, ways_of
 from airflow_hive_opt.rewriting.join_elimination import RedundantJoin
+from airflow_hive_opt.spark.application.begun import Begins, kept_for_retry
 from airflow_hive_opt.spark.application.completion import Result, outcome_of
+from airflow_hive_opt.spark.application.handed_over import brought_up_to_date
 from airflow_hive_opt.spark.application.planning import plan_job
-from airflow_hive_opt.spark.application.required_partitions import required_partitions
-from airflow_hive_opt.spark.catalog.lakes.files import counted
+from airflow_hive_opt.spark.application.required_partitions import written_required
 from airflow_hive_opt.spark.catalog.remote_metastore import PartitionsOf
-from airflow_hive_opt.spark.catalog.session_binding import binding, check_binding
+from airflow_hive_opt.spark.catalog.session_binding import binding
 from airflow_hive_opt.spark.catalog.session_catalog import catalog_of
 from airflow_hive_opt.spark.local_task.data_columns import longest_list
 from airflow_hive_opt.spark.local_task.scans_of_plan import prune_scans
-from airflow_hive_opt.spark.local_task.snapshots import log_newer
 from airflow_hive_opt.spark.map_join.execution import execute
 from airflow_hive_opt.spark.map_join.job_attempt import RowsMayBeMissing
-from airflow_hive_opt.spark.map_join.prelaunch import check_tables, prelaunch
-from airflow_hive_opt.spark.map_join.small_tables import changed_tables
 from airflow_hive_opt.spark.session.driver_memory import peak_heap
 from airflow_hive_opt.spark.session.partition_lookup import scanning
 from airflow_hive_opt.spark.session.progress import progress
@@ -85,21 +80,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Begins = Callable[[OperationId, Outcome], None]
-"""Gets an operation before it begins, and the outcome of the run if it succeeds.
-
-If it raises an error, the operation does not begin.
-"""
-# A list that the worker made while Spark started counts as one that this application made: the
-# partitions of one that is no older are not looked up again. Spark may have waited for a cluster.
-_OLDEST = 60  # seconds
-
 
 def run_job(
     session: SparkSession,
     job: Job,
     open_path: Callable[[str], StoragePath] = UPath,
-    begins: Begins | None = None,
+    begins: Begins = None,
 ) -> Outcome:
     """Runs the job's stages and returns how they ended; the outcome holds an error's message.
 
@@ -128,7 +114,7 @@ def _outcome(
     job: Job,
     open_path: Callable[[str], StoragePath],
     receive: Callable[[Result], Result] = lambda result: result,
-    begins: Begins | None = None,
+    begins: Begins = None,
 ) -> Outcome:
     """Runs the stages. Only here errors become outcomes."""
     pruned: Report | None = None
@@ -175,7 +161,7 @@ class Run:
         job: Job,
         path: StoragePath,
         key_sets: StoragePath | None = None,
-        begins: Begins | None = None,
+        begins: Begins = None,
     ) -> None:
         self._session = session
         self._begins = begins
@@ -191,12 +177,7 @@ class Run:
 
     def required_partitions(self) -> Outcome:
         """Writes the partitions that the keys require, whether they exist or not."""
-        job = self._job
-        tables = tuple(required_partitions(self._session, self._catalog, job, job.columns))
-        found = RequiredPartitions(job.query_digest, job.columns, job.token, tables)
-        required.write(found, self._path)
-        summary = {"uri": str(self._path), "required": found.count}
-        return Outcome(Status.DONE, found.in_words, summary)
+        return written_required(self._session, self._catalog, self._job, self._path)
 
     def local_task(self, hand_over: bool) -> Report:
         """Collects keys, looks up partitions in the metastore, and writes the descriptor.
@@ -231,7 +212,7 @@ class Run:
         descriptor = descriptors.read(path, self._job.query_digest, digest)
         try:
             with self._clock.phase(PRELAUNCH, self._catalog.work):
-                current = self._prelaunch(descriptor)
+                current = brought_up_to_date(self._session, self._catalog, self._job, descriptor)
         except OtherSession as error:
             if descriptor.reader != WORKER:
                 raise
@@ -285,7 +266,8 @@ class Run:
             )
 
         def begins(text: str, objection: str | None) -> AbstractContextManager[None]:
-            return self._kept(report_of(text, objection), text)
+            report = report_of(text, objection)
+            return kept_for_retry(self._session, self._begins, report, text, self._job, self._path)
 
         with (
             self._clock.phase(MAP_JOIN, self._catalog.work),
@@ -302,28 +284,6 @@ class Run:
         for scan in report.eliminated:
             log.info("the join with %s (%s) was removed: the keys decide it", scan.name, scan.table)
         return Result(report, answer.columns, answer.types, answer.rows, answer.text, answer.plan)
-
-    def _kept(self, report: Report, text: str) -> AbstractContextManager[None]:
-        """The block in which a statement that writes runs on a Spark Connect server.
-
-        A later attempt may find the statement there; ``report`` is then the run's.
-        """
-        tell = self._begins
-        if tell is None:
-            return nullcontext()
-        from airflow_hive_opt.spark.session.connect_operation import kept  # needs gRPC
-
-        done = Outcome(
-            *(Status.DONE, headline(report.descriptor), report.summary()),
-            statement=text,
-            token=self._job.token,
-        )
-
-        def begins(found: OperationId) -> None:
-            tell(found, done)
-            keep_report(report, self._path)
-
-        return kept(self._session, begins)
 
     def done(self, result: Result, digest: str) -> Outcome:
         """The outcome of a statement that has run; ``digest`` is its local task's."""
@@ -364,23 +324,6 @@ class Run:
         sql = descriptor.statement or self._job.statement
         ways = ways_of(descriptor.targets, self._catalog.is_on_glue)
         return without_joins(sql, self._catalog, descriptor, answered, ways)
-
-    def _prelaunch(self, descriptor: Descriptor) -> Descriptor:
-        """The descriptor with the partitions and files that there are now."""
-        session, catalog, job = self._session, self._catalog, self._job
-        check_binding(session, catalog, job.statement, descriptor)
-        beside = job.stages is Stages.BOTH and descriptor.reader == WORKER
-        if beside and (changed := changed_tables(session, catalog, descriptor)):
-            raise OtherSession(f"{', '.join(changed)} changed while Spark started")
-        check_tables(session, catalog, descriptor)
-        targets = descriptor.targets
-        if not beside or abs(descriptors.seconds_since(descriptor.created)) > _OLDEST:
-            targets = prelaunch(catalog, descriptor, job.parameters)
-        if job.gates.max_bytes is not None:
-            targets = tuple(catalog.with_bytes(target) for target in targets)
-        files = tuple(counted(session, found) for found in descriptor.planned_files)
-        log_newer(session, descriptor.snapshots)
-        return replace(descriptor, targets=targets, planned_files=files)
 
     def _report(self, descriptor: Descriptor, path: StoragePath | None = None) -> Report:
         """The report with what the clock has measured so far."""
