@@ -179,11 +179,11 @@ $(LAKE_TESTS): %: .lakes/$$(lastword $$(subst -, ,$$@))/ready
 
 # CONNECT=1: over Spark Connect, which needs Spark 4, the tests that need no JVM of the session.
 CONNECT ?=
-OVER_CONNECT := reads changes snapshots
+over_connect_iceberg := reads changes snapshots fuzz
+over_connect_delta := reads fuzz
 $(addprefix test-,$(LAKES)): test-%:
 	CONNECT=$(CONNECT) $(python) -m pytest $(if $(CONNECT), \
-		$(OVER_CONNECT:%=tests/lakes/$(format)/test_%.py) tests/lakes/$(format)/test_fuzz.py, \
-		tests/lakes/$(format))
+		$(over_connect_$(format):%=tests/lakes/$(format)/test_%.py), tests/lakes/$(format))
 
 $(addprefix fuzz-,$(LAKES)): fuzz-%:
 	FUZZ_QUERIES=$(N) FUZZ_WRITES=$(N) FUZZ_SEED=$(SEED) CONNECT=$(CONNECT) $(python) \

@@ -8,6 +8,7 @@ from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.settings import Settings
 from tests.lakes.databases import drop_database
 from tests.lakes.runs import rows_of, run, run_apart
+from tests.lakes.session import OVER_CONNECT, needs_jvm
 
 DAYS = 20
 
@@ -77,10 +78,11 @@ def test_rows_and_files_of_joins_are_those_of_the_keys(tables, tmp_path, sql, fi
     assert "RESTRICTED" in found.reasons.values()
     read = [each.files for each in found.report.reads if each.table in ("dw.by_day", "dw.by_name")]
     assert sum(read) == files
-    planned = sum(each.files for each in found.report.descriptor.planned_files)
-    assert planned == (files // 2 if "WITH" in sql else files)
+    planned = [each.files for each in found.report.descriptor.planned_files]
+    assert OVER_CONNECT or sum(planned) == (files // 2 if "WITH" in sql else files)
 
 
+@needs_jvm  # only there files are counted before the statement
 def test_no_key_matches_so_no_file_is_planned(tables, tmp_path):
     sql = "SELECT b.id FROM dw.by_day b JOIN picked p ON b.day = p.day AND p.id = 1"
     (planned,) = run(tables, sql, tmp_path).report.descriptor.planned_files
