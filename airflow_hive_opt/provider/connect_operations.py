@@ -3,14 +3,13 @@
 A record of the statement is stored before it begins: in Airflow's store of the task's state, and
 before Airflow 3.3 in a file, in the folder of the task's attempts. It is deleted when the statement
 has failed. The attempt that finds a record begins nothing before that statement has ended, and
-nothing at all if it has succeeded.
+nothing at all if it has succeeded, or if nobody knows how it has ended.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ log = logging.getLogger(__name__)
 
 _KEY = "spark_connect_operation"
 _FILE = "operation.json"
-_PATIENCE = 9.0  # seconds, of a task that is being stopped
+_PATIENCE = 4.0  # seconds: Airflow kills a task that is being stopped after 5
 
 
 class ConnectOperations:
@@ -48,24 +47,25 @@ class ConnectOperations:
         self._attempt = int(instance.try_number)
         self._cause = _cause(context)
         self._work = ""
+        self._is_stopped = False
         self._waits_for: OperationId | None = None  # an earlier attempt's
         self._own: RemoteOperation | None = None
 
-    def outcome_of_earlier(self, job: Job) -> Outcome | None:
+    def outcome_of_earlier(self, job: Job, conf: Mapping[str, str]) -> Outcome | None:
         """Waits until what an earlier attempt has begun has ended.
 
-        Returns its outcome if it has done the job, so that this attempt has nothing to do. An
-        operation that does other work is interrupted, and so is one of a task that somebody has
-        cleared. Raises ``AirflowException`` if the server does not say that it has ended, and
-        ``AirflowFailException`` if the connection names another server now.
+        Returns its outcome if it has done the job, so that this attempt has nothing to do. ``conf``
+        are the settings of the job's session. An operation that does other work is interrupted, and
+        so is one of a task that somebody has cleared. Raises ``AirflowException`` if the server
+        does not say that it has ended, or if this attempt is stopped, and ``AirflowFailException``
+        if the server does not know how it has ended, or if the connection names another server now.
         """
-        with suppress(ValueError):  # a parameter that JSON can't represent
-            self._work = job.digest_of_work()
+        self._work = job.digest_with(conf)
         found = self._stored()
         if found is None:
             return None
         same = (found.work, found.cause) == (self._work, self._cause)
-        is_same = same and self._work != "" and found.attempt < self._attempt
+        is_same = same and found.attempt < self._attempt
         if found.server != self._server and not found.has_succeeded:
             self._check_other_server(found)
             return None
@@ -74,23 +74,28 @@ class ConnectOperations:
         if is_same and ending == "succeeded":
             self._finish(found, ending)
             return found.outcome
-        self._forget(found)
         if ending == "unknown":
+            self._check_unknown(found)
+        elif ending == "succeeded" and found.cause == self._cause and found.work != self._work:
             log.warning(
-                "the server %s does not know any more how the statement of try %d has ended. If it "
-                "adds rows, look for rows that are there twice",
-                found.server,
+                "the statement of try %d has succeeded, but this try has another statement, other "
+                "parameters or other settings, so it runs too. If it adds rows, both have added "
+                "theirs",
                 found.attempt,
             )
+        self._forget(found)
+        self.raise_if_stopped()
         return None
 
     def begins(self, found: OperationId, outcome: Outcome) -> None:
         """Stores an operation before it begins; ``outcome`` is that of a success.
 
-        Raises ``DescriptorError``, also if another attempt has begun an operation meanwhile.
+        Raises ``DescriptorError``, also if another attempt has begun an operation meanwhile, and
+        ``AirflowException`` if this attempt is stopped.
         """
         from airflow_hive_opt.documents.remote_operation import RemoteOperation
 
+        self.raise_if_stopped()
         other = self._stored()
         if other is not None and other.id.session != found.session:
             raise DescriptorError(
@@ -101,6 +106,19 @@ class ConnectOperations:
         record = RemoteOperation(self._server, found, *who, outcome)
         self._write(record)
         self._own = record
+        self.raise_if_stopped()  # its handler may have run meanwhile
+
+    def mark_stopped(self) -> None:
+        """Lets no operation of this attempt begin any more."""
+        self._is_stopped = True
+
+    def raise_if_stopped(self) -> None:
+        """Raises ``AirflowException`` after :meth:`mark_stopped`.
+
+        Airflow's handler of SIGTERM only calls ``on_kill``: the task goes on after it.
+        """
+        if self._is_stopped:
+            raise without_stack(AirflowException("the task was stopped, so no statement begins"))
 
     def may_run(self) -> bool:
         """Whether a statement of this attempt may still run."""
@@ -134,7 +152,7 @@ class ConnectOperations:
             from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
 
             try:
-                with left_operation(self._url, found) as left:
+                with left_operation(self._url, found, _PATIENCE) as left:
                     left.interrupt()
             except NotEnded as error:
                 log.warning("the statement of an earlier attempt can't be stopped: %s", error)
@@ -143,16 +161,16 @@ class ConnectOperations:
         """Interrupts this attempt's operation and waits some seconds for its end.
 
         Returns ``None`` if it may still run, or if there is none, see :meth:`may_run`. The record
-        stays for the next attempt if the operation may still run or has succeeded.
+        stays for the next attempt unless the operation has failed or has never begun.
         """
         if (own := self._own) is None:
             return None
         from airflow_hive_opt.spark.session.connect_operation import NotEnded, left_operation
 
         try:
-            with left_operation(self._url, own.id) as left:
+            with left_operation(self._url, own.id, _PATIENCE) as left:
                 left.interrupt()
-                ending = left.ending(_PATIENCE)
+                ending = left.ending()
         except NotEnded as error:
             log.warning(
                 "the statement may still run on the Spark Connect server %s (%s); the next "
@@ -188,8 +206,21 @@ class ConnectOperations:
                 f"server {found.server}, and nothing shows that it has ended: {error}"
             )
             raise without_stack(AirflowException(message)) from None
+        except BaseException:  # such as a timeout, after which Airflow's on_kill comes too late
+            self.stop()
+            raise
         finally:
             self._waits_for = None
+
+    def _check_unknown(self, found: RemoteOperation) -> None:
+        message = (
+            f"the server {found.server} does not know how the statement that try {found.attempt} "
+            "of this task has begun has ended: it may have written, and may even still run"
+        )
+        if found.cause == self._cause:
+            why = "Look at the table, then clear the task to run the statement again"
+            raise without_stack(AirflowFailException(f"{message}. {why}"))
+        log.warning("%s. If it adds rows, look for rows that are there twice", message)
 
     def _check_other_server(self, found: RemoteOperation) -> None:
         message = (
@@ -208,7 +239,7 @@ class ConnectOperations:
         try:
             if ending == "succeeded":
                 self._write(replace(ended, has_succeeded=True))
-            else:
+            elif ending != "unknown":
                 self._forget(ended)
         except Exception as error:  # noqa: BLE001 - whatever it is
             log.warning("it can't be stored that the statement has ended: %s", error)
@@ -248,9 +279,10 @@ class ConnectOperations:
 
 
 def _cause(context: Context) -> str:
-    """What a retry has in common with the attempt before it, and a cleared task has not."""
+    """What a retry has in common with the attempt before it, and a cleared task has not.
+
+    Airflow raises ``max_tries`` when it clears a task. What it changes in the DAG run, it also
+    changes when somebody clears another task of the run.
+    """
     instance: Any = context["ti"]
-    run: Any = context.get("dag_run")
-    cleared = getattr(run, "clear_number", None) or 0
-    started = getattr(run, "start_date", None)
-    return f"{cleared} {getattr(instance, 'max_tries', 0)} {started}"
+    return str(getattr(instance, "max_tries", 0))

@@ -36,7 +36,7 @@ class ConnectRun:
         :meth:`ConnectOperations.outcome_of_earlier` raise.
         """
         operations = self._operations
-        if (done := operations.outcome_of_earlier(job)) is not None:
+        if (done := operations.outcome_of_earlier(job, conf)) is not None:
             return done
         known = prepared()(None)
         if isinstance(known, Outcome):
@@ -44,6 +44,7 @@ class ConnectRun:
         with remote_session(self._url, conf, operations.may_run) as session:
             self._session = session
             try:
+                operations.raise_if_stopped()
                 return operations.settled(
                     lambda: run_job(session, known, ObjectStoragePath, operations.begins)
                 )
@@ -52,6 +53,7 @@ class ConnectRun:
 
     def interrupt(self) -> None:
         """Stops the work on the server, running and future; also for signal handlers."""
+        self._operations.mark_stopped()
         session = self._session
         from_handler(self._operations.stop if session is None else lambda: self._end(session))
 

@@ -1,7 +1,7 @@
 """Attempts of one task on a Spark Connect server: in this process, or in one that is killed.
 
-``python -m tests.operators.connect_attempt FOLDER SQL`` runs the first attempt as Airflow does: it
-calls ``on_kill`` and raises an error when it gets SIGTERM.
+``python -m tests.operators.connect_attempt FOLDER SQL TRY`` runs an attempt as Airflow does: when
+it gets SIGTERM, it calls ``on_kill`` and goes on.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-
-from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_hive_opt.operators.map_join_prune import MapJoinPruneOperator
 
@@ -49,13 +47,23 @@ class Store:
         new.replace(self._file)
 
 
-def context(folder: Path, try_number: int, clear_number: int = 0) -> dict[str, Any]:
-    """The context of one try; Airflow has a store if the folder's name says so."""
+def context(
+    folder: Path, try_number: int, max_tries: int = 1, clear_number: int = 0
+) -> dict[str, Any]:
+    """The context of one try; Airflow has a store if the folder's name says so.
+
+    Clearing the task raises ``max_tries``; clearing it or another one raises ``clear_number``.
+    """
     instance = SimpleNamespace(
-        dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=try_number, max_tries=1
+        dag_id="d",
+        run_id="r",
+        task_id="t",
+        map_index=-1,
+        try_number=try_number,
+        max_tries=max_tries,
     )
     instance.xcom_push = lambda key, value: None
-    run = SimpleNamespace(clear_number=clear_number, start_date="2026-01-31")
+    run = SimpleNamespace(clear_number=clear_number, start_date=f"2026-01-3{clear_number}")
     found = {"ti": instance, "params": {}, "dag_run": run, "outlet_events": {}}
     return {**found, "task_state_store": Store(folder)} if folder.name == "store" else found
 
@@ -82,10 +90,10 @@ def record_of(folder: Path) -> bytes | None:
 
 
 @contextmanager
-def first_attempt(folder: Path, sql: str) -> Iterator[subprocess.Popen]:
-    """The first attempt as another process; it is killed at the end."""
-    command = [sys.executable, "-m", __name__, str(folder), sql]
-    with (folder / "first.log").open("w") as log:
+def first_attempt(folder: Path, sql: str, number: int = 1) -> Iterator[subprocess.Popen]:
+    """The first attempt, or that of another number, as another process; it is killed at the end."""
+    command = [sys.executable, "-m", __name__, str(folder), sql, str(number)]
+    with (folder / ("first.log" if number == 1 else f"{number}.log")).open("w") as log:
         task = subprocess.Popen(command, stdout=log, stderr=log, env=dict(os.environ))
         try:
             yield task
@@ -94,16 +102,11 @@ def first_attempt(folder: Path, sql: str) -> Iterator[subprocess.Popen]:
             task.wait()
 
 
-def main(folder: str, sql: str) -> None:
-    """Runs the first attempt."""
+def main(folder: str, sql: str, number: str) -> None:
+    """Runs the attempt."""
     operator = made(Path(folder), sql)
-
-    def stop(*_: object) -> None:
-        operator.on_kill()
-        raise AirflowException("the task was stopped")
-
-    signal.signal(signal.SIGTERM, stop)
-    operator.execute(context(Path(folder), 1))
+    signal.signal(signal.SIGTERM, lambda *_: operator.on_kill())
+    operator.execute(context(Path(folder), int(number)))
 
 
 if __name__ == "__main__":

@@ -80,12 +80,14 @@ def begun(task, folder):
 def running(task, folder, url):
     """Waits until the server has begun the statement, which is after its record is stored."""
     found = begun(task, folder)
-    with left_operation(url, found.id) as left:
+    ending = Ending.NOT_BEGUN
+    while ending is Ending.NOT_BEGUN:
+        assert task.poll() is None, (folder / "first.log").read_text()
         try:
-            while left.ending(0.2) is Ending.UNKNOWN:
-                assert task.poll() is None, (folder / "first.log").read_text()
+            with left_operation(url, found.id, 0.2) as left:
+                ending = left.ending()
         except NotEnded:
-            pass
+            return
 
 
 def kill(task, how=signal.SIGKILL):
@@ -106,7 +108,9 @@ def test_a_retry_follows_the_statement_of_a_killed_worker(rows, folder, caplog, 
     assert "the statement that try 1 has begun has ended: succeeded" in caplog.text
     made(folder, INSERT).execute(context(folder, 3))  # its own worker may have died too
     assert rows() == ROWS
-    made(folder, INSERT).execute(context(folder, 4, clear_number=1))
+    made(folder, INSERT).execute(context(folder, 3, clear_number=1))  # another task was cleared
+    assert rows() == ROWS
+    made(folder, INSERT).execute(context(folder, 4, max_tries=4))
     assert rows() == sorted(ROWS * 2)
 
 
@@ -114,7 +118,7 @@ def test_a_cleared_task_stops_the_statement_of_a_killed_worker(rows, folder):
     with first_attempt(folder, INSERT) as task:
         begun(task, folder)
         kill(task)
-    summary = made(folder, INSERT).execute(context(folder, 2, clear_number=1))
+    summary = made(folder, INSERT).execute(context(folder, 2, max_tries=2))
     assert rows() == ROWS
     assert summary["uri"].endswith("/2.json")
 
@@ -167,6 +171,23 @@ def test_a_task_that_is_stopped_leaves_no_statement_behind(rows, folder):
         assert time.monotonic() - began < 15
     assert record_of(folder) is None
     time.sleep(3)
+    assert rows() == []
+
+
+def test_a_retry_that_is_stopped_while_it_follows_begins_no_statement(rows, folder, connect_server):
+    slow = INSERT.replace("400L", "60000L")
+    with first_attempt(folder, slow) as task:
+        running(task, folder, connect_server.url)
+        kill(task)
+    log = folder / "2.log"
+    with first_attempt(folder, slow, 2) as task:
+        while "this try waits until it has ended" not in log.read_text():
+            assert task.poll() is None, log.read_text()
+            time.sleep(0.05)
+        kill(task, signal.SIGTERM)
+    assert "the task was stopped, so no statement begins" in log.read_text()
+    assert record_of(folder) is None
+    time.sleep(5)
     assert rows() == []
 
 

@@ -53,8 +53,8 @@ def rows(session):
 
 
 def ended(url: str, found: OperationId, patience: float | None = 60) -> Ending:
-    with left_operation(url, found) as left:
-        return left.ending(patience)
+    with left_operation(url, found, patience) as left:
+        return left.ending()
 
 
 def test_a_statement_whose_client_is_killed_is_followed_to_its_end(connect_server, rows):
@@ -90,25 +90,27 @@ def test_a_statement_is_stopped_and_writes_nothing_after_its_end(connect_server,
         time.sleep(1)
         client.kill()
         client.wait()
-    with left_operation(connect_server.url, found) as left:
-        with pytest.raises(NotEnded, match="still runs"):
-            left.ending(0.5)
+    with pytest.raises(NotEnded, match="still runs"):
+        ended(connect_server.url, found, 0.5)
+    with left_operation(connect_server.url, found, 60) as left:
         left.interrupt()
-        assert left.ending(60) is Ending.FAILED
+        assert left.ending() is Ending.FAILED
         left.interrupt()  # does nothing more
-        assert left.ending(60) is Ending.FAILED
+        assert left.ending() is Ending.FAILED
         before = rows()
         time.sleep(4)
         assert rows() == before == 0
         left.release_session()
-        assert left.ending(60) is Ending.UNKNOWN
+        assert left.ending() is Ending.UNKNOWN
         left.interrupt()
 
 
 def test_two_clients_follow_one_statement(connect_server, rows):
     """The first one, which is not dead after all, reads its responses too."""
     with begun(connect_server.url, SLOW.format(wait=600)) as (client, found):
-        assert ended(connect_server.url, found) is Ending.SUCCEEDED
+        while (ending := ended(connect_server.url, found)) is Ending.NOT_BEGUN:
+            time.sleep(0.02)
+        assert ending is Ending.SUCCEEDED
         assert client.stdout.readline() == "ended\n"
     assert rows() == ROWS
 
@@ -116,7 +118,7 @@ def test_two_clients_follow_one_statement(connect_server, rows):
 def test_nothing_is_known_of_an_operation_that_never_began(connect_server, session):
     other = str(uuid4())
     here = OperationId(session.client._user_id or "", session.session_id, other)
-    assert ended(connect_server.url, here) is Ending.UNKNOWN
+    assert ended(connect_server.url, here) is Ending.NOT_BEGUN
     assert ended(connect_server.url, replace(here, session=other)) is Ending.UNKNOWN
 
 

@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 _TRIES = 5  # while the server does not answer; each pause is twice the one before
 _PAUSE = 0.5  # seconds
 _ONE_CALL = 60.0  # seconds of waiting, after which the log says that the operation still runs
+_AT_ONCE = 10.0  # seconds, for a call that the server answers at once
 # The condition of an error of Spark's, as its message begins.
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
 _NO_SUCH_CALL = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.NOT_FOUND)
@@ -42,10 +43,15 @@ _Answer = TypeVar("_Answer")
 
 
 class Ending(StrEnum):
-    """How an operation has ended. :attr:`UNKNOWN`: the server does not know any more."""
+    """How an operation has ended.
+
+    :attr:`NOT_BEGUN`: the server has its session, and has never got the operation.
+    :attr:`UNKNOWN`: the server does not know any more, or never has. It may still run elsewhere.
+    """
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    NOT_BEGUN = "not begun"
     UNKNOWN = "unknown"
 
 
@@ -94,11 +100,17 @@ class _Keeping:
 
 
 @contextmanager
-def left_operation(url: str, found: OperationId) -> Iterator[LeftOperation]:
-    """The operation of the server at ``url``, whichever process has begun it."""
+def left_operation(
+    url: str, found: OperationId, patience: float | None = None
+) -> Iterator[LeftOperation]:
+    """The operation of the server at ``url``, whichever process has begun it.
+
+    If ``patience`` is given, all calls in the block take at most as many seconds together.
+    """
+    until = None if patience is None else time.monotonic() + patience
     builder = DefaultChannelBuilder(url)
     with builder.toChannel() as channel:
-        yield LeftOperation(channel, builder.metadata(), found)
+        yield LeftOperation(channel, builder.metadata(), found, until)
 
 
 def _stub_of(channel: Any) -> Any:
@@ -109,9 +121,12 @@ def _stub_of(channel: Any) -> Any:
 class LeftOperation:
     """An operation that another client has begun; see :func:`left_operation`."""
 
-    def __init__(self, channel: Any, metadata: Any, found: OperationId) -> None:
+    def __init__(
+        self, channel: Any, metadata: Any, found: OperationId, until: float | None
+    ) -> None:
         self._stub: Any = _stub_of(channel)
         self._metadata = metadata
+        self._until = until
         self._operation = found.operation
         user = base_pb2.UserContext(user_id=found.user)
         self._session: dict[str, Any] = {"session_id": found.session, "user_context": user}
@@ -128,7 +143,7 @@ class LeftOperation:
             operation_id=self._operation,
         )
         try:
-            self._ask(lambda limit: self._call(self._stub.Interrupt, request, limit))
+            self._ask_at_once(self._stub.Interrupt, request)
         except _Refused as error:
             if not error.condition.startswith("INVALID_HANDLE."):
                 raise NotEnded(str(error)) from None
@@ -137,19 +152,15 @@ class LeftOperation:
         """Ends the operation's session on the server; an error is only logged."""
         request = base_pb2.ReleaseSessionRequest(**self._session)
         try:
-            self._ask(lambda limit: self._call(self._stub.ReleaseSession, request, limit))
+            self._ask_at_once(self._stub.ReleaseSession, request)
         except (_Refused, NotEnded) as error:
             log.debug("the session of an earlier attempt is left to the server: %s", error)
 
-    def ending(self, patience: float | None = None) -> Ending:
-        """Waits until the operation has ended, at most ``patience`` seconds if that is given.
-
-        Raises :class:`NotEnded`.
-        """
-        until = None if patience is None else time.monotonic() + patience
+    def ending(self) -> Ending:
+        """Waits until the operation has ended; raises :class:`NotEnded`."""
         while True:
             try:
-                if self._ask(self._has_read_all, until):
+                if self._ask(self._has_read_all, self._until):
                     return Ending.SUCCEEDED
             except _Refused as error:
                 condition = error.condition
@@ -158,7 +169,11 @@ class LeftOperation:
                 elif condition.startswith("INVALID_HANDLE.SESSION_"):
                     return Ending.UNKNOWN
                 elif condition.startswith(("INVALID_HANDLE.OPERATION_", "INVALID_CURSOR.")):
-                    return self._known_ending(until)
+                    if (found := self._ending_without_responses(error)) is not None:
+                        return found
+                    time.sleep(_PAUSE)
+                elif not condition or condition.startswith("INVALID_HANDLE."):
+                    raise NotEnded(str(error)) from None
                 else:  # the operation's own error is its last response
                     return Ending.FAILED
 
@@ -173,40 +188,55 @@ class LeftOperation:
                 return True
         return False
 
-    def _known_ending(self, until: float | None) -> Ending:
-        """How an operation has ended whose responses the server does not have any more."""
+    def _ending_without_responses(self, refused: _Refused) -> Ending | None:
+        """How an operation has ended whose responses the server refuses; ``None`` if it runs.
+
+        One that has only just reached the server may have responses by now.
+        """
+        found = self._known_ending()
+        if found is not Ending.UNKNOWN:
+            return found
+        if refused.condition.startswith("INVALID_CURSOR."):  # so the server still has it
+            raise NotEnded(str(refused))
+        # one that the server has given up is OPERATION_ABANDONED
+        is_new = refused.condition == "INVALID_HANDLE.OPERATION_NOT_FOUND" and self._last is None
+        return Ending.NOT_BEGUN if is_new else Ending.UNKNOWN
+
+    def _known_ending(self) -> Ending | None:
+        """How an operation has ended, as the server remembers it; ``None`` if it runs."""
         if not hasattr(self._stub, "GetStatus"):  # before PySpark 4.2
             return Ending.UNKNOWN
         request = base_pb2.GetStatusRequest(**self._session)
         request.operation_status.operation_ids.append(self._operation)
         states = base_pb2.GetStatusResponse.OperationStatus
-        while True:
-            try:
-                answer = self._ask(
-                    lambda limit: self._call(self._stub.GetStatus, request, limit), until
-                )
-            except _Refused as error:
-                if error.condition.startswith("INVALID_HANDLE.SESSION_"):
-                    return Ending.UNKNOWN
-                if error.code in _NO_SUCH_CALL:  # before Spark 4.2
-                    return Ending.UNKNOWN
-                raise NotEnded(str(error)) from None
-            (found,) = answer.operation_statuses
-            if found.state == states.OPERATION_STATE_SUCCEEDED:
-                return Ending.SUCCEEDED
-            if found.state in (states.OPERATION_STATE_FAILED, states.OPERATION_STATE_CANCELLED):
-                return Ending.FAILED
-            if found.state not in (
-                states.OPERATION_STATE_RUNNING,
-                states.OPERATION_STATE_TERMINATING,
-            ):
+        try:
+            answer = self._ask(
+                lambda limit: self._call(self._stub.GetStatus, request, limit), self._until
+            )
+        except _Refused as error:
+            if error.condition.startswith("INVALID_HANDLE.SESSION_"):
                 return Ending.UNKNOWN
-            time.sleep(_PAUSE)
+            if error.code in _NO_SUCH_CALL:  # before Spark 4.2
+                return Ending.UNKNOWN
+            raise NotEnded(str(error)) from None
+        (found,) = answer.operation_statuses
+        if found.state == states.OPERATION_STATE_SUCCEEDED:
+            return Ending.SUCCEEDED
+        if found.state in (states.OPERATION_STATE_FAILED, states.OPERATION_STATE_CANCELLED):
+            return Ending.FAILED
+        if found.state in (states.OPERATION_STATE_RUNNING, states.OPERATION_STATE_TERMINATING):
+            return None
+        return Ending.UNKNOWN
 
     def _call(self, method: Any, request: Any, limit: float) -> Any:
         return method(request, metadata=self._metadata, timeout=limit)
 
-    def _ask(self, ask: Callable[[float], _Answer], until: float | None = None) -> _Answer:
+    def _ask_at_once(self, method: Any, request: Any) -> None:
+        until = time.monotonic() + _AT_ONCE
+        until = until if self._until is None else min(until, self._until)
+        self._ask(lambda limit: self._call(method, request, limit), until)
+
+    def _ask(self, ask: Callable[[float], _Answer], until: float | None) -> _Answer:
         """What ``ask`` returns; it gets a limit in seconds, and is called again if that is over.
 
         Also calls again while the server is not there. Raises :class:`_Refused`, and
@@ -215,17 +245,19 @@ class LeftOperation:
         """
         pauses = [_PAUSE * 2**number for number in range(_TRIES)]
         while True:
-            limit = _ONE_CALL if until is None else min(_ONE_CALL, until - time.monotonic())
-            if limit <= 0:
-                raise NotEnded("it still runs")
+            left = _ONE_CALL if until is None else until - time.monotonic()
+            if left <= 0:
+                raise NotEnded("it still runs, or the server does not answer")
+            limit = min(_ONE_CALL, left)
             try:
                 return ask(limit)
             except grpc.RpcError as error:
                 code = error.code()
                 if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-                    log.info("waiting for the statement that an earlier attempt has begun")
+                    if until is None:
+                        log.info("waiting for the statement that an earlier attempt has begun")
                 elif code is grpc.StatusCode.UNAVAILABLE and pauses:
-                    time.sleep(pauses.pop(0))
+                    time.sleep(min(pauses.pop(0), limit))
                 elif (condition := _condition(error)) or code in _NO_SUCH_CALL:
                     raise _Refused(str(error.details()), condition, code) from None
                 else:
