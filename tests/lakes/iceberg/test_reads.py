@@ -26,6 +26,7 @@ def tables(lake):
         "by_hour": "PARTITIONED BY (hours(at))",
         "by_name": "PARTITIONED BY (truncate(2, name), v)",
         "by_text": "PARTITIONED BY (name)",
+        "history": "PARTITIONED BY (day)",  # the name of a table of metadata
         "whole": "",
     }
     for name, layout in layouts.items():
@@ -57,6 +58,7 @@ def tables(lake):
     [
         ("SELECT b.id FROM lake.dw.by_day b JOIN picked p ON b.day = p.day", 2),
         ("SELECT b.id FROM lake.dw.by_day b JOIN lake.dw.picked p ON b.day = p.day", 2),
+        ("SELECT b.id FROM lake.dw.history b JOIN picked p ON b.day = p.day", 2),
         # before 1.12, Iceberg fails if it compares a list of strings with a partition of NULL
         ("SELECT b.id FROM lake.dw.by_text b JOIN picked p ON b.name = p.name", 2),
         ("SELECT b.id, p.id FROM picked p LEFT JOIN lake.dw.by_day b ON b.day = p.day", 2),
@@ -118,6 +120,13 @@ def test_scans_of_iceberg_tables_that_are_read_whole_have_a_reason(tables, tmp_p
     found = run(tables, sql, tmp_path)
     assert found.rows == rows_of(tables, sql)
     assert found.reasons == {"b": reason}
+    assert found.statement == sql
+
+
+def test_a_table_of_metadata_is_read_whole(tables, tmp_path):
+    sql = "SELECT f.file_path FROM lake.dw.by_day.files f JOIN picked p ON f.partition.day = p.day"
+    found = run(tables, sql, tmp_path)
+    assert found.rows == rows_of(tables, sql) != []
     assert found.statement == sql
 
 

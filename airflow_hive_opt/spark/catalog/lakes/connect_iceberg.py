@@ -17,21 +17,21 @@ from airflow_hive_opt.documents.descriptor import PlannedFiles
 from airflow_hive_opt.metastores.hive_tables import UNKNOWN_SIZE
 from airflow_hive_opt.spark.catalog.lakes.connect_table import ConnectTable
 from airflow_hive_opt.spark.catalog.lakes.iceberg import WAP_BRANCH, Iceberg
-from airflow_hive_opt.spark.catalog.lakes.iceberg_layout import check_defaults
 from airflow_hive_opt.spark.catalog.lakes.place import Place
 from airflow_hive_opt.statement.catalog import Table
+from airflow_hive_opt.statement.errors import PlanError
 from airflow_hive_opt.statement.identifiers import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Tables of a table's metadata, such as ``lake.shop.orders.files``.
+# Tables of a table's metadata, such as ``lake.shop.orders.files``. They have no format version.
 _METADATA_TABLES = re.compile(
     r"(all_)?(data_files|delete_files|entries|files|manifests)|history|metadata_log_entries|"
     r"partitions|position_deletes|refs|snapshots|changes"
 )
 _WITH_DEFAULTS = 3  # the version of the format from which on columns may have default values
-_WITHOUT_FAULT = (1, 12)  # from this version on, a list of texts does no harm
+_WITHOUT_FAULT = (1, 12)  # from this version on, neither defaults nor a list of texts do harm
 
 
 class ConnectIceberg(Iceberg):
@@ -45,13 +45,15 @@ class ConnectIceberg(Iceberg):
         self, session: SparkSession, place: Place, table: Table, loaded: ConnectTable
     ) -> Table:
         """The table; raises ``PlanError`` if conditions on it may lose rows."""
-        if place.is_dotted or _METADATA_TABLES.fullmatch(place.name.lower()):
+        if place.is_dotted:
             return table
         properties = loaded.properties
-        if int(properties.get("format-version", _WITH_DEFAULTS)) >= _WITH_DEFAULTS:
+        format_version = properties.get("format-version")
+        if format_version is None and _METADATA_TABLES.fullmatch(place.name.lower()):
+            return table
+        if format_version is None or int(format_version) >= _WITH_DEFAULTS:
             # whether a column has a default value, SQL does not tell
-            version = _version_of_iceberg(session, place.catalog)
-            check_defaults(version or "0.0", table.name)
+            check_possible_defaults(_version_of_iceberg(session, place.catalog), table.name)
         columns = {column.name: column for column in table.columns if "." not in column.name}
         partitioned = tuple(_columns_in(" ".join(_kept(loaded.partitioning)), columns))
         ordered = tuple(_columns_in(properties.get("sort-order", ""), columns))
@@ -98,6 +100,20 @@ class ConnectIceberg(Iceberg):
     def _lists_of_texts_fail(self, session: SparkSession, table: Table) -> bool:
         version = _version_of_iceberg(session, Place.of(table.name).catalog)
         return version is None or _numbers(version) < _WITHOUT_FAULT
+
+
+def check_possible_defaults(version: str | None, table: str) -> None:
+    """Raises ``PlanError`` for an Iceberg that ignores column defaults when it skips files.
+
+    >>> check_possible_defaults("1.12.0", "lake.shop.orders")
+    """
+    if version is None or _numbers(version) < _WITHOUT_FAULT:
+        who = f"Iceberg {version}" if version else "the server's Iceberg, of an unknown version,"
+        raise PlanError(
+            "INPUT",
+            f"{table} may have columns with default values, as its format version is not below "
+            f"{_WITH_DEFAULTS}, and {who} may lose rows of such tables by conditions",
+        )
 
 
 def _kept(partitioning: tuple[str, ...]) -> Iterator[str]:
